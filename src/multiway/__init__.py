@@ -1,0 +1,48 @@
+"""multiway: neural networks that keep the axes of a tensor."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from multiway import errors as errors
+from multiway import nn as nn
+from multiway import ops as ops
+from multiway.errors import MultiwayError as MultiwayError
+
+if TYPE_CHECKING:
+    from multiway import data, explain, models, report, tasks, training, workflows
+    from multiway.models import create_model, list_models
+    from multiway.tasks.forecasting import Forecaster
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Forecaster",
+    "MultiwayError",
+    "create_model",
+    "data",
+    "errors",
+    "explain",
+    "list_models",
+    "models",
+    "nn",
+    "ops",
+    "report",
+    "tasks",
+    "training",
+    "workflows",
+]
+
+# What needs pandas, pydantic or accelerate is imported when it is first used, so that a layer costs only torch.
+_LAZY = {
+    "Forecaster": "multiway.tasks.forecasting",
+    "create_model": "multiway.models",
+    "list_models": "multiway.models",
+    **{name: f"multiway.{name}" for name in ("data", "explain", "models", "report", "tasks", "training", "workflows")},
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'multiway' has no attribute {name!r}")
+    module = importlib.import_module(_LAZY[name])
+    return module if _LAZY[name] == f"multiway.{name}" else getattr(module, name)

@@ -1,0 +1,92 @@
+"""The base of every config: frozen, closed to unknown names, read and written as plain YAML."""
+
+import difflib
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from multiway.errors import ConfigError
+
+MAX_CONFIG_BYTES = 1_000_000
+
+
+class Config(BaseModel):
+    """A frozen pydantic model that refuses unknown fields and names the nearest known one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    @classmethod
+    def parse(cls, values: dict[str, Any], where: str = "config") -> Self:
+        """Build from plain values.
+
+        Raises:
+            ConfigError: A field is unknown, missing or out of range; all of them are named in one line.
+        """
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise ConfigError(f"{where}: {_one_line(error, cls)}") from None
+
+    def replace(self, **changes: Any) -> Self:
+        """Copy with some fields changed, checked again."""
+        return self.parse({**self.model_dump(), **changes}, type(self).__name__)
+
+    def plain(self) -> dict[str, Any]:
+        """Fields as what YAML and JSON can hold; `parse` takes it back to an equal config."""
+        return self.model_dump(mode="json")
+
+
+def load_yaml(path: Path) -> dict[str, Any]:
+    """Read one mapping of plain values from a YAML file.
+
+    Raises:
+        ConfigError: The file is missing, larger than 1 MB, not YAML, uses aliases, or is no mapping.
+    """
+    try:
+        text = _read_small(path)
+        values = yaml.safe_load(text) if not _uses_aliases(text) else None
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise ConfigError(f"{path} is not readable YAML: {' '.join(str(error).split())[:200]}.") from None
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+        raise ConfigError(f"{path} must hold one mapping of names to plain values, without aliases.")
+    return values
+
+
+def _read_small(path: Path) -> str:
+    if not path.is_file():
+        raise ConfigError(f"{path} is not a file. Give the path of a YAML file.")
+    if path.stat().st_size > MAX_CONFIG_BYTES:
+        raise ConfigError(
+            f"{path} has {path.stat().st_size:,} bytes; a config has at most {MAX_CONFIG_BYTES:,}."
+        )
+    return path.read_text(encoding="utf-8")
+
+
+def _uses_aliases(text: str) -> bool:
+    """Aliases let a few bytes unfold into gigabytes, and no config needs them."""
+    return any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text))
+
+
+def _one_line(error: ValidationError, cls: type[BaseModel]) -> str:
+    return "; ".join(_describe(item, cls) for item in error.errors()) + "."
+
+
+def _describe(item: Any, cls: type[BaseModel]) -> str:
+    name = ".".join(str(part) for part in item["loc"])
+    if item["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(str(item["loc"][-1]), _fields_at(cls, item["loc"][:-1]), n=1)
+        return f"{name} is not a known field" + (f", did you mean {near[0]}?" if near else "")
+    message = item["msg"].removeprefix("Value error, ").rstrip(".")
+    got = f" (got {item['input']!r})" if item["loc"] and not isinstance(item["input"], dict) else ""
+    return f"{name}: {message}{got}" if name else message
+
+
+def _fields_at(cls: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
+    for part in path:
+        inner = cls.model_fields[part].annotation if part in cls.model_fields else None
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return []
+        cls = inner
+    return list(cls.model_fields)

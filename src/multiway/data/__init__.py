@@ -1,0 +1,1 @@
+"""From files to checked, typed batches; knows no model."""

@@ -1,0 +1,25 @@
+"""The errors a user can cause; each message is one line: where, the rule, the values, the mend."""
+
+
+class MultiwayError(Exception):
+    """Base of every error this library raises on purpose; the command line prints it and exits with 1."""
+
+
+class ShapeError(MultiwayError, ValueError):
+    """A tensor's axes do not fit the operation."""
+
+
+class ConfigError(MultiwayError, ValueError):
+    """An option is unknown, out of range, or contradicts another."""
+
+
+class DataError(MultiwayError, ValueError):
+    """A file or frame does not hold what the task needs."""
+
+
+class RunError(MultiwayError, RuntimeError):
+    """A run cannot be started, continued or read."""
+
+
+class NotFittedError(MultiwayError, ValueError, AttributeError):
+    """An estimator was asked for an answer before `fit`; the bases are those scikit-learn's own error has."""

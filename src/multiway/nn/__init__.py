@@ -1,0 +1,1 @@
+"""Layers: thin owners of parameters over the functions of `multiway.ops`."""

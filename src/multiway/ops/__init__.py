@@ -1,0 +1,1 @@
+"""Pure functions of tensors: the algebra that every layer stands on."""

@@ -1,0 +1,1 @@
+"""One YAML file per cell of a published table."""

@@ -1,0 +1,1 @@
+"""Slow, literal transcriptions of the papers' equations, for tests alone."""

@@ -1,0 +1,1 @@
+"""The loop, checkpoints and run folders; takes any `nn.Module`."""
