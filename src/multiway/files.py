@@ -20,6 +20,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
     Raises:
         RunError: The disk is full or the folder cannot be written.
+
     """
     temporary = path.with_name(f"{path.name}{TEMPORARY_MARK}{secrets.token_hex(4)}")
     try:
