@@ -1,4 +1,4 @@
-"""`python -m multiway`, the same as the `multiway` command; `torchrun -m multiway` starts it on many processes."""
+"""`python -m multiway`, the same as the `multiway` command; `torchrun -m multiway` starts many."""
 
 from multiway.cli.main import run
 

@@ -25,7 +25,7 @@ def check(
     duplicates: Duplicates = None,
     gaps: Gaps = None,
 ) -> None:
-    """Say what is in a file, what is wrong with it, and what to do about each; exit 1 if it cannot be used as asked."""
+    """Say what is in a file, what is wrong with it, and how to mend each; exit 1 if it cannot be used so."""
     report = workflows.check(file, reading(variates, missing, duplicates, gaps))
     show.lines(report.lines())
     if not report.is_usable:

@@ -14,7 +14,7 @@ def lines(texts: Iterable[str]) -> None:
 
 
 def table(rows: Sequence[Mapping[str, object]]) -> None:
-    """Print mappings with equal keys as columns: numbers to the right with four decimals, words to the left."""
+    """Print mappings as columns: numbers to the right with four decimals, words to the left."""
     if rows:
         head = list(rows[0])
         body = [[_cell(row.get(name)) for name in head] for row in rows]

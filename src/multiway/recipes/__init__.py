@@ -1,4 +1,4 @@
-"""One YAML file per cell of a published table: its settings, its published figure, and where that is printed."""
+"""One YAML file per cell of a published table: its settings, its published figure, and its source."""
 
 import fnmatch
 from importlib.resources import files
@@ -35,7 +35,7 @@ class Recipe(Config):
     published: Published | None = None
     note: str | None = None
     """What a reader of the figures has to know."""
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
     """Fields of the task's config."""
 
 
