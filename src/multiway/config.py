@@ -60,9 +60,7 @@ def _read_small(path: Path) -> str:
     if not path.is_file():
         raise ConfigError(f"{path} is not a file. Give the path of a YAML file.")
     if path.stat().st_size > MAX_CONFIG_BYTES:
-        raise ConfigError(
-            f"{path} has {path.stat().st_size:,} bytes; a config has at most {MAX_CONFIG_BYTES:,}."
-        )
+        raise ConfigError(f"{path} has {path.stat().st_size:,} bytes; a config has at most {MAX_CONFIG_BYTES:,}.")
     return path.read_text(encoding="utf-8")
 
 

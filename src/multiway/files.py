@@ -29,9 +29,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
         temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        raise RunError(
-            f"{path} could not be written: {error.strerror or error}. The old file is untouched."
-        ) from error
+        raise RunError(f"{path} could not be written: {error.strerror or error}. The old file is untouched.") from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -18,9 +18,7 @@ Sets = Annotated[
 Levels = Annotated[str | None, typer.Option(help="Interval levels in percent: 80,95.")]
 Variates = Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")]
 Missing = Annotated[str | None, typer.Option(help="What to do with missing cells: error, mask or ffill.")]
-Duplicates = Annotated[
-    str | None, typer.Option(help="Repeated time stamps: error, first, last, mean or keep.")
-]
+Duplicates = Annotated[str | None, typer.Option(help="Repeated time stamps: error, first, last, mean or keep.")]
 Gaps = Annotated[str | None, typer.Option(help="Absent time stamps: error, fill or ignore.")]
 
 
@@ -39,24 +37,18 @@ def _plain(value: str, assignment: str) -> Any:
     try:
         return yaml.safe_load(value)
     except yaml.YAMLError:
-        raise typer.BadParameter(
-            f"the value of {assignment!r} is not plain YAML", param_hint="--set"
-        ) from None
+        raise typer.BadParameter(f"the value of {assignment!r} is not plain YAML", param_hint="--set") from None
 
 
 def _assign(target: dict[str, Any], path: list[str], value: Any) -> None:
     for part in path[:-1]:
         target = target.setdefault(part, {})
         if not isinstance(target, dict):
-            raise typer.BadParameter(
-                f"{'.'.join(path)} goes through {part}, which has a value", param_hint="--set"
-            )
+            raise typer.BadParameter(f"{'.'.join(path)} goes through {part}, which has a value", param_hint="--set")
     target[path[-1]] = value
 
 
-def reading(
-    variates: str | None, missing: str | None, duplicates: str | None, gaps: str | None
-) -> dict[str, Any]:
+def reading(variates: str | None, missing: str | None, duplicates: str | None, gaps: str | None) -> dict[str, Any]:
     """Fields of the reading policy that were given."""
     given = {"variates": names(variates), "missing": missing, "duplicates": duplicates, "gaps": gaps}
     return {name: value for name, value in given.items() if value is not None}
@@ -72,6 +64,4 @@ def levels(text: str | None) -> tuple[float, ...] | None:
     try:
         return None if text is None else tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise typer.BadParameter(
-            f"give percentages such as 80,95, got {text!r}", param_hint="--levels"
-        ) from None
+        raise typer.BadParameter(f"give percentages such as 80,95, got {text!r}", param_hint="--levels") from None

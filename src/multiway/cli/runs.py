@@ -57,14 +57,11 @@ def train(
         finished = workflows.resume(resume)
     else:
         if task is None and recipe is None:
-            raise typer.BadParameter(
-                "name a task (`multiway train forecast ...`), a --recipe or a run to --resume"
-            )
+            raise typer.BadParameter("name a task (`multiway train forecast ...`), a --recipe or a run to --resume")
         given = {"data": data, "horizon": horizon, "lookback": lookback}
         read = options.reading(variates, missing, duplicates, gaps)
         finished = workflows.train(
-            {name: value for name, value in given.items() if value is not None}
-            | ({"read": read} if read else {}),
+            {name: value for name, value in given.items() if value is not None} | ({"read": read} if read else {}),
             recipe=recipe,
             overrides=options.nested(sets or []),
             out=out,
@@ -87,9 +84,7 @@ def predict(
     run: RunFolder,
     data: DataFile = None,
     out: Out = None,
-    layout: Annotated[
-        Layout, typer.Option(help="Rows per series and time, or a column per series.")
-    ] = Layout.long,
+    layout: Annotated[Layout, typer.Option(help="Rows per series and time, or a column per series.")] = Layout.long,
     levels: Levels = None,
 ) -> None:
     """Forecast the steps after the end of a file (the training file if none is given), with intervals."""
@@ -102,9 +97,7 @@ def backtest(
     data: DataFile = None,
     out: Out = None,
     cutoffs: Annotated[int, typer.Option(min=1, help="How many past moments to forecast from.")] = 10,
-    step: Annotated[
-        int | None, typer.Option(min=1, help="Steps between them; the horizon if not given.")
-    ] = None,
+    step: Annotated[int | None, typer.Option(min=1, help="Steps between them; the horizon if not given.")] = None,
 ) -> None:
     """Forecast from several past moments of a file and score each; the model is not trained again."""
     result = workflows.backtest(run, data=data, out=out, cutoffs=cutoffs, step=step)

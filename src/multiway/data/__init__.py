@@ -1,1 +1,17 @@
 """From files to checked, typed batches; knows no model."""
+
+from multiway.data.findings import CheckReport as CheckReport
+from multiway.data.findings import Finding as Finding
+from multiway.data.frequency import season_of as season_of
+from multiway.data.options import ReadOptions as ReadOptions
+from multiway.data.panel import Panel as Panel
+from multiway.data.panel import match_panel as match_panel
+from multiway.data.reading import check_file as check_file
+from multiway.data.reading import read_panel as read_panel
+from multiway.data.scaling import Scaler as Scaler
+from multiway.data.splits import Borders as Borders
+from multiway.data.splits import SplitOptions as SplitOptions
+from multiway.data.splits import borders_of as borders_of
+from multiway.data.splits import check_borders as check_borders
+from multiway.data.windows import Windows as Windows
+from multiway.data.windows import split_windows as split_windows

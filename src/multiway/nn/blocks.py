@@ -94,9 +94,7 @@ class HOTBlock(nn.Module):
         """Run the block; masks reach the attention as they are."""
         masks = {"valid": valid, "mode_masks": mode_masks}
         given = {name: mask for name, mask in masks.items() if mask is not None}
-        return self._rest(
-            x + self.dropout(self.attention(self.attention_norm(x), **given)), context, context_valid
-        )
+        return self._rest(x + self.dropout(self.attention(self.attention_norm(x), **given)), context, context_valid)
 
     def forward_with_maps(
         self,
@@ -109,12 +107,8 @@ class HOTBlock(nn.Module):
     ) -> tuple[Float[Tensor, "batch *sizes dim"], list[Tensor]]:
         """`forward`, and the self-attention's map per mode."""
         if not isinstance(self.attention, KroneckerAttention):
-            raise ConfigError(
-                f"HOTBlock: {type(self.attention).__name__} has no map per mode; use KroneckerAttention."
-            )
-        mixed, maps = self.attention.forward_with_maps(
-            self.attention_norm(x), valid=valid, mode_masks=mode_masks
-        )
+            raise ConfigError(f"HOTBlock: {type(self.attention).__name__} has no map per mode; use KroneckerAttention.")
+        mixed, maps = self.attention.forward_with_maps(self.attention_norm(x), valid=valid, mode_masks=mode_masks)
         return self._rest(x + self.dropout(mixed), context, context_valid), maps
 
     def _rest(self, hidden: Tensor, context: Tensor | None, context_valid: Tensor | None) -> Tensor:
@@ -175,9 +169,7 @@ class PooledHead(nn.Module):
         device, dtype: As for `torch.nn.Linear`.
     """
 
-    def __init__(
-        self, dim: int, out_features: int, *, mode: int = -1, device: Any = None, dtype: Any = None
-    ) -> None:
+    def __init__(self, dim: int, out_features: int, *, mode: int = -1, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.mode = mode
         self.linear = nn.Linear(dim, out_features, device=device, dtype=dtype)
@@ -203,9 +195,7 @@ class FlattenHead(nn.Module):
         device, dtype: As for `torch.nn.Linear`.
     """
 
-    def __init__(
-        self, dim: int, size: int, out_features: int, *, device: Any = None, dtype: Any = None
-    ) -> None:
+    def __init__(self, dim: int, size: int, out_features: int, *, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.linear = nn.Linear(dim * size, out_features, device=device, dtype=dtype)
 

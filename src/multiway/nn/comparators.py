@@ -35,9 +35,7 @@ class FullAttention(nn.Module):
     ) -> None:
         super().__init__()
         if num_heads < 1 or dim % num_heads:
-            raise ShapeError(
-                f"{type(self).__name__}: num_heads must divide dim. Got dim={dim}, num_heads={num_heads}."
-            )
+            raise ShapeError(f"{type(self).__name__}: num_heads must divide dim. Got dim={dim}, num_heads={num_heads}.")
         self.dim, self.num_heads, self.num_modes = dim, num_heads, num_modes
         self.query_key_value = nn.Linear(dim, 3 * dim, device=device, dtype=dtype)
         self.out = nn.Linear(dim, dim, device=device, dtype=dtype)
@@ -46,12 +44,7 @@ class FullAttention(nn.Module):
         self, x: Float[Tensor, "batch *sizes dim"], *, valid: Tensor | None = None
     ) -> Float[Tensor, "batch *sizes dim"]:
         """Attend from every token to every valid token."""
-        heads = (
-            self.query_key_value(x)
-            .flatten(1, -2)
-            .unflatten(-1, (3, self.num_heads, -1))
-            .permute(2, 0, 3, 1, 4)
-        )
+        heads = self.query_key_value(x).flatten(1, -2).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
         mixed = self.attend(*heads.unbind(0), None if valid is None else valid.flatten(1))
         return self.out(mixed.transpose(1, 2).flatten(-2).reshape(x.shape))
 
@@ -67,17 +60,13 @@ class FullKernelAttention(FullAttention):
     Queries and keys are RMS-normalised first, as the kernel's error grows with their norm.
     """
 
-    def __init__(
-        self, dim: int, *, num_heads: int, num_modes: int, feature_map: str = "smreg", **factory: Any
-    ) -> None:
+    def __init__(self, dim: int, *, num_heads: int, num_modes: int, feature_map: str = "smreg", **factory: Any) -> None:
         super().__init__(dim, num_heads=num_heads, num_modes=num_modes, **factory)
         head_dim = dim // num_heads
         self.log_features = ops.FEATURE_MAPS[feature_map]
         rows = ops.default_num_features(head_dim) // 2
         self.projection: Tensor
-        self.register_buffer(
-            "projection", ops.orthogonal_projection(rows, head_dim).to(factory.get("device"))
-        )
+        self.register_buffer("projection", ops.orthogonal_projection(rows, head_dim).to(factory.get("device")))
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None) -> Tensor:
         """Apply A (Bᵀ V) without forming A Bᵀ."""
@@ -108,8 +97,7 @@ class AxialAttention(nn.Module):
         super().__init__()
         self.dim, self.num_heads, self.num_modes = dim, num_heads, num_modes
         self.lines = nn.ModuleList(
-            FullAttention(dim, num_heads=num_heads, num_modes=1, device=device, dtype=dtype)
-            for _ in range(num_modes)
+            FullAttention(dim, num_heads=num_heads, num_modes=1, device=device, dtype=dtype) for _ in range(num_modes)
         )
 
     def forward(self, x: Float[Tensor, "batch *sizes dim"]) -> Float[Tensor, "batch *sizes dim"]:

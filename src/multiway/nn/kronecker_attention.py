@@ -122,9 +122,7 @@ class KroneckerAttention(nn.Module):
         self._refuse_leak(pool_over_causal)
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         count = 1 if settings["shared_projections"] else num_modes
-        self.query_key = nn.ModuleList(
-            nn.Linear(dim, 2 * dim, bias=settings["bias"], **factory) for _ in range(count)
-        )
+        self.query_key = nn.ModuleList(nn.Linear(dim, 2 * dim, bias=settings["bias"], **factory) for _ in range(count))
         self.norms = _make_norms(settings["qk_norm"], num_modes, dim // num_heads, factory)
         self.log_temperature = nn.Parameter(torch.zeros(num_modes, num_heads, **factory))
         self.log_temperature.requires_grad_(settings["learn_temperature"])
@@ -132,9 +130,7 @@ class KroneckerAttention(nn.Module):
         self.out = nn.Linear(dim, dim, **factory)
         self._freeze_unused()
         self.feature_map = feature_map
-        self.log_features = (
-            None if feature_map == "softmax" else _choose("feature_map", feature_map, ops.FEATURE_MAPS)
-        )
+        self.log_features = None if feature_map == "softmax" else _choose("feature_map", feature_map, ops.FEATURE_MAPS)
         self.projection: Tensor | None
         self.register_buffer("projection", self._draw_projection(num_features, device))
 
@@ -378,9 +374,7 @@ def _check_heads(dim: int, num_heads: int, num_modes: int, rotary: bool) -> None
     if num_modes < 1:
         raise ShapeError(f"KroneckerAttention: at least one mode is needed. Got num_modes={num_modes}.")
     if num_heads < 1 or dim % num_heads:
-        raise ShapeError(
-            f"KroneckerAttention: num_heads must divide dim. Got dim={dim}, num_heads={num_heads}."
-        )
+        raise ShapeError(f"KroneckerAttention: num_heads must divide dim. Got dim={dim}, num_heads={num_heads}.")
     if rotary and dim // num_heads % 2:
         raise ShapeError(
             f"KroneckerAttention: rotary modes need an even head size. Got dim={dim} / num_heads={num_heads} = "

@@ -168,11 +168,7 @@ def _check_sizes(sizes: Sequence[int], factors: Sequence[Factor], combine: str) 
                 f"attention: mode {mode} of the values has size {size} but its factor has {_shape(factor)[1]} keys."
             )
     attended = [factor for factor in factors if factor is not None]
-    if (
-        combine == "sum"
-        and len(attended) > 1
-        and any(_shape(factor)[0] != _shape(factor)[1] for factor in attended)
-    ):
+    if combine == "sum" and len(attended) > 1 and any(_shape(factor)[0] != _shape(factor)[1] for factor in attended):
         raise ShapeError(
             "attention: a sum over modes needs as many queries as keys on every attended mode; "
             f"got {[_shape(factor) for factor in attended]}. Use combine='product'."

@@ -59,9 +59,7 @@ def nearest_kronecker(
     return terms, values
 
 
-def exact_kronecker_decomposition(
-    matrix: Float[Tensor, "n n"], sizes: Sequence[int]
-) -> list[tuple[Tensor, ...]]:
+def exact_kronecker_decomposition(matrix: Float[Tensor, "n n"], sizes: Sequence[int]) -> list[tuple[Tensor, ...]]:
     """Write any square matrix as a sum of R = min_j Π_{i≠j} Nᵢ² Kronecker products (HOT, theorem of sec. 4.2).
 
     The constructive proof: split the matrix along every mode but the largest into blocks; each block stands
@@ -73,9 +71,7 @@ def exact_kronecker_decomposition(
     others = [size for mode, size in enumerate(sizes) if mode != widest]
     terms = []
     for block, index in zip(paired.reshape(-1, sizes[widest] ** 2), _all_indices(others), strict=True):
-        factors = [
-            _unit(size * size, i, block).reshape(size, size) for size, i in zip(others, index, strict=True)
-        ]
+        factors = [_unit(size * size, i, block).reshape(size, size) for size, i in zip(others, index, strict=True)]
         factors.insert(widest, block.reshape(sizes[widest], sizes[widest]))
         terms.append(tuple(factors))
     return terms
@@ -121,8 +117,7 @@ def _alternate(
 ) -> list[Tensor]:
     """CP by alternating least squares; columns are rescaled to equal norms so that none runs away."""
     factors = [
-        torch.randn(size, rank, generator=generator, dtype=target.dtype).to(target.device)
-        for size in target.shape
+        torch.randn(size, rank, generator=generator, dtype=target.dtype).to(target.device) for size in target.shape
     ]
     previous = math.inf
     for _ in range(iterations):
@@ -169,11 +164,7 @@ def _pair_modes(matrix: Tensor, sizes: Sequence[int]) -> Tensor:
 
 def _all_indices(sizes: Sequence[int]) -> list[tuple[int, ...]]:
     ranges = [torch.arange(size * size) for size in sizes]
-    return (
-        [tuple(row) for row in torch.cartesian_prod(*ranges).reshape(-1, len(sizes)).tolist()]
-        if sizes
-        else [()]
-    )
+    return [tuple(row) for row in torch.cartesian_prod(*ranges).reshape(-1, len(sizes)).tolist()] if sizes else [()]
 
 
 def _unit(length: int, index: int, like: Tensor) -> Tensor:

@@ -21,9 +21,7 @@ def unfold(x: Float[Tensor, "batch *sizes"], mode: int) -> Float[Tensor, "batch 
     return x.movedim(_axis(x, mode, "unfold"), 1).flatten(2) if x.ndim > 2 else x[:, :, None]
 
 
-def fold(
-    matrix: Float[Tensor, "batch size rest"], mode: int, sizes: Sequence[int]
-) -> Float[Tensor, "batch *sizes"]:
+def fold(matrix: Float[Tensor, "batch size rest"], mode: int, sizes: Sequence[int]) -> Float[Tensor, "batch *sizes"]:
     """Undo `unfold`: `sizes` are those of the whole tensor, batch excluded.
 
     Raises:

@@ -1,0 +1,151 @@
+"""Known data sets: where they come from, how they are read and split, and where they lie on this machine."""
+
+import dataclasses
+import os
+from pathlib import Path
+
+from multiway.data.options import ReadOptions
+from multiway.data.splits import SplitOptions
+from multiway.errors import ConfigError, DataError, closest
+
+ETT_URL = "https://raw.githubusercontent.com/zhouhaoyi/ETDataset/main/ETT-small/{}"
+HUB_URL = "https://huggingface.co/datasets/thuml/Time-Series-Library/resolve/main/{}"
+AS_IT_IS = ReadOptions(sentinels=(), duplicates="keep", gaps="ignore")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Dataset:
+    """One public data set of series.
+
+    files: Names under which a local copy is looked for, the first being that of a download.
+    url: Official or usual address.
+    sha256: Hash of the file at the address, where it could be verified; None where it could not.
+    """
+
+    files: tuple[str, ...]
+    url: str
+    sha256: str | None
+    rows: int
+    variates: int
+    licence: str
+    season: int
+    read: ReadOptions = AS_IT_IS
+    split: SplitOptions = SplitOptions()
+
+
+def _ett(name: str, protocol: str, rows: int, season: int, sha256: str | None) -> Dataset:
+    return Dataset(
+        files=(f"{name}.csv", f"{name}.parquet"), url=ETT_URL.format(f"{name}.csv"), sha256=sha256, rows=rows, variates=7,
+        licence="CC BY-ND 4.0", season=season, split=SplitOptions.parse({"protocol": protocol}),
+    )  # fmt: skip
+
+
+DATASETS: dict[str, Dataset] = {
+    "ett_h1": _ett("ETTh1", "ett_hourly", 17_420, 24, "sha256:f18de3ad269cef59bb07b5438d79bb3042d3be49bdeecf01c1cd6d29695ee066"),
+    "ett_h2": _ett("ETTh2", "ett_hourly", 17_420, 24, "sha256:a3dc2c597b9218c7ce1cd55eb77b283fd459a1d09d753063f944967dd6b9218b"),
+    "ett_m1": _ett("ETTm1", "ett_quarter_hourly", 69_680, 96, None),
+    "weather": Dataset(
+        files=("weather.csv", "weather.csv.gz"), url=HUB_URL.format("weather/weather.csv"), sha256=None, rows=52_696,
+        variates=21, licence="Max Planck Institute for Biogeochemistry", season=144,
+    ),
+    "exchange": Dataset(
+        files=("exchange_rate.csv",), url=HUB_URL.format("exchange_rate/exchange_rate.csv"), sha256=None, rows=7_588,
+        variates=8, licence="public", season=1,
+    ),
+    "ecl": Dataset(
+        files=("electricity.csv",), url=HUB_URL.format("electricity/electricity.csv"), sha256=None, rows=26_304,
+        variates=321, licence="CC BY 4.0", season=24,
+    ),
+    "traffic": Dataset(
+        files=("traffic.csv",), url=HUB_URL.format("traffic/traffic.csv"), sha256=None, rows=17_544, variates=862,
+        licence="public", season=24,
+    ),
+    "solar": Dataset(
+        files=("solar_AL.txt", "solar_AL.csv"), url=HUB_URL.format("Solar/solar_AL.txt"), sha256=None, rows=52_560,
+        variates=137, licence="NREL, public", season=144,
+    ),
+}  # fmt: skip
+
+
+def is_dataset(name: str) -> bool:
+    """Whether a name is one of the known data sets."""
+    return name in DATASETS
+
+
+def dataset(name: str) -> Dataset:
+    """The known data set of that name.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    if name not in DATASETS:
+        raise ConfigError(f"no data set is called {name}{closest(name, DATASETS)} Known: {', '.join(DATASETS)}.")
+    return DATASETS[name]
+
+
+def search_folders() -> list[Path]:
+    """Folders that are looked through for a local copy, in order."""
+    named = os.environ.get("MULTIWAY_DATA")
+    beside = Path(__file__).parents[4] / "shared" / "data"
+    roots = ([Path(named)] if named else []) + [beside, _cache()]
+    return [folder for root in roots for folder in (root, root / "forecasting")]
+
+
+def dataset_path(name: str) -> Path:
+    """Where a data set lies: $MULTIWAY_DATA, then `shared/data` beside a checkout, then the download cache.
+
+    Raises:
+        DataError: It lies nowhere yet.
+    """
+    found = _find(name)
+    if found is None:
+        raise DataError(
+            f"the data set {name} is not on this machine. Run `multiway data fetch {name}`, or set MULTIWAY_DATA to the "
+            f"folder that holds {DATASETS[name].files[0]}."
+        )
+    return found
+
+
+def _find(name: str) -> Path | None:
+    files = dataset(name).files
+    return next((folder / file for folder in search_folders() for file in files if (folder / file).is_file()), None)
+
+
+def fetch_dataset(name: str) -> Path:
+    """Download a data set into the cache unless it is there, check its hash where one is known, return its path.
+
+    Raises:
+        DataError: The address does not answer, or the file is not the one expected.
+    """
+    known = dataset(name)
+    import pooch
+
+    try:
+        path = pooch.retrieve(
+            known.url, known_hash=known.sha256, fname=known.files[0], path=_cache(), progressbar=False
+        )
+    except (OSError, ValueError) as error:
+        message = " ".join(str(error).split())[:160]
+        raise DataError(
+            f"{name} could not be fetched from {known.url}: {message}. Put the file into MULTIWAY_DATA."
+        ) from None
+    return Path(path)
+
+
+def describe() -> list[dict[str, object]]:
+    """One row per data set."""
+    return [
+        {
+            "name": name,
+            "rows": known.rows,
+            "variates": known.variates,
+            "licence": known.licence,
+            "path": str(_find(name) or "-"),
+        }
+        for name, known in DATASETS.items()
+    ]
+
+
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "multiway"

@@ -1,0 +1,80 @@
+"""A panel: several series observed at the same times."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.errors import DataError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Panel:
+    """Values of every variate at every time, in the units of the file.
+
+    values: float64 `(time, variates)`; NaN where missing.
+    times: DatetimeIndex, or an index of integers.
+    names: One per variate.
+    frequency: Step between times as a pandas alias; None for integer times.
+    layout: How the file was laid out.
+    source: File name, or "frame".
+    notes: What was detected and done on the way in, one line each.
+    """
+
+    values: NDArray[np.float64]
+    times: pd.Index
+    names: tuple[str, ...]
+    frequency: str | None
+    layout: Literal["wide", "long"]
+    source: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def num_rows(self) -> int:
+        """Number of times."""
+        return len(self.values)
+
+    @property
+    def num_variates(self) -> int:
+        """Number of series."""
+        return len(self.names)
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether any value is missing."""
+        return bool(np.isnan(self.values).any())
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Rows from `start` up to `stop`."""
+        return dataclasses.replace(self, values=self.values[start:stop], times=self.times[start:stop])
+
+    def future_times(self, count: int) -> pd.Index:
+        """The next `count` times after the last; wall-clock steps of a day or more keep their hour over DST."""
+        last = self.times[-1]
+        if not isinstance(self.times, pd.DatetimeIndex):
+            step = int(self.times[-1] - self.times[-2]) if len(self.times) > 1 else 1
+            return pd.Index(np.arange(1, count + 1) * step + int(last))
+        if self.frequency is None:
+            raise DataError(f"{self.source}: the step between times is unknown, so none can follow. Give a frequency.")
+        return pd.date_range(last, periods=count + 1, freq=self.frequency)[1:]
+
+
+def match_panel(panel: Panel, names: Sequence[str]) -> Panel:
+    """Bring the variates into the order of `names`; others are dropped with a note.
+
+    Raises:
+        DataError: A name is absent.
+    """
+    absent = [name for name in names if name not in panel.names]
+    if absent:
+        shown = ", ".join(absent[:5]) + (f" and {len(absent) - 5} more" if len(absent) > 5 else "")
+        raise DataError(
+            f"{panel.source}: the run needs a column for {shown}; the file has {', '.join(panel.names[:8])}."
+        )
+    extra = [name for name in panel.names if name not in names]
+    notes = (*panel.notes, f"Columns not used by the run: {', '.join(extra[:8])}.") if extra else panel.notes
+    order = [panel.names.index(name) for name in names]
+    return dataclasses.replace(panel, values=panel.values[:, order], names=tuple(names), notes=notes)

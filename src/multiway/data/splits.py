@@ -1,0 +1,101 @@
+"""Where training, validation and test targets lie: always in the order of time."""
+
+import dataclasses
+from typing import Literal
+
+import pandas as pd
+from pydantic import Field
+
+from multiway.config import Config
+from multiway.data.panel import Panel
+from multiway.errors import ConfigError, DataError
+
+Protocol = Literal["auto", "ett_hourly", "ett_quarter_hourly", "fraction", "dates"]
+ETT_MONTHS = (12, 4, 4)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Borders:
+    """Half-open ranges of target rows; validation and test windows reach back `lookback` rows for their past."""
+
+    train: tuple[int, int]
+    validation: tuple[int, int]
+    test: tuple[int, int]
+
+
+class SplitOptions(Config):
+    """How rows are split."""
+
+    protocol: Protocol = "fraction"
+    train: float = Field(0.7, gt=0, lt=1)
+    """Share of rows to train on, rounded down."""
+    test: float = Field(0.2, gt=0, lt=1)
+    """Share of rows to test on, rounded down; validation is the rest."""
+    validation_start: str | None = None
+    """First validation time, for the protocol `dates`."""
+    test_start: str | None = None
+    """First test time, for the protocol `dates`."""
+
+
+def borders_of(panel: Panel, options: SplitOptions) -> Borders:
+    """Borders of a panel under the chosen protocol."""
+    if options.protocol == "dates":
+        return date_borders(panel.times, options.validation_start, options.test_start)
+    if options.protocol == "ett_hourly":
+        return ett_borders("hour")
+    if options.protocol == "ett_quarter_hourly":
+        return ett_borders("quarter")
+    return fraction_borders(panel.num_rows, options.train, options.test)
+
+
+def ett_borders(kind: Literal["hour", "quarter"]) -> Borders:
+    """12, 4 and 4 months of 30 days, as every published ETT table uses; later rows are unused."""
+    day = 24 if kind == "hour" else 96
+    train, validation, test = (months * 30 * day for months in ETT_MONTHS)
+    return Borders(
+        train=(0, train), validation=(train, train + validation), test=(train + validation, train + validation + test)
+    )
+
+
+def fraction_borders(rows: int, train: float = 0.7, test: float = 0.2) -> Borders:
+    """First `int(train * rows)` rows, last `int(test * rows)` rows, and validation between them."""
+    first, last = int(train * rows), rows - int(test * rows)
+    if not 0 < first < last < rows:
+        raise ConfigError(f"split: shares train={train} and test={test} of {rows} rows leave no row for one split.")
+    return Borders(train=(0, first), validation=(first, last), test=(last, rows))
+
+
+def date_borders(times: pd.Index, validation_start: str | None, test_start: str | None) -> Borders:
+    """Split at two times: validation starts at the first row not before one, test at the other."""
+    if validation_start is None or test_start is None:
+        raise ConfigError("split: the protocol `dates` needs validation_start and test_start.")
+    first, last = (_row_of(times, moment) for moment in (validation_start, test_start))
+    if not 0 < first < last < len(times):
+        raise DataError(
+            f"split: validation_start={validation_start} is row {first} and test_start={test_start} is row {last} of "
+            f"{len(times)}; each split needs rows. The data goes from {times[0]} to {times[-1]}."
+        )
+    return Borders(train=(0, first), validation=(first, last), test=(last, len(times)))
+
+
+def _row_of(times: pd.Index, moment: str) -> int:
+    try:
+        wanted = int(moment) if not isinstance(times, pd.DatetimeIndex) else pd.Timestamp(moment)
+        if isinstance(wanted, pd.Timestamp) and wanted.tz is None:
+            wanted = wanted.tz_localize(times.tz)  # type: ignore[attr-defined]
+        return int(times.searchsorted(wanted))
+    except (ValueError, TypeError):
+        raise ConfigError(f"split: {moment!r} is not a time like {times[0]}.") from None
+
+
+def check_borders(borders: Borders, lookback: int, horizon: int) -> None:
+    """Refuse borders that leave a split without a window."""
+    for name in ("train", "validation", "test"):
+        start, stop = getattr(borders, name)
+        rows = stop - start
+        needed = lookback + horizon if name == "train" else horizon
+        if rows < needed:
+            raise DataError(
+                f"split: {name} has {rows} rows and one window needs {needed} (lookback {lookback}, horizon {horizon}). "
+                f"Use a shorter horizon or lookback, or more data."
+            )
