@@ -1,4 +1,4 @@
-"""Attention per mode as labelled pictures, every layer and head in the file, with the strongest pairs in words."""
+"""Attention per mode as labelled pictures, every layer and head, with the strongest pairs in words."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -46,8 +46,6 @@ class Figure(NamedTuple):
     columns: list[Label]
     row_names: list[str]
     column_names: list[str]
-    longest_row: str
-    longest_column: str
     width: int
     ratio: str
     even: str
@@ -83,8 +81,6 @@ def _figure(group: Sequence[ModeMap]) -> Figure:
         columns=_labels(first.key_labels, width),
         row_names=[text.name(label) for label in first.query_labels],
         column_names=[text.name(label) for label in first.key_labels],
-        longest_row=max((text.name(label) for label in first.query_labels), key=len),
-        longest_column=max((text.name(label) for label in first.key_labels), key=len),
         width=width,
         ratio=f"{keys} / {queries}",
         even=f"{1 / keys:.0%}" if keys <= 100 else f"{1 / keys:.2%}",
@@ -100,7 +96,16 @@ def _pictures(full: ModeMap, item: ModeMap, with_heads: bool) -> list[Picture]:
     pictures = []
     for name, head in heads:
         source, largest = png_data_uri(item.head_mean() if head is None else item.weights[head])
-        pictures.append(Picture(layer, name, source, _share(largest), round(largest, 6), _in_words(top_pairs(full, 5, head=head))))
+        pictures.append(
+            Picture(
+                layer,
+                name,
+                source,
+                _share(largest),
+                round(largest, 6),
+                _in_words(top_pairs(full, 5, head=head)),
+            )
+        )
     return pictures
 
 

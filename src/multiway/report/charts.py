@@ -1,12 +1,12 @@
 """Charts as HTML with SVG inside: the data stretch with the page, the text keeps its size.
 
-Grid lines and labels are HTML placed in percent; only curves are SVG, with strokes that do not scale. A chart
-therefore reads as well on a phone as on a wide screen, takes its colours from the style sheet, and needs no script.
+Grid lines and labels are HTML placed in percent; only curves are SVG, with strokes that do not scale. A
+chart therefore reads as well on a phone as on a wide screen, and takes its colours from the style sheet.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,19 +28,37 @@ class Readouts:
 
     def axis(self, places: Floats, labels: Sequence[str]) -> int:
         """Keep an axis (places from 0 to 1, and a label for each) and return its number."""
-        entry = {"x": [round(float(place), 4) for place in places], "t": [text.name(label) for label in labels]}
+        entry = {
+            "x": [round(float(place), 4) for place in places],
+            "t": [text.name(label) for label in labels],
+        }
         if entry not in self.axes:
             self.axes.append(entry)
         return self.axes.index(entry)
 
-    def chart(self, axis: int, series: Sequence[tuple[str, str, npt.ArrayLike, int]]) -> int:
-        """Keep a chart's series, each (name, style, values, first point on the axis), and return its number."""
-        kept = [
-            {"n": text.name(label), "c": style, "v": [_short(value) for value in np.ravel(values)], "o": offset}
-            for label, style, values, offset in series
-        ]
-        self.charts.append({"a": axis, "s": kept})
+    def chart(self, axis: int, series: Sequence["Series"]) -> int:
+        """Keep a chart's series and return the chart's number."""
+        self.charts.append({"a": axis, "s": [_series_entry(item) for item in series]})
         return len(self.charts) - 1
+
+
+class Series(NamedTuple):
+    """What a chart reads out under the pointer.
+
+    start: Place of the first value on the axis, as a number of points.
+    upper: Upper edge, where `values` are the lower edge of a band.
+    """
+
+    name: str
+    style: str
+    values: npt.ArrayLike
+    start: int = 0
+    upper: npt.ArrayLike | None = None
+
+
+def _series_entry(item: Series) -> dict[str, Any]:
+    entry = {"n": text.name(item.name), "c": item.style, "o": item.start, "v": _shorts(item.values)}
+    return entry if item.upper is None else {**entry, "w": _shorts(item.upper)}
 
 
 def curve(places: Floats, heights: Floats, style: str) -> Markup:
@@ -57,7 +75,9 @@ def band(places: Floats, low: Floats, high: Floats, style: str) -> Markup:
         outline_x = np.concatenate([places[piece], places[piece][::-1]])
         outline_y = np.concatenate([low[piece], high[piece][::-1]])
         pieces.append(path_data(outline_x, outline_y) + "z")
-    return Markup('<path class="{}" d="{}"/>').format(f"band {style}", "".join(pieces)) if pieces else Markup("")
+    return (
+        Markup('<path class="{}" d="{}"/>').format(f"band {style}", "".join(pieces)) if pieces else Markup("")
+    )
 
 
 def path_data(places: Floats, heights: Floats) -> str:
@@ -119,13 +139,15 @@ def frame(
         width=width,
         describes=text.clean(describes),
         data=Markup(' data-chart="{}" tabindex="0"').format(readout) if readout is not None else "",
-        ys=_join(Markup('<span style="bottom:{}%">{}</span>').format(_pct(t.place), t.label) for t in y_ticks),
+        ys=_join(
+            Markup('<span style="bottom:{}%">{}</span>').format(_pct(t.place), t.label) for t in y_ticks
+        ),
         grid=_join(Markup('<i class="g" style="bottom:{}%"></i>').format(_pct(t.place)) for t in y_ticks),
         marks=_join(marks),
         w=WIDTH,
         h=HEIGHT,
         curves=_join(curves),
-        xs=_join(_x_label(tick, index) for index, tick in enumerate(x_ticks)),
+        xs=_join(_x_label(tick, index, len(x_ticks)) for index, tick in enumerate(x_ticks)),
         title=Markup('<div class="xt">{}</div>').format(x_title) if x_title else "",
     )
 
@@ -137,7 +159,9 @@ def rule(place: float, style: str, label: str = "") -> Markup:
 
 def level(place: float, style: str, label: str = "") -> Markup:
     """Draw a level line across the plot, with a word at its right end."""
-    return Markup('<i class="{}" style="bottom:{}%"><b>{}</b></i>').format(f"level {style}", _pct(place), label)
+    return Markup('<i class="{}" style="bottom:{}%"><b>{}</b></i>').format(
+        f"level {style}", _pct(place), label
+    )
 
 
 def places_of(scale: Scale, values: npt.ArrayLike) -> Floats:
@@ -146,11 +170,16 @@ def places_of(scale: Scale, values: npt.ArrayLike) -> Floats:
     return scale.place(np.where(np.isfinite(array), array, np.nan))
 
 
-def _x_label(tick: Tick, index: int) -> Markup:
+def _x_label(tick: Tick, index: int, total: int) -> Markup:
+    """Where there is little room, the "minor" labels go: every second one, but never the last."""
+    is_minor = index == total - 2 if total - index <= 2 and total > 2 and total % 2 == 0 else index % 2 == 1
+    is_minor = is_minor and index != total - 1
     side = "first" if tick.place < 0.03 else "last" if tick.place > 0.97 else ""
-    style = " ".join(part for part in (side, "minor" if index % 2 else "") if part)
+    style = " ".join(part for part in (side, "minor" if is_minor else "") if part)
     attribute = Markup(' class="{}"').format(style) if style else ""
-    return Markup('<span{} style="left:{}%">{}</span>').format(attribute, _pct(tick.place), text.name(tick.label))
+    return Markup('<span{} style="left:{}%">{}</span>').format(
+        attribute, _pct(tick.place), text.name(tick.label)
+    )
 
 
 def _runs(known: npt.NDArray[np.bool_]) -> list[slice]:
@@ -158,8 +187,10 @@ def _runs(known: npt.NDArray[np.bool_]) -> list[slice]:
     return [slice(int(start), int(stop)) for start, stop in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def _short(value: float) -> float | None:
-    return float(f"{value:.5g}") if np.isfinite(value) else None
+def _shorts(values: npt.ArrayLike) -> list[float | None]:
+    """Five digits are more than a chart can show; JSON has no word for what is not finite."""
+    array = np.ravel(np.asarray(values, float))
+    return [float(f"{value:.5g}") if np.isfinite(value) else None for value in array]
 
 
 def _pct(place: float) -> str:

@@ -29,7 +29,7 @@ def step_chart(errors: StepErrors, colours: Mapping[str, int], readouts: charts.
     """Error by step of the horizon, one line per model."""
     models = in_order(errors.lines, colours)
     lines = {title(model): (f"s{colours[model]}", np.asarray(errors.lines[model], float)) for model in models}
-    return _step_lines(lines, f"{errors.metric} by step of the horizon", readouts, from_zero=True)
+    return step_lines(lines, f"{errors.metric} by step of the horizon", readouts, from_zero=True)
 
 
 def coverage_chart(rows: Sequence[CoverageRow], readouts: charts.Readouts) -> Markup | None:
@@ -42,10 +42,10 @@ def coverage_chart(rows: Sequence[CoverageRow], readouts: charts.Readouts) -> Ma
         for index, row in enumerate(known)
     }
     claims = [(row.level, f"v{min(index, 2)}", f"{row.level:g} % claimed") for index, row in enumerate(known)]
-    return _step_lines(lines, "coverage in percent by step of the horizon", readouts, claims=claims)
+    return step_lines(lines, "coverage in percent by step of the horizon", readouts, claims=claims)
 
 
-def _step_lines(
+def step_lines(
     lines: Mapping[str, tuple[str, Floats]],
     what: str,
     readouts: charts.Readouts,
@@ -53,12 +53,15 @@ def _step_lines(
     from_zero: bool = False,
     claims: Sequence[tuple[float, str, str]] = (),
 ) -> Markup:
+    """Lines over the steps of the horizon, (style, values) by name; `claims` are (level, style, label)."""
     length = max((len(values) for _, values in lines.values()), default=1)
     steps = np.arange(1, length + 1, dtype=float)
     across = Scale(1.0, float(max(length, 2)))
-    up = scale_of([*(values for _, values in lines.values()), [value for value, _, _ in claims]], from_zero=from_zero)
+    up = scale_of(
+        [*(values for _, values in lines.values()), [value for value, _, _ in claims]], from_zero=from_zero
+    )
     axis = readouts.axis(across.place(steps), [f"step {step:.0f}" for step in steps])
-    series = [(name, style, values, 0) for name, (style, values) in lines.items()]
+    series = [charts.Series(name, style, values) for name, (style, values) in lines.items()]
     return charts.frame(
         [
             charts.curve(across.place(steps[: len(values)]), charts.places_of(up, values), style)
@@ -115,8 +118,12 @@ def variate_bars(errors: VariateErrors, colours: Mapping[str, int]) -> Bars | No
             value=text.number(float(first[row]), decimals),
             width=round(100 * float(np.nan_to_num(first[row])) / largest, 2),
             marks=[
-                (title(model), colours[model], round(100 * float(values[model][row]) / largest, 2),
-                 text.number(float(values[model][row]), decimals))
+                (
+                    title(model),
+                    colours[model],
+                    round(100 * float(values[model][row]) / largest, 2),
+                    text.number(float(values[model][row]), decimals),
+                )
                 for model in models[1:]
                 if np.isfinite(values[model][row])
             ],
@@ -167,8 +174,11 @@ def training_chart(rows: Sequence[TrainingRow], readouts: charts.Readouts) -> Ma
         for seed in seeds:
             values = _losses(rows, seed, kind, epochs)
             known = np.isfinite(values)
-            curves.append(charts.curve(across.place(epochs)[known], charts.places_of(up, values[known]), style))
-            series.append((f"{kind}, seed {seed}" if len(seeds) > 1 else kind, style, values, 0))
+            curves.append(
+                charts.curve(across.place(epochs)[known], charts.places_of(up, values[known]), style)
+            )
+            label = f"{kind}, seed {seed}" if len(seeds) > 1 else kind
+            series.append(charts.Series(label, style, values))
     return charts.frame(
         curves,
         number_ticks(across, 6),
@@ -176,13 +186,17 @@ def training_chart(rows: Sequence[TrainingRow], readouts: charts.Readouts) -> Ma
         describes="Training and validation loss by epoch.",
         height=200,
         x_title="epoch",
-        marks=[charts.rule(float(across.place(epoch)), "best", "best") for epoch in _best_epochs(rows, seeds)],
+        marks=[
+            charts.rule(float(across.place(epoch)), "best", "best") for epoch in _best_epochs(rows, seeds)
+        ],
         readout=readouts.chart(axis, series),
     )
 
 
 def _losses(rows: Sequence[TrainingRow], seed: int | None, kind: str, epochs: Sequence[float]) -> Floats:
-    found = {row.epoch: getattr(row, kind) for row in rows if row.seed == seed and getattr(row, kind) is not None}
+    found = {
+        row.epoch: getattr(row, kind) for row in rows if row.seed == seed and getattr(row, kind) is not None
+    }
     return np.array([found.get(epoch, np.nan) for epoch in epochs], float)
 
 

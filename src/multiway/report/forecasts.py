@@ -123,7 +123,10 @@ def _bands(panel: ForecastPanel, ahead_at: Floats, up: Scale) -> list[Markup]:
     widest_first = sorted(panel.bands.items(), reverse=True)
     return [
         charts.band(
-            ahead_at, charts.places_of(up, low), charts.places_of(up, high), f"b{min(len(widest_first) - 1 - i, 2)}"
+            ahead_at,
+            charts.places_of(up, low),
+            charts.places_of(up, high),
+            f"b{min(len(widest_first) - 1 - i, 2)}",
         )
         for i, (_, (low, high)) in enumerate(widest_first)
     ]
@@ -162,14 +165,17 @@ def _readout(
     labels = [stamps[int(row)] for row in kept] + stamps_in_words(panel.times)
     axis = readouts.axis(np.concatenate([past_at[kept], ahead_at]), labels)
     known = history[kept]
-    actual = [] if panel.actual is None else np.asarray(panel.actual, float)
-    series = [("actual", "actual", np.concatenate([known, actual]), 0)] if len(known) or len(actual) else []
+    actual = np.asarray([] if panel.actual is None else panel.actual, float)
+    series = [charts.Series("actual", "actual", np.concatenate([known, actual]))]
     start = len(kept)
     series += [
-        (title(model), f"s{colours[model]}", panel.lines[model], start) for model in in_order(panel.lines, colours)
+        charts.Series(title(model), f"s{colours[model]}", panel.lines[model], start)
+        for model in in_order(panel.lines, colours)
     ]
-    for level, (low, high) in sorted(panel.bands.items()):
-        series += [(f"{level:g} % low", "band", low, start), (f"{level:g} % high", "band", high, start)]
+    series += [
+        charts.Series(f"{level:g} % band", f"b{min(index, 2)}", low, start, high)
+        for index, (level, (low, high)) in enumerate(sorted(panel.bands.items()))
+    ]
     return readouts.chart(axis, series)
 
 

@@ -5,13 +5,16 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from multiway.explain.maps import Floats, ModeMap
 
 MAX_POSITIONS = 48
+Rows = npt.NDArray[np.intp]
 
 
 class Shrunk(NamedTuple):
@@ -24,8 +27,8 @@ class Shrunk(NamedTuple):
 def shrink(maps: Sequence[ModeMap], most: int = MAX_POSITIONS) -> Shrunk:
     """Bring maps of one mode and size to at most `most` positions a side, all in the same way.
 
-    Positions with an order are merged with their neighbours (queries averaged, keys summed, so that rows still sum
-    to one); of positions without, those looked at most are kept.
+    Positions with an order are merged with their neighbours (queries averaged, keys summed, so that rows
+    still sum to one); of positions without, those looked at most are kept.
     """
     queries, keys = maps[0].weights.shape[1:]
     if max(queries, keys) <= most:
@@ -49,7 +52,9 @@ def png_data_uri(weights: Floats) -> tuple[str, float]:
     largest = float(np.nanmax(weights, initial=0.0))
     level = np.nan_to_num(weights / (largest or 1.0)).clip(0, 1)
     grey = np.round(255 * (1 - level)).astype(np.uint8)
-    rows = np.concatenate([np.zeros((len(grey), 1), np.uint8), grey], axis=1)  # each row starts with "no filter"
+    rows = np.concatenate(
+        [np.zeros((len(grey), 1), np.uint8), grey], axis=1
+    )  # each row starts with "no filter"
     header = struct.pack(">2I5B", grey.shape[1], grey.shape[0], 8, 0, 0, 0, 0)
     chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b"")]
     content = b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in chunks)
@@ -70,15 +75,17 @@ def _merge(item: ModeMap, most: int) -> ModeMap:
 
 def _groups(labels: Sequence[str], most: int) -> tuple[list[slice], tuple[str, ...]]:
     edges = np.linspace(0, len(labels), min(len(labels), most) + 1).round().astype(int)
-    groups = [slice(int(start), int(stop)) for start, stop in zip(edges[:-1], edges[1:], strict=True)]
+    groups = [slice(int(start), int(stop)) for start, stop in pairwise(edges)]
     names = tuple(
-        labels[group.start] if group.stop == group.start + 1 else f"{labels[group.start]} … {labels[group.stop - 1]}"
+        labels[group.start]
+        if group.stop == group.start + 1
+        else f"{labels[group.start]} … {labels[group.stop - 1]}"
         for group in groups
     )
     return groups, names
 
 
-def _keep(item: ModeMap, queries: Sequence[int] | Floats, keys: Sequence[int] | Floats) -> ModeMap:
+def _keep(item: ModeMap, queries: Rows, keys: Rows) -> ModeMap:
     return replace(
         item,
         weights=item.weights[:, queries][:, :, keys],

@@ -14,7 +14,7 @@ def title(model: str) -> str:
 
 
 def colours(content: ForecastReport) -> dict[str, int]:
-    """Give each model the number of its colour: 0 for the chosen one, fixed numbers for the usual baselines."""
+    """Give each model the number of its colour: 0 for the chosen, fixed numbers for the usual baselines."""
     chosen = content.selection.chosen if content.selection else None
     names = list(dict.fromkeys(_model_names(content)))
     found = {chosen: 0} if chosen is not None else {}

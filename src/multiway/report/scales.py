@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from datetime import tzinfo
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +51,7 @@ def scale_of(arrays: Sequence[npt.ArrayLike], *, from_zero: bool = False, margin
     finite = joined[np.isfinite(joined)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     low = min(low, 0.0) if from_zero else low
-    room = (high - low) * margin or abs(high) * 0.05 or 1.0
+    room = (high - low) * margin if high > low else abs(high) * 0.05 or 1.0
     return Scale(0.0 if from_zero and low == 0 else low - room, high + room)
 
 
@@ -73,42 +74,52 @@ def _tick_label(value: float, step: float) -> str:
 
 
 def axis_numbers(parts: Sequence[pd.Index]) -> list[Floats]:
-    """Put several indexes on one axis: seconds for time stamps, the numbers themselves, or one place per row."""
-    parts = [part.to_timestamp() if isinstance(part, pd.PeriodIndex) else part for part in parts]
-    if all(isinstance(part, pd.DatetimeIndex) for part in parts):
-        return [_seconds(part) for part in parts]
-    if all(pd.api.types.is_numeric_dtype(part.dtype) for part in parts):
+    """Put indexes on one axis: seconds for time stamps, the numbers themselves, or a place per row."""
+    stamps = _as_stamps(parts)
+    if stamps is not None:
+        return [_seconds(part) for part in stamps]
+    if _are_numbers(parts):
         return [np.asarray(part, float) for part in parts]
-    starts = np.cumsum([0, *(len(part) for part in parts)])
-    return [np.arange(start, start + len(part), dtype=float) for start, part in zip(starts, parts, strict=False)]
+    ends = np.cumsum([len(part) for part in parts])
+    return [np.arange(end - len(part), end, dtype=float) for end, part in zip(ends, parts, strict=True)]
 
 
 def axis_ticks(parts: Sequence[pd.Index], scale: Scale, most: int = 5) -> list[Tick]:
     """Ticks for what `axis_numbers` placed: round times, or round numbers."""
-    stamps = [part.to_timestamp() if isinstance(part, pd.PeriodIndex) else part for part in parts]
-    if all(isinstance(part, pd.DatetimeIndex) for part in stamps):
-        zone = next((part.tz for part in stamps if isinstance(part, pd.DatetimeIndex)), None)
-        return time_ticks(scale, most, zone)
-    if all(pd.api.types.is_numeric_dtype(part.dtype) for part in stamps):
+    stamps = _as_stamps(parts)
+    if stamps is not None:
+        return time_ticks(scale, most, stamps[0].tz)
+    if _are_numbers(parts):
         return number_ticks(scale, most)
-    labels = [str(label) for part in stamps for label in part]
+    labels = [str(label) for part in parts for label in part]
     step = max(1, math.ceil(len(labels) / most))
     return [Tick(float(scale.place(row)), labels[row]) for row in range(0, len(labels), step)]
 
 
-def time_ticks(scale: Scale, most: int = 5, zone: object = None) -> list[Tick]:
+def _as_stamps(parts: Sequence[pd.Index]) -> list[pd.DatetimeIndex] | None:
+    """Time stamps of every part, or `None` where one part has none."""
+    found = [part.to_timestamp() if isinstance(part, pd.PeriodIndex) else part for part in parts]
+    stamps = [part for part in found if isinstance(part, pd.DatetimeIndex)]
+    return stamps if stamps and len(stamps) == len(found) else None
+
+
+def _are_numbers(parts: Sequence[pd.Index]) -> bool:
+    return all(pd.api.types.is_numeric_dtype(part.dtype) for part in parts)
+
+
+def time_ticks(scale: Scale, most: int = 5, zone: tzinfo | None = None) -> list[Tick]:
     """Ticks at round times of the zone's clock; `scale` is in seconds."""
-    ends = pd.to_datetime([scale.low * 1e9, scale.high * 1e9], utc=True).tz_convert(zone)  # type: ignore[call-overload]
-    low, high = ends.tz_localize(None)
+    low, high = (pd.Timestamp(edge, unit="s", tz="UTC").tz_convert(zone).tz_localize(None) for edge in scale)
     for step, frequency, shape in _TIME_STEPS:
         if (high - low) / step <= most:
             local = pd.date_range(_floor(low, frequency, step), high, freq=frequency)
-            local = local[local >= low][: most + 1]
-            found = local.tz_localize(zone, ambiguous="NaT", nonexistent="NaT")  # type: ignore[arg-type]
-            kept = ~found.isna()
-            places = scale.place(_seconds(found[kept]))
-            labels = [_time_label(stamp, shape, step) for stamp in local[kept]]
-            return [Tick(float(place), label) for place, label in zip(places, labels, strict=True)]
+            local = local[local >= low]
+            found = local.tz_localize(zone, ambiguous="NaT", nonexistent="NaT")
+            return [
+                Tick(float(place), _time_label(stamp, shape, step))
+                for place, stamp in zip(scale.place(_seconds(found)), local, strict=True)
+                if np.isfinite(place)
+            ]
     return number_ticks(scale, most)
 
 
@@ -132,7 +143,7 @@ def _time_label(stamp: pd.Timestamp, shape: str, step: pd.Timedelta) -> str:
 
 def _seconds(times: pd.DatetimeIndex) -> Floats:
     naive = times.tz_convert("UTC").tz_localize(None) if times.tz is not None else times
-    return np.asarray(naive.to_numpy().astype("datetime64[ns]").astype("int64") / 1e9)
+    return np.asarray((naive - pd.Timestamp(0)) / pd.Timedelta(seconds=1), float)
 
 
 def stamps_in_words(times: pd.Index) -> list[str]:

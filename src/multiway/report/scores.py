@@ -1,4 +1,4 @@
-"""The table of scores: one row per model, means over seeds with their interval, the best of each column marked."""
+"""The table of scores: a row per model, means over seeds with their interval, the best marked."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -141,6 +141,6 @@ def _column(
 
 
 def _against(main: Mapping[str, SeedMean], model: str, reference: str) -> str:
-    if model == reference or model not in main or reference not in main or not main[reference].mean:
+    if model == reference or model not in main or reference not in main:
         return ""
-    return text.signed(100 * (main[model].mean / main[reference].mean - 1), 1) + "\u202f%"
+    return text.relative(main[model].mean, main[reference].mean)

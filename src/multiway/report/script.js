@@ -27,12 +27,12 @@
       tip = make("div", "tip");
       tip.setAttribute("role", "status");
       tip.append(make("p", "", t[at]));
-      for (const { n, c, v, o } of s) {
-        const value = v[at - o];
+      for (const { n, c, v, w, o } of s) {
+        const value = v[at - o], upper = w?.[at - o];
         if (value === undefined || value === null) continue;
         const line = make("div");
-        line.append(make("span", "", n), make("data", "", say(value)));
-        line.prepend(swatch(c));
+        const shown = upper === undefined || upper === null ? say(value) : `${say(value)} to ${say(upper)}`;
+        line.append(w ? make("i", `patch ${c}`) : swatch(c), make("span", "", n), make("data", "", shown));
         tip.append(line);
       }
       tip.style[x[at] > 0.5 ? "right" : "left"] = `calc(${100 * (x[at] > 0.5 ? 1 - x[at] : x[at])}% + 10px)`;

@@ -1,4 +1,4 @@
-"""Text that is safe to set: names from data cleaned, numbers and durations in words, JSON for a script block."""
+"""Text that is safe to set: names from data cleaned, numbers and durations in words, JSON for a script."""
 
 import json
 import math
@@ -9,15 +9,15 @@ from typing import Any
 from markupsafe import Markup, escape
 
 MAX_NAME = 120
+MAX_TEXT = 4000
 MISSING = "–"
 _NARROW_SPACE = "\u202f"
 _TURNS_DIRECTION = {*"\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"}
 
 
 def clean(text: object) -> str:
-    """Replace what could hide or break text (control, direction and surrogate characters); cut what is too long."""
-    shown = "".join("\ufffd" if _is_unsafe(character) else character for character in str(text)[: MAX_NAME * 20])
-    return shown
+    """Replace what could hide or break text (control, direction, surrogate characters); cut what is long."""
+    return "".join("\ufffd" if _is_unsafe(character) else character for character in str(text)[:MAX_TEXT])
 
 
 def name(text: object) -> str:
@@ -41,15 +41,22 @@ def script_json(value: Any) -> Markup:
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for character in "<>&'":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)  # noqa: S704 - nothing that HTML reads is left in it
+    return Markup(text)
 
 
 def decimals_for(values: Iterable[float]) -> int:
-    """Choose how many decimals show about four digits of the largest value; one choice per column keeps it aligned."""
+    """Choose decimals that show about four digits of the largest value, for a column to share."""
     largest = max((abs(value) for value in values if math.isfinite(value)), default=1.0)
     if largest == 0:
         return 4
-    return min(max(4 - max(math.floor(math.log10(largest)), 0), 0) + max(-math.floor(math.log10(largest)) - 2, 0), 9)
+    return min(
+        max(4 - max(math.floor(math.log10(largest)), 0), 0) + max(-math.floor(math.log10(largest)) - 2, 0), 9
+    )
+
+
+def decimals_of_error(error: float) -> int:
+    """Choose decimals so that an uncertainty shows two digits; the value beside it takes as many."""
+    return min(max(1 - math.floor(math.log10(error)), 0), 9) if math.isfinite(error) and error > 0 else 4
 
 
 def number(value: float | None, decimals: int) -> str:
@@ -67,6 +74,13 @@ def signed(value: float, decimals: int) -> str:
 def percent(value: float, decimals: int = 1) -> str:
     """Write a number that is already in percent."""
     return number(value, decimals) + f"{_NARROW_SPACE}%"
+
+
+def relative(value: float, other: float) -> str:
+    """Write how far a value is from another, in percent with its sign; nothing where that has no meaning."""
+    if not (math.isfinite(value) and math.isfinite(other) and other):
+        return ""
+    return f"{signed(100 * (value / other - 1), 1)}{_NARROW_SPACE}%"
 
 
 def count(value: int) -> str:
@@ -91,9 +105,7 @@ def duration(seconds: float | None) -> str:
     if seconds is None or not math.isfinite(seconds):
         return MISSING
     if seconds < 120:
-        scale, unit = next(
-            pair for pair in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if seconds >= pair[0] or pair[1] == "µs"
-        )
+        scale, unit = (1.0, "s") if seconds >= 1 else (1e-3, "ms") if seconds >= 1e-3 else (1e-6, "µs")
         return f"{seconds / scale:.3g}{_NARROW_SPACE}{unit}"
     minutes = round(seconds / 60)
     if minutes < 60:

@@ -38,31 +38,27 @@ def supporting_sentences(content: ForecastReport) -> list[str]:
 def _choice(selection: Selection) -> str:
     by_name = {candidate.model: candidate for candidate in selection.candidates}
     chosen, reference = by_name.get(selection.chosen), by_name.get(selection.reference)
-    name, against = text.sentence_case(title(selection.chosen)), title(selection.reference)
+    name = text.sentence_case(title(selection.chosen))
     if selection.chosen == selection.reference:
-        rivals = [item for item in selection.candidates if item.model != selection.reference]
-        return _kept(name, reference, min(rivals, key=lambda item: item.value), selection) if rivals else (
-            f"{name} makes these forecasts."
-        )
+        return f"{name} makes these forecasts{_why_kept(selection, reference)}."
     if chosen is None or reference is None:
         return f"{name} was chosen on validation."
-    gain = _relative(chosen.value, reference.value)
     return (
-        f"{name} was chosen: its validation {selection.metric} is {gain} {against} "
-        f"({_value(chosen)} against {_value(reference)}{_uncertainty(chosen)})."
+        f"{name} was chosen: its validation {selection.metric} is {_relative(chosen.value, reference.value)} "
+        f"{title(selection.reference)} ({_value(chosen)} against {_value(reference)}{_uncertainty(chosen)})."
     )
 
 
-def _kept(name: str, reference: Candidate | None, rival: Candidate, selection: Selection) -> str:
+def _why_kept(selection: Selection, reference: Candidate | None) -> str:
+    rivals = [item for item in selection.candidates if item.model != selection.reference]
+    if reference is None or not rivals:
+        return ""
+    rival = min(rivals, key=lambda item: item.value)
     other = title(rival.model)
-    if reference is None:
-        return f"{name} makes these forecasts."
     values = f"{selection.metric} {_value(rival)} against {_value(reference)}{_uncertainty(rival)}"
     if rival.value >= reference.value:
-        return f"{name} makes these forecasts: the {other} did not beat it on validation ({values})."
-    return (
-        f"{name} makes these forecasts: the gain of the {other} on validation is too small to trust ({values})."
-    )
+        return f": the {other} did not beat it on validation ({values})"
+    return f": the gain of the {other} on validation is too small to trust ({values})"
 
 
 def _best_on_test(metric: str, test: Mapping[str, SeedMean]) -> str:
@@ -118,7 +114,7 @@ def _value(candidate: Candidate) -> str:
 def _uncertainty(candidate: Candidate) -> str:
     if candidate.difference is None or candidate.standard_error is None:
         return ""
-    decimals = min(text.decimals_for([candidate.standard_error]), 6)
+    decimals = text.decimals_of_error(candidate.standard_error)
     return (
         f"; difference {text.signed(candidate.difference, decimals)} "
         f"± {text.number(candidate.standard_error, decimals)}"
