@@ -31,7 +31,7 @@ def test_a_gain_is_stated_with_its_uncertainty():
     content = report("blend", {"ridge": 0.5, "blend": 0.49}, {"ridge": 0.4, "blend": 0.38, "naive": 0.8})
     assert plain(verdict(content)) == (
         "Blend was chosen: its validation MSE is 2.0 % below ridge "
-        "(0.4900 against 0.5000; difference −0.0100 ± 0.0020)."
+        "(0.4900 against 0.5000; difference −0.0100, standard error 0.0020)."
     )
     assert plain(supporting_sentences(content)[0]) == (
         "On the test rows its MSE is 0.3800: 5.0 % below ridge and 52.5 % below naive."
@@ -42,7 +42,7 @@ def test_a_network_that_does_not_beat_ridge_is_said_plainly():
     content = report("ridge", {"ridge": 0.5, "network": 0.51}, {"ridge": 0.4, "network": 0.41})
     assert plain(verdict(content)) == (
         "Ridge makes these forecasts: the network did not beat it on validation "
-        "(MSE 0.5100 against 0.5000; difference +0.0100 ± 0.0020)."
+        "(MSE 0.5100 against 0.5000; difference +0.0100, standard error 0.0020)."
     )
     assert "does not beat ridge on the test rows: its MSE is 2.5 % above it" in plain(
         supporting_sentences(content)[1]

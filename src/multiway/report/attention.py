@@ -83,7 +83,7 @@ def _figure(group: Sequence[ModeMap]) -> Figure:
         column_names=[text.name(label) for label in first.key_labels],
         width=width,
         ratio=f"{keys} / {queries}",
-        even=f"{1 / keys:.0%}" if keys <= 100 else f"{1 / keys:.2%}",
+        even=_share(1 / len(group[0].key_labels)),
         notes=[line for line in (note, "" if with_heads else "Only the mean over heads is drawn.") if line],
     )
 
@@ -114,7 +114,7 @@ def _in_words(pairs: Sequence[Pair]) -> list[tuple[str, str, str]]:
 
 
 def _share(weight: float) -> str:
-    return text.percent(100 * weight, 0 if weight >= 0.1 else 1)
+    return text.percent(100 * weight, 0 if weight >= 0.1 else 1 if weight >= 0.01 else 2)
 
 
 def _labels(labels: Sequence[str], pixels: float) -> list[Label]:

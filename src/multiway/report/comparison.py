@@ -11,7 +11,7 @@ from multiway.report import charts, diagnostics, text
 from multiway.report.content import ForecastReport
 from multiway.report.html import render_page
 from multiway.report.palette import NUM_COLOURS, title
-from multiway.report.scores import SeedMean, means, primary, reference_of
+from multiway.report.scores import SeedMean, groups_of, means, primary, reference_of
 
 MAX_RUNS = NUM_COLOURS
 
@@ -50,6 +50,10 @@ def render_comparison(contents: Sequence[ForecastReport]) -> str:
         "comparison.html.j2",
         names=names,
         columns=columns,
+        groups=groups_of(columns),
+        starts=[
+            index for index, pair in enumerate(columns) if index == 0 or pair[0] != columns[index - 1][0]
+        ],
         rows=_rows(contents, names, columns),
         steps=_steps(contents, names, readouts),
         step_metric=next((item.step_errors.metric for item in contents if item.step_errors), ""),

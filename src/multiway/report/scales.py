@@ -55,21 +55,22 @@ def scale_of(arrays: Sequence[npt.ArrayLike], *, from_zero: bool = False, margin
     return Scale(0.0 if from_zero and low == 0 else low - room, high + room)
 
 
-def number_ticks(scale: Scale, most: int = 5) -> list[Tick]:
-    """Ticks at multiples of 1, 2 or 5 times a power of ten."""
+def number_ticks(scale: Scale, most: int = 5, *, grouped: bool = True) -> list[Tick]:
+    """Ticks at multiples of 1, 2 or 5 times a power of ten; `grouped` parts the thousands."""
     span = scale.high - scale.low
     power = 10.0 ** math.floor(math.log10(span / most))
     step = next(power * factor for factor in (1, 2, 5, 10, 20) if span / (power * factor) <= most)
     first = math.ceil(scale.low / step - 1e-9)
     values = [index * step for index in range(first, first + most + 2) if scale.contains(index * step)]
-    return [Tick(float(scale.place(value)), _tick_label(value, step)) for value in values]
+    return [Tick(float(scale.place(value)), _tick_label(value, step, grouped)) for value in values]
 
 
-def _tick_label(value: float, step: float) -> str:
+def _tick_label(value: float, step: float, grouped: bool) -> str:
     if abs(value) >= 1e6 or step < 1e-6:
         text = f"{value:.3g}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
     else:
         text = f"{value:,.{max(0, -math.floor(math.log10(step) + 1e-9))}f}"
+        text = text if grouped else text.replace(",", "")
     return text.replace("-", "\u2212")
 
 
@@ -90,7 +91,7 @@ def axis_ticks(parts: Sequence[pd.Index], scale: Scale, most: int = 5) -> list[T
     if stamps is not None:
         return time_ticks(scale, most, stamps[0].tz)
     if _are_numbers(parts):
-        return number_ticks(scale, most)
+        return number_ticks(scale, most, grouped=False)  # they may be years
     labels = [str(label) for part in parts for label in part]
     step = max(1, math.ceil(len(labels) / most))
     return [Tick(float(scale.place(row)), labels[row]) for row in range(0, len(labels), step)]

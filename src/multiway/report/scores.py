@@ -94,6 +94,14 @@ def score_tables(content: ForecastReport, colours: Mapping[str, int]) -> list[Sc
     return [_table(content, split, colours) for split in splits]
 
 
+def groups_of(columns: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Columns (scale, metric), those of one scale side by side, as (scale, metrics)."""
+    return [
+        (scale, [metric for group, metric in columns if group == scale])
+        for scale in dict.fromkeys(scale for scale, _ in columns)
+    ]
+
+
 def _table(content: ForecastReport, split: str, colours: Mapping[str, int]) -> ScoreTable:
     found = means(content.scores, split)
     columns = list(dict.fromkeys((scale, metric) for _, scale, metric in found))
@@ -114,12 +122,10 @@ def _table(content: ForecastReport, split: str, colours: Mapping[str, int]) -> S
         )
         for index, model in enumerate(models)
     ]
-    groups = [
-        (scale, [metric for group, metric in columns if group == scale])
-        for scale in dict.fromkeys(scale for scale, _ in columns)
-    ]
     has_spread = any(mean.half_width is not None for mean in found.values())
-    return ScoreTable(split, groups, rows, title(reference) if reference in main else "", has_spread)
+    return ScoreTable(
+        split, groups_of(columns), rows, title(reference) if reference in main else "", has_spread
+    )
 
 
 def _column(

@@ -116,6 +116,6 @@ def _uncertainty(candidate: Candidate) -> str:
         return ""
     decimals = text.decimals_of_error(candidate.standard_error)
     return (
-        f"; difference {text.signed(candidate.difference, decimals)} "
-        f"± {text.number(candidate.standard_error, decimals)}"
+        f"; difference {text.signed(candidate.difference, decimals)}, "
+        f"standard error {text.number(candidate.standard_error, decimals)}"
     )
