@@ -9,6 +9,7 @@ from multiway.errors import DataError, ShapeError
 from multiway.explain import (
     ModeMap,
     average_maps,
+    deletion_test,
     lag_labels,
     mode_maps,
     rollout,
@@ -157,3 +158,26 @@ def test_lags_count_back_from_the_first_forecast_step():
 def test_rows_must_fill_whole_patches():
     with pytest.raises(ShapeError, match="Got 96 rows, patch_length=7"):
         lag_labels(96, 7)
+
+
+def test_the_deletion_test_hides_what_is_looked_at_most():
+    labels = tuple("abcdefghij")
+    weights = np.tile(np.arange(10) / 45, (2, 10, 1))
+    item = ModeMap(mode="time", query_labels=labels, key_labels=labels, weights=weights)
+    seen = []
+
+    def error_without(positions):
+        seen.append(positions.tolist())
+        return 1.0 + positions.sum()
+
+    found = deletion_test(item, error_without, draws=3, seed=1)
+    assert seen[:2] == [[], [8, 9]]
+    assert all(len(set(positions)) == 2 for positions in seen[2:])
+    assert found[:3] == (2, 1.0, 18.0)
+    assert found.error_random == pytest.approx(np.mean([1 + sum(positions) for positions in seen[2:]]))
+    assert len(seen) == 5
+
+
+def test_one_position_cannot_be_hidden():
+    with pytest.raises(ShapeError, match=r"two positions or more\. Got 1 of 'variates'"):
+        deletion_test(square([[1.0]], labels=("a",)), lambda positions: 0.0)

@@ -1,5 +1,7 @@
 """Saved maps come back with their labels, whatever the labels hold, and a damaged file is one line."""
 
+import os
+import pickle
 import random
 import zipfile
 
@@ -36,18 +38,41 @@ def test_no_label_becomes_a_name_in_the_file(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["maps.npz"]
 
 
-def test_pickled_arrays_are_refused(tmp_path):
-    np.savez(tmp_path / "maps.npz", index=np.array([{"mode": "x"}], dtype=object))
-    with pytest.raises(RunError, match="not a readable file of attention maps"):
+class Planted:
+    """Unpickling it makes a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+def test_pickled_arrays_are_refused_even_when_their_size_is_right(tmp_path):
+    payload = pickle.dumps(Planted(tmp_path / "ran"))
+    payload += b"." * (-len(payload) % 8)
+    header = (
+        f"{{'descr': '|O', 'fortran_order': False, 'shape': ({len(payload) // 8},), }}".encode().ljust(117)
+        + b"\n"
+    )
+    write_member(tmp_path / "maps.npz", header, payload)
+    with pytest.raises(
+        RunError, match="not a readable file of attention maps: Object arrays cannot be loaded"
+    ):
         load_maps(tmp_path / "maps.npz")
+    assert not (tmp_path / "ran").exists()
+
+
+def write_member(path, header, payload):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(
+            "index.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + payload
+        )
 
 
 def test_a_header_that_lies_about_its_size_is_refused_before_anything_is_allocated(tmp_path):
     header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000, 1000000), }".ljust(117) + b"\n"
-    with zipfile.ZipFile(tmp_path / "maps.npz", "w") as archive:
-        archive.writestr(
-            "index.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + b"abcd"
-        )
+    write_member(tmp_path / "maps.npz", header, b"abcd")
     with pytest.raises(RunError, match=r"declares \(1000000, 1000000\) of float32 but holds other bytes"):
         load_maps(tmp_path / "maps.npz")
     assert MAX_BYTES < 4 * 10**12

@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 
 from multiway.explain import ModeMap
-from multiway.report import text
+from multiway.report import VariateErrors, text
+from multiway.report.attention import figures
 from multiway.report.charts import HEIGHT, WIDTH, path_data, thin
+from multiway.report.diagnostics import variate_bars
 from multiway.report.heatmap import png_data_uri, shrink
 from multiway.report.scales import Scale, axis_numbers, axis_ticks, number_ticks, scale_of
 
@@ -133,3 +135,29 @@ def test_numbers_and_durations_in_words():
         "2\u202fh 05\u202fmin",
     ]
     assert [text.magnitude(value) for value in (12, 620_000, 1.3e9, 999_999)] == ["12", "620K", "1.3G", "1M"]
+
+
+def test_pairs_come_from_the_whole_map_not_from_what_is_drawn():
+    weights = np.full((1, 101, 101), 0.001)
+    weights[:, :, :50] = 0.01
+    weights[0, 99, 100] = 0.45
+    labels = tuple(f"p{index}" for index in range(101))
+    item = ModeMap(mode="sensors", query_labels=labels, key_labels=labels, weights=weights)
+    picture = figures([item])[0].pictures[0]
+    assert picture.pairs[0] == ("p99", "p100", "45\u202f%")
+    assert picture.largest == "1.0\u202f%"
+
+
+def test_bars_stand_worst_first_by_the_chosen_model():
+    errors = VariateErrors(
+        names=["a", "b", "c", "d"],
+        bars={"naive": np.array([4.0, 1.0, 2.0, 3.0]), "ridge": np.array([0.5, np.nan, 2.0, 1.0])},
+    )
+    found = variate_bars(errors, {"ridge": 0, "naive": 3})
+    assert [(bar.name, bar.value, bar.width) for bar in found.bars] == [
+        ("c", "2.0000", 50.0),
+        ("d", "1.0000", 25.0),
+        ("a", "0.5000", 12.5),
+        ("b", "–", 0.0),
+    ]
+    assert found.bars[0].marks == [("naive", 3, 50.0, "2.0000")]

@@ -1,5 +1,7 @@
 """What a model looked at, as labelled arrays and figures."""
 
+from multiway.explain.deletion import Deletion as Deletion
+from multiway.explain.deletion import deletion_test as deletion_test
 from multiway.explain.figures import plot_mode_map as plot_mode_map
 from multiway.explain.figures import save_mode_map as save_mode_map
 from multiway.explain.labels import lag_labels as lag_labels
