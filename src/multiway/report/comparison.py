@@ -70,7 +70,7 @@ def _names(contents: Sequence[ForecastReport]) -> list[str]:
 
 
 def _chosen(content: ForecastReport) -> str:
-    """The model a run stands for: the chosen one, else the best on the test rows."""
+    """Name the model a run stands for: the chosen one, else the best on the test rows."""
     if content.selection:
         return content.selection.chosen
     _, found = primary(content)

@@ -146,7 +146,7 @@ class CoverageLine(NamedTuple):
 
 
 def coverage_lines(rows: Sequence[CoverageRow]) -> list[CoverageLine]:
-    """The table of claimed against measured coverage."""
+    """Set the table of claimed against measured coverage."""
     widths = [row.width for row in rows if row.width is not None]
     decimals = text.decimals_for(widths)
     return [

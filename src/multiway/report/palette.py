@@ -9,7 +9,7 @@ _USUAL = {"ridge": 1, "seasonal naive": 2, "naive": 3, "network": 4, "blend": 5}
 
 
 def title(model: str) -> str:
-    """A model's name as it is read: underscores become spaces."""
+    """Write a model's name as it is read: underscores become spaces."""
     return model.replace("_", " ").strip() or "model"
 
 

@@ -76,7 +76,7 @@ def means(rows: Sequence[ScoreRow], split: str) -> dict[tuple[str, str, str], Se
 
 
 def primary(content: ForecastReport, split: str = "test") -> tuple[str, dict[str, SeedMean]]:
-    """The metric that decides (scaled MSE, or else the first given) and its mean per model."""
+    """Find the metric that decides (scaled MSE, or else the first given) and its mean per model."""
     found = means(content.scores, split)
     keys = [(scale, metric) for _, scale, metric in found]
     wanted = PRIMARY if PRIMARY in keys else keys[0] if keys else PRIMARY
@@ -84,7 +84,7 @@ def primary(content: ForecastReport, split: str = "test") -> tuple[str, dict[str
 
 
 def reference_of(content: ForecastReport) -> str:
-    """The model that others are compared with: ridge, unless the selection says otherwise."""
+    """Name the model that others are compared with: ridge, unless the selection says otherwise."""
     return content.selection.reference if content.selection else "ridge"
 
 

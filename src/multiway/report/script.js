@@ -29,7 +29,7 @@
       tip.append(make("p", "", t[at]));
       for (const { n, c, v, w, o } of s) {
         const value = v[at - o], upper = w?.[at - o];
-        if (value === undefined || value === null || chart.closest(`.hide${c.slice(1)}`)) continue;
+        if (value === undefined || value === null || (c[0] === "s" && chart.closest(`.hide${c.slice(1)}`))) continue;
         const line = make("div");
         const shown = upper === undefined || upper === null ? say(value) : `${say(value)} to ${say(upper)}`;
         line.append(w ? make("i", `patch ${c}`) : swatch(c), make("span", "", n), make("data", "", shown));

@@ -40,7 +40,7 @@ def _cost_facts(content: ForecastReport, chosen: str | None) -> list[tuple[str, 
 
 
 def summary_bars(content: ForecastReport, numbers: Mapping[str, int]) -> dict[str, Any] | None:
-    """The deciding score of every model as bars, best first; `None` for a single model."""
+    """Set the deciding score of every model as bars, best first; `None` for a single model."""
     metric, found = primary(content)
     if len(found) < 2:
         return None
@@ -64,12 +64,12 @@ def summary_bars(content: ForecastReport, numbers: Mapping[str, int]) -> dict[st
 
 
 def _visible(span: float) -> float:
-    """An interval narrower than the strokes that would mark it is not drawn."""
+    """Leave out an interval narrower than the strokes that would mark it."""
     return round(span, 2) if span >= 1 else 0.0
 
 
 def costs(content: ForecastReport, numbers: Mapping[str, int]) -> dict[str, Any] | None:
-    """The table of costs; columns that nobody filled are left out."""
+    """Set the table of costs; columns that nobody filled are left out."""
     if not content.costs:
         return None
     columns = [
@@ -91,7 +91,7 @@ def costs(content: ForecastReport, numbers: Mapping[str, int]) -> dict[str, Any]
 
 
 def choice(content: ForecastReport, numbers: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The table of candidates on validation, in the order given."""
+    """Set the table of candidates on validation, in the order given."""
     if content.selection is None:
         return []
     candidates = content.selection.candidates
@@ -113,7 +113,7 @@ def choice(content: ForecastReport, numbers: Mapping[str, int]) -> list[dict[str
 
 
 def deletion(content: ForecastReport) -> list[dict[str, str]]:
-    """The table of the deletion test."""
+    """Set the table of the deletion test."""
     errors = [value for row in content.deletion for value in (row.error, row.error_random)]
     decimals = text.decimals_for(errors)
     return [

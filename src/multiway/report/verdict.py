@@ -20,7 +20,7 @@ def verdict(content: ForecastReport) -> str:
 
 
 def supporting_sentences(content: ForecastReport) -> list[str]:
-    """What the test rows say of the choice, and of every other model that was tried against the reference."""
+    """Say what the test rows make of the choice, and of every other model that was tried."""
     metric, test = primary(content)
     if content.selection is None or not test:
         return []
