@@ -1,0 +1,224 @@
+"""Attention per mode as labelled arrays: built from a model's maps, averaged, rolled out, put in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from multiway.errors import DataError, ShapeError
+
+Floats = npt.NDArray[np.float64]
+Labels = Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class ModeMap:
+    """How much each position of one mode looks at each other position of it, head by head.
+
+    mode: Name of the mode, such as "variates" or "time".
+    query_labels: Names of the positions that look, one per row.
+    key_labels: Names of the positions looked at, one per column.
+    weights: `(heads, queries, keys)`; each row sums to one, or to zero where nothing may be looked at.
+    layer: Block the map comes from, counted from 0; `None` for a map over all layers (`rollout`).
+    num_samples: How many samples `weights` is the mean of.
+    sample: What the map belongs to, in words: "window from 2018-02-20 to 2018-02-23", or "".
+    ordered: The positions have an order, so that neighbours may be merged when a map is too large to show.
+
+    Raises:
+        ShapeError: The weights are not `(heads, queries, keys)` for these labels.
+    """
+
+    mode: str
+    query_labels: tuple[str, ...]
+    key_labels: tuple[str, ...]
+    weights: Floats
+    layer: int | None = 0
+    num_samples: int = 1
+    sample: str = ""
+    ordered: bool = False
+
+    def __post_init__(self) -> None:
+        sizes = (len(self.query_labels), len(self.key_labels))
+        if self.weights.ndim != 3 or self.weights.shape[1:] != sizes:
+            raise ShapeError(
+                f"ModeMap: weights of mode {self.mode!r} must be (heads, queries, keys), one label per query "
+                f"and key. Got weights {self.weights.shape} for {sizes[0]} query and {sizes[1]} key labels."
+            )
+
+    @property
+    def num_heads(self) -> int:
+        """Number of heads."""
+        return int(self.weights.shape[0])
+
+    def head_mean(self) -> Floats:
+        """Mean over the heads, `(queries, keys)`."""
+        return np.asarray(self.weights.mean(axis=0))
+
+
+def mode_maps(
+    maps: Sequence[Sequence[Any]],
+    mode_names: Sequence[str],
+    labels: Sequence[Labels],
+    *,
+    ordered: Sequence[str] = ("time",),
+    sample: str = "",
+) -> list[ModeMap]:
+    """Label what `forward_with_maps` returns, averaged over the batch.
+
+    Args:
+        maps: One list per block of one `(batch, heads, queries, keys)` tensor or array per mode.
+        mode_names: Name of each mode, in the model's order.
+        labels: Labels of the positions of each mode; self-attention, so queries and keys share them.
+        ordered: Names of the modes whose positions have an order.
+        sample: What the maps belong to, in words.
+
+    Raises:
+        ShapeError: A block has another number of modes, or a map another size than its labels.
+    """
+    found = []
+    for layer, block in enumerate(maps):
+        _check_modes(block, mode_names, labels)
+        for mode, name, names in zip(block, mode_names, labels, strict=True):
+            array = _as_array(mode)
+            found.append(
+                ModeMap(
+                    mode=name,
+                    query_labels=tuple(names),
+                    key_labels=tuple(names),
+                    weights=array.mean(axis=0),
+                    layer=layer,
+                    num_samples=len(array),
+                    sample=sample,
+                    ordered=name in ordered,
+                )
+            )
+    return found
+
+
+def sample_maps(
+    maps: Sequence[Sequence[Any]],
+    index: int,
+    mode_names: Sequence[str],
+    labels: Sequence[Labels],
+    *,
+    ordered: Sequence[str] = ("time",),
+    sample: str = "",
+) -> list[ModeMap]:
+    """Label the maps of one sample of the batch, with labels (its own time stamps, say) of its own."""
+    one = [[_as_array(mode)[index : index + 1] for mode in block] for block in maps]
+    return mode_maps(one, mode_names, labels, ordered=ordered, sample=sample)
+
+
+def average_maps(groups: Sequence[Sequence[ModeMap]], *, sample: str = "") -> list[ModeMap]:
+    """Average lists of maps from several batches, each map counting by its number of samples.
+
+    The labels are those of the first group, so give labels that hold for all (see `lag_labels`).
+
+    Raises:
+        ShapeError: There is no group, or the groups do not hold the same modes, layers and sizes.
+    """
+    if not groups:
+        raise ShapeError(
+            "average_maps: nothing to average. Got no group; give the maps of one batch or more."
+        )
+    keys = [[(item.mode, item.layer, item.weights.shape) for item in group] for group in groups]
+    if any(key != keys[0] for key in keys):
+        raise ShapeError(
+            "average_maps: every group must hold the same modes, layers and sizes in the same order. "
+            f"Got {keys[0]} and {next(key for key in keys if key != keys[0])}."
+        )
+    averaged = []
+    for items in zip(*groups, strict=True):
+        counts = [item.num_samples for item in items]
+        weights = np.average(np.stack([item.weights for item in items]), axis=0, weights=counts)
+        averaged.append(replace(items[0], weights=weights, num_samples=sum(counts), sample=sample))
+    return averaged
+
+
+def rollout(maps: Sequence[ModeMap], mode: str) -> ModeMap:
+    """Follow the attention of one mode through all layers: the product of (A + I) / 2, last layer leftmost.
+
+    Abnar & Zuidema (2020), sec. 3, heads averaged. It sees one mode alone: what crosses to other modes, and
+    what the feed-forward layers do, is left out.
+
+    Raises:
+        DataError: No map is of that mode.
+        ShapeError: The mode's maps are not all square and of one size.
+    """
+    layers = sorted((item for item in maps if item.mode == mode and item.layer is not None), key=_layer)
+    if not layers:
+        raise DataError(
+            f"rollout: no map of mode {mode!r}. Got maps of {sorted({item.mode for item in maps})}; "
+            "name one of these."
+        )
+    size = len(layers[0].query_labels)
+    if any(item.weights.shape[1:] != (size, size) for item in layers):
+        raise ShapeError(
+            f"rollout: the maps of mode {mode!r} must be square and of one size. "
+            f"Got {[item.weights.shape[1:] for item in layers]}."
+        )
+    total = np.eye(size)
+    for item in layers:
+        total = (item.head_mean() + np.eye(size)) / 2 @ total
+    return replace(layers[0], weights=total[None], layer=None)
+
+
+class Pair(NamedTuple):
+    """One position looking at another, with its weight and the weight of an even look at all positions."""
+
+    query: str
+    key: str
+    weight: float
+    even: float
+
+    def __str__(self) -> str:
+        return f"{self.query} looks at {self.key} ({self.weight:.0%}; an even look would be {self.even:.0%})"
+
+
+def top_pairs(
+    item: ModeMap, count: int = 5, *, head: int | None = None, include_self: bool = False
+) -> list[Pair]:
+    """List the strongest pairs of a map, each query at most once, strongest first.
+
+    Args:
+        item: The map.
+        count: How many at most.
+        head: Which head; `None` for the mean over heads.
+        include_self: Let a position's look at itself count.
+    """
+    weights = np.array(item.head_mean() if head is None else item.weights[head])
+    if not include_self and item.query_labels == item.key_labels:
+        np.fill_diagonal(weights, -np.inf)
+    best = weights.argmax(axis=1)
+    strength = weights[np.arange(len(best)), best]
+    order = [row for row in np.argsort(-strength, kind="stable") if np.isfinite(strength[row])][:count]
+    even = 1 / weights.shape[1]
+    return [
+        Pair(item.query_labels[row], item.key_labels[best[row]], float(strength[row]), even) for row in order
+    ]
+
+
+def _layer(item: ModeMap) -> int:
+    return item.layer or 0
+
+
+def _as_array(value: Any) -> Floats:
+    array = (
+        value.detach().to("cpu").double().numpy() if isinstance(value, Tensor) else np.asarray(value, float)
+    )
+    if array.ndim != 4:
+        raise ShapeError(
+            f"mode_maps: a map must be (batch, heads, queries, keys). Got shape {tuple(array.shape)}."
+        )
+    return np.asarray(array)
+
+
+def _check_modes(block: Sequence[Any], mode_names: Sequence[str], labels: Sequence[Labels]) -> None:
+    if not len(block) == len(mode_names) == len(labels):
+        raise ShapeError(
+            "mode_maps: give one name and one list of labels per mode. "
+            f"Got {len(block)} maps in a block, {len(mode_names)} names and {len(labels)} lists of labels."
+        )

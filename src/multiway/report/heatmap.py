@@ -1,0 +1,94 @@
+"""Attention as a picture: large maps made small with a word about it, and a PNG written by hand."""
+
+import base64
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from multiway.explain.maps import Floats, ModeMap
+
+MAX_POSITIONS = 48
+Rows = npt.NDArray[np.intp]
+
+
+class Shrunk(NamedTuple):
+    """Maps of one size, small enough to show, and what was done to them in words ("" for nothing)."""
+
+    maps: list[ModeMap]
+    note: str
+
+
+def shrink(maps: Sequence[ModeMap], most: int = MAX_POSITIONS) -> Shrunk:
+    """Bring maps of one mode and size to at most `most` positions a side, all in the same way.
+
+    Positions with an order are merged with their neighbours (queries averaged, keys summed, so that rows
+    still sum to one); of positions without, those looked at most are kept.
+    """
+    queries, keys = maps[0].weights.shape[1:]
+    if max(queries, keys) <= most:
+        return Shrunk(list(maps), "")
+    if maps[0].ordered:
+        note = f"{keys} positions are merged into {min(keys, most)} groups of neighbours."
+        return Shrunk([_merge(item, most) for item in maps], note)
+    received = np.mean([item.head_mean().mean(axis=0) for item in maps], axis=0)
+    kept_keys = np.sort(np.argsort(-received, kind="stable")[:most])
+    kept_queries = kept_keys if maps[0].query_labels == maps[0].key_labels else np.arange(min(queries, most))
+    share = received[kept_keys].sum() / max(received.sum(), 1e-12)
+    note = (
+        f"Shown are the {len(kept_keys)} of {keys} {maps[0].mode} looked at most; "
+        f"they receive {share:.0%} of all attention."
+    )
+    return Shrunk([_keep(item, kept_queries, kept_keys) for item in maps], note)
+
+
+def png_data_uri(weights: Floats) -> tuple[str, float]:
+    """Write weights as a grey PNG (white is 0, black the largest) and return it with the largest weight."""
+    largest = float(np.nanmax(weights, initial=0.0))
+    level = np.nan_to_num(weights / (largest or 1.0)).clip(0, 1)
+    grey = np.round(255 * (1 - level)).astype(np.uint8)
+    rows = np.concatenate(
+        [np.zeros((len(grey), 1), np.uint8), grey], axis=1
+    )  # each row starts with "no filter"
+    header = struct.pack(">2I5B", grey.shape[1], grey.shape[0], 8, 0, 0, 0, 0)
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b"")]
+    content = b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in chunks)
+    return "data:image/png;base64," + base64.b64encode(content).decode(), largest
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def _merge(item: ModeMap, most: int) -> ModeMap:
+    rows, row_labels = _groups(item.query_labels, most)
+    columns, column_labels = _groups(item.key_labels, most)
+    averaged = np.stack([item.weights[:, group].mean(axis=1) for group in rows], axis=1)
+    weights = np.stack([averaged[:, :, group].sum(axis=2) for group in columns], axis=2)
+    return replace(item, weights=weights, query_labels=row_labels, key_labels=column_labels)
+
+
+def _groups(labels: Sequence[str], most: int) -> tuple[list[slice], tuple[str, ...]]:
+    edges = np.linspace(0, len(labels), min(len(labels), most) + 1).round().astype(int)
+    groups = [slice(int(start), int(stop)) for start, stop in pairwise(edges)]
+    names = tuple(
+        labels[group.start]
+        if group.stop == group.start + 1
+        else f"{labels[group.start]} … {labels[group.stop - 1]}"
+        for group in groups
+    )
+    return groups, names
+
+
+def _keep(item: ModeMap, queries: Rows, keys: Rows) -> ModeMap:
+    return replace(
+        item,
+        weights=item.weights[:, queries][:, :, keys],
+        query_labels=tuple(item.query_labels[int(row)] for row in queries),
+        key_labels=tuple(item.key_labels[int(row)] for row in keys),
+    )

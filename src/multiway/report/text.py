@@ -1,0 +1,127 @@
+"""Text that is safe to set: names from data cleaned, numbers and durations in words, JSON for a script."""
+
+import json
+import math
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+from markupsafe import Markup, escape
+
+MAX_NAME = 120
+MAX_TEXT = 4000
+MISSING = "–"
+_NARROW_SPACE = "\u202f"
+_TURNS_DIRECTION = {*"\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"}
+
+
+def clean(text: object) -> str:
+    """Replace what could hide or break text (control, direction, surrogate characters); cut what is long."""
+    return "".join("\ufffd" if _is_unsafe(character) else character for character in str(text)[:MAX_TEXT])
+
+
+def name(text: object) -> str:
+    """Clean a name from data and shorten it to what a label can hold."""
+    shown = clean(" ".join(str(text)[: MAX_NAME * 4].split()))
+    return shown if len(shown) <= MAX_NAME else shown[: MAX_NAME - 1] + "…"
+
+
+def markup(text: object) -> Markup:
+    """Clean and escape, for building HTML outside a template."""
+    return escape(name(text))
+
+
+def finalize(value: object) -> object:
+    """Clean every value that a template prints; what is markup already stays."""
+    return value if isinstance(value, Markup) or not isinstance(value, str) else clean(value)
+
+
+def script_json(value: Any) -> Markup:
+    """Write JSON that cannot end its script element: no `<`, `>`, `&` and nothing but ASCII."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character in "<>&'":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def decimals_for(values: Iterable[float]) -> int:
+    """Choose decimals that show about four digits of the largest value, for a column to share."""
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=1.0)
+    if largest == 0:
+        return 4
+    return min(
+        max(4 - max(math.floor(math.log10(largest)), 0), 0) + max(-math.floor(math.log10(largest)) - 2, 0), 9
+    )
+
+
+def decimals_of_error(error: float) -> int:
+    """Choose decimals so that an uncertainty shows two digits; the value beside it takes as many."""
+    return min(max(1 - math.floor(math.log10(error)), 0), 9) if math.isfinite(error) and error > 0 else 4
+
+
+def number(value: float | None, decimals: int) -> str:
+    """Write a number with a true minus sign; what is missing or not finite is a dash."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    return f"{value:,.{decimals}f}".replace("-", "\u2212")
+
+
+def signed(value: float, decimals: int) -> str:
+    """Write a difference with its sign."""
+    return ("+" if value > 0 else "") + number(value, decimals)
+
+
+def percent(value: float, decimals: int = 1) -> str:
+    """Write a number that is already in percent."""
+    return number(value, decimals) + f"{_NARROW_SPACE}%"
+
+
+def relative(value: float, other: float) -> str:
+    """Write how far a value is from another, in percent with its sign; nothing where that has no meaning."""
+    if not (math.isfinite(value) and math.isfinite(other) and other):
+        return ""
+    return f"{signed(100 * (value / other - 1), 1)}{_NARROW_SPACE}%"
+
+
+def count(value: int) -> str:
+    """Write a whole number with thousands parted."""
+    return f"{value:,}"
+
+
+def magnitude(value: float | None, unit: str = "") -> str:
+    """Write a large number with K, M, G or T: "620K", "1.3 GFLOP"."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    size = 0
+    while abs(value) >= 999.5 and size < 4:
+        value, size = value / 1000, size + 1
+    digits = f"{value:.3g}" if size else f"{value:g}"
+    prefix = ["", "K", "M", "G", "T"][size]
+    return f"{digits}{_NARROW_SPACE}{prefix}{unit}" if unit else f"{digits}{prefix}"
+
+
+def duration(seconds: float | None) -> str:
+    """Write a time in the unit that suits it: "3.1 ms", "42 s", "2 h 05 min"."""
+    if seconds is None or not math.isfinite(seconds):
+        return MISSING
+    if seconds < 120:
+        scale, unit = (1.0, "s") if seconds >= 1 else (1e-3, "ms") if seconds >= 1e-3 else (1e-6, "µs")
+        return f"{seconds / scale:.3g}{_NARROW_SPACE}{unit}"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes}{_NARROW_SPACE}min"
+    return f"{minutes // 60}{_NARROW_SPACE}h {minutes % 60:02d}{_NARROW_SPACE}min"
+
+
+def sentence_case(text: str) -> str:
+    """Raise the first letter and leave the rest."""
+    return text[:1].upper() + text[1:]
+
+
+def listing(parts: list[str]) -> str:
+    """Join with commas and a last "and"."""
+    return ", ".join(parts[:-1]) + f" and {parts[-1]}" if len(parts) > 1 else "".join(parts)
+
+
+def _is_unsafe(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in _TURNS_DIRECTION
