@@ -32,12 +32,13 @@ __all__ = [
     "workflows",
 ]
 
-# What needs pandas, pydantic or accelerate is imported when it is first used, so that a layer costs only torch.
+# What needs pandas, pydantic or accelerate is imported when first used, so that a layer costs only torch.
+_PARTS = ("data", "explain", "models", "report", "tasks", "training", "workflows")
 _LAZY = {
     "Forecaster": "multiway.tasks.forecasting",
     "create_model": "multiway.models",
     "list_models": "multiway.models",
-    **{name: f"multiway.{name}" for name in ("data", "explain", "models", "report", "tasks", "training", "workflows")},
+    **{name: f"multiway.{name}" for name in _PARTS},
 }  # fmt: skip
 
 

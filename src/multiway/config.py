@@ -23,6 +23,7 @@ class Config(BaseModel):
 
         Raises:
             ConfigError: A field is unknown, missing or out of range; all of them are named in one line.
+
         """
         try:
             return cls.model_validate(values)
@@ -43,6 +44,7 @@ def load_yaml(path: Path) -> dict[str, Any]:
 
     Raises:
         ConfigError: The file is missing, larger than 1 MB, not YAML, uses aliases, or is no mapping.
+
     """
     try:
         text = _read_small(path)

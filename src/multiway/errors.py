@@ -1,5 +1,8 @@
 """The errors a user can cause; each message is one line: where, the rule, the values, the mend."""
 
+import difflib
+from collections.abc import Iterable
+
 
 class MultiwayError(Exception):
     """Base of every error this library raises on purpose; the command line prints it and exits with 1."""
@@ -23,3 +26,9 @@ class RunError(MultiwayError, RuntimeError):
 
 class NotFittedError(MultiwayError, ValueError, AttributeError):
     """An estimator was asked for an answer before `fit`; the bases are those scikit-learn's own error has."""
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """End a sentence about an unknown name with the nearest known one, if one is near."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else "."

@@ -20,12 +20,13 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
     Raises:
         RunError: The disk is full or the folder cannot be written.
+
     """
     temporary = path.with_name(f"{path.name}{TEMPORARY_MARK}{secrets.token_hex(4)}")
     try:
         yield temporary
         sync_file(temporary)
-        os.replace(temporary, path)
+        temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
         raise RunError(
@@ -46,7 +47,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_with(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary path that then takes the place of `path`: for libraries that take a path."""
+    """Let `write` fill a temporary path that then takes the place of `path`."""
     with atomic_path(path) as temporary:
         write(temporary)
 

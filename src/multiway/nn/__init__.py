@@ -1,1 +1,13 @@
 """Layers: thin owners of parameters over the functions of `multiway.ops`."""
+
+from multiway.nn.blocks import FlattenHead as FlattenHead
+from multiway.nn.blocks import HOTBlock as HOTBlock
+from multiway.nn.blocks import PatchEmbedding as PatchEmbedding
+from multiway.nn.blocks import PooledHead as PooledHead
+from multiway.nn.blocks import SwiGLU as SwiGLU
+from multiway.nn.blocks import make_norm as make_norm
+from multiway.nn.comparators import AxialAttention as AxialAttention
+from multiway.nn.comparators import FullAttention as FullAttention
+from multiway.nn.comparators import FullKernelAttention as FullKernelAttention
+from multiway.nn.kronecker_attention import PRESETS as PRESETS
+from multiway.nn.kronecker_attention import KroneckerAttention as KroneckerAttention

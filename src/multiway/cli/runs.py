@@ -1,0 +1,131 @@
+"""Commands on runs: train, evaluate, predict, backtest, explain, report, compare."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from multiway import workflows
+from multiway.cli import options, show
+from multiway.cli.options import DataFile, Duplicates, Gaps, Levels, Missing, Out, RunFolder, Sets, Variates
+
+
+class Task(StrEnum):
+    """What `train` can train."""
+
+    forecast = "forecast"
+
+
+class Layout(StrEnum):
+    """Shape of a table of forecasts."""
+
+    long = "long"
+    wide = "wide"
+
+
+class Split(StrEnum):
+    """Rows that `evaluate` can score."""
+
+    validation = "validation"
+    test = "test"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register this file's commands."""
+    for command in (train, evaluate, predict, backtest, explain, report, compare):
+        app.command()(command)
+
+
+def train(
+    task: Annotated[Task | None, typer.Argument(help="The task; a recipe names its own.")] = None,
+    data: DataFile = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to make for the run.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="Steps to forecast.")] = None,
+    lookback: Annotated[int | None, typer.Option(help="Past steps that the model sees.")] = None,
+    recipe: Annotated[str | None, typer.Option(help="Name from `multiway recipes`, or a YAML file.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Continue this interrupted run.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs that differ only in their seed.")] = 1,
+    variates: Variates = None,
+    missing: Missing = None,
+    duplicates: Duplicates = None,
+    gaps: Gaps = None,
+    sets: Sets = None,
+) -> None:
+    """Train on a file or a recipe, score on its test rows beside the baselines, and leave a run folder."""
+    if resume is not None:
+        finished = workflows.resume(resume)
+    else:
+        if task is None and recipe is None:
+            raise typer.BadParameter(
+                "name a task (`multiway train forecast ...`), a --recipe or a run to --resume"
+            )
+        given = {"data": data, "horizon": horizon, "lookback": lookback}
+        read = options.reading(variates, missing, duplicates, gaps)
+        finished = workflows.train(
+            {name: value for name, value in given.items() if value is not None}
+            | ({"read": read} if read else {}),
+            recipe=recipe,
+            overrides=options.nested(sets or []),
+            out=out,
+            seeds=seeds,
+        )
+    show.lines(finished.lines())
+    show.table(finished.table())
+
+
+def evaluate(
+    run: RunFolder,
+    data: DataFile = None,
+    split: Annotated[Split, typer.Option(help="Which rows to show.")] = Split.test,
+) -> None:
+    """Show a run's scores beside its baselines, or score it on a later file with --data."""
+    show.table(workflows.evaluate(run, data=data, split=split.value))
+
+
+def predict(
+    run: RunFolder,
+    data: DataFile = None,
+    out: Out = None,
+    layout: Annotated[
+        Layout, typer.Option(help="Rows per series and time, or a column per series.")
+    ] = Layout.long,
+    levels: Levels = None,
+) -> None:
+    """Forecast the steps after the end of a file (the training file if none is given), with intervals."""
+    frame = workflows.predict(run, data=data, out=out, layout=layout.value, levels=options.levels(levels))
+    show.lines([f"{len(frame)} rows written to {out}"] if out else [frame.to_csv(index=False).rstrip()])
+
+
+def backtest(
+    run: RunFolder,
+    data: DataFile = None,
+    out: Out = None,
+    cutoffs: Annotated[int, typer.Option(min=1, help="How many past moments to forecast from.")] = 10,
+    step: Annotated[
+        int | None, typer.Option(min=1, help="Steps between them; the horizon if not given.")
+    ] = None,
+) -> None:
+    """Forecast from several past moments of a file and score each; the model is not trained again."""
+    result = workflows.backtest(run, data=data, out=out, cutoffs=cutoffs, step=step)
+    show.table(result)
+
+
+def explain(
+    run: RunFolder, out: Annotated[Path | None, typer.Option(help="Folder for arrays and PNG files.")] = None
+) -> None:
+    """Write one attention map per mode, labelled with the file's own names and times."""
+    show.lines(workflows.explain(run, out=out))
+
+
+def report(run: RunFolder, out: Out = None) -> None:
+    """Write the one-file HTML report of a run."""
+    show.lines([str(workflows.report(run, out=out))])
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Two or more run folders.")],
+    out: Out = None,
+) -> None:
+    """Lay the scores of several runs side by side; with --out, also as one HTML file."""
+    show.table(workflows.compare(runs, out=out))

@@ -1,0 +1,122 @@
+"""What Kronecker attention is compared with: full attention over flattened modes, its kernel form, and axial."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from multiway import ops
+from multiway.errors import ShapeError
+
+
+class FullAttention(nn.Module):
+    """Ordinary attention over all tokens, modes flattened (HOT eqs. 3-4): cost and memory grow with N².
+
+    Args:
+        dim: Features per token.
+        num_heads: Divides `dim`.
+        num_modes: Modes of the input.
+        device, dtype: As for `torch.nn.Linear`.
+
+    Shape:
+        `(batch, *sizes, dim)` in and out.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        num_heads: int,
+        num_modes: int,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if num_heads < 1 or dim % num_heads:
+            raise ShapeError(
+                f"{type(self).__name__}: num_heads must divide dim. Got dim={dim}, num_heads={num_heads}."
+            )
+        self.dim, self.num_heads, self.num_modes = dim, num_heads, num_modes
+        self.query_key_value = nn.Linear(dim, 3 * dim, device=device, dtype=dtype)
+        self.out = nn.Linear(dim, dim, device=device, dtype=dtype)
+
+    def forward(
+        self, x: Float[Tensor, "batch *sizes dim"], *, valid: Tensor | None = None
+    ) -> Float[Tensor, "batch *sizes dim"]:
+        """Attend from every token to every valid token."""
+        heads = (
+            self.query_key_value(x)
+            .flatten(1, -2)
+            .unflatten(-1, (3, self.num_heads, -1))
+            .permute(2, 0, 3, 1, 4)
+        )
+        mixed = self.attend(*heads.unbind(0), None if valid is None else valid.flatten(1))
+        return self.out(mixed.transpose(1, 2).flatten(-2).reshape(x.shape))
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None) -> Tensor:
+        """Mix values `(batch, heads, tokens, head_dim)`."""
+        mask = None if valid is None else valid[:, None, None, :]
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+
+
+class FullKernelAttention(FullAttention):
+    """Full attention with the softmax replaced by a kernel (HOT table 5, "linear" without factorisation): linear in N.
+
+    Queries and keys are RMS-normalised first, as the kernel's error grows with their norm.
+    """
+
+    def __init__(
+        self, dim: int, *, num_heads: int, num_modes: int, feature_map: str = "smreg", **factory: Any
+    ) -> None:
+        super().__init__(dim, num_heads=num_heads, num_modes=num_modes, **factory)
+        head_dim = dim // num_heads
+        self.log_features = ops.FEATURE_MAPS[feature_map]
+        rows = ops.default_num_features(head_dim) // 2
+        self.projection: Tensor
+        self.register_buffer(
+            "projection", ops.orthogonal_projection(rows, head_dim).to(factory.get("device"))
+        )
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None) -> Tensor:
+        """Apply A (Bᵀ V) without forming A Bᵀ."""
+        wide = torch.promote_types(query.dtype, torch.float32)
+        normalised = (F.rms_norm(heads.to(wide), heads.shape[-1:]) for heads in (query, key))
+        logs = [self.log_features(heads, self.projection) for heads in normalised]
+        mask = None if valid is None else valid[:, None].expand(-1, self.num_heads, -1)
+        queries, keys = (side.to(value.dtype) for side in ops.normalised_features(*logs, mask))
+        return queries @ (keys.mT @ value)
+
+
+class AxialAttention(nn.Module):
+    """One ordinary attention along each mode, every line of tokens on its own, outputs summed (Ho et al. 2019).
+
+    Shape:
+        `(batch, *sizes, dim)` in and out.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        num_heads: int,
+        num_modes: int,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.dim, self.num_heads, self.num_modes = dim, num_heads, num_modes
+        self.lines = nn.ModuleList(
+            FullAttention(dim, num_heads=num_heads, num_modes=1, device=device, dtype=dtype)
+            for _ in range(num_modes)
+        )
+
+    def forward(self, x: Float[Tensor, "batch *sizes dim"]) -> Float[Tensor, "batch *sizes dim"]:
+        """Sum over modes of attention along that mode."""
+        total = torch.zeros_like(x)
+        for mode, attention in enumerate(self.lines):
+            moved = x.movedim(mode + 1, -2)
+            mixed = attention(moved.flatten(0, -3)).reshape(moved.shape)
+            total = total + mixed.movedim(-2, mode + 1)
+        return total

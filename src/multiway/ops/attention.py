@@ -1,0 +1,179 @@
+"""Attention over modes: small factors, one per mode, and their application to the values (HOT secs. 4.1-4.3)."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from multiway.errors import ShapeError
+from multiway.ops.feature_maps import kernel_features, kernel_logits
+
+Factor = Tensor | tuple[Tensor, Tensor] | None
+"""Attention of one mode: a row-stochastic matrix, a pair (A, B) of normalised features, or None for identity."""
+
+
+def masked_softmax(
+    logits: Float[Tensor, "*batch q k"], mask: Bool[Tensor, "..."] | None = None
+) -> Float[Tensor, "*batch q k"]:
+    """Softmax over keys; a row with nothing to attend to becomes zeros, with zero gradient.
+
+    Args:
+        logits: Scores.
+        mask: Broadcasts to the logits; True where a key may be attended.
+    """
+    if mask is None:
+        return torch.softmax(logits, -1)
+    # The smallest finite number, not -inf: a row of -inf alone is NaN, and so is its gradient.
+    weights = torch.softmax(logits.masked_fill(~mask, torch.finfo(logits.dtype).min), -1)
+    return weights * mask
+
+
+def softmax_factor(
+    query: Float[Tensor, "batch heads q head_dim"],
+    key: Float[Tensor, "batch heads k head_dim"],
+    mask: Bool[Tensor, "..."] | None = None,
+) -> Float[Tensor, "batch heads q k"]:
+    """Attention of one mode from pooled queries and keys: softmax(Q Kᵀ / √d) (HOT eq. 7)."""
+    return masked_softmax(query @ key.mT / math.sqrt(query.shape[-1]), mask)
+
+
+def kernel_factor(
+    query_logs: Float[Tensor, "batch heads q features"],
+    key_logs: Float[Tensor, "batch heads k features"],
+    mask: Bool[Tensor, "batch heads q k"] | None = None,
+) -> Float[Tensor, "batch heads q k"]:
+    """The same attention with the kernel in place of the exponential, formed as a matrix (HOT eq. 10)."""
+    if mask is not None:
+        return masked_softmax(kernel_logits(query_logs, key_logs), mask)
+    queries, keys = normalised_features(query_logs, key_logs)
+    return queries @ keys.mT
+
+
+def normalised_features(
+    query_logs: Float[Tensor, "batch heads q features"],
+    key_logs: Float[Tensor, "batch heads k features"],
+    key_mask: Bool[Tensor, "batch heads k"] | None = None,
+) -> tuple[Float[Tensor, "batch heads q features"], Float[Tensor, "batch heads k features"]]:
+    """Factors (A, B) of the kernel attention S = A Bᵀ, rows summing to one: eq. 12's Z⁻¹ lies in A."""
+    queries, keys = kernel_features(query_logs, key_logs, key_mask)
+    total = queries @ keys.sum(-2)[..., None]
+    if key_mask is not None:
+        total = torch.where(key_mask.any(-1)[..., None, None], total, 1)
+    return queries / total, keys
+
+
+def apply_factors(
+    value: Float[Tensor, "batch *sizes dim"],
+    factors: Sequence[Factor],
+    num_heads: int,
+    combine: str = "product",
+) -> Float[Tensor, "batch *out_sizes dim"]:
+    """Multiply every mode of the values by its factor, head by head, never forming their Kronecker product.
+
+    product: V ×₁ S₁ ×₂ S₂ ⋯ (HOT eq. 9). sum: V ×₁ S₁ + V ×₂ S₂ + ⋯ over the modes with a factor.
+    The values are laid out once as (batch, heads, N₁, …, head_dim, N_last), in which the first mode and the
+    last, usually the long ones, are each a single batched GEMM on a view.
+
+    Args:
+        value: Values of all heads, concatenated.
+        factors: One per mode, in order.
+        num_heads: Divides `dim`.
+        combine: "product" or "sum".
+
+    Raises:
+        ShapeError: Sizes of factors and values differ, or a sum over modes would change their sizes.
+    """
+    sizes = value.shape[1:-1]
+    _check_sizes(sizes, factors, combine)
+    if all(factor is None for factor in factors):
+        return value
+    laid = _to_heads(value, num_heads)
+    if combine == "product":
+        for mode in _cheapest_order(sizes, factors):
+            laid = _apply(laid, factors[mode], mode)
+    else:
+        parts = [_apply(laid, factor, mode) for mode, factor in enumerate(factors) if factor is not None]
+        laid = torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
+    return _from_heads(laid)
+
+
+def _to_heads(value: Tensor, num_heads: int) -> Tensor:
+    split = value.unflatten(-1, (num_heads, -1))  # (batch, *sizes, heads, head_dim)
+    count = value.ndim - 2
+    order = [0, count + 1, *range(1, count), count + 2, count]
+    return split.permute(order).contiguous()  # (batch, heads, *first sizes, head_dim, last size)
+
+
+def _from_heads(laid: Tensor) -> Tensor:
+    count = laid.ndim - 3
+    order = [0, *range(2, count + 1), count + 2, 1, count + 1]
+    return laid.permute(order).flatten(-2)
+
+
+def _apply(laid: Tensor, factor: Factor, mode: int) -> Tensor:
+    """Multiply one mode of values laid out by `_to_heads`; a pair is applied one after the other (eq. 12)."""
+    if factor is None:
+        return laid
+    if isinstance(factor, tuple):
+        queries, keys = factor
+        return _apply(_apply(laid, keys.mT, mode), queries, mode)
+    factor = factor.to(laid.dtype)
+    return _apply_last(laid, factor) if mode == laid.ndim - 4 else _apply_inner(laid, factor, mode)
+
+
+def _apply_last(laid: Tensor, factor: Tensor) -> Tensor:
+    groups = math.prod(laid.shape[:2])
+    rows = laid.reshape(groups, -1, laid.shape[-1])
+    out = torch.bmm(rows, factor.reshape(groups, *factor.shape[2:]).mT)
+    return out.reshape(*laid.shape[:-1], factor.shape[-2])
+
+
+def _apply_inner(laid: Tensor, factor: Tensor, mode: int) -> Tensor:
+    groups, before = math.prod(laid.shape[:2]), math.prod(laid.shape[2 : mode + 2])
+    after = laid.shape[mode + 3 :]
+    rows = laid.reshape(groups * before, laid.shape[mode + 2], math.prod(after))
+    each = factor.reshape(groups, 1, *factor.shape[2:]).expand(-1, before, -1, -1)
+    out = torch.bmm(each.reshape(groups * before, *factor.shape[2:]), rows)
+    return out.reshape(*laid.shape[: mode + 2], factor.shape[-2], *after)
+
+
+def _shape(factor: Tensor | tuple[Tensor, Tensor]) -> tuple[int, int]:
+    """Rows and columns of a factor: queries and keys."""
+    if isinstance(factor, tuple):
+        return factor[0].shape[-2], factor[1].shape[-2]
+    return factor.shape[-2], factor.shape[-1]
+
+
+def _cheapest_order(sizes: Sequence[int], factors: Sequence[Factor]) -> list[int]:
+    """Last mode first while it is in place, unless cross-attention changes sizes: then the one that shrinks most."""
+    given = [(mode, factor) for mode, factor in enumerate(factors) if factor is not None]
+
+    def growth(item: tuple[int, Factor]) -> tuple[float, int]:
+        rows, columns = _shape(item[1])  # type: ignore[arg-type]  # None was filtered above
+        return 1 / max(columns, 1) - 1 / max(rows, 1), -item[0]
+
+    return [mode for mode, _ in sorted(given, key=growth)]
+
+
+def _check_sizes(sizes: Sequence[int], factors: Sequence[Factor], combine: str) -> None:
+    if len(factors) != len(sizes):
+        raise ShapeError(
+            f"attention: give one factor or None per mode. Got {len(factors)} for values with sizes {tuple(sizes)}."
+        )
+    for mode, (size, factor) in enumerate(zip(sizes, factors, strict=True)):
+        if factor is not None and _shape(factor)[1] != size:
+            raise ShapeError(
+                f"attention: mode {mode} of the values has size {size} but its factor has {_shape(factor)[1]} keys."
+            )
+    attended = [factor for factor in factors if factor is not None]
+    if (
+        combine == "sum"
+        and len(attended) > 1
+        and any(_shape(factor)[0] != _shape(factor)[1] for factor in attended)
+    ):
+        raise ShapeError(
+            "attention: a sum over modes needs as many queries as keys on every attended mode; "
+            f"got {[_shape(factor) for factor in attended]}. Use combine='product'."
+        )

@@ -1,0 +1,190 @@
+"""Kronecker products: applying them without forming them, and finding them in a matrix."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from multiway.errors import ShapeError
+from multiway.ops.multilinear import multi_mode_product
+
+
+def kronecker_product(factors: Sequence[Tensor]) -> Float[Tensor, "rows columns"]:
+    """Form A₁ ⊗ A₂ ⊗ ⋯ ⊗ Aₖ, row-major: the last factor's index runs fastest."""
+    product = factors[0]
+    for factor in factors[1:]:
+        product = torch.kron(product, factor)
+    return product
+
+
+def kronecker_apply(
+    x: Float[Tensor, "batch *in_sizes"], factors: Sequence[Tensor]
+) -> Float[Tensor, "batch *out_sizes"]:
+    """Multiply the flattened modes of `x` by A₁ ⊗ ⋯ ⊗ Aₖ without forming it (HOT eqs. 8-9, proposition 1).
+
+    Raises:
+        ShapeError: Not one factor per mode, or a factor's columns differ from its mode's size.
+    """
+    return multi_mode_product(x, factors)
+
+
+def nearest_kronecker(
+    matrix: Float[Tensor, "rows columns"],
+    row_sizes: tuple[int, int],
+    column_sizes: tuple[int, int],
+    num_terms: int = 1,
+) -> tuple[list[tuple[Tensor, Tensor]], Float[Tensor, " rank"]]:
+    """Best sum of `num_terms` Kronecker products of two factors, in the Frobenius norm.
+
+    Van Loan & Pitsianis (1993): M reshaped to (R₁, R₂, C₁, C₂) and permuted to (R₁C₁, R₂C₂) has rank one exactly
+    for a Kronecker product, so its truncated SVD is the answer; error² is the sum of the dropped singular values².
+
+    Returns:
+        The terms `(left (R₁, C₁), right (R₂, C₂))`, largest first, and all singular values.
+
+    Raises:
+        ShapeError: The sizes do not multiply to the matrix's.
+    """
+    _check_factors(matrix, row_sizes, column_sizes)
+    (r1, r2), (c1, c2) = row_sizes, column_sizes
+    rearranged = matrix.reshape(r1, r2, c1, c2).permute(0, 2, 1, 3).reshape(r1 * c1, r2 * c2)
+    left, values, right = torch.linalg.svd(rearranged, full_matrices=False)
+    roots = values.sqrt()
+    terms = [
+        ((left[:, i] * roots[i]).reshape(r1, c1), (right[i] * roots[i]).reshape(r2, c2))
+        for i in range(min(num_terms, len(values)))
+    ]
+    return terms, values
+
+
+def exact_kronecker_decomposition(
+    matrix: Float[Tensor, "n n"], sizes: Sequence[int]
+) -> list[tuple[Tensor, ...]]:
+    """Write any square matrix as a sum of R = min_j Π_{i≠j} Nᵢ² Kronecker products (HOT, theorem of sec. 4.2).
+
+    The constructive proof: split the matrix along every mode but the largest into blocks; each block stands
+    at one pair of basis indices per other mode, whose factors are the matrices with a single one there.
+    """
+    _check_factors(matrix, sizes, sizes)
+    widest = max(range(len(sizes)), key=lambda mode: sizes[mode])
+    paired = _pair_modes(matrix, sizes).movedim(widest, -1)  # (others' pairs..., pair of the widest)
+    others = [size for mode, size in enumerate(sizes) if mode != widest]
+    terms = []
+    for block, index in zip(paired.reshape(-1, sizes[widest] ** 2), _all_indices(others), strict=True):
+        factors = [
+            _unit(size * size, i, block).reshape(size, size) for size, i in zip(others, index, strict=True)
+        ]
+        factors.insert(widest, block.reshape(sizes[widest], sizes[widest]))
+        terms.append(tuple(factors))
+    return terms
+
+
+def kronecker_decompose(
+    matrix: Float[Tensor, "n n"],
+    sizes: Sequence[int],
+    num_terms: int,
+    *,
+    iterations: int = 500,
+    tolerance: float = 1e-10,
+    generator: torch.Generator | None = None,
+) -> list[tuple[Tensor, ...]]:
+    """Approximate a square matrix by a sum of Kronecker products of one factor per mode.
+
+    HOT appendix B: S reshaped to (N₁², …, Nₖ²) has a CP decomposition whose rank-one terms are the Kronecker
+    products. It is found by alternating least squares, which lowers the error at every step but may stop at a
+    local minimum; two modes are solved exactly by `nearest_kronecker`.
+
+    Args:
+        matrix: `(prod(sizes), prod(sizes))`.
+        sizes: Size of each mode.
+        num_terms: Kronecker rank R (HOT: number of heads).
+        iterations: Sweeps over all modes at most.
+        tolerance: Stop when a sweep lowers the relative error by less.
+        generator: Source of the random start.
+    """
+    _check_factors(matrix, sizes, sizes)
+    if len(sizes) == 2:
+        pair = (sizes[0], sizes[1])
+        return list(nearest_kronecker(matrix, pair, pair, num_terms)[0])
+    target = _pair_modes(matrix, sizes)
+    factors = _alternate(target, num_terms, iterations, tolerance, generator)
+    return [
+        tuple(factor[:, term].reshape(size, size) for factor, size in zip(factors, sizes, strict=True))
+        for term in range(num_terms)
+    ]
+
+
+def _alternate(
+    target: Tensor, rank: int, iterations: int, tolerance: float, generator: torch.Generator | None
+) -> list[Tensor]:
+    """CP by alternating least squares; columns are rescaled to equal norms so that none runs away."""
+    factors = [
+        torch.randn(size, rank, generator=generator, dtype=target.dtype).to(target.device)
+        for size in target.shape
+    ]
+    previous = math.inf
+    for _ in range(iterations):
+        for mode in range(target.ndim):
+            factors[mode] = _solve_mode(target, factors, mode)
+        _balance(factors)
+        error = (_compose(factors) - target).norm().item() / max(target.norm().item(), 1e-300)
+        if previous - error < tolerance:
+            break
+        previous = error
+    return factors
+
+
+def _solve_mode(target: Tensor, factors: list[Tensor], mode: int) -> Tensor:
+    """Least squares for one factor with the others fixed, by the normal equations' pseudo-inverse."""
+    others = [factor for other, factor in enumerate(factors) if other != mode]
+    columns = others[0]
+    for factor in others[1:]:
+        columns = (columns[:, None] * factor[None]).reshape(-1, columns.shape[1])  # Khatri-Rao, row-major
+    solution = torch.linalg.lstsq(columns, target.movedim(mode, 0).flatten(1).mT).solution
+    return solution.mT
+
+
+def _balance(factors: list[Tensor]) -> None:
+    norms = torch.stack([factor.norm(dim=0).clamp_min(1e-150) for factor in factors])
+    each = norms.log().mean(0).exp()
+    for index, factor in enumerate(factors):
+        factors[index] = factor * (each / norms[index])
+
+
+def _compose(factors: list[Tensor]) -> Tensor:
+    total = factors[0]
+    for factor in factors[1:]:
+        total = total[..., None, :] * factor
+    return total.sum(-1)
+
+
+def _pair_modes(matrix: Tensor, sizes: Sequence[int]) -> Tensor:
+    """Reshape `(ΠN, ΠN)` to `(N₁², …, Nₖ²)`: each mode's row and column index side by side."""
+    count = len(sizes)
+    order = [axis for mode in range(count) for axis in (mode, mode + count)]
+    return matrix.reshape(*sizes, *sizes).permute(order).reshape([size * size for size in sizes])
+
+
+def _all_indices(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    ranges = [torch.arange(size * size) for size in sizes]
+    return (
+        [tuple(row) for row in torch.cartesian_prod(*ranges).reshape(-1, len(sizes)).tolist()]
+        if sizes
+        else [()]
+    )
+
+
+def _unit(length: int, index: int, like: Tensor) -> Tensor:
+    vector = like.new_zeros(length)
+    vector[index] = 1
+    return vector
+
+
+def _check_factors(matrix: Tensor, row_sizes: Sequence[int], column_sizes: Sequence[int]) -> None:
+    if tuple(matrix.shape) != (math.prod(row_sizes), math.prod(column_sizes)):
+        raise ShapeError(
+            f"Kronecker factors of {tuple(row_sizes)} rows and {tuple(column_sizes)} columns make a matrix "
+            f"{(math.prod(row_sizes), math.prod(column_sizes))}. Got {tuple(matrix.shape)}."
+        )

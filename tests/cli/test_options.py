@@ -1,0 +1,34 @@
+"""How `--set` and comma lists are read."""
+
+import pytest
+import typer
+
+from multiway.cli import options
+
+
+def test_sets_nest_and_read_yaml():
+    given = ["training.epochs=5", "training.loss=mae", "model.attended_modes=[0, 1]", "network=false"]
+    assert options.nested(given) == {
+        "training": {"epochs": 5, "loss": "mae"},
+        "model": {"attended_modes": [0, 1]},
+        "network": False,
+    }
+
+
+@pytest.mark.parametrize("text", ["training.epochs", "=5", "training..epochs=5", "a=[1"])
+def test_a_set_that_is_none_is_refused(text):
+    with pytest.raises(typer.BadParameter):
+        options.nested([text])
+
+
+def test_a_set_through_a_value_is_refused():
+    with pytest.raises(typer.BadParameter, match="goes through a"):
+        options.nested(["a=1", "a.b=2"])
+
+
+def test_levels_and_names():
+    assert options.levels("80, 95") == (80.0, 95.0)
+    assert options.names(" a, b,,c ") == ["a", "b", "c"]
+    assert options.levels(None) is None and options.names(None) is None
+    with pytest.raises(typer.BadParameter, match="80,95"):
+        options.levels("eighty")

@@ -1,0 +1,65 @@
+"""Reads code blocks out of Markdown and runs them as a reader would, top to bottom, in one folder."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: its language, its text, and the line it starts on."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks(path: Path) -> list[Block]:
+    text = path.read_text()
+    return [
+        Block(match[1], match[2], text[: match.start()].count("\n") + 2) for match in BLOCK.finditer(text)
+    ]
+
+
+def commands(block: Block) -> list[list[str]]:
+    """Lines of a shell block that start `multiway`, with comments and continuations taken away."""
+    lines = block.text.replace("\\\n", " ").splitlines()
+    split = [shlex.split(line, comments=True) for line in lines]
+    return [words for words in split if words and words[0] == "multiway"]
+
+
+def run_command(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run one `multiway ...` line in a folder, by this interpreter."""
+    root = Path(__file__).parent.parent
+    environment = {**os.environ, "PYTHONPATH": str(root / "src"), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "multiway", *words[1:]],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def run_document(path: Path, folder: Path) -> int:
+    """Run every python and bash block of a file; says the file and line of the one that fails."""
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    ran = 0
+    for block in blocks(path):
+        if block.language == "python":
+            exec(compile("\n" * (block.line - 1) + block.text, str(path), "exec"), namespace)
+            ran += 1
+        elif block.language == "bash":
+            for words in commands(block):
+                done = run_command(words, folder)
+                assert done.returncode == 0, (
+                    f"{path}:{block.line}: {shlex.join(words)}\n{done.stdout}{done.stderr}"
+                )
+                ran += 1
+    return ran

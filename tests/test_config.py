@@ -1,0 +1,62 @@
+"""Configs refuse what they do not know, round-trip exactly, and speak in one line."""
+
+import pytest
+from pydantic import Field
+
+from multiway.config import Config, load_yaml
+from multiway.errors import ConfigError
+
+
+class Inner(Config):
+    rate: float = Field(0.1, gt=0)
+    modes: tuple[int, ...] = (0, 1)
+
+
+class Outer(Config):
+    epochs: int = Field(3, gt=0)
+    inner: Inner = Inner()
+
+
+def test_round_trip_keeps_tuples():
+    config = Outer(epochs=5, inner=Inner(modes=(2,)))
+    assert Outer.parse(config.plain()) == config
+    assert config.replace(epochs=6).inner.modes == (2,)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"epoch": 3}, "epoch is not a known field, did you mean epochs"),
+        ({"inner": {"rat": 1}}, r"inner\.rat is not a known field, did you mean rate"),
+        ({"epochs": 0}, r"epochs: Input should be greater than 0 \(got 0\)"),
+        ({"epochs": 0, "inner": {"rate": -1}}, r"epochs: .*; inner\.rate: "),
+    ],
+)
+def test_a_mistake_is_named_in_one_line(values, text):
+    with pytest.raises(ConfigError, match=text) as caught:
+        Outer.parse(values, "mine.yaml")
+    assert str(caught.value).startswith("mine.yaml: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: &x [1]\nb: *x\n", "without aliases"),
+        ("- 1\n", "one mapping"),
+        ("a: [1\n", "not readable YAML"),
+        ("a: !!python/object/apply:os.system [ls]\n", "not readable YAML"),
+        ("1: a\n", "one mapping"),
+        ("a" * 1_000_001, "bytes; a config has at most"),
+    ],
+)
+def test_a_file_that_is_no_config_is_refused(text, words, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        load_yaml(path)
+
+
+def test_an_absent_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="absent.yaml is not a file"):
+        load_yaml(tmp_path / "absent.yaml")

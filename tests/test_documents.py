@@ -1,0 +1,37 @@
+"""What the README and the guides say runs, and does what is written."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from documents import run_document
+
+ROOT = Path(__file__).parent.parent
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the file that the examples speak of: daily sales of three shops."""
+    generator = np.random.default_rng(0)
+    days = pd.date_range("2022-01-01", periods=700, freq="D")
+    week = 10 * np.sin(2 * np.pi * np.arange(700) / 7)
+    shops = {
+        name: 100 + week + generator.normal(0, 3, 700).cumsum() * 0.2 for name in ("north", "south", "west")
+    }
+    pd.DataFrame({"date": days, **shops}).round(3).to_csv(tmp_path / "sales.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *GUIDES], ids=lambda path: path.name)
+def test_every_block_runs(path, folder):
+    assert run_document(path, folder) > 0
+
+
+def test_a_failing_block_is_seen(tmp_path):
+    (tmp_path / "bad.md").write_text("# Bad\n\n```bash\nmultiway check absent.csv\n```\n")
+    with pytest.raises(AssertionError, match=r"bad\.md:4: multiway check absent\.csv"):
+        run_document(tmp_path / "bad.md", tmp_path)

@@ -1,0 +1,51 @@
+"""What `import multiway` loads and how long it takes."""
+
+import statistics
+import subprocess
+import sys
+
+HEAVY = (
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+    "accelerate",
+    "transformers",
+    "torchmetrics",
+    "pydantic",
+    "sklearn",
+)
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+
+
+def seconds(statement: str) -> float:
+    return float(
+        run(f"import time; start = time.perf_counter(); {statement}; print(time.perf_counter() - start)")
+    )
+
+
+def test_a_layer_costs_no_heavy_library():
+    loaded = run(f"import sys, multiway; print([name for name in {HEAVY} if name in sys.modules])")
+    assert loaded.strip() == "[]"
+
+
+def test_import_takes_little_more_than_torch():
+    # Interleaved pairs, because a shared machine drifts; the first pair warms the file cache.
+    pairs = [(seconds("import multiway"), seconds("import torch")) for _ in range(6)][1:]
+    assert statistics.median(ours / torch for ours, torch in pairs) <= 1.2
+
+
+def test_every_public_name_is_there():
+    assert (
+        run(
+            "import multiway; print([name for name in multiway.__all__ if not hasattr(multiway, name)])"
+        ).strip()
+        == "[]"
+    )
+
+
+def test_an_unknown_name_says_so():
+    code = "import multiway\ntry:\n    multiway.Forcaster\nexcept AttributeError as error:\n    print(error)"
+    assert run(code).strip() == "module 'multiway' has no attribute 'Forcaster'"
