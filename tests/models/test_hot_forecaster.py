@@ -24,7 +24,7 @@ def small(**fields: object) -> HOTForecaster:
         "num_heads": 2,
     }
     model = HOTForecaster(HOTForecasterConfig.parse(base | fields)).double().eval()
-    torch.nn.init.normal_(model.head.weight)
+    torch.nn.init.normal_(model.head.linear.weight)
     return model
 
 
@@ -40,8 +40,8 @@ def some_observed(generator: torch.Generator, batch: int = 3) -> Tensor:
     return observed
 
 
-def count(model: torch.nn.Module) -> int:
-    return sum(parameter.numel() for parameter in model.parameters())
+def count(model: torch.nn.Module, *, trained: bool) -> int:
+    return sum(p.numel() for p in model.parameters() if p.requires_grad or not trained)
 
 
 def test_the_paper_s_620k_parameters():
@@ -52,12 +52,12 @@ def test_the_paper_s_620k_parameters():
     head = 128 * 720 + 720
     expected = embedding + 2 * block + 128 + head
     assert expected == 619_472
-    assert count(create_model("hot_forecaster_paper", num_variates=321)) == expected
+    assert count(create_model("hot_forecaster_paper", num_variates=321), trained=True) == expected
 
 
-def test_every_subset_of_modes_has_the_paper_s_parameters():
-    for modes in SUBSETS:
-        assert count(create_model("hot_forecaster_paper", num_variates=7, attended_modes=modes)) == 619_472
+def test_every_subset_of_modes_has_as_many_parameters():
+    models = (create_model("hot_forecaster_paper", num_variates=7, attended_modes=modes) for modes in SUBSETS)
+    assert len({count(model, trained=False) for model in models}) == 1
 
 
 @pytest.mark.parametrize("modes", SUBSETS, ids=str)
@@ -71,7 +71,9 @@ def test_every_form_gives_a_forecast_and_a_gradient_to_every_used_weight(generat
     forecast.square().sum().backward()
     grads = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
     assert all(grad.isfinite().all() for grad in grads.values())
-    assert {"head.weight", "floor.weight", "variates"} <= {name for name, grad in grads.items() if grad.any()}
+    assert {"head.linear.weight", "floor.weight", "variates"} <= {
+        name for name, grad in grads.items() if grad.any()
+    }
 
 
 @pytest.mark.parametrize("modes", SUBSETS, ids=str)
@@ -192,16 +194,37 @@ def test_without_a_floor_or_a_head_the_forecast_is_the_centre(generator):
     past = windows(generator)
     for norm, centre in (("last", past[:, -1:]), ("standard", past.mean(1, keepdim=True))):
         model = small(linear_floor="none", window_norm=norm)
-        torch.nn.init.zeros_(model.head.weight)
-        torch.nn.init.zeros_(model.head.bias)
+        torch.nn.init.zeros_(model.head.linear.weight)
+        torch.nn.init.zeros_(model.head.linear.bias)
         assert_same(model(past), centre.expand(3, HORIZON, VARIATES))
 
 
 @pytest.mark.parametrize("norm", ["standard", "last"])
 def test_the_forecast_moves_with_the_level_and_grows_with_the_scale(generator, norm):
-    model = small(window_norm=norm)
+    model = small(window_norm=norm, deviation_limit=None)
     past = 100 * windows(generator)  # far above the constant in the variance
     assert (model(past * 3 + 50) - (model(past) * 3 + 50)).abs().max() < 1e-3 * past.std()
+
+
+def test_one_broken_cell_does_not_set_the_scale_of_the_correction(generator):
+    past = windows(generator)
+    broken = past.clone()
+    broken[0, 3, 1] = -1e6
+    limited, free = small(), small(deviation_limit=None)
+    size = [(model(broken) - model.floor_forecast(broken))[0, :, 1].abs().max() for model in (limited, free)]
+    assert size[0] < 100 < 1e4 < size[1]
+
+
+def test_level_features_see_the_level_and_are_blurred_in_training_alone(generator):
+    past = windows(generator)
+    blind, seeing = small(), small(level_features=True)
+    assert_same(blind(past + 2) - 2, blind(past))
+    assert not torch.allclose(seeing(past + 2) - 2, seeing(past))
+    assert torch.equal(seeing(past), seeing(past))
+    seeing = small(level_features=True, dropout=0.0).train()
+    assert not torch.equal(seeing(past), seeing(past))
+    sharp = small(level_features=True, dropout=0.0, level_noise=0.0).train()
+    assert torch.equal(sharp(past), sharp(past))
 
 
 @pytest.mark.parametrize("modes", SUBSETS, ids=str)

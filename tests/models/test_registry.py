@@ -29,9 +29,9 @@ def test_a_config_round_trips_through_plain_values():
 
 
 def test_an_unknown_name_is_refused_with_its_nearest():
-    with pytest.raises(ConfigError, match=r"Got 'hot_forcaster'\. Did you mean 'hot_forecaster'\?"):
+    with pytest.raises(ConfigError, match=r"Got 'hot_forcaster'; did you mean hot_forecaster\?"):
         create_model("hot_forcaster", num_variates=3)
-    with pytest.raises(ConfigError, match=r"Got 'zzz'\. `list_models\(\)` names them all\."):
+    with pytest.raises(ConfigError, match=r"`list_models\(\)` gives the names there are\. Got 'zzz'\."):
         create_model("zzz")
 
 

@@ -11,7 +11,7 @@ from multiway import nn
 from multiway.config import Config
 from multiway.errors import ConfigError, ShapeError
 from multiway.models.linear_floor import LinearFloor
-from multiway.models.windows import fill_gaps, valid_patches, window_moments
+from multiway.models.windows import NORMALISERS, Normalised, fill_gaps, valid_patches
 
 VARIATES, TIME = 0, 1
 LEVEL_LIMIT = 5.0
@@ -45,20 +45,25 @@ class HOTForecasterConfig(Config):
     """Modes with an attention factor: 0 variates, 1 time; () leaves value and output projections only."""
     preset: Literal["paper", "per_mode", "trainable"] = "trainable"
     """Form of the attention, see `nn.KroneckerAttention`."""
-    combine: Literal["product", "sum"] | None = None
-    """Product of the factors, or sum; None takes the preset's."""
-    feature_map: str | None = None
-    """Kernel features in place of the softmax, such as "smreg"; None takes the preset's."""
+    combine: Literal["product", "sum"] = "product"
+    """Product of the modes' factors, or sum of each mode alone."""
+    feature_map: Literal["softmax", "smreg", "positive", "elu"] = "softmax"
+    """Softmax, or the kernel in its place ("smreg" is the paper's)."""
     norm: Literal["rms", "layer"] = "rms"
     """Normalisation before each half of a block, and before the head."""
     variate_embedding: bool = True
     """Add a learned vector per variate, so that variates may be treated unlike."""
     level_features: bool = False
     """Also show each token the window's last value and scale, which `window_norm` takes away.
-    Helps series that stay in the range they were trained in, harms those that drift out of it."""
+    Helps series that come back to a level (loads), harms those that wander (rates of exchange)."""
+    level_noise: float = Field(1.0, ge=0.0)
+    """Deviation of the noise on that last value in training, so that only its rough place is learned."""
     window_norm: Literal["standard", "last", "none"] = "last"
     """What a window is freed of: its mean ("standard", as the paper) or its last value; then its deviation.
     "none" leaves it as it is."""
+    deviation_limit: float | None = Field(10.0, gt=0.0)
+    """Steps farther than this from the window's centre are clipped, for the network and not for the floor, so
+    that one broken cell does not set the scale. In the units of past: deviations of the training rows."""
     linear_floor: Literal["none", "frozen", "trained"] = "frozen"
     """A linear forecast underneath, to which the network adds a correction that starts at zero."""
     floor_shared: bool = False
@@ -79,6 +84,7 @@ class HOTForecasterConfig(Config):
             "preset": "paper",
             "variate_embedding": False,
             "window_norm": "standard",
+            "deviation_limit": None,
             "linear_floor": "none",
         }
 
@@ -106,9 +112,7 @@ class _Window(NamedTuple):
     """A batch of windows on their way through the model."""
 
     filled: Tensor
-    centre: Tensor
-    scale: Tensor
-    tokens: Tensor
+    normal: Normalised
     valid: Tensor | None
     mode_masks: list[Tensor] | None
 
@@ -134,13 +138,18 @@ class HOTForecaster(torch_nn.Module):
     def __init__(self, config: HOTForecasterConfig) -> None:
         super().__init__()
         self.config = config
+        self._normalise = NORMALISERS[config.window_norm]
         dim, patches = config.dim, config.lookback // config.patch_length
         self.embedding = nn.PatchEmbedding((1, config.patch_length), 1, dim)
         self.variates = _variate_vectors(config)
         self.level = torch_nn.Linear(2, dim) if config.level_features else None
         self.blocks = torch_nn.ModuleList(_build_block(config) for _ in range(config.num_blocks))
-        self.norm = _build_norm(config)
-        self.head = torch_nn.Linear(dim if config.pooling == "mean" else dim * patches, config.horizon)
+        self.norm = nn.make_norm(config.norm, dim)
+        self.head = (
+            nn.PooledHead(dim, config.horizon)
+            if config.pooling == "mean"
+            else nn.FlattenHead(dim, patches, config.horizon)
+        )
         self.floor = _build_floor(config)
         self.reset_parameters()
 
@@ -149,8 +158,8 @@ class HOTForecaster(torch_nn.Module):
         if self.variates is not None:
             torch_nn.init.normal_(self.variates, std=0.02)
         if self.floor is not None:
-            torch_nn.init.zeros_(self.head.weight)
-            torch_nn.init.zeros_(self.head.bias)
+            torch_nn.init.zeros_(self.head.linear.weight)
+            torch_nn.init.zeros_(self.head.linear.bias)
 
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
         """Forecast the steps after each window.
@@ -159,7 +168,7 @@ class HOTForecaster(torch_nn.Module):
             ShapeError: past is not `(batch, lookback, variates)`, or past_observed not boolean and alike.
         """
         window = self._read(past, past_observed)
-        tokens = window.tokens
+        tokens = self._embed(window)
         for block in self.blocks:
             tokens = block(tokens, valid=window.valid, mode_masks=window.mode_masks)
         return self._forecast(window, tokens)
@@ -172,9 +181,9 @@ class HOTForecaster(torch_nn.Module):
         Each map is `(batch, heads, size, size)`, rows summing to one; the identity for a mode not attended.
         """
         window = self._read(past, past_observed)
-        tokens, maps = window.tokens, []
+        tokens, maps = self._embed(window), []
         for block in self.blocks:
-            tokens, block_maps = block.forward_with_maps(
+            tokens, block_maps = block.forward_with_maps(  # type: ignore[operator]  # ModuleList forgets the class
                 tokens, valid=window.valid, mode_masks=window.mode_masks
             )
             maps.append(block_maps)
@@ -188,7 +197,9 @@ class HOTForecaster(torch_nn.Module):
             ConfigError: The model has no floor.
         """
         self._check(past, past_observed)
-        return self._need_floor()(past if past_observed is None else fill_gaps(past, past_observed))
+        filled = past if past_observed is None else fill_gaps(past, past_observed)
+        forecast: Tensor = self._need_floor()(filled)
+        return forecast
 
     def set_floor(self, weight: Tensor) -> None:
         """Copy in the matrices of a fitted floor, `(variates or 1, horizon, lookback)`.
@@ -202,36 +213,36 @@ class HOTForecaster(torch_nn.Module):
         self._need_floor().set_weight(weight)
 
     def _read(self, past: Tensor, past_observed: Tensor | None) -> _Window:
-        """Take from a window all that its forecast needs: level, scale, tokens and their masks."""
         self._check(past, past_observed)
-        filled = past if past_observed is None else fill_gaps(past, past_observed)
-        centre, scale = self._centre_and_scale(past, filled, past_observed)
-        tokens = self.embedding(((filled - centre) / scale).transpose(1, 2).unsqueeze(-1))
+        limit = self.config.deviation_limit
+        if past_observed is None:
+            return _Window(past, self._normalise(past, None, limit), None, None)
+        filled = fill_gaps(past, past_observed)
+        valid = valid_patches(past_observed, self.config.patch_length)
+        masks = [valid.any(dim=2), valid.any(dim=1)]
+        return _Window(filled, self._normalise(filled, past_observed, limit), valid, masks)
+
+    def _embed(self, window: _Window) -> Tensor:
+        """Make the tokens, `(batch, variates, patches, dim)`."""
+        tokens: Tensor = self.embedding(window.normal.steps.transpose(1, 2).unsqueeze(-1))
         if self.variates is not None:
             tokens = tokens + self.variates
         if self.level is not None:
-            limited = filled[:, -1].clamp(-LEVEL_LIMIT, LEVEL_LIMIT)
-            features = torch.stack([limited, scale.expand_as(filled[:, :1])[:, 0].log()], dim=-1)
-            tokens = tokens + self.level(features).unsqueeze(2)
-        valid = mode_masks = None
-        if past_observed is not None:
-            valid = valid_patches(past_observed, self.config.patch_length)
-            mode_masks = [valid.any(dim=2), valid.any(dim=1)]
-        return _Window(filled, centre, scale, tokens, valid, mode_masks)
+            tokens = tokens + self.level(self._level_of(window)).unsqueeze(2)
+        return tokens
 
-    def _centre_and_scale(
-        self, past: Tensor, filled: Tensor, past_observed: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        if self.config.window_norm == "none":
-            return past.new_zeros(1, 1, 1), past.new_ones(1, 1, 1)
-        mean, scale = window_moments(past, past_observed)
-        return (filled[:, -1:] if self.config.window_norm == "last" else mean), scale
+    def _level_of(self, window: _Window) -> Tensor:
+        last = window.filled[:, -1].clamp(-LEVEL_LIMIT, LEVEL_LIMIT)
+        if self.training and self.config.level_noise:
+            last = last + self.config.level_noise * torch.randn_like(last)
+        return torch.stack([last, window.normal.scale[:, 0].log()], dim=-1)
 
     def _forecast(self, window: _Window, tokens: Tensor) -> Tensor:
-        tokens = self.norm(tokens)
-        pooled = tokens.flatten(2) if self.config.pooling == "flatten" else _mean(tokens, window.valid)
-        correction = self.head(pooled).transpose(1, 2) * window.scale
-        return correction + (window.centre if self.floor is None else self.floor(window.filled))
+        correction = self.head(self.norm(tokens), valid=window.valid).transpose(1, 2) * window.normal.scale
+        forecast: Tensor = correction + (
+            window.normal.centre if self.floor is None else self.floor(window.filled)
+        )
+        return forecast
 
     def _need_floor(self) -> LinearFloor:
         if self.floor is None:
@@ -246,7 +257,7 @@ class HOTForecaster(torch_nn.Module):
         if past.ndim != 3 or past.shape[1:] != sizes:
             raise ShapeError(
                 f"HOTForecaster: past must be (batch, lookback, variates) with {sizes[0]} steps and "
-                f"{sizes[1]} variates. Got {tuple(past.shape)}. The batch comes first, then time, then variates."
+                f"{sizes[1]} variates. Got {tuple(past.shape)}. Batch first, then time, then variates."
             )
         if past_observed is not None and (
             past_observed.shape != past.shape or past_observed.dtype != torch.bool
@@ -284,21 +295,8 @@ def _build_block(config: HOTForecasterConfig) -> nn.HOTBlock:
     )
 
 
-def _build_norm(config: HOTForecasterConfig) -> torch_nn.Module:
-    return torch_nn.RMSNorm(config.dim) if config.norm == "rms" else torch_nn.LayerNorm(config.dim)
-
-
 def _build_floor(config: HOTForecasterConfig) -> LinearFloor | None:
     if config.linear_floor == "none":
         return None
     matrices = 1 if config.floor_shared else config.num_variates
     return LinearFloor(matrices, config.horizon, config.lookback, trained=config.linear_floor == "trained")
-
-
-def _mean(tokens: Tensor, valid: Tensor | None) -> Tensor:
-    """Mean over the patches that hold a value; zero for a variate without one."""
-    if valid is None:
-        return tokens.mean(dim=2)
-    weights = valid.to(tokens.dtype)
-    weights = weights / weights.sum(dim=2, keepdim=True).clamp(min=1)
-    return (weights.unsqueeze(2) @ tokens).squeeze(2)

@@ -1,7 +1,6 @@
 """Models by name, so that a config or a command line can build them without an import path."""
 
 import dataclasses
-import difflib
 import fnmatch
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from multiway.config import Config
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, closest
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +58,7 @@ def create_model(name: str, **fields: Any) -> nn.Module:
 
 def _find(name: str) -> _Entry:
     if name not in _ENTRIES:
-        near = difflib.get_close_matches(name, _ENTRIES, n=1)
-        mend = f"Did you mean {near[0]!r}?" if near else "`list_models()` names them all."
-        raise ConfigError(f"create_model: the name must be a registered model. Got {name!r}. {mend}")
+        raise ConfigError(
+            f"create_model: `list_models()` gives the names there are. Got {name!r}{closest(name, _ENTRIES)}"
+        )
     return _ENTRIES[name]

@@ -1,5 +1,7 @@
 """What a forecaster reads off a window before any weight: filled gaps, its centre, its scale."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -38,4 +40,46 @@ def window_moments(past: Tensor, observed: Tensor | None = None) -> tuple[Tensor
 
 def valid_patches(observed: Tensor, patch_length: int) -> Tensor:
     """Say where a patch holds at least one observed step: `(batch, variates, patches)`."""
-    return observed.unflatten(1, (-1, patch_length)).any(dim=2).transpose(1, 2)
+    batch, lookback, variates = observed.shape
+    return (
+        observed.reshape(batch, lookback // patch_length, patch_length, variates).any(dim=2).transpose(1, 2)
+    )
+
+
+class Normalised(NamedTuple):
+    """A window freed of its centre and scale.
+
+    steps: `(batch, lookback, variates)`.
+    centre, scale: `(batch, 1, variates)`, in the units of the window.
+    """
+
+    steps: Tensor
+    centre: Tensor
+    scale: Tensor
+
+
+def by_mean(filled: Tensor, observed: Tensor | None, limit: float | None) -> Normalised:
+    """Subtract the mean of the observed steps and divide by their deviation, as the paper's code."""
+    return _scaled(filled, window_moments(filled, observed)[0], observed, limit)
+
+
+def by_last(filled: Tensor, observed: Tensor | None, limit: float | None) -> Normalised:
+    """Subtract the last value and divide by the deviation of the observed steps."""
+    return _scaled(filled, filled[:, -1:], observed, limit)
+
+
+def as_it_is(filled: Tensor, observed: Tensor | None, limit: float | None) -> Normalised:
+    """Leave the window alone."""
+    return Normalised(filled, torch.zeros_like(filled[:, :1]), torch.ones_like(filled[:, :1]))
+
+
+NORMALISERS = {"standard": by_mean, "last": by_last, "none": as_it_is}
+
+
+def _scaled(filled: Tensor, centre: Tensor, observed: Tensor | None, limit: float | None) -> Normalised:
+    """Clip before measuring the scale: one broken cell must not set the unit of a whole forecast."""
+    steps = filled - centre
+    if limit is not None:
+        steps = steps.clamp(-limit, limit)
+    scale = window_moments(steps, observed)[1]
+    return Normalised(steps / scale, centre, scale)
