@@ -102,8 +102,7 @@ class HOTForecasterConfig(Config):
             )
         if self.attended_modes not in ((), (VARIATES,), (TIME,), (VARIATES, TIME)):
             raise ValueError(
-                f"attended_modes must be (), (0,), (1,) or (0, 1): 0 is variates, 1 is time. "
-                f"Got {self.attended_modes}."
+                f"attended_modes must be (), (0,), (1,) or (0, 1): 0 is variates, 1 is time. Got {self.attended_modes}."
             )
         return self
 
@@ -173,9 +172,7 @@ class HOTForecaster(torch_nn.Module):
             tokens = block(tokens, valid=window.valid, mode_masks=window.mode_masks)
         return self._forecast(window, tokens)
 
-    def forward_with_maps(
-        self, past: Tensor, past_observed: Tensor | None = None
-    ) -> tuple[Tensor, list[list[Tensor]]]:
+    def forward_with_maps(self, past: Tensor, past_observed: Tensor | None = None) -> tuple[Tensor, list[list[Tensor]]]:
         """Forecast, and list for each block its attention maps over variates and over patches.
 
         Each map is `(batch, heads, size, size)`, rows summing to one; the identity for a mode not attended.
@@ -239,9 +236,7 @@ class HOTForecaster(torch_nn.Module):
 
     def _forecast(self, window: _Window, tokens: Tensor) -> Tensor:
         correction = self.head(self.norm(tokens), valid=window.valid).transpose(1, 2) * window.normal.scale
-        forecast: Tensor = correction + (
-            window.normal.centre if self.floor is None else self.floor(window.filled)
-        )
+        forecast: Tensor = correction + (window.normal.centre if self.floor is None else self.floor(window.filled))
         return forecast
 
     def _need_floor(self) -> LinearFloor:
@@ -259,9 +254,7 @@ class HOTForecaster(torch_nn.Module):
                 f"HOTForecaster: past must be (batch, lookback, variates) with {sizes[0]} steps and "
                 f"{sizes[1]} variates. Got {tuple(past.shape)}. Batch first, then time, then variates."
             )
-        if past_observed is not None and (
-            past_observed.shape != past.shape or past_observed.dtype != torch.bool
-        ):
+        if past_observed is not None and (past_observed.shape != past.shape or past_observed.dtype != torch.bool):
             raise ShapeError(
                 f"HOTForecaster: past_observed must be boolean and shaped like past. Got "
                 f"{past_observed.dtype} {tuple(past_observed.shape)} for past {tuple(past.shape)}. "

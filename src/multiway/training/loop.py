@@ -234,7 +234,17 @@ class _Loop:
                     f"{self.run.path}: the saved state is of a training with {name}={position[name]} and this one has "
                     f"{name}={now}. Resume it as it was started, or start a new run."
                 )
-        for name in ("step", "best_loss", "best_epoch", "bad_validations", "loss_sum", "loss_count", "seconds", "finished", "rows"):
+        for name in (
+            "step",
+            "best_loss",
+            "best_epoch",
+            "bad_validations",
+            "loss_sum",
+            "loss_count",
+            "seconds",
+            "finished",
+            "rows",
+        ):
             setattr(self, name, position[name])
         self.run.rewrite_log(self.rows)
 
@@ -244,7 +254,11 @@ class _Loop:
         self.model.eval()
 
     def _stop_message(self, signal: str) -> str:
-        where = f"Continue with `multiway train --resume {self.run.path}`." if self.run is not None else "Nothing was saved."
+        where = (
+            f"Continue with `multiway train --resume {self.run.path}`."
+            if self.run is not None
+            else "Nothing was saved."
+        )
         return f"training stopped by {signal} after step {self.step} of {self.total_steps}. {where}"
 
     def _stop_at_bad_loss(self, rows: Tensor, batch: Batch) -> None:
@@ -289,4 +303,3 @@ def _can_fuse(parameters: list[nn.Parameter]) -> bool:
 def _synchronised(accelerator: Any, wrapped: nn.Module, is_last: bool) -> Any:
     """Processes exchange gradients once per step, with the last batch."""
     return contextlib.nullcontext() if is_last else accelerator.no_sync(wrapped)
-

@@ -13,7 +13,8 @@ from multiway.data import Scaler, Windows
 
 Forecasts = Mapping[str, Tensor]
 Predict = Callable[[Tensor, Tensor | None], Forecasts]
-BATCH_CELLS = 4_000_000
+BATCH_CELLS = 2_000_000
+TINY = 1e-30  # keeps 0 / 0, a forecast of zero that came true, at zero
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -29,23 +30,22 @@ class Errors:
     @classmethod
     def zeros(cls, horizon: int, variates: int) -> "Errors":
         """Nothing summed yet."""
-        return cls(**{field.name: torch.zeros(horizon, variates, dtype=torch.float64) for field in dataclasses.fields(cls)})
+        return cls(
+            **{field.name: torch.zeros(horizon, variates, dtype=torch.float64) for field in dataclasses.fields(cls)}
+        )
 
     def add(self, forecast: Tensor, target: Tensor, observed: Tensor | None, mean: Tensor, std: Tensor) -> None:
         """Add a batch `(batch, horizon, variates)` of scaled values; cells that are not observed add nothing."""
-        keep = torch.ones_like(target, dtype=torch.bool) if observed is None else observed
-        error = torch.where(keep, forecast - target, 0).double()
-        self.count += keep.sum(0)
-        self.squared += error.square().sum(0)
-        self.absolute += error.abs().sum(0)
-        self.symmetric_scaled += _symmetric(error, forecast.double(), target.double(), keep)
-        self.symmetric += _symmetric(error * std, forecast.double() * std + mean, target.double() * std + mean, keep)
-
-
-def _symmetric(error: Tensor, forecast: Tensor, target: Tensor, keep: Tensor) -> Tensor:
-    """Sum of 2 |f - y| / (|f| + |y|); 0 where both are 0."""
-    size = forecast.abs() + target.abs()
-    return torch.where(keep & (size > 0), 2 * error.abs() / size.clamp_min(1e-300), 0).sum(0)
+        error = forecast - target
+        size, size_original = forecast.abs() + target.abs(), (forecast * std + mean).abs() + (target * std + mean).abs()
+        absolute = error.abs()
+        cells = (
+            error.square(), absolute, 2 * absolute / size.clamp_min(TINY), 2 * absolute * std / size_original.clamp_min(TINY)
+        )  # fmt: skip
+        totals = (self.squared, self.absolute, self.symmetric_scaled, self.symmetric)
+        for total, cell in zip(totals, cells, strict=True):
+            total += (cell if observed is None else torch.where(observed, cell, 0)).sum(0, dtype=torch.float64)
+        self.count += len(target) if observed is None else observed.sum(0)
 
 
 def batches(windows: Windows, limit: int = BATCH_CELLS) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
@@ -58,7 +58,7 @@ def batches(windows: Windows, limit: int = BATCH_CELLS) -> Iterator[tuple[Tensor
 @torch.no_grad()
 def measure(windows: Windows, predict: Predict, scaler: Scaler) -> dict[str, Errors]:
     """Errors of every forecast that `predict` makes, over all windows."""
-    mean, std = torch.from_numpy(scaler.mean), torch.from_numpy(scaler.std)
+    mean, std = (torch.from_numpy(part).float() for part in (scaler.mean, scaler.std))
     totals: dict[str, Errors] = {}
     for _, batch in batches(windows):
         for name, forecast in predict(batch["past"], batch.get("past_observed")).items():
@@ -67,7 +67,9 @@ def measure(windows: Windows, predict: Predict, scaler: Scaler) -> dict[str, Err
     return totals
 
 
-def score_rows(errors: Mapping[str, Errors], split: str, scaler: Scaler, mase_scale: NDArray[np.float64]) -> list[dict[str, Any]]:
+def score_rows(
+    errors: Mapping[str, Errors], split: str, scaler: Scaler, mase_scale: NDArray[np.float64]
+) -> list[dict[str, Any]]:
     """Mean scores of every model, one row per metric and scale.
 
     mse, mae: mean over windows, steps and variates.

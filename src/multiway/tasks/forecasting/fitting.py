@@ -72,7 +72,12 @@ def fit(prepared: Prepared, config: ForecastConfig, *, run: RunFolder | None = N
         scores=[row for split in errors for row in score_rows(errors[split], split, scaler, prepared.mase_scale)],
         errors=errors,
         coverage=[
-            {"level": level, "actual": float(inside[i].mean() * 100), "width": float(width[i]), "by_step": (inside[i] * 100).tolist()}
+            {
+                "level": level,
+                "actual": float(inside[i].mean() * 100),
+                "width": float(width[i]),
+                "by_step": (inside[i] * 100).tolist(),
+            }
             for i, level in enumerate(config.levels)
         ],
         seconds=seconds,
@@ -126,7 +131,9 @@ def choose(model: RidgeAndNetwork, windows: Windows, config: ForecastConfig) -> 
             for forecast in (model.ridge(past, seen), model.network(past, seen))
         )
         count = keep.sum((1, 2))
-        sums = torch.stack([(left * right).sum((1, 2)) for left, right in ((ridge, ridge), (ridge, network), (network, network))])
+        sums = torch.stack(
+            [(left * right).sum((1, 2)) for left, right in ((ridge, ridge), (ridge, network), (network, network))]
+        )
         parts.append((sums / count.clamp_min(1))[:, count > 0])
     a, b, c = torch.cat(parts, 1).numpy()
     selection = select_blend(a, b, c, block=config.lookback + config.horizon)

@@ -9,9 +9,11 @@ from torch import Tensor
 from multiway import ops
 from multiway.data import Windows
 from multiway.models.windows import fill_gaps
+from multiway.tasks.forecasting.evaluation import batches
 
 PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 CELLS_PER_CHUNK = 8_000_000
+SURE = 2.0  # standard errors by which the larger forecast has to win
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,26 +57,63 @@ class Moments:
 
 
 def fit_floor(training: Windows, validation: Windows) -> Floor:
-    """Fit shared and own ridge forecasts and keep the one that validation prefers.
+    """Fit shared and own ridge forecasts and keep the one that validation supports.
 
-    Exact in float64 and without a single prediction: validation errors follow from second moments too. A
-    window whose target has a missing cell is left out for that variate; gaps in the past are filled with the
-    last observed value.
+    Exact in float64; validation errors of every penalty follow from second moments, without a prediction. A matrix
+    per variate has as many times the parameters as there are variates, so it has to be better than the shared one
+    by two standard errors, taken over blocks of validation windows that share no rows. A window whose target has
+    a missing cell is left out for that variate; gaps in the past are filled with the last observed value.
     """
     fitted, scored = moments(training), moments(validation)
-    candidates: list[dict[str, Any]] = []
-    best: tuple[float, Tensor, bool, float] | None = None
-    for shared in (True, False):
-        fit, score = (fitted.shared(), scored.shared()) if shared else (fitted, scored)
-        for penalty, weight in zip(PENALTIES, ops.ridge_path(fit.gram, fit.cross, PENALTIES), strict=True):
-            error = score.squared_error(weight)
-            candidates.append({"shared": shared, "penalty": penalty, "validation_mse": error})
-            if best is None or error < best[0]:
-                best = (error, weight, shared, penalty)
+    shared = _best_penalty(fitted.shared(), scored.shared())
+    if training.num_variates == 1:
+        return _as_floor(shared, True, shared[3])
+    own = _best_penalty(fitted, scored)
+    gain, error = compare_floors(validation, shared[0], own[0])
+    is_shared = gain <= SURE * error
+    candidates = [{"shared": True, **row} for row in shared[3]] + [{"shared": False, **row} for row in own[3]]
+    return _as_floor(shared if is_shared else own, is_shared, candidates)
+
+
+_Choice = tuple[Tensor, float, float, list[dict[str, Any]]]
+
+
+def _best_penalty(fit: Moments, score: Moments) -> _Choice:
+    """Weight, penalty and validation error of the best penalty, and every one tried."""
+    tried: list[dict[str, Any]] = []
+    best: tuple[Tensor, float, float] | None = None
+    for penalty, weight in zip(PENALTIES, ops.ridge_path(fit.gram, fit.cross, PENALTIES), strict=True):
+        error = score.squared_error(weight)
+        tried.append({"penalty": penalty, "validation_mse": error})
+        if best is None or error < best[2]:
+            best = (weight, penalty, error)
     assert best is not None
-    return Floor(
-        weight=best[1].float(), shared=best[2], penalty=best[3], validation_mse=best[0], candidates=candidates
-    )
+    return (*best, tried)
+
+
+def _as_floor(choice: _Choice, shared: bool, candidates: list[dict[str, Any]]) -> Floor:
+    weight, penalty, error, _ = choice
+    return Floor(weight=weight.float(), shared=shared, penalty=penalty, validation_mse=error, candidates=candidates)
+
+
+def compare_floors(windows: Windows, shared: Tensor, own: Tensor) -> tuple[float, float]:
+    """Mean of shared minus own squared error over windows, and its standard error over separate blocks."""
+    differences = torch.cat([_window_gain(batch, shared.float(), own.float()) for _, batch in batches(windows)])
+    blocks = len(differences) // (windows.lookback + windows.horizon)
+    if blocks < 2:
+        return float(differences.mean()), float("inf")
+    means = torch.stack([part.mean() for part in differences.tensor_split(blocks)])
+    return float(differences.mean()), float(means.std() / blocks**0.5)
+
+
+def _window_gain(batch: dict[str, Tensor], shared: Tensor, own: Tensor) -> Tensor:
+    past = batch["past"] if "past_observed" not in batch else fill_gaps(batch["past"], batch["past_observed"])
+    last = past[:, -1:]
+    steps, target = (past - last).permute(2, 0, 1), (batch["future"] - last).permute(2, 0, 1)
+    gain = (steps @ shared.mT - target).square() - (steps @ own.mT - target).square()
+    seen = batch.get("future_observed")
+    keep = torch.ones_like(gain) if seen is None else seen.permute(2, 0, 1).float()
+    return (gain * keep).sum((0, 2)).double() / keep.sum((0, 2)).clamp_min(1)
 
 
 def moments(windows: Windows) -> Moments:

@@ -87,7 +87,9 @@ def resume(path: Path, *, progress: bool = False) -> ForecastRun:
         return _fit_into(folder, prepared, config, digest, progress)
 
 
-def _fit_into(folder: RunFolder, prepared: Prepared, config: ForecastConfig, digest: str, progress: bool) -> ForecastRun:
+def _fit_into(
+    folder: RunFolder, prepared: Prepared, config: ForecastConfig, digest: str, progress: bool
+) -> ForecastRun:
     fitted = fit(prepared, config, run=folder, progress=progress)
     run = from_fitted(config, prepared, fitted)
     run.folder = folder
@@ -214,7 +216,9 @@ def _read_config(folder: RunFolder) -> tuple[ForecastConfig, str]:
     stored = folder.config()
     if stored.get("task") != "forecast":
         raise RunError(f"{folder.path} is a run of the task {stored.get('task')}, not of forecast.")
-    return ForecastConfig.parse(stored.get("settings", {}), str(folder.path / "config.yaml")), str(stored.get("data_sha256"))
+    return ForecastConfig.parse(stored.get("settings", {}), str(folder.path / "config.yaml")), str(
+        stored.get("data_sha256")
+    )
 
 
 def borders_of_run(run: ForecastRun) -> Borders:
@@ -240,4 +244,3 @@ def _create_once(path: Path, settings: dict[str, Any]) -> RunFolder:
             return RunFolder.open(path)
         time.sleep(0.1)
     raise RunError(f"{path} was not made by the first process within a minute.")
-
