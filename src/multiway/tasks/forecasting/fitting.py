@@ -149,11 +149,13 @@ def sentence(selection: Selection | None) -> str:
     if selection is None:
         return "ridge: no network was trained."
     s = selection
-    names = {"floor": "ridge", "network": "network", "blend": "a blend"}
-    gain = 100 * (1 - s.blend_error / s.floor_error) if s.floor_error > 0 else 0.0
     optimum = f"{s.optimum:.2f}" + (f" ± {s.deviation:.2f}" if np.isfinite(s.deviation) else "")
-    return (
-        f"{names[s.choice]}: {s.weight:.0%} network and {1 - s.weight:.0%} ridge, {gain:.1f} % below ridge on validation "
-        f"(MSE ridge {s.floor_error:.4f}, network {s.network_error:.4f}, chosen {s.blend_error:.4f}; best share of the "
-        f"network {optimum} over {s.blocks} independent blocks)."
+    evidence = (
+        f"validation MSE ridge {s.floor_error:.4f}, network {s.network_error:.4f}; best share of the network {optimum} "
+        f"over {s.blocks} independent block{'s' if s.blocks != 1 else ''}"
     )
+    if s.choice == "floor":
+        return f"ridge: validation does not show that the network adds to it ({evidence})."
+    gain = 100 * (1 - s.blend_error / s.floor_error) if s.floor_error > 0 else 0.0
+    what = "the network" if s.choice == "network" else f"a blend of {s.weight:.0%} network and {1 - s.weight:.0%} ridge"
+    return f"{what}, {gain:.1f} % below ridge on validation ({evidence}, chosen {s.blend_error:.4f})."
