@@ -96,7 +96,7 @@ def kronecker_decompose(
     sizes: Sequence[int],
     num_terms: int,
     *,
-    starts: int = 4,
+    starts: int = 8,
     iterations: int = 500,
     tolerance: float = 1e-10,
     generator: torch.Generator | None = None,
@@ -174,10 +174,10 @@ def _solve_mode(target: Tensor, factors: list[Tensor], mode: int) -> Tensor:
 
 
 def _balance(factors: list[Tensor]) -> None:
-    norms = torch.stack([factor.norm(dim=0).clamp_min(1e-150) for factor in factors])
+    norms = torch.stack([factor.norm(dim=0) for factor in factors])
     each = norms.log().mean(0).exp()
     for index, factor in enumerate(factors):
-        factors[index] = factor * (each / norms[index])
+        factors[index] = factor * torch.where(each > 0, each / norms[index], 0)  # a term of zeros stays zeros
 
 
 def _compose(factors: list[Tensor]) -> Tensor:
