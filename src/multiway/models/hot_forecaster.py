@@ -45,6 +45,8 @@ class HOTForecasterConfig(Config):
     """Modes with an attention factor: 0 variates, 1 time; () leaves value and output projections only."""
     preset: Literal["paper", "per_mode", "trainable"] = "trainable"
     """Form of the attention, see `nn.KroneckerAttention`."""
+    attention: Literal["kronecker", "full"] = "kronecker"
+    """One small attention per mode, or one over all tokens at once, without rotary (HOT table 5's comparison)."""
     combine: Literal["product", "sum"] = "product"
     """Product of the modes' factors, or sum of each mode alone."""
     feature_map: Literal["softmax", "smreg", "positive", "elu"] = "softmax"
@@ -216,7 +218,7 @@ class HOTForecaster(torch_nn.Module):
             return _Window(past, self._normalise(past, None, limit), None, None)
         filled = fill_gaps(past, past_observed)
         valid = valid_patches(past_observed, self.config.patch_length)
-        masks = [valid.any(dim=2), valid.any(dim=1)]
+        masks = [valid.any(dim=2), valid.any(dim=1)] if self.config.attention == "kronecker" else None
         return _Window(filled, self._normalise(filled, past_observed, limit), valid, masks)
 
     def _embed(self, window: _Window) -> Tensor:
@@ -269,7 +271,23 @@ def _variate_vectors(config: HOTForecasterConfig) -> torch_nn.Parameter | None:
 
 
 def _build_block(config: HOTForecasterConfig) -> nn.HOTBlock:
-    attention = nn.KroneckerAttention(
+    return nn.HOTBlock(
+        _build_attention(config),
+        dim=config.dim,
+        norm=config.norm,
+        hidden_dim=config.ffn_multiple * config.dim,
+        dropout=config.dropout,
+    )
+
+
+def _build_attention(config: HOTForecasterConfig) -> torch_nn.Module:
+    if config.attention == "full" and config.feature_map == "softmax":
+        return nn.FullAttention(config.dim, num_heads=config.num_heads, num_modes=2)
+    if config.attention == "full":
+        return nn.FullKernelAttention(
+            config.dim, num_heads=config.num_heads, num_modes=2, feature_map=config.feature_map
+        )
+    return nn.KroneckerAttention(
         config.dim,
         num_heads=config.num_heads,
         num_modes=2,
@@ -278,13 +296,6 @@ def _build_block(config: HOTForecasterConfig) -> nn.HOTBlock:
         feature_map=config.feature_map,
         attended_modes=config.attended_modes,
         rotary_modes=(TIME,),
-    )
-    return nn.HOTBlock(
-        attention,
-        dim=config.dim,
-        norm=config.norm,
-        hidden_dim=config.ffn_multiple * config.dim,
-        dropout=config.dropout,
     )
 
 

@@ -83,7 +83,7 @@ class _Loop:
         self.training, self.validation, self.validation_objective = training, validation, validation_objective
         self.rows_per_step = config.batch_size * config.accumulation
         self.steps_per_epoch = math.ceil(len(training) / self.rows_per_step)
-        self.total_steps = self.steps_per_epoch * config.epochs
+        self.total_steps = self.steps_per_epoch * config.epochs_of(self.steps_per_epoch)
         seed_everything(config.seed)
         self._prepare()
         self.step = 0
@@ -282,11 +282,12 @@ class _Loop:
 
 def learning_rate_at(step: int, total: int, config: TrainingConfig) -> float:
     """Learning rate of a step: a function of the config and the step alone, so nothing has to be saved."""
-    if step < config.warmup_steps:
-        return config.learning_rate * (step + 1) / config.warmup_steps
+    warmup = min(config.warmup_steps, total // 3)
+    if step < warmup:
+        return config.learning_rate * (step + 1) / warmup
     if config.schedule == "constant":
         return config.learning_rate
-    done = (step - config.warmup_steps) / max(total - config.warmup_steps, 1)
+    done = (step - warmup) / max(total - warmup, 1)
     return config.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
 

@@ -158,7 +158,7 @@ def store(run: ForecastRun, folder: RunFolder, prepared: Prepared, fitted: Fitte
     files.write_with(folder.path / ERRORS, lambda path: errors.to_parquet(path, index=False))
     predictions = future_frame(run, prepared.panel, None, "long")
     files.write_with(folder.path / PREDICTIONS, lambda path: predictions.to_parquet(path, index=False))
-    if run.model.network is not None:
+    if run.model.network is not None and run.model.network.config.attention == "kronecker":
         save_explanation(folder.path / EXPLANATION, explain(run, prepared.panel, prepared.windows["test"]))
     folder.finish({"task": "forecast", "data_sha256": digest, "seed": run.config.training.seed})
 
