@@ -162,7 +162,7 @@ def test_a_wrong_encoding_is_read_and_said(tmp_path):
 def test_a_naive_hour_of_changed_clocks_gets_a_hint(tmp_path):
     local = pd.date_range("2024-03-30", "2024-04-02", freq="h", tz="Europe/Berlin").tz_localize(None)
     frame = pd.DataFrame({"time": local, "a": np.arange(len(local)) % 7.0})
-    with pytest.raises(DataError, match=r"1 times are absent in 1 gap: 2024-03-31 02:00.*If clocks changed there"):
+    with pytest.raises(DataError, match=r"1 time is absent in 1 gap: 2024-03-31 02:00.*If clocks changed there"):
         read_panel(frame)
     local = pd.date_range("2024-10-26", "2024-10-29", freq="h", tz="Europe/Berlin").tz_localize(None)
     frame = pd.DataFrame({"time": local, "a": np.arange(len(local)) % 7.0})

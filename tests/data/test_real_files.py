@@ -45,6 +45,7 @@ def test_every_flaw_of_weather_is_counted(real_data):
     report = check_file(real_data / "forecasting" / "weather.csv.gz")
     found = {finding.kind: finding for finding in report.findings}
     assert not report.is_usable
+    assert (report.summary["rows"], report.summary["variates"]) == (52_696, 21)
     assert found["sentinel"].count == 81
     assert (found["sentinel"].places[0].row, found["sentinel"].places[0].column) == (7246, "OT")
     assert (found["duplicates"].count, found["duplicates"].places[0].row) == (1, 19046)

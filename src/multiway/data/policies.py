@@ -80,7 +80,7 @@ def once_each(draft: Draft, options: ReadOptions, findings: Findings) -> Draft:
     hint = SHIFT_HINT if any(_near_shift(draft.times[row]) for row in repeated[:20]) else ""
     rule = f"{_rows(len(repeated))} repeat{'s' if len(repeated) == 1 else ''} a time"
     note("duplicates", options.duplicates, rule, places, len(repeated), findings, hint)
-    if options.duplicates == "keep":
+    if options.duplicates in ("keep", "error"):
         return draft
     if options.duplicates == "mean":
         groups = np.asarray(draft.times.factorize()[0])
@@ -110,9 +110,10 @@ def without_gaps(draft: Draft, frequency: str | None, options: ReadOptions, find
         note("gaps", _not_filled(options), rule, places, len(off), findings, hint)
     if len(absent):
         runs = _runs(grid, absent)
-        places = [Place(detail=f"{first} to {last} ({count} steps)") for first, last, count in runs[:20]]
+        places = [Place(detail=_stretch(*run)) for run in runs[:20]]
         hint = SHIFT_HINT if any(_near_shift(first) for first, _, _ in runs[:20]) else ""
-        rule = f"{len(absent)} times are absent in {len(runs)} gap{'' if len(runs) == 1 else 's'}"
+        times = "1 time is" if len(absent) == 1 else f"{len(absent)} times are"
+        rule = f"{times} absent in {len(runs)} gap{'' if len(runs) == 1 else 's'}"
         note("gaps", options.gaps, rule, places, len(runs), findings, hint)
     if options.gaps != "fill" or not len(absent) or len(off):
         return draft
@@ -153,6 +154,10 @@ def _runs(grid: pd.Index, absent: pd.Index) -> list[tuple[Any, Any, int]]:
     rows = grid.get_indexer(absent)
     parts = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
     return [(grid[part[0]], grid[part[-1]], len(part)) for part in parts]
+
+
+def _stretch(first: Any, last: Any, count: int) -> str:
+    return str(first) if count == 1 else f"{first} to {last} ({count} steps)"
 
 
 def with_missing(draft: Draft, options: ReadOptions, findings: Findings) -> Draft:
