@@ -1,0 +1,306 @@
+"""HOT forecaster: variates × patches of time, Kronecker attention over both (HOT sec. 5.1, app. D)."""
+
+from typing import Any, Literal, NamedTuple, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor
+from torch import nn as torch_nn
+
+from multiway import nn
+from multiway.config import Config
+from multiway.errors import ConfigError, ShapeError
+from multiway.models.linear_floor import LinearFloor
+from multiway.models.windows import NORMALISERS, Normalised, fill_gaps, valid_patches
+
+VARIATES, TIME = 0, 1
+LEVEL_LIMIT = 5.0
+"""Last values are clipped here, in standard deviations of the training rows, before they become features."""
+
+
+class HOTForecasterConfig(Config):
+    """Everything needed to rebuild a `HOTForecaster`; saved inside each run."""
+
+    num_variates: int = Field(gt=0)
+    """Series observed together (HOT sec. 5.1: N)."""
+    lookback: int = Field(96, gt=0)
+    """Past time steps the model sees (HOT: T). A count, not a duration."""
+    horizon: int = Field(96, gt=0)
+    """Future time steps it forecasts (HOT: S)."""
+    patch_length: int = Field(8, gt=0)
+    """Time steps per token; patches do not overlap (HOT app. D)."""
+    dim: int = Field(64, gt=0)
+    """Features per token."""
+    num_blocks: int = Field(2, ge=0)
+    """Attention blocks, one after another."""
+    num_heads: int = Field(4, gt=0)
+    """Heads of each attention, which is also its Kronecker rank (HOT: R)."""
+    ffn_multiple: int = Field(2, gt=0)
+    """Hidden width of each SwiGLU over `dim`; the paper takes 4."""
+    dropout: float = Field(0.1, ge=0.0, lt=1.0)
+    """Share of each block's attention and SwiGLU outputs dropped in training."""
+    pooling: Literal["mean", "flatten"] = "flatten"
+    """How the patches of one variate become the head's input."""
+    attended_modes: tuple[int, ...] = (VARIATES, TIME)
+    """Modes with an attention factor: 0 variates, 1 time; () leaves value and output projections only."""
+    preset: Literal["paper", "per_mode", "trainable"] = "trainable"
+    """Form of the attention, see `nn.KroneckerAttention`."""
+    attention: Literal["kronecker", "full"] = "kronecker"
+    """One small attention per mode, or one over all tokens at once, without rotary (HOT table 5's comparison)."""
+    combine: Literal["product", "sum"] = "product"
+    """Product of the modes' factors, or sum of each mode alone."""
+    feature_map: Literal["softmax", "smreg", "positive", "elu"] = "softmax"
+    """Softmax, or the kernel in its place ("smreg" is the paper's)."""
+    norm: Literal["rms", "layer"] = "rms"
+    """Normalisation before each half of a block, and before the head."""
+    variate_embedding: bool = True
+    """Add a learned vector per variate, so that variates may be treated unlike."""
+    level_features: bool = False
+    """Also show each token the window's last value and scale, which `window_norm` takes away.
+    Helps series that come back to a level (loads), harms those that wander (rates of exchange)."""
+    level_noise: float = Field(1.0, ge=0.0)
+    """Deviation of the noise on that last value in training, so that only its rough place is learned."""
+    window_norm: Literal["standard", "last", "none"] = "last"
+    """What a window is freed of: its mean ("standard", as the paper) or its last value; then its deviation.
+    "none" leaves it as it is."""
+    deviation_limit: float | None = Field(10.0, gt=0.0)
+    """Steps farther than this from the window's centre are clipped, for the network and not for the floor, so
+    that one broken cell does not set the scale. In the units of past: deviations of the training rows."""
+    linear_floor: Literal["none", "frozen", "trained"] = "frozen"
+    """A linear forecast underneath, to which the network adds a correction that starts at zero."""
+    floor_shared: bool = False
+    """One floor matrix for all variates, in place of one each."""
+
+    @classmethod
+    def paper(cls) -> dict[str, Any]:
+        """List the fields of the published 620K configuration, with its 720-step head (HOT table 1)."""
+        return {
+            "horizon": 720,
+            "patch_length": 4,
+            "dim": 128,
+            "num_blocks": 2,
+            "num_heads": 8,
+            "ffn_multiple": 4,
+            "dropout": 0.0,
+            "pooling": "mean",
+            "preset": "paper",
+            "variate_embedding": False,
+            "window_norm": "standard",
+            "deviation_limit": None,
+            "linear_floor": "none",
+        }
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> Self:
+        if self.lookback % self.patch_length:
+            raise ValueError(
+                f"lookback must be a multiple of patch_length. "
+                f"Got lookback={self.lookback}, patch_length={self.patch_length}."
+            )
+        if self.dim % (2 * self.num_heads):
+            raise ValueError(
+                f"dim must be an even multiple of num_heads, as rotary turns pairs of features. "
+                f"Got dim={self.dim}, num_heads={self.num_heads}."
+            )
+        if self.attended_modes not in ((), (VARIATES,), (TIME,), (VARIATES, TIME)):
+            raise ValueError(
+                f"attended_modes must be (), (0,), (1,) or (0, 1): 0 is variates, 1 is time. Got {self.attended_modes}."
+            )
+        return self
+
+
+class _Window(NamedTuple):
+    """A batch of windows on their way through the model."""
+
+    filled: Tensor
+    normal: Normalised
+    valid: Tensor | None
+    mode_masks: list[Tensor] | None
+
+
+class HOTForecaster(torch_nn.Module):
+    """Forecast all variates together from one window of their past.
+
+    Each variate is freed of its window's level and scale and cut into patches; the `(variates, patches)`
+    tokens pass through blocks of Kronecker attention, with one small attention per mode; a linear head,
+    shared by all variates, gives the whole horizon at once.
+
+    Differs from the paper, unless built from `HOTForecasterConfig.paper()`: a closed-form linear forecast may
+    lie underneath (`linear_floor`), to which the network adds a correction in units of the window's
+    deviation. The head then starts at zero, so that the untrained network *is* the floor.
+
+    A sample's forecast depends on that sample alone, and on its observed cells alone.
+
+    Shape:
+        past `(batch, lookback, variates)`; past_observed the same, boolean, True where there is a value;
+        forecast `(batch, horizon, variates)`, in the units of past.
+    """
+
+    def __init__(self, config: HOTForecasterConfig) -> None:
+        super().__init__()
+        self.config = config
+        self._normalise = NORMALISERS[config.window_norm]
+        dim, patches = config.dim, config.lookback // config.patch_length
+        self.embedding = nn.PatchEmbedding((1, config.patch_length), 1, dim)
+        self.variates = _variate_vectors(config)
+        self.level = torch_nn.Linear(2, dim) if config.level_features else None
+        self.blocks = torch_nn.ModuleList(_build_block(config) for _ in range(config.num_blocks))
+        self.norm = nn.make_norm(config.norm, dim)
+        self.head = (
+            nn.PooledHead(dim, config.horizon)
+            if config.pooling == "mean"
+            else nn.FlattenHead(dim, patches, config.horizon)
+        )
+        self.floor = _build_floor(config)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the variate vectors from N(0, 0.02²); over a floor, set the head to zero."""
+        if self.variates is not None:
+            torch_nn.init.normal_(self.variates, std=0.02)
+        if self.floor is not None:
+            torch_nn.init.zeros_(self.head.linear.weight)
+            torch_nn.init.zeros_(self.head.linear.bias)
+
+    def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
+        """Forecast the steps after each window.
+
+        Raises:
+            ShapeError: past is not `(batch, lookback, variates)`, or past_observed not boolean and alike.
+        """
+        window = self._read(past, past_observed)
+        tokens = self._embed(window)
+        for block in self.blocks:
+            tokens = block(tokens, valid=window.valid, mode_masks=window.mode_masks)
+        return self._forecast(window, tokens)
+
+    def forward_with_maps(self, past: Tensor, past_observed: Tensor | None = None) -> tuple[Tensor, list[list[Tensor]]]:
+        """Forecast, and list for each block its attention maps over variates and over patches.
+
+        Each map is `(batch, heads, size, size)`, rows summing to one; the identity for a mode not attended.
+        """
+        window = self._read(past, past_observed)
+        tokens, maps = self._embed(window), []
+        for block in self.blocks:
+            tokens, block_maps = block.forward_with_maps(  # type: ignore[operator]  # ModuleList forgets the class
+                tokens, valid=window.valid, mode_masks=window.mode_masks
+            )
+            maps.append(block_maps)
+        return self._forecast(window, tokens), maps
+
+    def floor_forecast(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
+        """Forecast by the linear floor alone.
+
+        Raises:
+            ShapeError: As for `forward`.
+            ConfigError: The model has no floor.
+        """
+        self._check(past, past_observed)
+        filled = past if past_observed is None else fill_gaps(past, past_observed)
+        forecast: Tensor = self._need_floor()(filled)
+        return forecast
+
+    def set_floor(self, weight: Tensor) -> None:
+        """Copy in the matrices of a fitted floor, `(variates or 1, horizon, lookback)`.
+
+        They act on windows with their last value subtracted. A single matrix serves every variate.
+
+        Raises:
+            ConfigError: The model has no floor.
+            ShapeError: The sizes differ.
+        """
+        self._need_floor().set_weight(weight)
+
+    def _read(self, past: Tensor, past_observed: Tensor | None) -> _Window:
+        self._check(past, past_observed)
+        limit = self.config.deviation_limit
+        if past_observed is None:
+            return _Window(past, self._normalise(past, None, limit), None, None)
+        filled = fill_gaps(past, past_observed)
+        valid = valid_patches(past_observed, self.config.patch_length)
+        masks = [valid.any(dim=2), valid.any(dim=1)] if self.config.attention == "kronecker" else None
+        return _Window(filled, self._normalise(filled, past_observed, limit), valid, masks)
+
+    def _embed(self, window: _Window) -> Tensor:
+        """Make the tokens, `(batch, variates, patches, dim)`."""
+        tokens: Tensor = self.embedding(window.normal.steps.transpose(1, 2).unsqueeze(-1))
+        if self.variates is not None:
+            tokens = tokens + self.variates
+        if self.level is not None:
+            tokens = tokens + self.level(self._level_of(window)).unsqueeze(2)
+        return tokens
+
+    def _level_of(self, window: _Window) -> Tensor:
+        last = window.filled[:, -1].clamp(-LEVEL_LIMIT, LEVEL_LIMIT)
+        if self.training and self.config.level_noise:
+            last = last + self.config.level_noise * torch.randn_like(last)
+        return torch.stack([last, window.normal.scale[:, 0].log()], dim=-1)
+
+    def _forecast(self, window: _Window, tokens: Tensor) -> Tensor:
+        correction = self.head(self.norm(tokens), valid=window.valid).transpose(1, 2) * window.normal.scale
+        forecast: Tensor = correction + (window.normal.centre if self.floor is None else self.floor(window.filled))
+        return forecast
+
+    def _need_floor(self) -> LinearFloor:
+        if self.floor is None:
+            raise ConfigError(
+                "HOTForecaster: a floor exists only where linear_floor is 'frozen' or 'trained'. "
+                "Got linear_floor='none'. Build the model with one of the two."
+            )
+        return self.floor
+
+    def _check(self, past: Tensor, past_observed: Tensor | None) -> None:
+        sizes = (self.config.lookback, self.config.num_variates)
+        if past.ndim != 3 or past.shape[1:] != sizes:
+            raise ShapeError(
+                f"HOTForecaster: past must be (batch, lookback, variates) with {sizes[0]} steps and "
+                f"{sizes[1]} variates. Got {tuple(past.shape)}. Batch first, then time, then variates."
+            )
+        if past_observed is not None and (past_observed.shape != past.shape or past_observed.dtype != torch.bool):
+            raise ShapeError(
+                f"HOTForecaster: past_observed must be boolean and shaped like past. Got "
+                f"{past_observed.dtype} {tuple(past_observed.shape)} for past {tuple(past.shape)}. "
+                f"Pass True where a value was observed."
+            )
+
+
+def _variate_vectors(config: HOTForecasterConfig) -> torch_nn.Parameter | None:
+    if not config.variate_embedding:
+        return None
+    return torch_nn.Parameter(torch.empty(config.num_variates, 1, config.dim))
+
+
+def _build_block(config: HOTForecasterConfig) -> nn.HOTBlock:
+    return nn.HOTBlock(
+        _build_attention(config),
+        dim=config.dim,
+        norm=config.norm,
+        hidden_dim=config.ffn_multiple * config.dim,
+        dropout=config.dropout,
+    )
+
+
+def _build_attention(config: HOTForecasterConfig) -> torch_nn.Module:
+    if config.attention == "full" and config.feature_map == "softmax":
+        return nn.FullAttention(config.dim, num_heads=config.num_heads, num_modes=2)
+    if config.attention == "full":
+        return nn.FullKernelAttention(
+            config.dim, num_heads=config.num_heads, num_modes=2, feature_map=config.feature_map
+        )
+    return nn.KroneckerAttention(
+        config.dim,
+        num_heads=config.num_heads,
+        num_modes=2,
+        preset=config.preset,
+        combine=config.combine,
+        feature_map=config.feature_map,
+        attended_modes=config.attended_modes,
+        rotary_modes=(TIME,),
+    )
+
+
+def _build_floor(config: HOTForecasterConfig) -> LinearFloor | None:
+    if config.linear_floor == "none":
+        return None
+    matrices = 1 if config.floor_shared else config.num_variates
+    return LinearFloor(matrices, config.horizon, config.lookback, trained=config.linear_floor == "trained")

@@ -1,0 +1,83 @@
+"""What a forecaster reads off a window before any weight: filled gaps, its centre, its scale."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+VARIANCE_FLOOR = 1e-5
+"""Added to the variance, as in the paper's code: a constant window is divided by 0.003, not by zero."""
+
+
+def fill_gaps(past: Tensor, observed: Tensor) -> Tensor:
+    """Put the last observed value into each gap; before the first one, the first; 0 where there is none.
+
+    Only observed cells are read, so whatever stands in the others (NaN too) reaches neither the result nor
+    the gradient. past, observed: `(batch, lookback, variates)`; observed is boolean.
+    """
+    steps = torch.arange(past.shape[1], device=past.device)[:, None]
+    latest = torch.where(observed, steps, -1).cummax(dim=1).values
+    first = observed.to(torch.int8).argmax(dim=1, keepdim=True)
+    known = torch.where(observed, past, 0.0)
+    return known.gather(1, torch.where(latest < 0, first, latest))
+
+
+def window_moments(past: Tensor, observed: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Take each variate's mean and biased standard deviation over its observed steps, `(batch, 1, variates)`.
+
+    Computed in float32 or wider. With nothing observed the mean is 0 and the deviation that of a constant.
+    """
+    wide = past.to(torch.promote_types(past.dtype, torch.float32))
+    if observed is None:
+        mean = wide.mean(dim=1, keepdim=True)
+        variance = (wide - mean).square().mean(dim=1, keepdim=True)
+    else:
+        count = observed.sum(dim=1, keepdim=True).clamp(min=1)
+        mean = torch.where(observed, wide, 0.0).sum(dim=1, keepdim=True) / count
+        variance = torch.where(observed, wide - mean, 0.0).square().sum(dim=1, keepdim=True) / count
+    return mean.to(past.dtype), (variance + VARIANCE_FLOOR).sqrt().to(past.dtype)
+
+
+def valid_patches(observed: Tensor, patch_length: int) -> Tensor:
+    """Say where a patch holds at least one observed step: `(batch, variates, patches)`."""
+    batch, lookback, variates = observed.shape
+    return observed.reshape(batch, lookback // patch_length, patch_length, variates).any(dim=2).transpose(1, 2)
+
+
+class Normalised(NamedTuple):
+    """A window freed of its centre and scale.
+
+    steps: `(batch, lookback, variates)`.
+    centre, scale: `(batch, 1, variates)`, in the units of the window.
+    """
+
+    steps: Tensor
+    centre: Tensor
+    scale: Tensor
+
+
+def by_mean(filled: Tensor, observed: Tensor | None, limit: float | None) -> Normalised:
+    """Subtract the mean of the observed steps and divide by their deviation, as the paper's code."""
+    return _scaled(filled, window_moments(filled, observed)[0], observed, limit)
+
+
+def by_last(filled: Tensor, observed: Tensor | None, limit: float | None) -> Normalised:
+    """Subtract the last value and divide by the deviation of the observed steps."""
+    return _scaled(filled, filled[:, -1:], observed, limit)
+
+
+def as_it_is(filled: Tensor, observed: Tensor | None, limit: float | None) -> Normalised:
+    """Leave the window alone."""
+    return Normalised(filled, torch.zeros_like(filled[:, :1]), torch.ones_like(filled[:, :1]))
+
+
+NORMALISERS = {"standard": by_mean, "last": by_last, "none": as_it_is}
+
+
+def _scaled(filled: Tensor, centre: Tensor, observed: Tensor | None, limit: float | None) -> Normalised:
+    """Clip before measuring the scale: one broken cell must not set the unit of a whole forecast."""
+    steps = filled - centre
+    if limit is not None:
+        steps = steps.clamp(-limit, limit)
+    scale = window_moments(steps, observed)[1]
+    return Normalised(steps / scale, centre, scale)

@@ -1,0 +1,53 @@
+"""Everything that determines a forecasting run."""
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from multiway.config import Config
+from multiway.data import ReadOptions, SplitOptions
+from multiway.models.hot_forecaster import HOTForecasterConfig
+from multiway.training import TrainingConfig
+
+LONGEST_PATCH = 16
+
+
+class ForecastConfig(Config):
+    """A run of the task `forecast`; stored in its folder."""
+
+    data: str | None = None
+    """Path of a file, or the name of a known data set; None for a frame in memory."""
+    read: ReadOptions = ReadOptions()
+    split: SplitOptions = SplitOptions()
+    lookback: int = Field(96, ge=1)
+    """Past steps that every model sees."""
+    horizon: int = Field(96, ge=1)
+    """Steps to forecast."""
+    season: int | None = Field(None, ge=1)
+    """Steps in a season, for the seasonal naive forecast; from the frequency if not given."""
+    network: bool = True
+    """Train a network; without one the run is the ridge forecast, in about a second."""
+    selection: Literal["auto", "ridge", "network"] = "auto"
+    """Let validation decide between ridge, network and a blend, or decide beforehand."""
+    model: dict[str, Any] = Field(default_factory=dict)
+    """Fields of `HOTForecasterConfig`, without the sizes that the data sets."""
+    training: TrainingConfig = TrainingConfig()
+    levels: tuple[float, ...] = (80.0, 95.0)
+    """Interval levels in percent."""
+
+    @field_validator("levels")
+    @classmethod
+    def _levels_are_percentages(cls, levels: tuple[float, ...]) -> tuple[float, ...]:
+        if not all(0 < level < 100 for level in levels):
+            raise ValueError("levels are percentages between 0 and 100")
+        return tuple(sorted(levels))
+
+    def network_config(self, num_variates: int) -> HOTForecasterConfig:
+        """Config of the network on this data; patches adapt to the look-back unless they are given."""
+        sizes = {"num_variates": num_variates, "lookback": self.lookback, "horizon": self.horizon}
+        patch = {} if "patch_length" in self.model else {"patch_length": _longest_patch(self.lookback)}
+        return HOTForecasterConfig.parse({**patch, **self.model, **sizes}, "model")
+
+
+def _longest_patch(lookback: int) -> int:
+    return max(length for length in range(1, LONGEST_PATCH + 1) if lookback % length == 0)

@@ -1,0 +1,54 @@
+"""Split conformal intervals: quantiles of the absolute validation errors, per step and variate."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from multiway.data import Windows
+from multiway.tasks.forecasting.evaluation import batches
+
+Forecast = Callable[[Tensor, Tensor | None], Tensor]
+MAX_CELLS = 200_000_000
+
+
+@torch.no_grad()
+def fit_radii(windows: Windows, forecast: Forecast, levels: tuple[float, ...]) -> Tensor:
+    """Half-widths `(levels, horizon, variates)` in scaled units.
+
+    For n validation windows the radius at level α is the ⌈(n + 1) α⌉-th smallest absolute error (Vovk et al.
+    2005; Lei et al. 2018), so that a new exchangeable window is covered with probability at least α. Overlapping
+    windows are not exchangeable and the future may be harder than validation; coverage is therefore measured.
+    Where all errors would not fit into memory, every k-th window is used.
+    """
+    stride = math.ceil(len(windows) * windows.horizon * windows.num_variates / MAX_CELLS)
+    errors = []
+    for index, batch in batches(windows):
+        rows = torch.nonzero(index % stride == 0).flatten()
+        past, seen = batch["past"][rows], batch.get("past_observed")
+        error = (forecast(past, None if seen is None else seen[rows]) - batch["future"][rows]).abs()
+        observed = batch.get("future_observed")
+        errors.append(error if observed is None else torch.where(observed[rows], error, torch.nan))
+    ordered = torch.cat(errors).sort(0).values  # NaN sorts last
+    count = (~torch.isnan(ordered)).sum(0)
+    return torch.stack([_quantile(ordered, count, level / 100) for level in levels])
+
+
+def _quantile(ordered: Tensor, count: Tensor, level: float) -> Tensor:
+    rank = torch.ceil((count + 1) * level).long() - 1
+    row = rank.clamp(min=0).minimum((count - 1).clamp_min(0))
+    return torch.nan_to_num(ordered.gather(0, row[None])[0], nan=0.0)
+
+
+@torch.no_grad()
+def measure_coverage(windows: Windows, forecast: Forecast, radii: Tensor) -> tuple[Tensor, Tensor]:
+    """Share of targets inside the bands, `(levels, horizon)`, and mean scaled width, `(levels,)`."""
+    inside = torch.zeros(len(radii), windows.horizon, dtype=torch.float64)
+    count = torch.zeros(windows.horizon, dtype=torch.float64)
+    for _, batch in batches(windows):
+        error = (forecast(batch["past"], batch.get("past_observed")) - batch["future"]).abs()
+        keep = batch.get("future_observed", torch.ones_like(error, dtype=torch.bool))
+        inside += ((error[None] <= radii[:, None]) & keep[None]).sum((1, 3))
+        count += keep.sum((0, 2))
+    return inside / count.clamp_min(1), 2 * radii.double().mean((1, 2))

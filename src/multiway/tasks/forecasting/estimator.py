@@ -1,0 +1,235 @@
+"""`Forecaster`: the task in scikit-learn's manners."""
+
+import inspect
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from multiway.errors import ConfigError, NotFittedError
+from multiway.tasks.forecasting import backtest as backtesting
+from multiway.tasks.forecasting import run as runs
+from multiway.tasks.forecasting.config import ForecastConfig
+from multiway.tasks.forecasting.explanation import Explanation, explain
+from multiway.tasks.forecasting.fitting import Fitted, fit
+from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
+from multiway.training import RunFolder
+
+
+class Forecaster:
+    """Forecast a panel of series: ridge, a Higher-Order Transformer over it, and validation between the two.
+
+    Args:
+        horizon: Steps to forecast.
+        lookback: Past steps that the models see.
+        epochs: Passes over the training windows at most.
+        network: Train a network; without one the answer is ridge, in about a second.
+        season: Steps in a season; from the frequency if not given.
+        missing: "error", "mask" or "ffill" for missing cells.
+        duplicates: "error", "first", "last", "mean" or "keep" for repeated times.
+        gaps: "error", "fill" or "ignore" for absent times.
+        levels: Interval levels in percent.
+        seed: Seed of everything random.
+        settings: Other fields of `ForecastConfig`, nested: `{"model": {"dim": 32}}`.
+        progress: Show a bar or lines on stderr.
+
+    Attributes set by `fit`: `run_`, `scores_` (a frame), `selection_`, `coverage_`, `n_features_in_`, `feature_names_in_`.
+    """
+
+    def __init__(
+        self,
+        horizon: int = 96,
+        *,
+        lookback: int = 96,
+        epochs: int | None = None,
+        network: bool = True,
+        season: int | None = None,
+        missing: str = "error",
+        duplicates: str = "error",
+        gaps: str = "error",
+        levels: tuple[float, ...] = (80.0, 95.0),
+        seed: int = 0,
+        settings: dict[str, Any] | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.horizon = horizon
+        self.lookback = lookback
+        self.epochs = epochs
+        self.network = network
+        self.season = season
+        self.missing = missing
+        self.duplicates = duplicates
+        self.gaps = gaps
+        self.levels = levels
+        self.seed = seed
+        self.settings = settings
+        self.progress = progress
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Constructor arguments by name."""
+        return {name: getattr(self, name) for name in _argument_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change constructor arguments.
+
+        Raises:
+            ConfigError: A name is unknown.
+        """
+        for name, value in params.items():
+            if name not in _argument_names():
+                raise ConfigError(f"Forecaster: {name} is no parameter; it has {', '.join(_argument_names())}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = {name: parameter.default for name, parameter in _arguments().items()}
+        changed = {name: value for name, value in self.get_params().items() if not _same(value, defaults[name])}
+        return f"Forecaster({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    def config(self) -> ForecastConfig:
+        """The arguments as the config of a run."""
+        extra = dict(self.settings or {})
+        training = {
+            "seed": self.seed,
+            **({} if self.epochs is None else {"epochs": self.epochs}),
+            **extra.pop("training", {}),
+        }
+        read = {"missing": self.missing, "duplicates": self.duplicates, "gaps": self.gaps, **extra.pop("read", {})}
+        own = {
+            "horizon": self.horizon, "lookback": self.lookback, "network": self.network, "season": self.season,
+            "levels": self.levels, "training": training, "read": read,
+        }  # fmt: skip
+        return ForecastConfig.parse({**own, **extra}, "Forecaster")
+
+    def fit(self, frame: Any, y: None = None) -> Self:
+        """Fit on a frame (pandas or polars, wide or long) or on the path of a file; nothing is written to disk."""
+        config = self.config()
+        source = locate(str(frame)) if isinstance(frame, str | Path) else frame
+        self._prepared = prepare(config, source)
+        self._fitted = fit(self._prepared, config, progress=self.progress)
+        self._to_native = _native_of(frame)
+        self._take(runs.from_fitted(config, self._prepared, self._fitted))
+        return self
+
+    def _take(self, run: runs.ForecastRun) -> None:
+        self.run_ = run
+        self.scores_ = pd.DataFrame(run.scores)
+        self.coverage_ = run.coverage
+        self.selection_ = Selected(
+            **{name: run.selection.get(name) for name in ("sentence", "weight", "optimum", "deviation")}
+        )
+        self.n_features_in_ = len(run.names)
+        self.feature_names_in_ = np.array(run.names, dtype=object)
+
+    def predict(self, frame: Any = None, *, levels: tuple[float, ...] | None = None, layout: str | None = None) -> Any:
+        """Forecast the steps after the end of the fitted data, or of another frame, in the kind that `fit` was given.
+
+        Args:
+            frame: Other history, at least `lookback` steps.
+            levels: Interval levels among those fitted.
+            layout: "long" or "wide"; that of the data if not given.
+        """
+        run = self._run()
+        panel = self._panel(frame)
+        return self._to_native(runs.future_frame(run, panel, levels, layout or panel.layout))
+
+    def evaluate(self, frame: Any) -> pd.DataFrame:
+        """Score every window of a later frame with model and scaler as they are."""
+        return pd.DataFrame(backtesting.evaluate_panel(self._run(), self._run().read(frame)))
+
+    def score(self, frame: Any, y: None = None) -> float:
+        """Negative MSE on scaled data, so that greater is better."""
+        scores = self.evaluate(frame)
+        chosen = scores.query("model == 'multiway' and scale == 'scaled' and metric == 'mse'")
+        return -float(chosen["value"].iloc[0])
+
+    def backtest(self, frame: Any = None, *, cutoffs: int = 10, step: int | None = None) -> pd.DataFrame:
+        """Forecast from past moments, in one batch and without fitting again."""
+        return backtesting.backtest_frame(self._run(), self._panel(frame), cutoffs, step)
+
+    def explain(self, frame: Any = None) -> Explanation:
+        """Attention per mode, averaged over test windows and of the last window."""
+        windows = self._prepared.windows["test"] if self._has_data() and frame is None else None
+        return explain(self._run(), self._panel(frame), windows)
+
+    def save(self, path: str | Path) -> None:
+        """Write a run folder that the command line can use.
+
+        Raises:
+            RunError: The path exists, or the forecaster was itself loaded.
+        """
+        run = self._run()
+        if not self._has_data():
+            raise ConfigError("Forecaster: this one was loaded from a folder; copy that folder instead.")
+        folder = RunFolder.create(Path(path), {"task": "forecast", "data_sha256": None, "settings": run.config.plain()})
+        runs.store(run, folder, self._prepared, self._fitted, None)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Take up a run that `save` or the command line wrote."""
+        run = runs.load(Path(path))
+        config = run.config
+        new = cls(
+            config.horizon, lookback=config.lookback, epochs=config.training.epochs, network=config.network,
+            season=config.season, missing=config.read.missing, duplicates=config.read.duplicates, gaps=config.read.gaps,
+            levels=config.levels, seed=config.training.seed,
+        )  # fmt: skip
+        new._to_native = _native_of(None)
+        new._take(run)
+        return new
+
+    def _has_data(self) -> bool:
+        return hasattr(self, "_fitted")
+
+    def _panel(self, frame: Any) -> Any:
+        if frame is not None:
+            return self._run().read(frame)
+        if not self._has_data():
+            raise ConfigError("Forecaster: it was loaded without its data; give a frame with the history.")
+        return self._prepared.panel
+
+    def _run(self) -> runs.ForecastRun:
+        if not hasattr(self, "run_"):
+            raise NotFittedError("Forecaster: call fit before this, or load a saved run.")
+        return self.run_
+
+    _prepared: Prepared
+    _fitted: Fitted
+    _to_native: Any
+
+
+class Selected:
+    """What validation chose: the sentence, the network's weight, and its uncertainty."""
+
+    def __init__(self, sentence: str, weight: float | None, optimum: float | None, deviation: float | None) -> None:
+        self.sentence, self.weight, self.optimum, self.deviation = sentence, weight, optimum, deviation
+
+    def __repr__(self) -> str:
+        return f"Selected({self.sentence!r})"
+
+
+def _arguments() -> dict[str, inspect.Parameter]:
+    parameters = dict(inspect.signature(Forecaster.__init__).parameters)
+    del parameters["self"]
+    return parameters
+
+
+def _argument_names() -> list[str]:
+    return sorted(_arguments())
+
+
+def _same(value: object, default: object) -> bool:
+    return type(value) is type(default) and value == default
+
+
+def _native_of(frame: Any) -> Any:
+    """A function that turns a pandas frame into the kind of `frame`."""
+    if frame is None or isinstance(frame, pd.DataFrame | str | Path):
+        return lambda result: result
+    import narwhals.stable.v2 as nw
+
+    backend = nw.get_native_namespace(nw.from_native(frame, eager_only=True))
+    if backend.__name__ == "polars":
+        return lambda result: backend.from_pandas(result)
+    return lambda result: result

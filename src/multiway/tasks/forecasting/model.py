@@ -1,0 +1,56 @@
+"""Ridge and network side by side: every forecast that a run makes comes from here."""
+
+import torch
+from torch import Tensor, nn
+
+from multiway.models import HOTForecaster, HOTForecasterConfig
+from multiway.models.linear_floor import LinearFloor
+from multiway.models.windows import fill_gaps
+from multiway.tasks.forecasting.baselines import naive, seasonal_naive
+
+
+class RidgeAndNetwork(nn.Module):
+    """A fitted ridge forecast and, where one was trained, a network; mixed by the weight that validation chose.
+
+    Shape:
+        past `(batch, lookback, variates)` in scaled units; forecasts `(batch, horizon, variates)`.
+    """
+
+    def __init__(
+        self, lookback: int, horizon: int, season: int, num_matrices: int, network: HOTForecasterConfig | None
+    ) -> None:
+        super().__init__()
+        self.horizon, self.season = horizon, season
+        self.floor = LinearFloor(num_matrices, horizon, lookback, trained=False)
+        self.network = None if network is None else HOTForecaster(network)
+        self.weight: Tensor
+        self.register_buffer("weight", torch.zeros((), dtype=torch.float64))
+
+    def forward(self, past: Tensor, observed: Tensor | None = None) -> Tensor:
+        """(1 - weight) ridge + weight network."""
+        weight = float(self.weight)
+        if self.network is None or weight == 0:
+            return self.ridge(past, observed)
+        if weight == 1:
+            return self.network(past, observed)  # type: ignore[no-any-return]
+        return torch.lerp(self.ridge(past, observed), self.network(past, observed), weight)
+
+    def ridge(self, past: Tensor, observed: Tensor | None = None) -> Tensor:
+        """The closed-form forecast alone."""
+        return self.floor(past if observed is None else fill_gaps(past, observed))  # type: ignore[no-any-return]
+
+    def all_forecasts(self, past: Tensor, observed: Tensor | None = None) -> dict[str, Tensor]:
+        """The chosen forecast and everything that stands beside it."""
+        filled = past if observed is None else fill_gaps(past, observed)
+        ridge = self.floor(filled)
+        forecasts = {
+            "multiway": ridge,
+            "ridge": ridge,
+            "seasonal_naive": seasonal_naive(filled, self.horizon, self.season),
+            "naive": naive(filled, self.horizon),
+        }
+        if self.network is not None:
+            network = self.network(past, observed)
+            forecasts["network"] = network
+            forecasts["multiway"] = torch.lerp(ridge, network, float(self.weight))
+        return forecasts
