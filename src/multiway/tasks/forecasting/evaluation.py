@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -13,12 +13,13 @@ from multiway.data import Scaler, Windows
 
 Forecasts = Mapping[str, Tensor]
 Predict = Callable[[Tensor, Tensor | None], Forecasts]
-BATCH_CELLS = 4_000_000
+BATCH_CELLS = 500_000
+SMALLEST = torch.finfo(torch.float32).tiny
 
 
 @dataclasses.dataclass(kw_only=True)
 class Errors:
-    """Sums over windows, `(horizon, variates)` each; divide by `count` for means."""
+    """Sums over windows, `(horizon, variates)` float64 each; divide by `count` for means."""
 
     count: Tensor
     squared: Tensor
@@ -27,25 +28,34 @@ class Errors:
     symmetric: Tensor
 
     @classmethod
-    def zeros(cls, horizon: int, variates: int) -> "Errors":
+    def zeros(cls, horizon: int, variates: int) -> Self:
         """Nothing summed yet."""
-        return cls(**{field.name: torch.zeros(horizon, variates, dtype=torch.float64) for field in dataclasses.fields(cls)})
+        names = [field.name for field in dataclasses.fields(cls)]
+        return cls(**{name: torch.zeros(horizon, variates, dtype=torch.float64) for name in names})
 
-    def add(self, forecast: Tensor, target: Tensor, observed: Tensor | None, mean: Tensor, std: Tensor) -> None:
-        """Add a batch `(batch, horizon, variates)` of scaled values; cells that are not observed add nothing."""
-        keep = torch.ones_like(target, dtype=torch.bool) if observed is None else observed
-        error = torch.where(keep, forecast - target, 0).double()
-        self.count += keep.sum(0)
-        self.squared += error.square().sum(0)
-        self.absolute += error.abs().sum(0)
-        self.symmetric_scaled += _symmetric(error, forecast.double(), target.double(), keep)
-        self.symmetric += _symmetric(error * std, forecast.double() * std + mean, target.double() * std + mean, keep)
+    def add(self, forecast: Tensor, truth: "_Truth") -> None:
+        """Add a batch of forecasts `(batch, horizon, variates)`; cells that are not observed add nothing."""
+        error = (forecast - truth.target).abs_()
+        if truth.keep is not None:
+            error = torch.where(truth.keep, error, 0)
+        squared = error.square().sum(0).double()
+        if not torch.isfinite(squared).all():  # beyond float32, whose range ends at an error of 1e19
+            squared = error.double().square().sum(0)
+        self.count += truth.count
+        self.squared += squared
+        self.absolute += error.sum(0)
+        self.symmetric_scaled += (error / (forecast.abs() + truth.size_scaled)).sum(0) * 2
+        self.symmetric += (error / ((forecast + truth.offset).abs_() + truth.size)).sum(0) * 2
 
 
-def _symmetric(error: Tensor, forecast: Tensor, target: Tensor, keep: Tensor) -> Tensor:
-    """Sum of 2 |f - y| / (|f| + |y|); 0 where both are 0."""
-    size = forecast.abs() + target.abs()
-    return torch.where(keep & (size > 0), 2 * error.abs() / size.clamp_min(1e-300), 0).sum(0)
+class _Truth:
+    """Targets of a batch, and what every forecast's scores need of them."""
+
+    def __init__(self, target: Tensor, keep: Tensor | None, offset: Tensor) -> None:
+        self.target, self.keep, self.offset = target.contiguous(), keep, offset
+        self.count = torch.full(target.shape[1:], float(len(target))) if keep is None else keep.sum(0)
+        self.size_scaled = self.target.abs().clamp_min_(SMALLEST)
+        self.size = (self.target + offset).abs_().clamp_min_(SMALLEST)
 
 
 def batches(windows: Windows, limit: int = BATCH_CELLS) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
@@ -58,12 +68,18 @@ def batches(windows: Windows, limit: int = BATCH_CELLS) -> Iterator[tuple[Tensor
 @torch.no_grad()
 def measure(windows: Windows, predict: Predict, scaler: Scaler) -> dict[str, Errors]:
     """Errors of every forecast that `predict` makes, over all windows."""
-    mean, std = torch.from_numpy(scaler.mean), torch.from_numpy(scaler.std)
+    offset = torch.from_numpy(scaler.mean / scaler.std).float()
     totals: dict[str, Errors] = {}
     for _, batch in batches(windows):
+        truth = _Truth(batch["future"], batch.get("future_observed"), offset)
+        added: dict[int, str] = {}
         for name, forecast in predict(batch["past"], batch.get("past_observed")).items():
+            twin = added.setdefault(id(forecast), name)
+            if twin != name:  # one forecast under two names is counted once
+                totals[name] = totals[twin]
+                continue
             total = totals.setdefault(name, Errors.zeros(windows.horizon, windows.num_variates))
-            total.add(forecast, batch["future"], batch.get("future_observed"), mean, std)
+            total.add(forecast.contiguous(), truth)
     return totals
 
 
