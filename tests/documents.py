@@ -22,9 +22,7 @@ class Block:
 
 def blocks(path: Path) -> list[Block]:
     text = path.read_text()
-    return [
-        Block(match[1], match[2], text[: match.start()].count("\n") + 2) for match in BLOCK.finditer(text)
-    ]
+    return [Block(match[1], match[2], text[: match.start()].count("\n") + 2) for match in BLOCK.finditer(text)]
 
 
 def commands(block: Block) -> list[list[str]]:
@@ -58,8 +56,6 @@ def run_document(path: Path, folder: Path) -> int:
         elif block.language == "bash":
             for words in commands(block):
                 done = run_command(words, folder)
-                assert done.returncode == 0, (
-                    f"{path}:{block.line}: {shlex.join(words)}\n{done.stdout}{done.stderr}"
-                )
+                assert done.returncode == 0, f"{path}:{block.line}: {shlex.join(words)}\n{done.stdout}{done.stderr}"
                 ran += 1
     return ran

@@ -21,9 +21,7 @@ def run(code: str) -> str:
 
 
 def seconds(statement: str) -> float:
-    return float(
-        run(f"import time; start = time.perf_counter(); {statement}; print(time.perf_counter() - start)")
-    )
+    return float(run(f"import time; start = time.perf_counter(); {statement}; print(time.perf_counter() - start)"))
 
 
 def test_a_layer_costs_no_heavy_library():
@@ -39,9 +37,7 @@ def test_import_takes_little_more_than_torch():
 
 def test_every_public_name_is_there():
     assert (
-        run(
-            "import multiway; print([name for name in multiway.__all__ if not hasattr(multiway, name)])"
-        ).strip()
+        run("import multiway; print([name for name in multiway.__all__ if not hasattr(multiway, name)])").strip()
         == "[]"
     )
 

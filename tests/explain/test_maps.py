@@ -27,15 +27,11 @@ def rows_that_sum_to_one(generator, *shape):
 
 
 def blocks(generator, batch=7, heads=2, layers=2):
-    return [
-        [rows_that_sum_to_one(generator, batch, heads, size, size) for size in (3, 5)] for _ in range(layers)
-    ]
+    return [[rows_that_sum_to_one(generator, batch, heads, size, size) for size in (3, 5)] for _ in range(layers)]
 
 
 def square(weights, labels=("a", "b", "c"), **more):
-    return ModeMap(
-        mode="variates", query_labels=labels, key_labels=labels, weights=np.array(weights)[None], **more
-    )
+    return ModeMap(mode="variates", query_labels=labels, key_labels=labels, weights=np.array(weights)[None], **more)
 
 
 def test_maps_are_averaged_over_the_batch_and_labelled(generator):
@@ -47,11 +43,7 @@ def test_maps_are_averaged_over_the_batch_and_labelled(generator):
         ("variates", 1, False),
         ("time", 1, True),
     ]
-    assert (
-        found[1].query_labels
-        == found[1].key_labels
-        == ("lag 10–9", "lag 8–7", "lag 6–5", "lag 4–3", "lag 2–1")
-    )
+    assert found[1].query_labels == found[1].key_labels == ("lag 10–9", "lag 8–7", "lag 6–5", "lag 4–3", "lag 2–1")
     np.testing.assert_allclose(found[2].weights, raw[1][0].mean(0), rtol=1e-12)
     np.testing.assert_allclose(found[2].head_mean().sum(axis=1), 1)
     assert found[0].num_samples == 7

@@ -51,23 +51,16 @@ class Planted:
 def test_pickled_arrays_are_refused_even_when_their_size_is_right(tmp_path):
     payload = pickle.dumps(Planted(tmp_path / "ran"))
     payload += b"." * (-len(payload) % 8)
-    header = (
-        f"{{'descr': '|O', 'fortran_order': False, 'shape': ({len(payload) // 8},), }}".encode().ljust(117)
-        + b"\n"
-    )
+    header = f"{{'descr': '|O', 'fortran_order': False, 'shape': ({len(payload) // 8},), }}".encode().ljust(117) + b"\n"
     write_member(tmp_path / "maps.npz", header, payload)
-    with pytest.raises(
-        RunError, match="not a readable file of attention maps: Object arrays cannot be loaded"
-    ):
+    with pytest.raises(RunError, match="not a readable file of attention maps: Object arrays cannot be loaded"):
         load_maps(tmp_path / "maps.npz")
     assert not (tmp_path / "ran").exists()
 
 
 def write_member(path, header, payload):
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(
-            "index.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + payload
-        )
+        archive.writestr("index.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + payload)
 
 
 def test_a_header_that_lies_about_its_size_is_refused_before_anything_is_allocated(tmp_path):
@@ -94,9 +87,7 @@ def test_damaged_bytes_never_end_in_a_traceback_of_another_kind(tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(
-        RunError, match=r"none\.npz is not a readable file of attention maps: .*Explain the run again"
-    ):
+    with pytest.raises(RunError, match=r"none\.npz is not a readable file of attention maps: .*Explain the run again"):
         load_maps(tmp_path / "none.npz")
 
 

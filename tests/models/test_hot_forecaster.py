@@ -71,9 +71,7 @@ def test_every_form_gives_a_forecast_and_a_gradient_to_every_used_weight(generat
     forecast.square().sum().backward()
     grads = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
     assert all(grad.isfinite().all() for grad in grads.values())
-    assert {"head.linear.weight", "floor.weight", "variates"} <= {
-        name for name, grad in grads.items() if grad.any()
-    }
+    assert {"head.linear.weight", "floor.weight", "variates"} <= {name for name, grad in grads.items() if grad.any()}
 
 
 @pytest.mark.parametrize("modes", SUBSETS, ids=str)
@@ -237,9 +235,7 @@ def test_maps_come_per_block_and_mode_and_leave_the_forecast_alone(generator, mo
         assert [tuple(m.shape) for m in block] == [(3, 2, VARIATES, VARIATES), (3, 2, PATCHES, PATCHES)]
         for mode, weights in enumerate(block):
             if mode in modes:
-                assert (
-                    weights[0, :, :, 2] == 0
-                ).all() or mode == 1  # nothing observed there, nothing seen there
+                assert (weights[0, :, :, 2] == 0).all() or mode == 1  # nothing observed there, nothing seen there
             else:
                 assert_same(weights, torch.eye(weights.shape[-1], dtype=torch.float64).expand_as(weights))
 
@@ -286,9 +282,7 @@ def test_a_misshapen_past_is_refused(shape, got):
 
 def test_a_mask_that_is_not_boolean_is_refused():
     past = torch.zeros(2, LOOKBACK, VARIATES, dtype=torch.float64)
-    with pytest.raises(
-        ShapeError, match=r"past_observed must be boolean and shaped like past\. Got torch\.float64"
-    ):
+    with pytest.raises(ShapeError, match=r"past_observed must be boolean and shaped like past\. Got torch\.float64"):
         small()(past, torch.ones_like(past))
 
 

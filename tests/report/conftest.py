@@ -47,9 +47,7 @@ def panels(names: Sequence[str], past: pd.Index, ahead: pd.Index) -> list[Foreca
     return found
 
 
-def full_report(
-    names: Sequence[str] = ("HUFL", "OT", "LULL"), horizon: int = 12, **changes: object
-) -> ForecastReport:
+def full_report(names: Sequence[str] = ("HUFL", "OT", "LULL"), horizon: int = 12, **changes: object) -> ForecastReport:
     chance = np.random.default_rng(2)
     times = pd.date_range("2016-07-01", periods=3 * horizon, freq="h")
     scores = [
@@ -68,10 +66,7 @@ def full_report(
         )
         for seed in ((1, 2, 3) if model in ("blend", "network") else (None,))
     ]
-    maps = [
-        [chance.dirichlet(np.ones(size), (2, 3, size)) for size in (len(names), horizon // 4)]
-        for _ in range(2)
-    ]
+    maps = [[chance.dirichlet(np.ones(size), (2, 3, size)) for size in (len(names), horizon // 4)] for _ in range(2)]
     content = {
         "title": "ETTh1, 12 hours ahead",
         "source": "ETTh1.csv",
@@ -83,22 +78,16 @@ def full_report(
             candidates=[
                 Candidate(model="ridge", value=0.66),
                 Candidate(model="network", value=0.67, difference=0.01, standard_error=0.0031),
-                Candidate(
-                    model="blend", value=0.65, difference=-0.01, standard_error=0.0021, note="weight 0.40"
-                ),
+                Candidate(model="blend", value=0.65, difference=-0.01, standard_error=0.0021, note="weight 0.40"),
             ],
         ),
         "scores": scores,
-        "costs": [
-            ModelCost(model="blend", parameters=629_312, flops=1.3e8, latency_seconds=0.0041, fit_seconds=171)
-        ],
+        "costs": [ModelCost(model="blend", parameters=629_312, flops=1.3e8, latency_seconds=0.0041, fit_seconds=171)],
         "seeds": (1, 2, 3),
         "check": DataCheck(
             facts={"Rows": "14,400"},
             findings=[
-                CheckFinding(
-                    severity="warning", message="23 cells hold the sentinel", where="row 411", value="-9999"
-                )
+                CheckFinding(severity="warning", message="23 cells hold the sentinel", where="row 411", value="-9999")
             ],
         ),
         "splits": [
@@ -110,12 +99,8 @@ def full_report(
         "variate_errors": VariateErrors(
             names=names, bars={model: np.linspace(0.1, 0.9, len(names)) for model in ("blend", "ridge")}
         ),
-        "coverage": [
-            CoverageRow(level=80, actual=76.04, width=1.12, by_step=70 + 10 * chance.random(horizon))
-        ],
-        "training": [
-            TrainingRow(epoch=e, train=1 / e, validation=1 / e + 0.1 * e, seed=1) for e in range(1, 6)
-        ],
+        "coverage": [CoverageRow(level=80, actual=76.04, width=1.12, by_step=70 + 10 * chance.random(horizon))],
+        "training": [TrainingRow(epoch=e, train=1 / e, validation=1 / e + 0.1 * e, seed=1) for e in range(1, 6)],
         "maps": mode_maps(maps, ["variates", "time"], [names, lag_labels(horizon, 4)]),
         "deletion": [DeletionRow(mode="time", hidden="1 of 3 patches", error=0.43, error_random=0.41)],
         "environment": {"torch": "2.13.0", "data sha256": "f18de3ad"},

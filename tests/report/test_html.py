@@ -77,9 +77,7 @@ def test_nothing_is_asked_of_the_network(make_report):
     text = render_forecast_report(make_report())
     page = Page(text)
     assert not re.search(r"https?:|//[a-z]|@import|<link|xlink|javascript:", text, re.IGNORECASE)
-    assert all(
-        not url.strip("'\"") or url.startswith("#heat-") for url in re.findall(r"url\(([^)]*)\)", text)
-    )
+    assert all(not url.strip("'\"") or url.startswith("#heat-") for url in re.findall(r"url\(([^)]*)\)", text))
     for _, attrs in page.elements:
         assert attrs.get("src", "data:").startswith("data:image/png;base64,") or "src" not in attrs
         assert attrs.get("href", "#").startswith("#")
@@ -128,9 +126,7 @@ def test_hostile_names_stay_text_everywhere(make_report, make_panels):
     page = Page(text)
     tags = [tag for tag, _ in page.elements]
     assert tags.count("script") == 2
-    assert [
-        attrs for tag, attrs in page.elements if tag == "img" and not attrs["src"].startswith("data:")
-    ] == []
+    assert [attrs for tag, attrs in page.elements if tag == "img" and not attrs["src"].startswith("data:")] == []
     assert "<img src=x onerror=alert(2)>" in page.text
     assert not set("\x00\x1b\u202e\ud800") & set(html.unescape(text))
     assert "a" * 200 not in text
@@ -140,9 +136,7 @@ def test_hostile_names_stay_text_everywhere(make_report, make_panels):
 
 def test_hostile_model_names_stay_text(make_report):
     content = make_report()
-    rows = [
-        type(row)(model=HOSTILE, metric=HOSTILE, value=row.value, split=HOSTILE) for row in content.scores[:3]
-    ]
+    rows = [type(row)(model=HOSTILE, metric=HOSTILE, value=row.value, split=HOSTILE) for row in content.scores[:3]]
     lines = type(content.step_errors)(lines={HOSTILE: np.ones(3)}, metric=HOSTILE)
     text = render_forecast_report(make_report(scores=rows, step_errors=lines, selection=None))
     assert [tag for tag, _ in Page(text).elements].count("script") == 2
@@ -175,9 +169,7 @@ def test_charts_read_out_the_values_that_were_given(make_report):
     series = {item["n"]: item for item in chart["s"]}
     np.testing.assert_allclose(series["ridge"]["v"], panel.lines["ridge"], rtol=1e-4)
     np.testing.assert_allclose(series["80 % band"]["w"], panel.bands[80][1], rtol=1e-4)
-    np.testing.assert_allclose(
-        series["actual"]["v"], np.concatenate([panel.history, panel.actual]), rtol=1e-4
-    )
+    np.testing.assert_allclose(series["actual"]["v"], np.concatenate([panel.history, panel.actual]), rtol=1e-4)
     axis = data["axes"][chart["a"]]
     assert axis["t"][12] == "2016-07-01 12:00"
     assert axis["x"] == sorted(axis["x"])

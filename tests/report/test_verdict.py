@@ -44,9 +44,7 @@ def test_a_network_that_does_not_beat_ridge_is_said_plainly():
         "Ridge makes these forecasts: the network did not beat it on validation "
         "(MSE 0.5100 against 0.5000; difference +0.0100, standard error 0.0020)."
     )
-    assert "does not beat ridge on the test rows: its MSE is 2.5 % above it" in plain(
-        supporting_sentences(content)[1]
-    )
+    assert "does not beat ridge on the test rows: its MSE is 2.5 % above it" in plain(supporting_sentences(content)[1])
 
 
 def test_a_gain_within_its_uncertainty_is_said_to_be():
@@ -57,28 +55,17 @@ def test_a_gain_within_its_uncertainty_is_said_to_be():
 
 def test_a_choice_that_did_not_hold_on_test_is_said():
     content = report("network", {"ridge": 0.5, "network": 0.48}, {"ridge": 0.4, "network": 0.42})
-    assert (
-        "It does not beat ridge there: the gain seen on validation did not hold."
-        in supporting_sentences(content)[0]
-    )
+    assert "It does not beat ridge there: the gain seen on validation did not hold." in supporting_sentences(content)[0]
 
 
 def test_the_tasks_own_sentence_comes_first():
-    assert (
-        verdict(report("ridge", {"ridge": 0.5}, {}, sentence="No network was trained."))
-        == "No network was trained."
-    )
+    assert verdict(report("ridge", {"ridge": 0.5}, {}, sentence="No network was trained.")) == "No network was trained."
     assert verdict(report("ridge", {"ridge": 0.5}, {})) == "Ridge makes these forecasts."
 
 
 def test_without_a_selection_the_best_score_is_named():
-    rows = [
-        ScoreRow(model=model, metric="MSE", value=value) for model, value in (("naive", 0.8), ("ridge", 0.4))
-    ]
-    assert (
-        verdict(ForecastReport(title="x", scores=rows))
-        == "Ridge has the lowest MSE on the test rows: 0.4000."
-    )
+    rows = [ScoreRow(model=model, metric="MSE", value=value) for model, value in (("naive", 0.8), ("ridge", 0.4))]
+    assert verdict(ForecastReport(title="x", scores=rows)) == "Ridge has the lowest MSE on the test rows: 0.4000."
     assert verdict(ForecastReport(title="x")) == ""
 
 

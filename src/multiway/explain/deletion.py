@@ -46,9 +46,7 @@ def deletion_test(
     """
     size = len(item.key_labels)
     if size < 2:
-        raise ShapeError(
-            f"deletion_test: the mode must have two positions or more. Got {size} of {item.mode!r}."
-        )
+        raise ShapeError(f"deletion_test: the mode must have two positions or more. Got {size} of {item.mode!r}.")
     num_hidden = min(max(round(share * size), 1), size - 1)
     received = item.head_mean().mean(axis=0)
     chance = np.random.default_rng(seed)

@@ -28,8 +28,7 @@ def plot_mode_map(item: ModeMap, *, head: int | None = None) -> "Figure":
     """
     if head is not None and not 0 <= head < item.num_heads:
         raise ShapeError(
-            f"plot_mode_map: head must be one of the map's. "
-            f"Got head={head} for {item.num_heads} heads; count from 0."
+            f"plot_mode_map: head must be one of the map's. Got head={head} for {item.num_heads} heads; count from 0."
         )
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

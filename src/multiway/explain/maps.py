@@ -121,9 +121,7 @@ def average_maps(groups: Sequence[Sequence[ModeMap]], *, sample: str = "") -> li
         ShapeError: There is no group, or the groups do not hold the same modes, layers and sizes.
     """
     if not groups:
-        raise ShapeError(
-            "average_maps: nothing to average. Got no group; give the maps of one batch or more."
-        )
+        raise ShapeError("average_maps: nothing to average. Got no group; give the maps of one batch or more.")
     keys = [[(item.mode, item.layer, item.weights.shape) for item in group] for group in groups]
     if any(key != keys[0] for key in keys):
         raise ShapeError(
@@ -151,8 +149,7 @@ def rollout(maps: Sequence[ModeMap], mode: str) -> ModeMap:
     layers = sorted((item for item in maps if item.mode == mode and item.layer is not None), key=_layer)
     if not layers:
         raise DataError(
-            f"rollout: no map of mode {mode!r}. Got maps of {sorted({item.mode for item in maps})}; "
-            "name one of these."
+            f"rollout: no map of mode {mode!r}. Got maps of {sorted({item.mode for item in maps})}; name one of these."
         )
     size = len(layers[0].query_labels)
     if any(item.weights.shape[1:] != (size, size) for item in layers):
@@ -178,9 +175,7 @@ class Pair(NamedTuple):
         return f"{self.query} looks at {self.key} ({self.weight:.0%}; an even look would be {self.even:.0%})"
 
 
-def top_pairs(
-    item: ModeMap, count: int = 5, *, head: int | None = None, include_self: bool = False
-) -> list[Pair]:
+def top_pairs(item: ModeMap, count: int = 5, *, head: int | None = None, include_self: bool = False) -> list[Pair]:
     """List the strongest pairs of a map, each query at most once, strongest first.
 
     Args:
@@ -196,9 +191,7 @@ def top_pairs(
     strength = weights[np.arange(len(best)), best]
     order = [row for row in np.argsort(-strength, kind="stable") if np.isfinite(strength[row])][:count]
     even = 1 / weights.shape[1]
-    return [
-        Pair(item.query_labels[row], item.key_labels[best[row]], float(strength[row]), even) for row in order
-    ]
+    return [Pair(item.query_labels[row], item.key_labels[best[row]], float(strength[row]), even) for row in order]
 
 
 def _layer(item: ModeMap) -> int:
@@ -206,13 +199,9 @@ def _layer(item: ModeMap) -> int:
 
 
 def _as_array(value: Any) -> Floats:
-    array = (
-        value.detach().to("cpu").double().numpy() if isinstance(value, Tensor) else np.asarray(value, float)
-    )
+    array = value.detach().to("cpu").double().numpy() if isinstance(value, Tensor) else np.asarray(value, float)
     if array.ndim != 4:
-        raise ShapeError(
-            f"mode_maps: a map must be (batch, heads, queries, keys). Got shape {tuple(array.shape)}."
-        )
+        raise ShapeError(f"mode_maps: a map must be (batch, heads, queries, keys). Got shape {tuple(array.shape)}.")
     return np.asarray(array)
 
 

@@ -61,9 +61,7 @@ def load_maps(path: Path) -> list[ModeMap]:
             return [_read(entry, archive[f"weights_{number:04d}"]) for number, entry in enumerate(index)]
     except _DAMAGE as error:
         reason = " ".join(str(error).split())[:160] or type(error).__name__
-        raise RunError(
-            f"{path} is not a readable file of attention maps: {reason}. Explain the run again."
-        ) from error
+        raise RunError(f"{path} is not a readable file of attention maps: {reason}. Explain the run again.") from error
 
 
 def _write(path: Path, arrays: dict[str, Any]) -> None:

@@ -45,6 +45,8 @@ class HOTForecasterConfig(Config):
     """Modes with an attention factor: 0 variates, 1 time; () leaves value and output projections only."""
     preset: Literal["paper", "per_mode", "trainable"] = "trainable"
     """Form of the attention, see `nn.KroneckerAttention`."""
+    attention: Literal["kronecker", "full"] = "kronecker"
+    """One small attention per mode, or one over all tokens at once, without rotary (HOT table 5's comparison)."""
     combine: Literal["product", "sum"] = "product"
     """Product of the modes' factors, or sum of each mode alone."""
     feature_map: Literal["softmax", "smreg", "positive", "elu"] = "softmax"
@@ -102,8 +104,7 @@ class HOTForecasterConfig(Config):
             )
         if self.attended_modes not in ((), (VARIATES,), (TIME,), (VARIATES, TIME)):
             raise ValueError(
-                f"attended_modes must be (), (0,), (1,) or (0, 1): 0 is variates, 1 is time. "
-                f"Got {self.attended_modes}."
+                f"attended_modes must be (), (0,), (1,) or (0, 1): 0 is variates, 1 is time. Got {self.attended_modes}."
             )
         return self
 
@@ -173,9 +174,7 @@ class HOTForecaster(torch_nn.Module):
             tokens = block(tokens, valid=window.valid, mode_masks=window.mode_masks)
         return self._forecast(window, tokens)
 
-    def forward_with_maps(
-        self, past: Tensor, past_observed: Tensor | None = None
-    ) -> tuple[Tensor, list[list[Tensor]]]:
+    def forward_with_maps(self, past: Tensor, past_observed: Tensor | None = None) -> tuple[Tensor, list[list[Tensor]]]:
         """Forecast, and list for each block its attention maps over variates and over patches.
 
         Each map is `(batch, heads, size, size)`, rows summing to one; the identity for a mode not attended.
@@ -219,7 +218,7 @@ class HOTForecaster(torch_nn.Module):
             return _Window(past, self._normalise(past, None, limit), None, None)
         filled = fill_gaps(past, past_observed)
         valid = valid_patches(past_observed, self.config.patch_length)
-        masks = [valid.any(dim=2), valid.any(dim=1)]
+        masks = [valid.any(dim=2), valid.any(dim=1)] if self.config.attention == "kronecker" else None
         return _Window(filled, self._normalise(filled, past_observed, limit), valid, masks)
 
     def _embed(self, window: _Window) -> Tensor:
@@ -239,9 +238,7 @@ class HOTForecaster(torch_nn.Module):
 
     def _forecast(self, window: _Window, tokens: Tensor) -> Tensor:
         correction = self.head(self.norm(tokens), valid=window.valid).transpose(1, 2) * window.normal.scale
-        forecast: Tensor = correction + (
-            window.normal.centre if self.floor is None else self.floor(window.filled)
-        )
+        forecast: Tensor = correction + (window.normal.centre if self.floor is None else self.floor(window.filled))
         return forecast
 
     def _need_floor(self) -> LinearFloor:
@@ -259,9 +256,7 @@ class HOTForecaster(torch_nn.Module):
                 f"HOTForecaster: past must be (batch, lookback, variates) with {sizes[0]} steps and "
                 f"{sizes[1]} variates. Got {tuple(past.shape)}. Batch first, then time, then variates."
             )
-        if past_observed is not None and (
-            past_observed.shape != past.shape or past_observed.dtype != torch.bool
-        ):
+        if past_observed is not None and (past_observed.shape != past.shape or past_observed.dtype != torch.bool):
             raise ShapeError(
                 f"HOTForecaster: past_observed must be boolean and shaped like past. Got "
                 f"{past_observed.dtype} {tuple(past_observed.shape)} for past {tuple(past.shape)}. "
@@ -276,7 +271,23 @@ def _variate_vectors(config: HOTForecasterConfig) -> torch_nn.Parameter | None:
 
 
 def _build_block(config: HOTForecasterConfig) -> nn.HOTBlock:
-    attention = nn.KroneckerAttention(
+    return nn.HOTBlock(
+        _build_attention(config),
+        dim=config.dim,
+        norm=config.norm,
+        hidden_dim=config.ffn_multiple * config.dim,
+        dropout=config.dropout,
+    )
+
+
+def _build_attention(config: HOTForecasterConfig) -> torch_nn.Module:
+    if config.attention == "full" and config.feature_map == "softmax":
+        return nn.FullAttention(config.dim, num_heads=config.num_heads, num_modes=2)
+    if config.attention == "full":
+        return nn.FullKernelAttention(
+            config.dim, num_heads=config.num_heads, num_modes=2, feature_map=config.feature_map
+        )
+    return nn.KroneckerAttention(
         config.dim,
         num_heads=config.num_heads,
         num_modes=2,
@@ -285,13 +296,6 @@ def _build_block(config: HOTForecasterConfig) -> nn.HOTBlock:
         feature_map=config.feature_map,
         attended_modes=config.attended_modes,
         rotary_modes=(TIME,),
-    )
-    return nn.HOTBlock(
-        attention,
-        dim=config.dim,
-        norm=config.norm,
-        hidden_dim=config.ffn_multiple * config.dim,
-        dropout=config.dropout,
     )
 
 

@@ -41,9 +41,7 @@ def window_moments(past: Tensor, observed: Tensor | None = None) -> tuple[Tensor
 def valid_patches(observed: Tensor, patch_length: int) -> Tensor:
     """Say where a patch holds at least one observed step: `(batch, variates, patches)`."""
     batch, lookback, variates = observed.shape
-    return (
-        observed.reshape(batch, lookback // patch_length, patch_length, variates).any(dim=2).transpose(1, 2)
-    )
+    return observed.reshape(batch, lookback // patch_length, patch_length, variates).any(dim=2).transpose(1, 2)
 
 
 class Normalised(NamedTuple):

@@ -7,12 +7,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from multiway.errors import ShapeError
+from multiway.errors import ConfigError, DataError, ShapeError
 from multiway.ops.multilinear import multi_mode_product
 
 
 def kronecker_product(factors: Sequence[Tensor]) -> Float[Tensor, "rows columns"]:
-    """Form A₁ ⊗ A₂ ⊗ ⋯ ⊗ Aₖ, row-major: the last factor's index runs fastest."""
+    """Form A₁ ⊗ A₂ ⊗ ⋯ ⊗ Aₖ, row-major: the last factor's index runs fastest.
+
+    Raises:
+        ShapeError: No factor, or one that is no matrix.
+    """
+    if not factors or any(factor.ndim != 2 for factor in factors):
+        raise ShapeError(
+            f"kronecker_product: give one matrix or more. Got shapes {[tuple(factor.shape) for factor in factors]}."
+        )
     product = factors[0]
     for factor in factors[1:]:
         product = torch.kron(product, factor)
@@ -42,12 +50,15 @@ def nearest_kronecker(
     for a Kronecker product, so its truncated SVD is the answer; error² is the sum of the dropped singular values².
 
     Returns:
-        The terms `(left (R₁, C₁), right (R₂, C₂))`, largest first, and all singular values.
+        The terms `(left (R₁, C₁), right (R₂, C₂))`, largest first, at most min(R₁C₁, R₂C₂) of them, and all
+        singular values.
 
     Raises:
         ShapeError: The sizes do not multiply to the matrix's.
+        ConfigError: Fewer than one term.
+        DataError: The matrix has a NaN or an infinity.
     """
-    _check_factors(matrix, row_sizes, column_sizes)
+    _check_target("nearest_kronecker", matrix, row_sizes, column_sizes, num_terms)
     (r1, r2), (c1, c2) = row_sizes, column_sizes
     rearranged = matrix.reshape(r1, r2, c1, c2).permute(0, 2, 1, 3).reshape(r1 * c1, r2 * c2)
     left, values, right = torch.linalg.svd(rearranged, full_matrices=False)
@@ -64,8 +75,11 @@ def exact_kronecker_decomposition(matrix: Float[Tensor, "n n"], sizes: Sequence[
 
     The constructive proof: split the matrix along every mode but the largest into blocks; each block stands
     at one pair of basis indices per other mode, whose factors are the matrices with a single one there.
+
+    Raises:
+        ShapeError: The sizes do not multiply to the matrix's, or there are none.
     """
-    _check_factors(matrix, sizes, sizes)
+    _check_factors("exact_kronecker_decomposition", matrix, sizes, sizes)
     widest = max(range(len(sizes)), key=lambda mode: sizes[mode])
     paired = _pair_modes(matrix, sizes).movedim(widest, -1)  # (others' pairs..., pair of the widest)
     others = [size for mode, size in enumerate(sizes) if mode != widest]
@@ -82,6 +96,7 @@ def kronecker_decompose(
     sizes: Sequence[int],
     num_terms: int,
     *,
+    starts: int = 8,
     iterations: int = 500,
     tolerance: float = 1e-10,
     generator: torch.Generator | None = None,
@@ -90,22 +105,39 @@ def kronecker_decompose(
 
     HOT appendix B: S reshaped to (N₁², …, Nₖ²) has a CP decomposition whose rank-one terms are the Kronecker
     products. It is found by alternating least squares, which lowers the error at every step but may stop at a
-    local minimum; two modes are solved exactly by `nearest_kronecker`.
+    local minimum: the best of several random starts is kept. One mode is the matrix itself, and two are solved
+    exactly by `nearest_kronecker`; these may need fewer terms than asked for.
 
     Args:
         matrix: `(prod(sizes), prod(sizes))`.
         sizes: Size of each mode.
         num_terms: Kronecker rank R (HOT: number of heads).
-        iterations: Sweeps over all modes at most.
+        starts: Random starts at most; no further one follows an error below 100 times the tolerance.
+        iterations: Sweeps over all modes at most, per start.
         tolerance: Stop when a sweep lowers the relative error by less.
-        generator: Source of the random start.
+        generator: Source of the random starts.
+
+    Raises:
+        ShapeError: The sizes do not multiply to the matrix's, or there are none.
+        ConfigError: Fewer than one term or start.
+        DataError: The matrix has a NaN or an infinity.
     """
-    _check_factors(matrix, sizes, sizes)
+    _check_target("kronecker_decompose", matrix, sizes, sizes, num_terms)
+    if starts < 1:
+        raise ConfigError(f"kronecker_decompose: at least one start is needed. Got starts={starts}.")
+    if len(sizes) == 1:
+        return [(matrix,)]
     if len(sizes) == 2:
         pair = (sizes[0], sizes[1])
         return list(nearest_kronecker(matrix, pair, pair, num_terms)[0])
     target = _pair_modes(matrix, sizes)
-    factors = _alternate(target, num_terms, iterations, tolerance, generator)
+    best, factors = math.inf, list[Tensor]()
+    for _ in range(starts):
+        error, found = _alternate(target, num_terms, iterations, tolerance, generator)
+        if error < best or not factors:
+            best, factors = error, found
+        if best < 100 * tolerance:
+            break
     return [
         tuple(factor[:, term].reshape(size, size) for factor, size in zip(factors, sizes, strict=True))
         for term in range(num_terms)
@@ -114,12 +146,12 @@ def kronecker_decompose(
 
 def _alternate(
     target: Tensor, rank: int, iterations: int, tolerance: float, generator: torch.Generator | None
-) -> list[Tensor]:
-    """CP by alternating least squares; columns are rescaled to equal norms so that none runs away."""
+) -> tuple[float, list[Tensor]]:
+    """CP by alternating least squares, and its relative error; columns keep equal norms so that none runs away."""
     factors = [
         torch.randn(size, rank, generator=generator, dtype=target.dtype).to(target.device) for size in target.shape
     ]
-    previous = math.inf
+    error = previous = math.inf
     for _ in range(iterations):
         for mode in range(target.ndim):
             factors[mode] = _solve_mode(target, factors, mode)
@@ -128,24 +160,24 @@ def _alternate(
         if previous - error < tolerance:
             break
         previous = error
-    return factors
+    return error, factors
 
 
 def _solve_mode(target: Tensor, factors: list[Tensor], mode: int) -> Tensor:
-    """Least squares for one factor with the others fixed, by the normal equations' pseudo-inverse."""
+    """Least squares for one factor with the others fixed."""
     others = [factor for other, factor in enumerate(factors) if other != mode]
     columns = others[0]
     for factor in others[1:]:
         columns = (columns[:, None] * factor[None]).reshape(-1, columns.shape[1])  # Khatri-Rao, row-major
-    solution = torch.linalg.lstsq(columns, target.movedim(mode, 0).flatten(1).mT).solution
+    solution: Tensor = torch.linalg.lstsq(columns, target.movedim(mode, 0).flatten(1).mT).solution
     return solution.mT
 
 
 def _balance(factors: list[Tensor]) -> None:
-    norms = torch.stack([factor.norm(dim=0).clamp_min(1e-150) for factor in factors])
+    norms = torch.stack([factor.norm(dim=0) for factor in factors])
     each = norms.log().mean(0).exp()
     for index, factor in enumerate(factors):
-        factors[index] = factor * (each / norms[index])
+        factors[index] = factor * torch.where(each > 0, each / norms[index], 0)  # a term of zeros stays zeros
 
 
 def _compose(factors: list[Tensor]) -> Tensor:
@@ -173,9 +205,20 @@ def _unit(length: int, index: int, like: Tensor) -> Tensor:
     return vector
 
 
-def _check_factors(matrix: Tensor, row_sizes: Sequence[int], column_sizes: Sequence[int]) -> None:
-    if tuple(matrix.shape) != (math.prod(row_sizes), math.prod(column_sizes)):
+def _check_target(
+    where: str, matrix: Tensor, row_sizes: Sequence[int], column_sizes: Sequence[int], num_terms: int
+) -> None:
+    _check_factors(where, matrix, row_sizes, column_sizes)
+    if num_terms < 1:
+        raise ConfigError(f"{where}: at least one term is needed. Got num_terms={num_terms}.")
+    if not bool(matrix.isfinite().all()):
+        count = int((~matrix.isfinite()).sum())
+        raise DataError(f"{where}: every entry must be finite. Got {count} NaN or infinite in {tuple(matrix.shape)}.")
+
+
+def _check_factors(where: str, matrix: Tensor, row_sizes: Sequence[int], column_sizes: Sequence[int]) -> None:
+    if not row_sizes or tuple(matrix.shape) != (math.prod(row_sizes), math.prod(column_sizes)):
         raise ShapeError(
-            f"Kronecker factors of {tuple(row_sizes)} rows and {tuple(column_sizes)} columns make a matrix "
+            f"{where}: factors of {tuple(row_sizes)} rows and {tuple(column_sizes)} columns make a matrix "
             f"{(math.prod(row_sizes), math.prod(column_sizes))}. Got {tuple(matrix.shape)}."
         )

@@ -18,7 +18,8 @@ def unfold(x: Float[Tensor, "batch *sizes"], mode: int) -> Float[Tensor, "batch 
     Raises:
         ShapeError: `mode` is out of range.
     """
-    return x.movedim(_axis(x, mode, "unfold"), 1).flatten(2) if x.ndim > 2 else x[:, :, None]
+    moved = x.movedim(_axis(x, mode, "unfold"), 1)
+    return moved.reshape(*moved.shape[:2], math.prod(moved.shape[2:]))  # an empty product is 1: one mode, one column
 
 
 def fold(matrix: Float[Tensor, "batch size rest"], mode: int, sizes: Sequence[int]) -> Float[Tensor, "batch *sizes"]:
@@ -43,23 +44,27 @@ def mode_product(
 ) -> Float[Tensor, "batch *out_sizes"]:
     """Multiply one mode of `x` by `matrix`, leaving every other axis in place.
 
-    Written X ×ₙ A by Kolda & Bader, sec. 2.5 (HOT, definition 5). One GEMM on a view when the mode is the
-    last, otherwise a batched one; no transpose is made. Cost: `x.numel() * out` multiply-adds.
+    Written X ×ₙ A by Kolda & Bader, sec. 2.5 (HOT, definition 5). One batched GEMM on a view; where the axes after
+    the mode are short, one GEMM on the transpose instead, as the gradient of the matrix would be a sum over large
+    stacks. Cost: `x.numel() * out` multiply-adds.
 
     Raises:
-        ShapeError: `mode` is out of range, or that mode's size is not `in`.
+        ShapeError: `mode` is out of range, `matrix` is no matrix, or the mode's size is not `in`.
     """
     axis = _axis(x, mode, "mode_product")
+    if matrix.ndim != 2:
+        raise ShapeError(f"mode_product: matrix must have two axes, (out, in). Got {tuple(matrix.shape)}.")
     if x.shape[axis] != matrix.shape[1]:
         raise ShapeError(
             f"mode_product: mode {mode} of x has size {x.shape[axis]} but matrix has {matrix.shape[1]} columns. "
             f"Got x {tuple(x.shape)}, batch first, and matrix {tuple(matrix.shape)}; matrices are stored (out, in)."
         )
-    if axis == x.ndim - 1:
-        return torch.nn.functional.linear(x, matrix)
     before, after = x.shape[:axis], x.shape[axis + 1 :]
-    product = torch.matmul(matrix, x.reshape(math.prod(before), x.shape[axis], math.prod(after)))
-    return product.reshape(*before, matrix.shape[0], *after)
+    if not after or math.prod(after) < min(matrix.shape):
+        return torch.nn.functional.linear(x.movedim(axis, -1), matrix).movedim(-1, axis)
+    stack = x.reshape(math.prod(before), x.shape[axis], math.prod(after))
+    # bmm, not matmul: that one transposes the stack whenever the matrix needs a gradient
+    return torch.bmm(matrix.expand(len(stack), -1, -1), stack).reshape(*before, matrix.shape[0], *after)
 
 
 def multi_mode_product(

@@ -67,9 +67,7 @@ def _figure(group: Sequence[ModeMap]) -> Figure:
     width = int(min(WIDE_PIXELS, max(36 * keys, 120)))
     with_heads = sum(item.num_heads + 1 for item in shown) <= MAX_PICTURES
     pictures = [
-        picture
-        for full, item in zip(group, shown, strict=True)
-        for picture in _pictures(full, item, with_heads)
+        picture for full, item in zip(group, shown, strict=True) for picture in _pictures(full, item, with_heads)
     ]
     return Figure(
         mode=first.mode,

@@ -75,9 +75,7 @@ def band(places: Floats, low: Floats, high: Floats, style: str) -> Markup:
         outline_x = np.concatenate([places[piece], places[piece][::-1]])
         outline_y = np.concatenate([low[piece], high[piece][::-1]])
         pieces.append(path_data(outline_x, outline_y) + "z")
-    return (
-        Markup('<path class="{}" d="{}"/>').format(f"band {style}", "".join(pieces)) if pieces else Markup("")
-    )
+    return Markup('<path class="{}" d="{}"/>').format(f"band {style}", "".join(pieces)) if pieces else Markup("")
 
 
 def path_data(places: Floats, heights: Floats) -> str:
@@ -139,9 +137,7 @@ def frame(
         width=width,
         describes=text.clean(describes),
         data=Markup(' data-chart="{}" tabindex="0"').format(readout) if readout is not None else "",
-        ys=_join(
-            Markup('<span style="bottom:{}%">{}</span>').format(_pct(t.place), t.label) for t in y_ticks
-        ),
+        ys=_join(Markup('<span style="bottom:{}%">{}</span>').format(_pct(t.place), t.label) for t in y_ticks),
         grid=_join(Markup('<i class="g" style="bottom:{}%"></i>').format(_pct(t.place)) for t in y_ticks),
         marks=_join(marks),
         w=WIDTH,
@@ -159,9 +155,7 @@ def rule(place: float, style: str, label: str = "") -> Markup:
 
 def level(place: float, style: str, label: str = "") -> Markup:
     """Draw a level line across the plot, with a word at its right end."""
-    return Markup('<i class="{}" style="bottom:{}%"><b>{}</b></i>').format(
-        f"level {style}", _pct(place), label
-    )
+    return Markup('<i class="{}" style="bottom:{}%"><b>{}</b></i>').format(f"level {style}", _pct(place), label)
 
 
 def places_of(scale: Scale, values: npt.ArrayLike) -> Floats:
@@ -177,9 +171,7 @@ def _x_label(tick: Tick, index: int, total: int) -> Markup:
     side = "first" if tick.place < 0.03 else "last" if tick.place > 0.97 else ""
     style = " ".join(part for part in (side, "minor" if is_minor else "") if part)
     attribute = Markup(' class="{}"').format(style) if style else ""
-    return Markup('<span{} style="left:{}%">{}</span>').format(
-        attribute, _pct(tick.place), text.name(tick.label)
-    )
+    return Markup('<span{} style="left:{}%">{}</span>').format(attribute, _pct(tick.place), text.name(tick.label))
 
 
 def _runs(known: npt.NDArray[np.bool_]) -> list[slice]:

@@ -40,9 +40,7 @@ def render_comparison(contents: Sequence[ForecastReport]) -> str:
         DataError: There are fewer than two runs, or more than can be told apart.
     """
     if not 2 <= len(contents) <= MAX_RUNS:
-        raise DataError(
-            f"render_comparison: give 2 to {MAX_RUNS} runs. Got {len(contents)}; name other runs."
-        )
+        raise DataError(f"render_comparison: give 2 to {MAX_RUNS} runs. Got {len(contents)}; name other runs.")
     names = _names(contents)
     readouts = charts.Readouts()
     columns = _columns(contents)
@@ -51,9 +49,7 @@ def render_comparison(contents: Sequence[ForecastReport]) -> str:
         names=names,
         columns=columns,
         groups=groups_of(columns),
-        starts=[
-            index for index, pair in enumerate(columns) if index == 0 or pair[0] != columns[index - 1][0]
-        ],
+        starts=[index for index, pair in enumerate(columns) if index == 0 or pair[0] != columns[index - 1][0]],
         rows=_rows(contents, names, columns),
         steps=_steps(contents, names, readouts),
         step_metric=next((item.step_errors.metric for item in contents if item.step_errors), ""),
@@ -129,19 +125,13 @@ def _against_reference(content: ForecastReport) -> str:
     return text.relative(found[chosen].mean, found[reference].mean)
 
 
-def _steps(
-    contents: Sequence[ForecastReport], names: Sequence[str], readouts: charts.Readouts
-) -> Markup | None:
+def _steps(contents: Sequence[ForecastReport], names: Sequence[str], readouts: charts.Readouts) -> Markup | None:
     lines = {
         names[index]: (f"s{index}", np.asarray(content.step_errors.lines[_chosen(content)], float))
         for index, content in enumerate(contents)
         if content.step_errors and _chosen(content) in content.step_errors.lines
     }
-    return (
-        diagnostics.step_lines(lines, "error by step of the horizon", readouts, from_zero=True)
-        if lines
-        else None
-    )
+    return diagnostics.step_lines(lines, "error by step of the horizon", readouts, from_zero=True) if lines else None
 
 
 def _differences(contents: Sequence[ForecastReport]) -> list[Difference]:
@@ -161,13 +151,9 @@ def _warning(contents: Sequence[ForecastReport]) -> str:
         for split in content.splits
         if split.name == "test"
     }
-    hashes = {
-        value for content in contents for key, value in content.environment.items() if key == "data sha256"
-    }
+    hashes = {value for content in contents for key, value in content.environment.items() if key == "data sha256"}
     if len(spans) > 1:
         return "These runs were scored on different test rows: their scores cannot be compared."
     if len(hashes) > 1:
-        return (
-            "These runs read different data: their scores can only be compared if the test rows are the same."
-        )
+        return "These runs read different data: their scores can only be compared if the test rows are the same."
     return ""

@@ -57,9 +57,7 @@ def step_lines(
     length = max((len(values) for _, values in lines.values()), default=1)
     steps = np.arange(1, length + 1, dtype=float)
     across = Scale(1.0, float(max(length, 2)))
-    up = scale_of(
-        [*(values for _, values in lines.values()), [value for value, _, _ in claims]], from_zero=from_zero
-    )
+    up = scale_of([*(values for _, values in lines.values()), [value for value, _, _ in claims]], from_zero=from_zero)
     axis = readouts.axis(across.place(steps), [f"step {step:.0f}" for step in steps])
     series = [charts.Series(name, style, values) for name, (style, values) in lines.items()]
     return charts.frame(
@@ -174,9 +172,7 @@ def training_chart(rows: Sequence[TrainingRow], readouts: charts.Readouts) -> Ma
         for seed in seeds:
             values = _losses(rows, seed, kind, epochs)
             known = np.isfinite(values)
-            curves.append(
-                charts.curve(across.place(epochs)[known], charts.places_of(up, values[known]), style)
-            )
+            curves.append(charts.curve(across.place(epochs)[known], charts.places_of(up, values[known]), style))
             label = f"{kind}, seed {seed}" if len(seeds) > 1 else kind
             series.append(charts.Series(label, style, values))
     return charts.frame(
@@ -186,17 +182,13 @@ def training_chart(rows: Sequence[TrainingRow], readouts: charts.Readouts) -> Ma
         describes="Training and validation loss by epoch.",
         height=200,
         x_title="epoch",
-        marks=[
-            charts.rule(float(across.place(epoch)), "best", "best") for epoch in _best_epochs(rows, seeds)
-        ],
+        marks=[charts.rule(float(across.place(epoch)), "best", "best") for epoch in _best_epochs(rows, seeds)],
         readout=readouts.chart(axis, series),
     )
 
 
 def _losses(rows: Sequence[TrainingRow], seed: int | None, kind: str, epochs: Sequence[float]) -> Floats:
-    found = {
-        row.epoch: getattr(row, kind) for row in rows if row.seed == seed and getattr(row, kind) is not None
-    }
+    found = {row.epoch: getattr(row, kind) for row in rows if row.seed == seed and getattr(row, kind) is not None}
     return np.array([found.get(epoch, np.nan) for epoch in epochs], float)
 
 

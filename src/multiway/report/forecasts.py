@@ -43,9 +43,7 @@ class Group(NamedTuple):
     models: list[tuple[str, int]]
 
 
-def groups(
-    panels: Sequence[ForecastPanel], colours: Mapping[str, int], readouts: charts.Readouts
-) -> list[Group]:
+def groups(panels: Sequence[ForecastPanel], colours: Mapping[str, int], readouts: charts.Readouts) -> list[Group]:
     """Sort panels into their groups, in the order given."""
     found: dict[str, list[ForecastPanel]] = {}
     for panel in panels:
@@ -53,9 +51,7 @@ def groups(
     return [_group(name, members, colours, readouts) for name, members in found.items()]
 
 
-def _group(
-    name: str, members: Sequence[ForecastPanel], colours: Mapping[str, int], readouts: charts.Readouts
-) -> Group:
+def _group(name: str, members: Sequence[ForecastPanel], colours: Mapping[str, int], readouts: charts.Readouts) -> Group:
     shown = members[:MAX_PANELS]
     ticks = [number_ticks(_value_scale(panel), 4) for panel in shown]
     width = max((len(tick.label) for row in ticks for tick in row), default=1)

@@ -52,9 +52,7 @@ def png_data_uri(weights: Floats) -> tuple[str, float]:
     largest = float(np.nanmax(weights, initial=0.0))
     level = np.nan_to_num(weights / (largest or 1.0)).clip(0, 1)
     grey = np.round(255 * (1 - level)).astype(np.uint8)
-    rows = np.concatenate(
-        [np.zeros((len(grey), 1), np.uint8), grey], axis=1
-    )  # each row starts with "no filter"
+    rows = np.concatenate([np.zeros((len(grey), 1), np.uint8), grey], axis=1)  # each row starts with "no filter"
     header = struct.pack(">2I5B", grey.shape[1], grey.shape[0], 8, 0, 0, 0, 0)
     chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b"")]
     content = b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in chunks)
@@ -77,9 +75,7 @@ def _groups(labels: Sequence[str], most: int) -> tuple[list[slice], tuple[str, .
     edges = np.linspace(0, len(labels), min(len(labels), most) + 1).round().astype(int)
     groups = [slice(int(start), int(stop)) for start, stop in pairwise(edges)]
     names = tuple(
-        labels[group.start]
-        if group.stop == group.start + 1
-        else f"{labels[group.start]} … {labels[group.stop - 1]}"
+        labels[group.start] if group.stop == group.start + 1 else f"{labels[group.start]} … {labels[group.stop - 1]}"
         for group in groups
     )
     return groups, names

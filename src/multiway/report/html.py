@@ -38,9 +38,7 @@ def render_forecast_report(content: ForecastReport) -> str:
         groups=forecasts.groups(content.forecasts, numbers, readouts),
         steps=diagnostics.step_chart(content.step_errors, numbers, readouts) if content.step_errors else None,
         step_models=summary.legend(content.step_errors.lines if content.step_errors else {}, numbers),
-        variates=diagnostics.variate_bars(content.variate_errors, numbers)
-        if content.variate_errors
-        else None,
+        variates=diagnostics.variate_bars(content.variate_errors, numbers) if content.variate_errors else None,
         open_bars=diagnostics.OPEN_BARS,
         coverage=diagnostics.coverage_lines(content.coverage),
         coverage_chart=diagnostics.coverage_chart(content.coverage, readouts),

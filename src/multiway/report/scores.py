@@ -123,9 +123,7 @@ def _table(content: ForecastReport, split: str, colours: Mapping[str, int]) -> S
         for index, model in enumerate(models)
     ]
     has_spread = any(mean.half_width is not None for mean in found.values())
-    return ScoreTable(
-        split, groups_of(columns), rows, title(reference) if reference in main else "", has_spread
-    )
+    return ScoreTable(split, groups_of(columns), rows, title(reference) if reference in main else "", has_spread)
 
 
 def _column(

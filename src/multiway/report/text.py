@@ -49,9 +49,7 @@ def decimals_for(values: Iterable[float]) -> int:
     largest = max((abs(value) for value in values if math.isfinite(value)), default=1.0)
     if largest == 0:
         return 4
-    return min(
-        max(4 - max(math.floor(math.log10(largest)), 0), 0) + max(-math.floor(math.log10(largest)) - 2, 0), 9
-    )
+    return min(max(4 - max(math.floor(math.log10(largest)), 0), 0) + max(-math.floor(math.log10(largest)) - 2, 0), 9)
 
 
 def decimals_of_error(error: float) -> int:

@@ -28,9 +28,7 @@ def supporting_sentences(content: ForecastReport) -> list[str]:
     chosen = [_chosen_on_test(selection.chosen, reference, metric, test)]
     tried = [candidate.model for candidate in selection.candidates]
     others = [
-        _other_on_test(model, reference, metric, test)
-        for model in tried
-        if model not in (selection.chosen, reference)
+        _other_on_test(model, reference, metric, test) for model in tried if model not in (selection.chosen, reference)
     ]
     return [sentence for sentence in chosen + others if sentence]
 

@@ -83,7 +83,7 @@ class _Loop:
         self.training, self.validation, self.validation_objective = training, validation, validation_objective
         self.rows_per_step = config.batch_size * config.accumulation
         self.steps_per_epoch = math.ceil(len(training) / self.rows_per_step)
-        self.total_steps = self.steps_per_epoch * config.epochs
+        self.total_steps = self.steps_per_epoch * config.epochs_of(self.steps_per_epoch)
         seed_everything(config.seed)
         self._prepare()
         self.step = 0
@@ -234,7 +234,17 @@ class _Loop:
                     f"{self.run.path}: the saved state is of a training with {name}={position[name]} and this one has "
                     f"{name}={now}. Resume it as it was started, or start a new run."
                 )
-        for name in ("step", "best_loss", "best_epoch", "bad_validations", "loss_sum", "loss_count", "seconds", "finished", "rows"):
+        for name in (
+            "step",
+            "best_loss",
+            "best_epoch",
+            "bad_validations",
+            "loss_sum",
+            "loss_count",
+            "seconds",
+            "finished",
+            "rows",
+        ):
             setattr(self, name, position[name])
         self.run.rewrite_log(self.rows)
 
@@ -244,7 +254,11 @@ class _Loop:
         self.model.eval()
 
     def _stop_message(self, signal: str) -> str:
-        where = f"Continue with `multiway train --resume {self.run.path}`." if self.run is not None else "Nothing was saved."
+        where = (
+            f"Continue with `multiway train --resume {self.run.path}`."
+            if self.run is not None
+            else "Nothing was saved."
+        )
         return f"training stopped by {signal} after step {self.step} of {self.total_steps}. {where}"
 
     def _stop_at_bad_loss(self, rows: Tensor, batch: Batch) -> None:
@@ -268,11 +282,12 @@ class _Loop:
 
 def learning_rate_at(step: int, total: int, config: TrainingConfig) -> float:
     """Learning rate of a step: a function of the config and the step alone, so nothing has to be saved."""
-    if step < config.warmup_steps:
-        return config.learning_rate * (step + 1) / config.warmup_steps
+    warmup = min(config.warmup_steps, total // 3)
+    if step < warmup:
+        return config.learning_rate * (step + 1) / warmup
     if config.schedule == "constant":
         return config.learning_rate
-    done = (step - config.warmup_steps) / max(total - config.warmup_steps, 1)
+    done = (step - warmup) / max(total - warmup, 1)
     return config.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
 
@@ -289,4 +304,3 @@ def _can_fuse(parameters: list[nn.Parameter]) -> bool:
 def _synchronised(accelerator: Any, wrapped: nn.Module, is_last: bool) -> Any:
     """Processes exchange gradients once per step, with the last batch."""
     return contextlib.nullcontext() if is_last else accelerator.no_sync(wrapped)
-

@@ -185,7 +185,9 @@ class RunFolder:
             raise RunError(f"{self.path / MANIFEST} holds no hashes. Train the run again.")
         wrong = [name for name, value in hashes.items() if not _matches(self.path / name, value)]
         if wrong:
-            raise RunError(f"{self.path}: changed or missing since training: {', '.join(wrong[:5])}. Train the run again.")
+            raise RunError(
+                f"{self.path}: changed or missing since training: {', '.join(wrong[:5])}. Train the run again."
+            )
         return manifest
 
 

@@ -64,7 +64,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
     try:
         with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
             return tensors, json.loads(file.metadata()["position"])
     except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         message = " ".join(str(error).split())[:160]

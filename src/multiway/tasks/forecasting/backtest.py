@@ -65,7 +65,12 @@ def score_backtest(frame: pd.DataFrame) -> list[dict[str, Any]]:
         for model in models:
             error = (part[model] - part["y"]).dropna()
             rows.append(
-                {"cutoff": str(cutoff), "model": model, "mse": float((error**2).mean()), "mae": float(error.abs().mean())}
+                {
+                    "cutoff": str(cutoff),
+                    "model": model,
+                    "mse": float((error**2).mean()),
+                    "mae": float(error.abs().mean()),
+                }
             )
     return rows
 

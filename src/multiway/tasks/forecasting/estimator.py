@@ -90,7 +90,11 @@ class Forecaster:
     def config(self) -> ForecastConfig:
         """The arguments as the config of a run."""
         extra = dict(self.settings or {})
-        training = {"seed": self.seed, **({} if self.epochs is None else {"epochs": self.epochs}), **extra.pop("training", {})}
+        training = {
+            "seed": self.seed,
+            **({} if self.epochs is None else {"epochs": self.epochs}),
+            **extra.pop("training", {}),
+        }
         read = {"missing": self.missing, "duplicates": self.duplicates, "gaps": self.gaps, **extra.pop("read", {})}
         own = {
             "horizon": self.horizon, "lookback": self.lookback, "network": self.network, "season": self.season,
@@ -112,13 +116,13 @@ class Forecaster:
         self.run_ = run
         self.scores_ = pd.DataFrame(run.scores)
         self.coverage_ = run.coverage
-        self.selection_ = Selected(**{name: run.selection.get(name) for name in ("sentence", "weight", "optimum", "deviation")})
+        self.selection_ = Selected(
+            **{name: run.selection.get(name) for name in ("sentence", "weight", "optimum", "deviation")}
+        )
         self.n_features_in_ = len(run.names)
         self.feature_names_in_ = np.array(run.names, dtype=object)
 
-    def predict(
-        self, frame: Any = None, *, levels: tuple[float, ...] | None = None, layout: str | None = None
-    ) -> Any:
+    def predict(self, frame: Any = None, *, levels: tuple[float, ...] | None = None, layout: str | None = None) -> Any:
         """Forecast the steps after the end of the fitted data, or of another frame, in the kind that `fit` was given.
 
         Args:

@@ -72,7 +72,12 @@ def fit(prepared: Prepared, config: ForecastConfig, *, run: RunFolder | None = N
         scores=[row for split in errors for row in score_rows(errors[split], split, scaler, prepared.mase_scale)],
         errors=errors,
         coverage=[
-            {"level": level, "actual": float(inside[i].mean() * 100), "width": float(width[i]), "by_step": (inside[i] * 100).tolist()}
+            {
+                "level": level,
+                "actual": float(inside[i].mean() * 100),
+                "width": float(width[i]),
+                "by_step": (inside[i] * 100).tolist(),
+            }
             for i, level in enumerate(config.levels)
         ],
         seconds=seconds,
@@ -126,7 +131,9 @@ def choose(model: RidgeAndNetwork, windows: Windows, config: ForecastConfig) -> 
             for forecast in (model.ridge(past, seen), model.network(past, seen))
         )
         count = keep.sum((1, 2))
-        sums = torch.stack([(left * right).sum((1, 2)) for left, right in ((ridge, ridge), (ridge, network), (network, network))])
+        sums = torch.stack(
+            [(left * right).sum((1, 2)) for left, right in ((ridge, ridge), (ridge, network), (network, network))]
+        )
         parts.append((sums / count.clamp_min(1))[:, count > 0])
     a, b, c = torch.cat(parts, 1).numpy()
     selection = select_blend(a, b, c, block=config.lookback + config.horizon)
@@ -142,11 +149,13 @@ def sentence(selection: Selection | None) -> str:
     if selection is None:
         return "ridge: no network was trained."
     s = selection
-    names = {"floor": "ridge", "network": "network", "blend": "a blend"}
-    gain = 100 * (1 - s.blend_error / s.floor_error) if s.floor_error > 0 else 0.0
     optimum = f"{s.optimum:.2f}" + (f" ± {s.deviation:.2f}" if np.isfinite(s.deviation) else "")
-    return (
-        f"{names[s.choice]}: {s.weight:.0%} network and {1 - s.weight:.0%} ridge, {gain:.1f} % below ridge on validation "
-        f"(MSE ridge {s.floor_error:.4f}, network {s.network_error:.4f}, chosen {s.blend_error:.4f}; best share of the "
-        f"network {optimum} over {s.blocks} independent blocks)."
+    evidence = (
+        f"validation MSE ridge {s.floor_error:.4f}, network {s.network_error:.4f}; best share of the network {optimum} "
+        f"over {s.blocks} independent block{'s' if s.blocks != 1 else ''}"
     )
+    if s.choice == "floor":
+        return f"ridge: validation does not show that the network adds to it ({evidence})."
+    gain = 100 * (1 - s.blend_error / s.floor_error) if s.floor_error > 0 else 0.0
+    what = "the network" if s.choice == "network" else f"a blend of {s.weight:.0%} network and {1 - s.weight:.0%} ridge"
+    return f"{what}, {gain:.1f} % below ridge on validation ({evidence}, chosen {s.blend_error:.4f})."

@@ -62,7 +62,9 @@ def radius_of(run: ForecastRun, level: float) -> NDArray[np.float64]:
     """Half-width of the band of one level, `(horizon, variates)`, scaled."""
     if level not in run.config.levels:
         fitted = ", ".join(f"{known:g}" for known in run.config.levels)
-        raise ConfigError(f"predict: intervals were fitted for levels {fitted}; got {level:g}. Train with --set levels=[…].")
+        raise ConfigError(
+            f"predict: intervals were fitted for levels {fitted}; got {level:g}. Train with --set levels=[…]."
+        )
     return run.radii[run.config.levels.index(level)].double().numpy()
 
 

@@ -87,7 +87,9 @@ def resume(path: Path, *, progress: bool = False) -> ForecastRun:
         return _fit_into(folder, prepared, config, digest, progress)
 
 
-def _fit_into(folder: RunFolder, prepared: Prepared, config: ForecastConfig, digest: str, progress: bool) -> ForecastRun:
+def _fit_into(
+    folder: RunFolder, prepared: Prepared, config: ForecastConfig, digest: str, progress: bool
+) -> ForecastRun:
     fitted = fit(prepared, config, run=folder, progress=progress)
     run = from_fitted(config, prepared, fitted)
     run.folder = folder
@@ -156,7 +158,7 @@ def store(run: ForecastRun, folder: RunFolder, prepared: Prepared, fitted: Fitte
     files.write_with(folder.path / ERRORS, lambda path: errors.to_parquet(path, index=False))
     predictions = future_frame(run, prepared.panel, None, "long")
     files.write_with(folder.path / PREDICTIONS, lambda path: predictions.to_parquet(path, index=False))
-    if run.model.network is not None:
+    if run.model.network is not None and run.model.network.config.attention == "kronecker":
         save_explanation(folder.path / EXPLANATION, explain(run, prepared.panel, prepared.windows["test"]))
     folder.finish({"task": "forecast", "data_sha256": digest, "seed": run.config.training.seed})
 
@@ -214,7 +216,9 @@ def _read_config(folder: RunFolder) -> tuple[ForecastConfig, str]:
     stored = folder.config()
     if stored.get("task") != "forecast":
         raise RunError(f"{folder.path} is a run of the task {stored.get('task')}, not of forecast.")
-    return ForecastConfig.parse(stored.get("settings", {}), str(folder.path / "config.yaml")), str(stored.get("data_sha256"))
+    return ForecastConfig.parse(stored.get("settings", {}), str(folder.path / "config.yaml")), str(
+        stored.get("data_sha256")
+    )
 
 
 def borders_of_run(run: ForecastRun) -> Borders:
@@ -240,4 +244,3 @@ def _create_once(path: Path, settings: dict[str, Any]) -> RunFolder:
             return RunFolder.open(path)
         time.sleep(0.1)
     raise RunError(f"{path} was not made by the first process within a minute.")
-

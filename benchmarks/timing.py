@@ -1,0 +1,72 @@
+"""Timing peers in turns, the machine's roof, and what a backward pass keeps."""
+
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+Case = Callable[[], object]
+
+
+def rounds(cases: dict[str, Case], repeats: int, slow_seconds: float = 2.0) -> dict[str, list[float]]:
+    """Seconds of every case, one call of each per round, so that drift hits all alike.
+
+    A case slower than `slow_seconds` is called in every third round only.
+    """
+    times: dict[str, list[float]] = {}
+    for name, case in cases.items():  # one untimed call each
+        case()
+        start = time.perf_counter()
+        case()
+        times[name] = [time.perf_counter() - start]
+    for turn in range(repeats - 1):
+        for name, case in cases.items():
+            if turn % 3 == 0 or times[name][0] < slow_seconds:
+                start = time.perf_counter()
+                case()
+                times[name].append(time.perf_counter() - start)
+    return times
+
+
+def median(times: list[float]) -> float:
+    return statistics.median(times)
+
+
+def gemm_flops() -> float:
+    """Floating-point operations per second of a large float32 product."""
+    a, b = torch.randn(1536, 1536), torch.randn(1536, 1536)
+    best = min(_timed(lambda: a @ b) for _ in range(12))
+    return 2 * 1536**3 / best
+
+
+def bandwidth() -> float:
+    """Bytes per second of a copy larger than the caches, reads and writes counted."""
+    source = torch.randn(16 * 1024 * 1024)
+    target = torch.empty_like(source)
+    best = min(_timed(lambda: target.copy_(source)) for _ in range(12))
+    return 2 * source.numel() * source.element_size() / best
+
+
+def _timed(case: Case) -> float:
+    start = time.perf_counter()
+    case()
+    return time.perf_counter() - start
+
+
+def saved_bytes(module: nn.Module, x: Tensor) -> int:
+    """Bytes that autograd keeps between forward and backward, each storage once, parameters not counted."""
+    own = {parameter.untyped_storage().data_ptr() for parameter in module.parameters()}
+    kept: dict[int, int] = {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        out = module(x)
+    del out
+    return sum(kept.values())

@@ -1,0 +1,85 @@
+"""Ridge solutions against a direct solve, least squares and the optimality condition."""
+
+import pytest
+import torch
+from sklearn.linear_model import Ridge
+
+from multiway import ops
+from multiway.errors import ConfigError, DataError, ShapeError
+from tolerances import assert_same
+
+PENALTIES = (1e-3, 1.0, 1e5)
+
+
+def moments(generator, *groups, rows=50, in_=7, out=5):
+    past = torch.randn(*groups, rows, in_, generator=generator, dtype=torch.float64)
+    future = torch.randn(*groups, rows, out, generator=generator, dtype=torch.float64)
+    return past, future, past.mT @ past, past.mT @ future
+
+
+@pytest.mark.parametrize("groups", [(), (3,), (2, 3)], ids=str)
+def test_the_path_is_a_direct_solve_per_penalty(groups, generator):
+    _, _, gram, cross = moments(generator, *groups)
+    for penalty, weight in zip(PENALTIES, ops.ridge_path(gram, cross, PENALTIES), strict=True):
+        direct = torch.linalg.solve(gram + penalty * torch.eye(7, dtype=torch.float64), cross).mT
+        assert_same(weight, direct)
+
+
+def test_it_is_scikit_learns_ridge(generator):
+    past, future, gram, cross = moments(generator)
+    [weight] = ops.ridge_path(gram, cross, [2.5])
+    theirs = Ridge(alpha=2.5, fit_intercept=False, solver="svd").fit(past.numpy(), future.numpy())
+    assert_same(weight, torch.from_numpy(theirs.coef_))
+
+
+def test_it_minimises_what_it_says(generator):
+    past, future, gram, cross = moments(generator)
+    [weight] = ops.ridge_path(gram, cross, [3.0])
+    weight = weight.clone().requires_grad_()
+    loss = (future - past @ weight.T).square().sum() + 3.0 * weight.square().sum()
+    [gradient] = torch.autograd.grad(loss, weight)
+    assert gradient.abs().max() < 1e-10
+
+
+def test_float32_moments_are_solved_in_float64(generator):
+    _, _, gram, cross = moments(generator)
+    [narrow] = ops.ridge_path(gram.float(), cross.float(), [1.0])
+    [wide] = ops.ridge_path(gram.float().double(), cross.float().double(), [1.0])
+    assert narrow.dtype == torch.float64
+    assert_same(narrow, wide)
+
+
+def test_a_singular_gram_gives_the_least_norm_solution(generator):
+    """Twice the same column, and one that is always zero."""
+    past, future, _, _ = moments(generator)
+    past = torch.cat([past, past[:, :1], torch.zeros(50, 1, dtype=torch.float64)], 1)
+    [weight] = ops.ridge_path(past.T @ past, past.T @ future, [1e-6])
+    torch.testing.assert_close(weight.T, torch.linalg.pinv(past, rtol=1e-10) @ future, rtol=1e-6, atol=1e-8)
+
+
+def test_an_eigenvalue_that_rounding_made_negative_counts_as_zero():
+    gram = torch.diag(torch.tensor([1.0, -1e-9], dtype=torch.float64))
+    [weight] = ops.ridge_path(gram, torch.eye(2, dtype=torch.float64)[:, :1], [1e-9])
+    assert_same(weight, torch.tensor([[1 / (1 + 1e-9), 0.0]], dtype=torch.float64))
+
+
+def test_a_huge_penalty_shrinks_to_zero_and_a_path_is_lazy(generator):
+    _, _, gram, cross = moments(generator)
+    path = ops.ridge_path(gram, cross, [1e-8, 1e12])
+    first, last = next(path), next(path)
+    assert last.norm() < 1e-6 * first.norm()
+    with pytest.raises(StopIteration):
+        next(path)
+
+
+def test_errors_come_with_the_call(generator):
+    _, _, gram, cross = moments(generator)
+    with pytest.raises(ShapeError, match=r"cross \(\*groups, in, out\). Got gram \(7, 6\) and cross \(7, 5\)"):
+        ops.ridge_path(gram[:, :6], cross, [1.0])
+    with pytest.raises(ShapeError, match=r"Got gram \(7, 7\) and cross \(6, 5\)"):
+        ops.ridge_path(gram, cross[:6], [1.0])
+    for wrong in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(ConfigError, match=r"every penalty must be a positive number. Got"):
+            ops.ridge_path(gram, cross, [1.0, wrong])
+    with pytest.raises(DataError, match="ridge_path: cross has a NaN or an infinity"):
+        ops.ridge_path(gram, cross / 0, [1.0])

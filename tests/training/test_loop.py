@@ -1,0 +1,161 @@
+"""What one training does: gradients, schedule, stopping, precision, bad numbers."""
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from toy import Points, make_config, make_model, objective
+from torch import nn
+
+from multiway.errors import ConfigError, RunError
+from multiway.training import LOSSES, RunFolder, TrainingConfig, learning_rate_at, train
+
+
+def trained(**changes):
+    model = make_model(dropout=0.0)
+    masked = changes.pop("masked", False)
+    history = train(model, objective, Points(203, masked), Points(61, masked), make_config(**changes))
+    return model, history
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_accumulated_batches_equal_one_large_batch(masked):
+    settings = {"epochs": 1, "clip_norm": None, "masked": masked}
+    large, _ = trained(batch_size=48, **settings)
+    small, _ = trained(batch_size=16, accumulation=3, **settings)
+    for left, right in zip(large.parameters(), small.parameters(), strict=True):
+        torch.testing.assert_close(left, right, rtol=1e-4, atol=1e-6)
+
+
+def test_a_step_is_torchs_own():
+    """One full batch against a loop written out by hand."""
+    model, _ = trained(epochs=3, batch_size=203, schedule="constant", warmup_steps=0, clip_norm=None, optimizer="adam")
+    by_hand, data = make_model(dropout=0.0), Points(203)
+    optimizer = torch.optim.Adam(by_hand.parameters(), lr=0.01, weight_decay=0.01)
+    best = (math.inf, None)
+    for _ in range(3):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(by_hand(data.x), data.y).backward()
+        optimizer.step()
+        with torch.no_grad():
+            held_out = Points(61)
+            loss = float(nn.functional.mse_loss(by_hand(held_out.x), held_out.y))
+        if loss < best[0]:
+            best = (loss, [parameter.detach().clone() for parameter in by_hand.parameters()])
+    for left, right in zip(model.parameters(), best[1], strict=True):
+        torch.testing.assert_close(left, right, rtol=1e-4, atol=1e-6)
+
+
+def test_every_sample_is_seen_once_per_epoch():
+    seen = []
+
+    class Watched(Points):
+        def gather(self, index):
+            seen.extend(index.tolist())
+            return super().gather(index)
+
+    train(make_model(), objective, Watched(53), Points(13), make_config(epochs=2, batch_size=8))
+    assert sorted(seen[:53]) == sorted(seen[53:]) == list(range(53))
+    assert seen[:53] != seen[53:]
+
+
+def test_learning_rate_rises_and_falls():
+    config = TrainingConfig(learning_rate=1.0, warmup_steps=4, schedule="cosine")
+    rates = [learning_rate_at(step, 24, config) for step in range(24)]
+    assert rates[:4] == [0.25, 0.5, 0.75, 1.0]
+    assert rates[14] == pytest.approx(0.5)
+    assert rates[4:] == sorted(rates[4:], reverse=True)
+    flat = config.replace(schedule="constant", warmup_steps=0)
+    assert {learning_rate_at(step, 24, flat) for step in range(24)} == {1.0}
+
+
+def test_warm_up_leaves_short_trainings_time():
+    config = TrainingConfig(learning_rate=1.0, warmup_steps=100, schedule="constant")
+    assert [learning_rate_at(step, 6, config) for step in range(3)] == [0.5, 1.0, 1.0]
+
+
+def test_open_epochs_make_five_hundred_steps():
+    assert [TrainingConfig().epochs_of(steps) for steps in (1, 29, 264, 9999)] == [20, 18, 2, 2]
+
+
+def test_patience_stops_and_the_best_weights_stay():
+    """Validation targets that training contradicts: the first epoch is best."""
+    model, contrary = make_model(dropout=0.0), Points(61)
+    contrary.y = -contrary.y
+    history = train(model, objective, Points(203), contrary, make_config(epochs=9, patience=2))
+    assert history.best_epoch == 1.0
+    assert len(history.rows) == 3
+    with torch.no_grad():
+        loss, count = objective(model, {"x": contrary.x, "y": contrary.y})
+    assert float(loss / count) == pytest.approx(history.best_loss, rel=1e-5)
+
+
+def test_clipping_bounds_the_step():
+    free, _ = trained(epochs=1, batch_size=203, clip_norm=None, optimizer="adam", weight_decay=0.0)
+    held, _ = trained(epochs=1, batch_size=203, clip_norm=1e-9, optimizer="adam", weight_decay=0.0)
+    start = list(make_model(dropout=0.0).parameters())
+    moved = [
+        max(float((a - b).abs().max().detach()) for a, b in zip(model.parameters(), start, strict=True))
+        for model in (free, held)
+    ]
+    assert moved[1] < moved[0]
+
+
+def test_bf16_is_close_to_float32():
+    losses = [trained(precision=precision)[1].best_loss for precision in ("float32", "bf16")]
+    assert losses[0] != losses[1]
+    assert losses[1] == pytest.approx(losses[0], rel=0.1)
+
+
+@pytest.mark.parametrize("place", ["x", "weight"])
+def test_a_loss_that_is_not_finite_stops_at_once_and_names_the_tensor(place, tmp_path):
+    data, model = Points(53), make_model(dropout=0.0)
+    if place == "x":
+        data.x[17] = math.nan
+    else:
+        model[3].weight.data[0, 0] = math.inf
+    run = RunFolder.create(tmp_path / "run", {})
+    words = "the batch's x" if place == "x" else r"the weight 3\.weight"
+    with pytest.raises(RunError, match=rf"epoch 1, batch \d of 7 \(samples .*: first in {words}"):
+        train(model, objective, data, Points(13), make_config(batch_size=8), run=run)
+
+
+def test_losses_count_observed_cells_only():
+    prediction, target = torch.tensor([1.0, 2.0, 9.0]), torch.tensor([0.0, 4.0, 0.0])
+    observed = torch.tensor([True, True, False])
+    expected = {"mse": 5.0, "mae": 3.0, "huber": 0.375 + 0.875}
+    for name, value in expected.items():
+        total, count = LOSSES[name](prediction, target, observed)
+        assert (float(total), float(count)) == (value, 2.0)
+
+
+def test_a_misspelt_loss_is_refused():
+    with pytest.raises(ConfigError, match="loss: "):
+        make_config(loss="mea")
+
+
+def test_two_processes_take_the_steps_of_one(tmp_path):
+    """The same global batches over gloo: equal weights up to rounding, and only one process writes."""
+    program = f"""
+import sys, torch
+sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parents[2] / "src")!r}]
+from toy import *
+torch.set_num_threads(1)
+model = make_model(dropout=0.0)
+train(model, objective, Points(203, True), Points(61, True), make_config(epochs=2))
+import os
+if os.environ.get("RANK", "0") == "0":
+    torch.save({{k: v for k, v in model.state_dict().items()}}, sys.argv[1])
+"""
+    (tmp_path / "program.py").write_text(program)
+    alone, together = tmp_path / "alone.pt", tmp_path / "together.pt"
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29517"]
+    for start, out in (([sys.executable], alone), (launch, together)):
+        done = subprocess.run([*start, str(tmp_path / "program.py"), str(out)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
+    left, right = (torch.load(path, weights_only=True) for path in (alone, together))
+    for name in left:
+        torch.testing.assert_close(left[name], right[name], rtol=1e-4, atol=1e-6)

@@ -1,0 +1,144 @@
+"""An interrupted training ends with the same bits as one that was left alone."""
+
+import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from toy import Points, make_config, make_model, objective, run_to_the_end
+
+from multiway.errors import RunError
+from multiway.training import Interrupted, RunFolder, loop, train
+
+GRID = list(itertools.product([1, 3], ["cosine", "constant"], ["adamw", "adam"], [1, 2]))
+
+
+def stop_after(monkeypatch, step):
+    """Deliver a real SIGTERM during one step."""
+    original = loop._Loop._step
+
+    def one_step(self, request):
+        if self.step + 1 == step:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return original(self, request)
+
+    monkeypatch.setattr(loop._Loop, "_step", one_step)
+
+
+@pytest.mark.parametrize(("accumulation", "schedule", "optimizer", "validations"), GRID)
+def test_a_stopped_run_continues_to_the_same_bits(accumulation, schedule, optimizer, validations, tmp_path, monkeypatch):
+    settings = {
+        "accumulation": accumulation, "schedule": schedule, "optimizer": optimizer, "validations_per_epoch": validations
+    }  # fmt: skip
+    whole = run_to_the_end(tmp_path / "whole", **settings)
+    steps = loop.math.ceil(203 / (16 * accumulation))
+    for stop in (1, steps - 1, steps, steps + 2):
+        stop_after(monkeypatch, stop)
+        with pytest.raises(Interrupted, match=f"SIGTERM after step {stop} of {4 * steps}"):
+            run_to_the_end(tmp_path / f"cut-{stop}", **settings)
+        monkeypatch.undo()
+        again = run_to_the_end(tmp_path / f"cut-{stop}", **settings)
+        for left, right in zip(whole.state_dict().values(), again.state_dict().values(), strict=True):
+            assert torch.equal(left, right)
+        logs = [RunFolder.open(tmp_path / name).read_log() for name in ("whole", f"cut-{stop}")]
+        kept = [[{k: v for k, v in row.items() if "second" not in k} for row in log] for log in logs]
+        assert kept[0] == kept[1]
+
+
+def test_handlers_come_back(tmp_path, monkeypatch):
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    stop_after(monkeypatch, 2)
+    with pytest.raises(Interrupted):
+        run_to_the_end(tmp_path / "run")
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+def test_kill_at_random_instants(tmp_path):
+    """SIGKILL while every step saves, so that many a kill falls into a save."""
+    program = [sys.executable, str(Path(__file__).parent / "toy.py")]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "OMP_NUM_THREADS": "1"}
+    subprocess.run([*program, str(tmp_path / "whole"), "30"], env=environment, check=True, capture_output=True)
+    chance = random.Random(3)
+    kills = 0
+    for _ in range(40):
+        child = subprocess.Popen([*program, str(tmp_path / "run"), "30"], env=environment, stdout=subprocess.DEVNULL)
+        wait_for_state(tmp_path / "run", child)
+        time.sleep(chance.uniform(0, 0.4))
+        if kills == 3 or child.poll() is not None:
+            assert child.wait() == 0
+            break
+        child.kill()
+        kills += child.wait() == -signal.SIGKILL
+    assert kills == 3
+    left, right = ((tmp_path / name / "weights.safetensors").read_bytes() for name in ("whole", "run"))
+    assert left == right
+    assert not list(tmp_path.rglob("*.partial-*"))
+
+
+def wait_for_state(path, child):
+    """Until the program has begun to save: its imports are not what is under test."""
+    known = newest(path)
+    while child.poll() is None and newest(path) == known:
+        time.sleep(0.005)
+
+
+def newest(path):
+    state = path / "state" / "training.safetensors"
+    try:
+        return state.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def test_another_training_is_refused(tmp_path, monkeypatch):
+    stop_after(monkeypatch, 3)
+    with pytest.raises(Interrupted):
+        run_to_the_end(tmp_path / "run")
+    monkeypatch.undo()
+    with pytest.raises(RunError, match="total_steps=52 and this one has total_steps=65"):
+        run_to_the_end(tmp_path / "run", epochs=5)
+
+
+def test_a_damaged_state_is_one_line(tmp_path, monkeypatch):
+    stop_after(monkeypatch, 3)
+    with pytest.raises(Interrupted):
+        run_to_the_end(tmp_path / "run")
+    monkeypatch.undo()
+    state = tmp_path / "run" / "state" / "training.safetensors"
+    state.write_bytes(state.read_bytes()[:-100])
+    with pytest.raises(RunError, match="is damaged") as caught:
+        run_to_the_end(tmp_path / "run")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_full_disk_keeps_the_state_before(tmp_path, monkeypatch):
+    import safetensors.torch
+
+    stop_after(monkeypatch, 3)
+    with pytest.raises(Interrupted):
+        run_to_the_end(tmp_path / "run")
+    monkeypatch.undo()
+    before = (tmp_path / "run" / "state" / "training.safetensors").read_bytes()
+
+    def full(tensors, path, metadata=None):
+        Path(path).write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(safetensors.torch, "save_file", full)
+    with pytest.raises(RunError, match="No space left on device"):
+        run_to_the_end(tmp_path / "run")
+    monkeypatch.undo()
+    assert (tmp_path / "run" / "state" / "training.safetensors").read_bytes() == before
+    assert not list(tmp_path.rglob("*.partial-*"))
+
+
+def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    train(make_model(), objective, Points(53), Points(13), make_config(epochs=1))
+    assert list(tmp_path.iterdir()) == []
