@@ -83,7 +83,9 @@ def measure(windows: Windows, predict: Predict, scaler: Scaler) -> dict[str, Err
     return totals
 
 
-def score_rows(errors: Mapping[str, Errors], split: str, scaler: Scaler, mase_scale: NDArray[np.float64]) -> list[dict[str, Any]]:
+def score_rows(
+    errors: Mapping[str, Errors], split: str, scaler: Scaler, mase_scale: NDArray[np.float64]
+) -> list[dict[str, Any]]:
     """Mean scores of every model, one row per metric and scale.
 
     mse, mae: mean over windows, steps and variates.
