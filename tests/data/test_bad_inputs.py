@@ -90,7 +90,10 @@ BAD = {
         replaced(5, "2024-01-04,-9999,8"),
         r"1 cell holds -9999, which usually means missing: line 5, column 'a', value '-9999', time 2024-01-04",
     ),
-    "all missing": (b"date,a\n2024-01-01,\n2024-01-02,\n2024-01-03,\n", r"3 cells are missing: line 2, column 'a'.*1 more"),
+    "all missing": (
+        b"date,a\n2024-01-01,\n2024-01-02,\n2024-01-03,\n",
+        r"3 cells are missing: line 2, column 'a'.*1 more",
+    ),
     "time only": (b"date\n2024-01-01\n2024-01-02\n", r"no column separator was found: line 1, value 'date'"),
     "a million columns": (
         (",".join(["date", *(f"c{i}" for i in range(1_000_000))]) + "\n").encode() * 2,

@@ -84,8 +84,8 @@ def _windows(run: ForecastRun, panel: Panel) -> Windows:
     lookback, horizon = run.config.lookback, run.config.horizon
     if panel.num_rows < lookback + horizon:
         raise DataError(
-            f"{panel.source}: one window needs {lookback + horizon} rows (lookback {lookback}, horizon {horizon}); the file "
-            f"has {panel.num_rows}."
+            f"{panel.source}: one window needs {lookback + horizon} rows (lookback {lookback}, horizon {horizon}); the "
+            f"file has {panel.num_rows}."
         )
     scaled = run.scaler.transform(panel.values)
     missing = np.isnan(scaled)

@@ -13,6 +13,7 @@ from multiway.tasks.forecasting import run as runs
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.explanation import Explanation, explain
 from multiway.tasks.forecasting.fitting import Fitted, fit
+from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
 from multiway.training import RunFolder
 
@@ -34,7 +35,8 @@ class Forecaster:
         settings: Other fields of `ForecastConfig`, nested: `{"model": {"dim": 32}}`.
         progress: Show a bar or lines on stderr.
 
-    Attributes set by `fit`: `run_`, `scores_` (a frame), `selection_`, `coverage_`, `n_features_in_`, `feature_names_in_`.
+    Attributes set by `fit`: `run_`, `scores_` (a frame), `selection_`, `coverage_`, `n_features_in_` and
+    `feature_names_in_`.
     """
 
     def __init__(
@@ -97,9 +99,14 @@ class Forecaster:
         }
         read = {"missing": self.missing, "duplicates": self.duplicates, "gaps": self.gaps, **extra.pop("read", {})}
         own = {
-            "horizon": self.horizon, "lookback": self.lookback, "network": self.network, "season": self.season,
-            "levels": self.levels, "training": training, "read": read,
-        }  # fmt: skip
+            "horizon": self.horizon,
+            "lookback": self.lookback,
+            "network": self.network,
+            "season": self.season,
+            "levels": self.levels,
+            "training": training,
+            "read": read,
+        }
         return ForecastConfig.parse({**own, **extra}, "Forecaster")
 
     def fit(self, frame: Any, y: None = None) -> Self:
@@ -116,8 +123,9 @@ class Forecaster:
         self.run_ = run
         self.scores_ = pd.DataFrame(run.scores)
         self.coverage_ = run.coverage
+        chosen = run.selection
         self.selection_ = Selected(
-            **{name: run.selection.get(name) for name in ("sentence", "weight", "optimum", "deviation")}
+            chosen["sentence"], chosen.get("weight"), chosen.get("optimum"), chosen.get("deviation")
         )
         self.n_features_in_ = len(run.names)
         self.feature_names_in_ = np.array(run.names, dtype=object)
@@ -132,7 +140,7 @@ class Forecaster:
         """
         run = self._run()
         panel = self._panel(frame)
-        return self._to_native(runs.future_frame(run, panel, levels, layout or panel.layout))
+        return self._to_native(future_frame(run, panel, levels, layout or panel.layout))
 
     def evaluate(self, frame: Any) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""
@@ -171,10 +179,17 @@ class Forecaster:
         run = runs.load(Path(path))
         config = run.config
         new = cls(
-            config.horizon, lookback=config.lookback, epochs=config.training.epochs, network=config.network,
-            season=config.season, missing=config.read.missing, duplicates=config.read.duplicates, gaps=config.read.gaps,
-            levels=config.levels, seed=config.training.seed,
-        )  # fmt: skip
+            config.horizon,
+            lookback=config.lookback,
+            epochs=config.training.epochs,
+            network=config.network,
+            season=config.season,
+            missing=config.read.missing,
+            duplicates=config.read.duplicates,
+            gaps=config.read.gaps,
+            levels=config.levels,
+            seed=config.training.seed,
+        )
         new._to_native = _native_of(None)
         new._take(run)
         return new

@@ -73,7 +73,8 @@ def last_window(run: ForecastRun, panel: Panel) -> tuple[torch.Tensor, torch.Ten
     lookback = run.config.lookback
     if panel.num_rows < lookback:
         raise DataError(
-            f"{panel.source}: a forecast needs the last {lookback} steps; the file has {panel.num_rows}. Give more history."
+            f"{panel.source}: a forecast needs the last {lookback} steps; the file has {panel.num_rows}. "
+            f"Give more history."
         )
     scaled = run.scaler.transform(panel.values[-lookback:])
     missing = np.isnan(scaled)

@@ -62,10 +62,10 @@ def start(config: ForecastConfig, path: Path, *, progress: bool = False) -> Fore
         raise RunError("a run on disk needs data: give a file or the name of a known data set.")
     source = locate(config.data)
     prepared = prepare(config, source)
-    settings = {"task": "forecast", "data_sha256": files.sha256_of(Path(source)), "settings": config.plain()}
-    folder = _create_once(path, settings)
+    digest = files.sha256_of(Path(source))
+    folder = _create_once(path, {"task": "forecast", "data_sha256": digest, "settings": config.plain()})
     with folder.lock() if _is_main() else _no_lock():
-        return _fit_into(folder, prepared, config, settings["data_sha256"], progress)
+        return _fit_into(folder, prepared, config, digest, progress)
 
 
 def resume(path: Path, *, progress: bool = False) -> ForecastRun:
@@ -113,25 +113,40 @@ def from_fitted(config: ForecastConfig, prepared: Prepared, fitted: Fitted) -> F
         radii=fitted.radii,
         selection={
             "sentence": sentence(fitted.selection),
-            **{name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in chosen.items()},
-            "ridge": {"shared": fitted.floor.shared, "penalty": fitted.floor.penalty, "validation_mse": fitted.floor.validation_mse},
+            **{
+                name: None if isinstance(value, float) and not math.isfinite(value) else value
+                for name, value in chosen.items()
+            },
+            "ridge": {
+                "shared": fitted.floor.shared,
+                "penalty": fitted.floor.penalty,
+                "validation_mse": fitted.floor.validation_mse,
+            },
         },
         scores=fitted.scores,
         coverage=fitted.coverage,
         facts={
-            "rows": panel.num_rows, "variates": panel.num_variates, "layout": panel.layout, "notes": list(panel.notes),
-            "source": panel.source, "missing_cells": int(np.isnan(panel.values).sum()),
+            "rows": panel.num_rows,
+            "variates": panel.num_variates,
+            "layout": panel.layout,
+            "notes": list(panel.notes),
+            "source": panel.source,
+            "missing_cells": int(np.isnan(panel.values).sum()),
             "splits": {
                 name: {
-                    "rows": stop - start, "windows": len(windows[name]), "first": str(panel.times[start]),
-                    "last": str(panel.times[stop - 1]), "start": start, "stop": stop,
+                    "rows": stop - start,
+                    "windows": len(windows[name]),
+                    "first": str(panel.times[start]),
+                    "last": str(panel.times[stop - 1]),
+                    "start": start,
+                    "stop": stop,
                 }
                 for name, (start, stop) in dataclasses.asdict(prepared.borders).items()
             },
             "seconds": {name: round(value, 3) for name, value in fitted.seconds.items()},
             "parameters": _parameters(fitted.model),
         },
-    )  # fmt: skip
+    )
 
 
 def _parameters(model: RidgeAndNetwork) -> dict[str, int]:
@@ -148,10 +163,14 @@ def store(run: ForecastRun, folder: RunFolder, prepared: Prepared, fitted: Fitte
     folder.write_json(
         PREPROCESSING,
         {
-            "names": run.names, "frequency": run.frequency, "season": run.season, "scaler": run.scaler.to_dict(),
-            "mase_scale": run.mase_scale.tolist(), "facts": run.facts,
+            "names": run.names,
+            "frequency": run.frequency,
+            "season": run.season,
+            "scaler": run.scaler.to_dict(),
+            "mase_scale": run.mase_scale.tolist(),
+            "facts": run.facts,
         },
-    )  # fmt: skip
+    )
     folder.write_json(SELECTION, {**run.selection, "candidates": fitted.floor.candidates})
     folder.write_json(SCORES, {"scores": run.scores, "coverage": run.coverage})
     errors = error_frame(fitted.errors, run.names)
@@ -173,12 +192,15 @@ def error_frame(errors: dict[str, dict[str, Errors]], names: tuple[str, ...]) ->
             frames.append(
                 pd.DataFrame(
                     {
-                        "split": split, "model": model, "variate": np.tile(np.array(names, dtype=object), steps),
+                        "split": split,
+                        "model": model,
+                        "variate": np.tile(np.array(names, dtype=object), steps),
                         "step": np.repeat(np.arange(1, steps + 1), variates),
-                        "mse": (error.squared / count).flatten().numpy(), "mae": (error.absolute / count).flatten().numpy(),
+                        "mse": (error.squared / count).flatten().numpy(),
+                        "mae": (error.absolute / count).flatten().numpy(),
                     }
                 )
-            )  # fmt: skip
+            )
     return pd.concat(frames, ignore_index=True)
 
 
@@ -202,10 +224,20 @@ def load(path: Path) -> ForecastRun:
         folder.load_weights(model)
         radii = load_file(folder.path / RADII)["radii"]
         return ForecastRun(
-            config=config, model=model.eval(), scaler=Scaler.from_dict(state["scaler"]), names=names,
-            frequency=state["frequency"], season=state["season"], mase_scale=np.array(state["mase_scale"]), radii=radii,
-            selection=selection, scores=scores["scores"], coverage=scores["coverage"], facts=state["facts"], folder=folder,
-        )  # fmt: skip
+            config=config,
+            model=model.eval(),
+            scaler=Scaler.from_dict(state["scaler"]),
+            names=names,
+            frequency=state["frequency"],
+            season=state["season"],
+            mase_scale=np.array(state["mase_scale"]),
+            radii=radii,
+            selection=selection,
+            scores=scores["scores"],
+            coverage=scores["coverage"],
+            facts=state["facts"],
+            folder=folder,
+        )
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, MultiwayError):
             raise
