@@ -3,14 +3,16 @@
 import math
 from collections.abc import Callable
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.data import Windows
 from multiway.tasks.forecasting.evaluation import batches
 
 Forecast = Callable[[Tensor, Tensor | None], Tensor]
-MAX_CELLS = 200_000_000
+MAX_CELLS = 100_000_000
 
 
 @torch.no_grad()
@@ -18,27 +20,34 @@ def fit_radii(windows: Windows, forecast: Forecast, levels: tuple[float, ...]) -
     """Half-widths `(levels, horizon, variates)` in scaled units.
 
     For n validation windows the radius at level α is the ⌈(n + 1) α⌉-th smallest absolute error (Vovk et al.
-    2005; Lei et al. 2018), so that a new exchangeable window is covered with probability at least α. Overlapping
-    windows are not exchangeable and the future may be harder than validation; coverage is therefore measured.
-    Where all errors would not fit into memory, every k-th window is used.
+    2005; Lei et al. 2018), so that a new exchangeable window is covered with probability at least α; with fewer
+    than α / (1 - α) windows it is the largest error, and covers less. Overlapping windows are not exchangeable and
+    the future may be harder than validation; coverage is therefore measured. Where all errors would not fit into
+    memory, every k-th window is used.
     """
+    if not levels:
+        return torch.zeros(0, windows.horizon, windows.num_variates)
     stride = math.ceil(len(windows) * windows.horizon * windows.num_variates / MAX_CELLS)
     errors = []
     for index, batch in batches(windows):
         rows = torch.nonzero(index % stride == 0).flatten()
         past, seen = batch["past"][rows], batch.get("past_observed")
-        error = (forecast(past, None if seen is None else seen[rows]) - batch["future"][rows]).abs()
+        error = (forecast(past, None if seen is None else seen[rows]) - batch["future"][rows]).abs_()
         observed = batch.get("future_observed")
-        errors.append(error if observed is None else torch.where(observed[rows], error, torch.nan))
-    ordered = torch.cat(errors).sort(0).values  # NaN sorts last
-    count = (~torch.isnan(ordered)).sum(0)
-    return torch.stack([_quantile(ordered, count, level / 100) for level in levels])
+        error = error if observed is None else torch.where(observed[rows], error, torch.nan)
+        errors.append(error.permute(1, 2, 0))
+    return torch.from_numpy(_quantiles(torch.cat(errors, -1).numpy(), [level / 100 for level in levels]))
 
 
-def _quantile(ordered: Tensor, count: Tensor, level: float) -> Tensor:
-    rank = torch.ceil((count + 1) * level).long() - 1
-    row = rank.clamp(min=0).minimum((count - 1).clamp_min(0))
-    return torch.nan_to_num(ordered.gather(0, row[None])[0], nan=0.0)
+def _quantiles(errors: NDArray[np.float32], levels: list[float]) -> NDArray[np.float32]:
+    """The ⌈(n + 1) α⌉-th smallest along the last axis, n counting what is not NaN; 0 where nothing is left."""
+    count = (~np.isnan(errors)).sum(-1)
+    ranks = [
+        np.clip(np.ceil((count + 1) * level).astype(np.int64) - 1, 0, np.maximum(count - 1, 0)) for level in levels
+    ]
+    errors.partition(np.unique(ranks), axis=-1)  # NaN goes last
+    found = [np.take_along_axis(errors, rank[..., None], -1)[..., 0] for rank in ranks]
+    return np.nan_to_num(np.stack(found), nan=0.0)
 
 
 @torch.no_grad()

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -13,13 +13,13 @@ from multiway.data import Scaler, Windows
 
 Forecasts = Mapping[str, Tensor]
 Predict = Callable[[Tensor, Tensor | None], Forecasts]
-BATCH_CELLS = 2_000_000
-TINY = 1e-30  # keeps 0 / 0, a forecast of zero that came true, at zero
+BATCH_CELLS = 500_000
+SMALLEST = torch.finfo(torch.float32).tiny
 
 
 @dataclasses.dataclass(kw_only=True)
 class Errors:
-    """Sums over windows, `(horizon, variates)` each; divide by `count` for means."""
+    """Sums over windows, `(horizon, variates)` float64 each; divide by `count` for means."""
 
     count: Tensor
     squared: Tensor
@@ -28,24 +28,34 @@ class Errors:
     symmetric: Tensor
 
     @classmethod
-    def zeros(cls, horizon: int, variates: int) -> "Errors":
+    def zeros(cls, horizon: int, variates: int) -> Self:
         """Nothing summed yet."""
-        return cls(
-            **{field.name: torch.zeros(horizon, variates, dtype=torch.float64) for field in dataclasses.fields(cls)}
-        )
+        names = [field.name for field in dataclasses.fields(cls)]
+        return cls(**{name: torch.zeros(horizon, variates, dtype=torch.float64) for name in names})
 
-    def add(self, forecast: Tensor, target: Tensor, observed: Tensor | None, mean: Tensor, std: Tensor) -> None:
-        """Add a batch `(batch, horizon, variates)` of scaled values; cells that are not observed add nothing."""
-        error = forecast - target
-        size, size_original = forecast.abs() + target.abs(), (forecast * std + mean).abs() + (target * std + mean).abs()
-        absolute = error.abs()
-        cells = (
-            error.square(), absolute, 2 * absolute / size.clamp_min(TINY), 2 * absolute * std / size_original.clamp_min(TINY)
-        )  # fmt: skip
-        totals = (self.squared, self.absolute, self.symmetric_scaled, self.symmetric)
-        for total, cell in zip(totals, cells, strict=True):
-            total += (cell if observed is None else torch.where(observed, cell, 0)).sum(0, dtype=torch.float64)
-        self.count += len(target) if observed is None else observed.sum(0)
+    def add(self, forecast: Tensor, truth: "_Truth") -> None:
+        """Add a batch of forecasts `(batch, horizon, variates)`; cells that are not observed add nothing."""
+        error = (forecast - truth.target).abs_()
+        if truth.keep is not None:
+            error = torch.where(truth.keep, error, 0)
+        squared = error.square().sum(0).double()
+        if not torch.isfinite(squared).all():  # beyond float32, whose range ends at an error of 1e19
+            squared = error.double().square().sum(0)
+        self.count += truth.count
+        self.squared += squared
+        self.absolute += error.sum(0)
+        self.symmetric_scaled += (error / (forecast.abs() + truth.size_scaled)).sum(0) * 2
+        self.symmetric += (error / ((forecast + truth.offset).abs_() + truth.size)).sum(0) * 2
+
+
+class _Truth:
+    """Targets of a batch, and what every forecast's scores need of them."""
+
+    def __init__(self, target: Tensor, keep: Tensor | None, offset: Tensor) -> None:
+        self.target, self.keep, self.offset = target.contiguous(), keep, offset
+        self.count = torch.full(target.shape[1:], float(len(target))) if keep is None else keep.sum(0)
+        self.size_scaled = self.target.abs().clamp_min_(SMALLEST)
+        self.size = (self.target + offset).abs_().clamp_min_(SMALLEST)
 
 
 def batches(windows: Windows, limit: int = BATCH_CELLS) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
@@ -58,12 +68,18 @@ def batches(windows: Windows, limit: int = BATCH_CELLS) -> Iterator[tuple[Tensor
 @torch.no_grad()
 def measure(windows: Windows, predict: Predict, scaler: Scaler) -> dict[str, Errors]:
     """Errors of every forecast that `predict` makes, over all windows."""
-    mean, std = (torch.from_numpy(part).float() for part in (scaler.mean, scaler.std))
+    offset = torch.from_numpy(scaler.mean / scaler.std).float()
     totals: dict[str, Errors] = {}
     for _, batch in batches(windows):
+        truth = _Truth(batch["future"], batch.get("future_observed"), offset)
+        added: dict[int, str] = {}
         for name, forecast in predict(batch["past"], batch.get("past_observed")).items():
+            twin = added.setdefault(id(forecast), name)
+            if twin != name:  # one forecast under two names is counted once
+                totals[name] = totals[twin]
+                continue
             total = totals.setdefault(name, Errors.zeros(windows.horizon, windows.num_variates))
-            total.add(forecast, batch["future"], batch.get("future_observed"), mean, std)
+            total.add(forecast.contiguous(), truth)
     return totals
 
 
