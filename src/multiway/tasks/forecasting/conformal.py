@@ -42,7 +42,9 @@ def fit_radii(windows: Windows, forecast: Forecast, levels: tuple[float, ...]) -
 def _quantiles(errors: NDArray[np.float32], levels: list[float]) -> NDArray[np.float32]:
     """The ⌈(n + 1) α⌉-th smallest along the last axis, n counting what is not NaN; 0 where nothing is left."""
     count = (~np.isnan(errors)).sum(-1)
-    ranks = [np.clip(np.ceil((count + 1) * level).astype(np.int64) - 1, 0, np.maximum(count - 1, 0)) for level in levels]
+    ranks = [
+        np.clip(np.ceil((count + 1) * level).astype(np.int64) - 1, 0, np.maximum(count - 1, 0)) for level in levels
+    ]
     errors.partition(np.unique(ranks), axis=-1)  # NaN goes last
     found = [np.take_along_axis(errors, rank[..., None], -1)[..., 0] for rank in ranks]
     return np.nan_to_num(np.stack(found), nan=0.0)

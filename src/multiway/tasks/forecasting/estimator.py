@@ -1,6 +1,7 @@
 """`Forecaster`: the task in scikit-learn's manners."""
 
 import inspect
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from multiway.tasks.forecasting import run as runs
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.explanation import Explanation, explain
 from multiway.tasks.forecasting.fitting import Fitted, fit
+from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
 from multiway.training import RunFolder
 
@@ -34,7 +36,7 @@ class Forecaster:
         settings: Other fields of `ForecastConfig`, nested: `{"model": {"dim": 32}}`.
         progress: Show a bar or lines on stderr.
 
-    Attributes set by `fit`: `run_`, `scores_` (a frame), `selection_`, `coverage_`, `n_features_in_`, `feature_names_in_`.
+    `fit` sets `run_`, `scores_` (a frame), `selection_`, `coverage_`, `n_features_in_` and `feature_names_in_`.
     """
 
     def __init__(
@@ -116,8 +118,9 @@ class Forecaster:
         self.run_ = run
         self.scores_ = pd.DataFrame(run.scores)
         self.coverage_ = run.coverage
+        chosen = run.selection
         self.selection_ = Selected(
-            **{name: run.selection.get(name) for name in ("sentence", "weight", "optimum", "deviation")}
+            chosen["sentence"], chosen.get("weight"), chosen.get("optimum"), chosen.get("deviation")
         )
         self.n_features_in_ = len(run.names)
         self.feature_names_in_ = np.array(run.names, dtype=object)
@@ -132,7 +135,8 @@ class Forecaster:
         """
         run = self._run()
         panel = self._panel(frame)
-        return self._to_native(runs.future_frame(run, panel, levels, layout or panel.layout))
+        to_native = self._to_native if frame is None else _native_of(frame)
+        return to_native(future_frame(run, panel, levels, layout or panel.layout))
 
     def evaluate(self, frame: Any) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""
@@ -144,8 +148,10 @@ class Forecaster:
         chosen = scores.query("model == 'multiway' and scale == 'scaled' and metric == 'mse'")
         return -float(chosen["value"].iloc[0])
 
-    def backtest(self, frame: Any = None, *, cutoffs: int = 10, step: int | None = None) -> pd.DataFrame:
-        """Forecast from past moments, in one batch and without fitting again."""
+    def backtest(
+        self, frame: Any = None, *, cutoffs: int | Sequence[Any] = 10, step: int | None = None
+    ) -> pd.DataFrame:
+        """Forecast from past moments, given as times or by their number and step, without fitting again."""
         return backtesting.backtest_frame(self._run(), self._panel(frame), cutoffs, step)
 
     def explain(self, frame: Any = None) -> Explanation:
