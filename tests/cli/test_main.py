@@ -1,9 +1,9 @@
 """The command as a user meets it: exit codes, one-line errors, nothing half-written."""
 
 import pytest
-from documents import run_command
 
 import multiway
+from documents import run_command
 
 
 def test_version(tmp_path):

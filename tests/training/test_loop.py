@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from toy import Points, make_config, make_model, objective
 from torch import nn
+from toy import Points, make_config, make_model, objective
 
 from multiway.errors import ConfigError, RunError
 from multiway.training import LOSSES, RunFolder, TrainingConfig, learning_rate_at, train

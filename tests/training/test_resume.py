@@ -32,7 +32,9 @@ def stop_after(monkeypatch, step):
 
 
 @pytest.mark.parametrize(("accumulation", "schedule", "optimizer", "validations"), GRID)
-def test_a_stopped_run_continues_to_the_same_bits(accumulation, schedule, optimizer, validations, tmp_path, monkeypatch):
+def test_a_stopped_run_continues_to_the_same_bits(
+    accumulation, schedule, optimizer, validations, tmp_path, monkeypatch
+):
     settings = {
         "accumulation": accumulation, "schedule": schedule, "optimizer": optimizer, "validations_per_epoch": validations
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from multiway.data.findings import CheckReport as CheckReport
 from multiway.data.findings import Finding as Finding
+from multiway.data.findings import Place as Place
 from multiway.data.frequency import season_of as season_of
 from multiway.data.options import ReadOptions as ReadOptions
 from multiway.data.panel import Panel as Panel

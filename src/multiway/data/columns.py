@@ -1,155 +1,181 @@
-"""From raw columns to times and numbers, naming every cell that is neither."""
-
-import warnings
+"""Which columns are times, names and values; and cells turned into numbers, naming each that is none."""
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Finding, Findings, quoted
+from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.options import ReadOptions
-from multiway.data.tables import Table
+from multiway.data.raw import EMPTY_CELLS, EXACT_INTEGERS, ID_NAMES, TIME_NAMES, Table
+from multiway.data.times import looks_like_time
 
-TIME_NAMES = ("ds", "date", "datetime", "time", "timestamp", "day", "month", "date_time")
-ID_NAMES = ("unique_id", "id", "series", "item_id", "series_id")
-VALUE_NAMES = ("y", "value", "target")
-EXACT_INTEGERS = 2.0**53
+VALUE_NAMES = ("y", "value", "target", "values")
+PARTIAL_TIMES = ("day", "month", "year", "week")
+NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 
 
-def find_time_column(table: Table, options: ReadOptions, findings: Findings) -> str:
-    """The named column, else one with a usual name, else the first that is not numeric, else the first."""
-    names = list(map(str, table.frame.columns))
+def find_time_column(table: Table, options: ReadOptions, findings: Findings) -> str | None:
+    """The named column, else one with a usual name, else the first of dates, else a leading counter, else none."""
+    names = table.names
     if options.time_column is not None:
         return require_column(names, options.time_column, "time_column", findings)
-    usual = [name for name in names if name.strip().lower() in TIME_NAMES]
-    if usual:
-        return usual[0]
-    dated = [name for name in names if pd.api.types.is_datetime64_any_dtype(table.frame[name])]
-    text = [name for name in names if not pd.api.types.is_numeric_dtype(table.frame[name])]
-    return (dated or text or names)[0]
+    usual = [name for name in names if name.lower() in TIME_NAMES and name.lower() not in PARTIAL_TIMES]
+    dated = [name for name in names if looks_like_time(table.frame[name])]
+    partial = [name for name in names if name.lower() in PARTIAL_TIMES]
+    if usual or dated or len(partial) == 1:
+        return (usual or dated or partial)[0]
+    if len(names) > 1 and _is_counter(table.frame[names[0]]):
+        return names[0]
+    findings.add("time", "note", "no column of times was found, so rows are counted 0, 1, 2, …")
+    return None
+
+
+def _is_counter(raw: pd.Series) -> bool:
+    if not pd.api.types.is_numeric_dtype(raw) or len(raw) < 3:
+        return False
+    steps = np.diff(raw.to_numpy(np.float64, na_value=np.nan))
+    return bool(steps[0] > 0 and steps[0] == np.round(steps[0]) and (steps == steps[0]).all())
 
 
 def require_column(names: list[str], name: str, option: str, findings: Findings) -> str:
-    """The name itself if the table has it."""
+    """The name itself if it is there."""
     if name not in names:
-        shown = ", ".join(map(quoted, names[:8]))
-        raise findings.fatal("columns", f"{option}={quoted(name)} is not a column", f"It has {shown}.")
+        rule = f"{option} names '{quoted(name)}', which is not there"
+        raise findings.fatal("columns", rule, f"There are {listed(names)}.")
     return name
 
 
-def find_long_columns(table: Table, time: str, options: ReadOptions) -> tuple[str, str] | None:
-    """Columns of series names and of values, if the table is long."""
-    names = [str(name) for name in table.frame.columns if name != time]
-    by_name = {name.strip().lower(): name for name in names}
-    ids = options.id_column or next((by_name[name] for name in ID_NAMES if name in by_name), None)
-    values = options.value_column or next((by_name[name] for name in VALUE_NAMES if name in by_name), None)
-    return (ids, values) if ids in names and values in names else None
+def find_long_columns(
+    table: Table, time: str | None, options: ReadOptions, findings: Findings
+) -> tuple[str, str] | None:
+    """Columns of series names and of values if the table is long; None if it is wide."""
+    others = [name for name in table.names if name != time]
+    usual = {name.lower(): name for name in reversed(others)}
+    named = next((usual[name] for name in ID_NAMES if name in usual), None)
+    value = next((usual[name] for name in VALUE_NAMES if name in usual), None)
+    if options.id_column is not None or options.value_column is not None:
+        return _long_as_told(table, others, named, value, options, findings)
+    if named is not None and value is not None:
+        return named, value
+    return _long_by_shape(table, time, others)
 
 
-def parse_times(table: Table, column: str, options: ReadOptions, findings: Findings) -> pd.Index:
-    """Times of every row: integers stay integers, text becomes stamps under one format for all rows."""
-    raw = table.frame[column]
-    if raw.isna().any():
-        rows = np.flatnonzero(raw.isna())
-        raise findings.fatal("time", "every row needs a time", "Fill or drop these rows.", _places(table, rows, column))
-    if pd.api.types.is_datetime64_any_dtype(raw):
-        return pd.DatetimeIndex(raw)
-    if pd.api.types.is_numeric_dtype(raw):
-        if not np.array_equal(raw, np.round(raw)):
-            rows = np.flatnonzero(raw != np.round(raw))
-            raise findings.fatal("time", "numeric times are whole numbers", "", _places(table, rows, column, raw))
-        return pd.Index(raw.astype(np.int64))
-    return _parse_text(table, column, raw.astype(str), options.day_first, findings)
-
-
-def _parse_text(
-    table: Table, column: str, raw: pd.Series, day_first: bool | None, findings: Findings
-) -> pd.DatetimeIndex:
-    text = raw.str.strip()
-    iso = _to_times(text, format="ISO8601")
-    if iso is not None and not iso.isna().any():
-        return iso
-    readings = {first: _to_times(text, dayfirst=first) for first in (True, False)}
-    good = {first: times for first, times in readings.items() if times is not None and not times.isna().any()}
-    if day_first is not None:
-        good = {first: times for first, times in good.items() if first == day_first}
-    if len(good) == 2 and not good[True].equals(good[False]):
+def _long_as_told(
+    table: Table, others: list[str], named: str | None, value: str | None, options: ReadOptions, findings: Findings
+) -> tuple[str, str]:
+    label = options.id_column or named
+    if label is None:
         raise findings.fatal(
-            "time",
-            "day and month can be read either way",
-            "Say day_first=true or false.",
-            (table.place(0, column, raw[0]),),
+            "columns", "no column of series names was found", f"Set id_column to one of {listed(others)}."
         )
-    if good:
-        return next(iter(good.values()))
-    bad = _first_bad([iso, *readings.values()])
-    rule = "times must all be written in one way"
-    raise findings.fatal("time", rule, "Write them as 2024-01-31 23:00.", _places(table, bad, column, raw))
+    require_column(others, label, "id_column", findings)
+    numeric = [name for name in others if name != label and pd.api.types.is_numeric_dtype(table.frame[name])]
+    chosen = options.value_column or value or (numeric[0] if len(numeric) == 1 else None)
+    if chosen is None:
+        raise findings.fatal(
+            "columns", "the column of values is not clear", f"Set value_column to one of {listed(others)}."
+        )
+    return label, require_column(others, chosen, "value_column", findings)
 
 
-def _to_times(text: pd.Series, **how: object) -> pd.DatetimeIndex | None:
-    """Parse, with NaT where a row does not fit the format of the first; None if nothing fits."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # pandas guesses aloud; the guess is checked on every row here
-            return pd.DatetimeIndex(pd.to_datetime(text, errors="coerce", **how))  # type: ignore[call-overload]
-    except (ValueError, TypeError):
+def _long_by_shape(table: Table, time: str | None, others: list[str]) -> tuple[str, str] | None:
+    """Three columns (time, text, number) where times repeat and no pair of time and text does."""
+    if time is None or len(others) != 2:
         return None
-
-
-def _first_bad(readings: list[pd.DatetimeIndex | None]) -> NDArray[np.int64]:
-    """Rows that fail under the reading that fails least."""
-    failures = [np.flatnonzero(times.isna()) for times in readings if times is not None]
-    return min(failures, key=len) if failures else np.array([0])
+    numeric = [name for name in others if pd.api.types.is_numeric_dtype(table.frame[name])]
+    text = [name for name in others if name not in numeric]
+    if (
+        len(text) != 1
+        or table.frame[time].duplicated().mean() < 0.3
+        or _parse_column(table.frame[text[0]])[1].mean() < 0.9
+    ):
+        return None
+    return None if table.frame.duplicated([time, text[0]]).any() else (text[0], numeric[0])
 
 
 def parse_numbers(table: Table, columns: list[str], findings: Findings) -> NDArray[np.float64]:
-    """Numbers of the columns, NaN where a cell is empty; cells that are no finite number are findings, left infinite."""
-    numbers = np.empty((len(table.frame), len(columns)))
-    places: list[str] = []
-    commas = False
-    for index, column in enumerate(columns):
+    """Numbers of the columns, NaN where a cell is empty; what is no finite number is a finding and left infinite."""
+    values = np.empty((len(table.frame), len(columns)), dtype=np.float64)
+    wrong: list[tuple[int, str, str]] = []
+    long: list[tuple[int, str, str]] = []
+    worded: list[tuple[str, str]] = []
+    for position, column in enumerate(columns):
         raw = table.frame[column]
-        numbers[:, index], wrong = _parse_column(raw)
-        numbers[wrong, index] = np.inf
-        rows = np.flatnonzero(wrong)[:20]
-        places += [table.place(int(row), column, raw.iloc[row]) for row in rows]
-        commas |= any("," in str(raw.iloc[row]) for row in rows)
-    count = int(np.isinf(numbers).sum())
-    if count:
-        hint = " Write decimals with a point." if commas else ""
-        findings.add(
-            Finding(
-                kind="number", severity="error", rule=f"{count} cells are no finite number", places=tuple(places[:20]),
-                count=count, mend=f"Correct them, or choose columns with --variates.{hint}",
-            )
-        )  # fmt: skip
-    return numbers
+        values[:, position], bad, inexact = _parse_column(raw)
+        bad = bad & ~table.broken
+        if bad.sum() > 0.9 * len(raw) and not _has_comma(str(raw.iloc[int(np.argmax(bad))])):
+            worded.append((column, str(raw.iloc[int(np.argmax(bad))])))
+        else:
+            wrong += [(int(row), column, str(raw.iloc[row])) for row in np.flatnonzero(bad)]
+        long += [(int(row), column, str(raw.iloc[row])) for row in np.flatnonzero(inexact & ~table.broken)]
+    values[table.broken] = 0.0
+    _report_words(worded, [name for name in columns if name not in dict(worded)], findings)
+    _report_cells(table, wrong, long, findings)
+    return values
 
 
-def _parse_column(raw: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Values, and which cells are not the numbers they claim to be."""
-    if pd.api.types.is_bool_dtype(raw) or pd.api.types.is_datetime64_any_dtype(raw):
-        return np.zeros(len(raw)), np.ones(len(raw), dtype=bool)
+def _parse_column(raw: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Values; which cells are no finite number; which are integers that float64 would change."""
+    if pd.api.types.is_bool_dtype(raw) or not (pd.api.types.is_numeric_dtype(raw) or _is_text(raw)):
+        return np.full(len(raw), np.inf), raw.notna().to_numpy(bool), np.zeros(len(raw), dtype=bool)
     if pd.api.types.is_numeric_dtype(raw):
         values = raw.to_numpy(np.float64, na_value=np.nan)
-        return values, np.isinf(values) | (_is_wide(raw) & (np.abs(values) > EXACT_INTEGERS))
-    text = raw.astype("string").str.strip()
-    values = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    empty = text.isna().to_numpy() | (text == "").to_numpy(bool, na_value=True)
-    long_digits = text.str.fullmatch(r"[+-]?\d{17,}").to_numpy(bool, na_value=False)
-    return values, (np.isnan(values) & ~empty) | np.isinf(values) | long_digits
+        return values, np.isinf(values), _changed_integers(raw, values)
+    return _parse_text(raw.astype("string").str.strip())
 
 
-def _is_wide(raw: pd.Series) -> bool:
-    return bool(pd.api.types.is_integer_dtype(raw))
+def _changed_integers(raw: pd.Series, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which cells of an integer column float64 does not keep."""
+    changed = np.zeros(len(raw), dtype=bool)
+    if pd.api.types.is_integer_dtype(raw):
+        large = np.flatnonzero(np.abs(values) >= EXACT_INTEGERS)
+        changed[large] = [int(values[row]) != int(raw.iloc[row]) for row in large]
+    return changed
 
 
-def _places(table: Table, rows: NDArray[np.int64], column: str, raw: pd.Series | None = None) -> tuple[str, ...]:
-    return tuple(table.place(int(row), column, None if raw is None else raw.iloc[row]) for row in rows[:20])
+def _is_text(raw: pd.Series) -> bool:
+    return isinstance(raw.dtype, pd.StringDtype) or raw.dtype == object
 
 
-def note_layout(layout: str, time: str, count: int, findings: Findings) -> None:
-    """Say how the table was understood."""
-    text = f"read as {layout}: times in {quoted(time)}, {count} series"
-    findings.add(Finding(kind="layout", severity="note", rule=text))
+def _parse_text(text: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Python's own float, which rounds correctly, on the cells that are written as numbers."""
+    empty = (text.isna() | text.isin(EMPTY_CELLS)).to_numpy(bool)
+    number = text.str.fullmatch(NUMBER).to_numpy(bool, na_value=False)
+    values = np.full(len(text), np.nan)
+    values[number] = [float(cell) for cell in text[number]]
+    whole = text.str.fullmatch(r"[+-]?\d{16,}").to_numpy(bool, na_value=False)
+    inexact = np.zeros(len(text), dtype=bool)
+    inexact[whole] = [len(cell) > 300 or int(float(cell)) != int(cell) for cell in text[whole]]
+    bad = (~number & ~empty) | np.isinf(values)
+    values[bad] = np.inf
+    return values, bad, inexact & ~bad
+
+
+def _report_words(worded: list[tuple[str, str]], numeric: list[str], findings: Findings) -> None:
+    if worded:
+        places = [Place(column=column, value=value) for column, value in worded]
+        mend = f"Choose the columns of numbers with variates: {listed(numeric)}." if numeric else "Give numbers."
+        findings.add("words", "error", "columns hold words, not numbers", mend, places)
+
+
+def _report_cells(
+    table: Table, wrong: list[tuple[int, str, str]], long: list[tuple[int, str, str]], findings: Findings
+) -> None:
+    if wrong:
+        wrong.sort()
+        comma = all(_has_comma(value) for _, _, value in wrong)
+        mend = "Set decimal to ',', or write points." if comma else "Correct them, or empty them and choose a policy."
+        rule = f"{_cells(len(wrong))} no finite number"
+        findings.add("number", "error", rule, mend, [table.place(*cell) for cell in wrong[:20]], count=len(wrong))
+    if long:
+        rule = f"{_cells(len(long))} a whole number with more digits than float64 keeps"
+        mend = "Take a constant off the column, or write it as 1.5e22 if rounding is meant."
+        findings.add("digits", "error", rule, mend, [table.place(*cell) for cell in sorted(long)[:20]], count=len(long))
+
+
+def _has_comma(value: str) -> bool:
+    return value.count(",") == 1 and value.replace(",", "").lstrip("+-").isdigit()
+
+
+def _cells(count: int) -> str:
+    return "1 cell is" if count == 1 else f"{count} cells are"

@@ -4,13 +4,18 @@ import dataclasses
 import os
 from pathlib import Path
 
+from multiway.data.findings import quoted
 from multiway.data.options import ReadOptions
+from multiway.data.reading import read_panel
 from multiway.data.splits import SplitOptions
 from multiway.errors import ConfigError, DataError, closest
 
 ETT_URL = "https://raw.githubusercontent.com/zhouhaoyi/ETDataset/main/ETT-small/{}"
 HUB_URL = "https://huggingface.co/datasets/thuml/Time-Series-Library/resolve/main/{}"
 AS_IT_IS = ReadOptions(sentinels=(), duplicates="keep", gaps="ignore")
+BY_FRACTION = SplitOptions()
+ETT_H1_SHA256 = "sha256:f18de3ad269cef59bb07b5438d79bb3042d3be49bdeecf01c1cd6d29695ee066"
+ETT_H2_SHA256 = "sha256:a3dc2c597b9218c7ce1cd55eb77b283fd459a1d09d753063f944967dd6b9218b"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,8 +23,13 @@ class Dataset:
     """One public data set of series.
 
     files: Names under which a local copy is looked for, the first being that of a download.
-    url: Official or usual address.
-    sha256: Hash of the file at the address, where it could be verified; None where it could not.
+    url: Official address, or the usual one where the authors keep none.
+    sha256: Hash of the official file, pinned only where a copy is known to be that file byte for byte. Where it is
+        None, a download is accepted by its numbers of rows and variates.
+    rows, variates: Size as published.
+    season: Steps in a season, as forecasters count them.
+    read: Policies under which published figures are computed: the file as it is.
+    split: Borders of the published protocol.
     """
 
     files: tuple[str, ...]
@@ -30,20 +40,21 @@ class Dataset:
     licence: str
     season: int
     read: ReadOptions = AS_IT_IS
-    split: SplitOptions = SplitOptions()
+    split: SplitOptions = BY_FRACTION
 
 
 def _ett(name: str, protocol: str, rows: int, season: int, sha256: str | None) -> Dataset:
     return Dataset(
-        files=(f"{name}.csv", f"{name}.parquet"), url=ETT_URL.format(f"{name}.csv"), sha256=sha256, rows=rows, variates=7,
-        licence="CC BY-ND 4.0", season=season, split=SplitOptions.parse({"protocol": protocol}),
+        files=(f"{name}.csv", f"{name}.parquet"), url=ETT_URL.format(f"{name}.csv"), sha256=sha256, rows=rows,
+        variates=7, licence="CC BY-ND 4.0", season=season, split=SplitOptions.parse({"protocol": protocol}),
     )  # fmt: skip
 
 
 DATASETS: dict[str, Dataset] = {
-    "ett_h1": _ett("ETTh1", "ett_hourly", 17_420, 24, "sha256:f18de3ad269cef59bb07b5438d79bb3042d3be49bdeecf01c1cd6d29695ee066"),
-    "ett_h2": _ett("ETTh2", "ett_hourly", 17_420, 24, "sha256:a3dc2c597b9218c7ce1cd55eb77b283fd459a1d09d753063f944967dd6b9218b"),
+    "ett_h1": _ett("ETTh1", "ett_hourly", 17_420, 24, ETT_H1_SHA256),
+    "ett_h2": _ett("ETTh2", "ett_hourly", 17_420, 24, ETT_H2_SHA256),
     "ett_m1": _ett("ETTm1", "ett_quarter_hourly", 69_680, 96, None),
+    "ett_m2": _ett("ETTm2", "ett_quarter_hourly", 69_680, 96, None),
     "weather": Dataset(
         files=("weather.csv", "weather.csv.gz"), url=HUB_URL.format("weather/weather.csv"), sha256=None, rows=52_696,
         variates=21, licence="Max Planck Institute for Biogeochemistry", season=144,
@@ -86,8 +97,9 @@ def dataset(name: str) -> Dataset:
 def search_folders() -> list[Path]:
     """Folders that are looked through for a local copy, in order."""
     named = os.environ.get("MULTIWAY_DATA")
-    beside = Path(__file__).parents[4] / "shared" / "data"
-    roots = ([Path(named)] if named else []) + [beside, _cache()]
+    checkout = Path(__file__).parents[3]
+    beside = [checkout.parent / "shared" / "data"] if (checkout / "pyproject.toml").is_file() else []
+    roots = ([Path(named)] if named else []) + beside + [_cache()]
     return [folder for root in roots for folder in (root, root / "forecasting")]
 
 
@@ -95,15 +107,26 @@ def dataset_path(name: str) -> Path:
     """Where a data set lies: $MULTIWAY_DATA, then `shared/data` beside a checkout, then the download cache.
 
     Raises:
+        ConfigError: No data set has that name.
         DataError: It lies nowhere yet.
     """
     found = _find(name)
     if found is None:
         raise DataError(
-            f"the data set {name} is not on this machine. Run `multiway data fetch {name}`, or set MULTIWAY_DATA to the "
-            f"folder that holds {DATASETS[name].files[0]}."
+            f"the data set {name} is not on this machine. Run `multiway data fetch {name}`, or set MULTIWAY_DATA to "
+            f"the folder that holds {DATASETS[name].files[0]}."
         )
     return found
+
+
+def dataset_options(name: str) -> tuple[ReadOptions, SplitOptions, int]:
+    """How published figures read and split a data set, and its season.
+
+    Raises:
+        ConfigError: No data set has that name.
+    """
+    known = dataset(name)
+    return known.read, known.split, known.season
 
 
 def _find(name: str) -> Path | None:
@@ -112,24 +135,42 @@ def _find(name: str) -> Path | None:
 
 
 def fetch_dataset(name: str) -> Path:
-    """Download a data set into the cache unless it is there, check its hash where one is known, return its path.
+    """Download a data set into the cache unless it is there, verify it, and return its path.
 
     Raises:
-        DataError: The address does not answer, or the file is not the one expected.
+        ConfigError: No data set has that name.
+        DataError: The address does not answer, or the file is not the one expected; nothing is kept then.
     """
     known = dataset(name)
     import pooch
 
+    pooch.get_logger().setLevel("ERROR")
     try:
-        path = pooch.retrieve(
-            known.url, known_hash=known.sha256, fname=known.files[0], path=_cache(), progressbar=False
+        path = Path(
+            pooch.retrieve(known.url, known_hash=known.sha256, fname=known.files[0], path=_cache(), progressbar=False)
         )
     except (OSError, ValueError) as error:
-        message = " ".join(str(error).split())[:160]
+        reason = quoted(" ".join(str(error).split()), 160)
         raise DataError(
-            f"{name} could not be fetched from {known.url}: {message}. Put the file into MULTIWAY_DATA."
+            f"{name} could not be fetched from {known.url}: {reason}. Fetch {known.files[0]} by other means and set "
+            f"MULTIWAY_DATA to its folder."
         ) from None
-    return Path(path)
+    if known.sha256 is None:
+        _check_size(name, known, path)
+    return path
+
+
+def _check_size(name: str, known: Dataset, path: Path) -> None:
+    """Stand in for a hash: rows and variates as published; a wrong file does not stay in the cache."""
+    try:
+        panel = read_panel(path, known.read)
+        got = f"{panel.num_rows:,} rows x {panel.num_variates} variates"
+    except DataError as error:
+        got = str(error)
+    wanted = f"{known.rows:,} rows x {known.variates} variates"
+    if got != wanted:
+        path.unlink(missing_ok=True)
+        raise DataError(f"{name}: {known.url} should hold {wanted}. Got {got}. The file was not kept.")
 
 
 def describe() -> list[dict[str, object]]:
@@ -140,6 +181,7 @@ def describe() -> list[dict[str, object]]:
             "rows": known.rows,
             "variates": known.variates,
             "licence": known.licence,
+            "verified by": "size" if known.sha256 is None else "sha256",
             "path": str(_find(name) or "-"),
         }
         for name, known in DATASETS.items()

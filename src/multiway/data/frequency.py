@@ -1,27 +1,61 @@
 """The step between times: inferred through gaps and repeats, and the season that goes with it."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
+from pandas.tseries.frequencies import to_offset
 
-CALENDAR = ("MS", "ME", "QS", "QE", "YS", "YE", "B")
-SEASONS = {"h": 24, "D": 7, "B": 5, "W": 52, "MS": 12, "ME": 12, "QS": 4, "QE": 4}
+from multiway.errors import DataError
+
+CALENDAR = ("B", "MS", "ME", "QS", "QE", "YS", "YE")
+SEASONS = {"B": 5, "W": 52, "MS": 12, "ME": 12, "BMS": 12, "BME": 12, "QS": 4, "QE": 4}
 DAY_SECONDS = 86_400
+MIN_SHARE = 0.9
+GRID_LIMIT = 1_000_000
+"""A grid may have this many times, or 20 times the rows if that is more."""
 
 
-def infer_frequency(times: pd.DatetimeIndex) -> str | None:
-    """Pandas alias of the most common step; a calendar step where it explains more stamps."""
-    unique = times.unique().sort_values()
-    if len(unique) < 3:
+class GridTooLong(Exception):
+    """One mistyped time would ask for billions of rows."""
+
+
+def infer_frequency(times: pd.Index) -> str | None:
+    """Pandas alias of the step that most times follow; None for integers and for times without one."""
+    if not isinstance(times, pd.DatetimeIndex):
         return None
+    unique = times.unique().sort_values()
+    if len(unique) < 2:
+        return None
+    exact = _exact(unique)
+    if exact is not None:
+        return exact
     steps = pd.Series(unique[1:] - unique[:-1])
     common = steps.mode().iloc[0]
-    regular = float((steps == common).mean())
-    if regular < 0.9:
-        for alias in CALENDAR:
-            grid = pd.date_range(unique[0], unique[-1], freq=alias)
-            if len(grid) and len(unique.intersection(grid)) >= 0.9 * len(unique):
-                return alias
-    return _alias(common, unique) if regular > 0.5 else None
+    share = float((steps == common).mean())
+    if share < MIN_SHARE and common >= pd.Timedelta(days=1):
+        calendar = next((alias for alias in CALENDAR if _follows(unique, alias)), None)
+        if calendar is not None:
+            return calendar
+    return _alias(common, unique) if share > 0.5 else None
+
+
+def _exact(times: pd.DatetimeIndex) -> str | None:
+    """What pandas infers where every step agrees; anchored calendars (W-SUN, YS-APR) among them."""
+    if len(times) < 3:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # later versions of pandas return an offset, earlier ones its name
+        found = pd.infer_freq(times)
+    return None if found is None else str(getattr(found, "freqstr", found))
+
+
+def _follows(times: pd.DatetimeIndex, alias: str) -> bool:
+    """Whether nearly all times lie on a calendar's grid and nearly all of the grid is there."""
+    grid = pd.date_range(times[0].normalize(), times[-1], freq=alias)
+    common = len(times.normalize().intersection(grid))
+    share = 1.0 if alias == "B" else MIN_SHARE  # a single weekend day is no business day
+    return common >= share * len(times) and common >= 0.5 * len(grid)
 
 
 def _alias(step: pd.Timedelta, times: pd.DatetimeIndex) -> str:
@@ -31,33 +65,68 @@ def _alias(step: pd.Timedelta, times: pd.DatetimeIndex) -> str:
         return f"W-{times[0].day_name()[:3].upper()}"
     if days == int(days):
         return "D" if days == 1 else f"{int(days)}D"
-    return str(pd.tseries.frequencies.to_offset(step).freqstr)
+    offset = to_offset(step)
+    return str(offset.freqstr)
+
+
+def check_frequency(frequency: str) -> str:
+    """The alias itself if pandas knows it.
+
+    Raises:
+        DataError: It does not.
+    """
+    try:
+        to_offset(frequency)
+    except (ValueError, TypeError):
+        raise DataError(
+            f"frequency: '{frequency}' is no step that pandas knows. Write h, 10min, D, W-MON or MS."
+        ) from None
+    return frequency
 
 
 def season_of(frequency: str | None) -> int:
-    """Steps in the usual season: a day for hours and minutes, a week for days, a year for longer steps."""
+    """Steps in the usual season: a day for hours and minutes, a week for days, a year for longer steps; else 1."""
     if frequency is None:
         return 1
-    offset = pd.tseries.frequencies.to_offset(frequency)
+    offset = to_offset(check_frequency(frequency))
     name = offset.rule_code.split("-")[0]
-    if offset.n == 1 and name in SEASONS:
-        return SEASONS[name]
+    if name == "D":
+        return 7 if offset.n == 1 else 1
+    if name in SEASONS:
+        return SEASONS[name] // offset.n if SEASONS[name] % offset.n == 0 else 1
     try:
-        seconds = pd.Timedelta(offset).total_seconds()
+        steps = DAY_SECONDS / pd.Timedelta(offset).total_seconds()  # type: ignore[arg-type]  # not a Tick: ValueError
     except ValueError:
         return 1
-    steps = DAY_SECONDS / seconds
     return int(steps) if steps >= 2 and steps == int(steps) else 1
 
 
-def expected_times(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:
-    """Every time from the first to the last that the step leads to."""
-    return pd.date_range(times[0], times[-1], freq=frequency)
+def time_grid(times: pd.Index, frequency: str | None) -> pd.Index | None:
+    """Every time from the first to the last that the step leads to; None where stamps have no step.
+
+    Raises:
+        GridTooLong: That would be very many more than there are.
+    """
+    limit = max(GRID_LIMIT, 20 * len(times))
+    if not isinstance(times, pd.DatetimeIndex):
+        step = integer_step(times)
+        _check_length((int(times[-1]) - int(times[0])) // step + 1, limit, times)
+        return pd.Index(np.arange(int(times[0]), int(times[-1]) + 1, step))
+    if frequency is None:
+        return None
+    _check_length(int((times[-1] - times[0]) / _length_of(frequency)) + 1, limit, times)
+    grid = pd.date_range(times[0], times[-1], freq=frequency)
+    return grid.as_unit(times.unit)
 
 
-def missing_times(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:
-    """Times that are absent; stamps off the grid do not fill it."""
-    return expected_times(times, frequency).difference(times)
+def _length_of(frequency: str) -> pd.Timedelta:
+    start = pd.Timestamp("2001-01-01")
+    return (start + 10 * to_offset(frequency) - start) / 10
+
+
+def _check_length(count: int, limit: int, times: pd.Index) -> None:
+    if count > limit:
+        raise GridTooLong(f"{len(times):,} times from {times[0]} to {times[-1]} leave {count - len(times):,} absent")
 
 
 def integer_step(times: pd.Index) -> int:

@@ -28,7 +28,9 @@ class ReadOptions(Config):
     """Rows not in the order of time: refuse or sort."""
     encoding: str | None = None
     """Text encoding; UTF-8, else Windows-1252, if not given."""
+    decimal: Literal[".", ","] = "."
+    """What separates the fraction of a number in a text file."""
     day_first: bool | None = None
-    """Whether 01/02/2024 is the first of February; needed only where both readings fit every row."""
+    """Whether 01/02/2024 is the first of February; needed only where both readings make sense."""
     frequency: str | None = None
     """Step between times as a pandas alias (h, 10min, D, MS); inferred if not given."""

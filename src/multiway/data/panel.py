@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.data.findings import listed
+from multiway.data.frequency import integer_step
 from multiway.errors import DataError
 
 
@@ -52,14 +54,20 @@ class Panel:
         return dataclasses.replace(self, values=self.values[start:stop], times=self.times[start:stop])
 
     def future_times(self, count: int) -> pd.Index:
-        """The next `count` times after the last; wall-clock steps of a day or more keep their hour over DST."""
+        """The next `count` times after the last; steps of days and more keep their hour when clocks change.
+
+        Raises:
+            DataError: The times have no regular step and none was given.
+        """
         last = self.times[-1]
         if not isinstance(self.times, pd.DatetimeIndex):
-            step = int(self.times[-1] - self.times[-2]) if len(self.times) > 1 else 1
-            return pd.Index(np.arange(1, count + 1) * step + int(last))
+            return pd.Index(np.arange(1, count + 1) * integer_step(self.times) + int(last))
         if self.frequency is None:
-            raise DataError(f"{self.source}: the step between times is unknown, so none can follow. Give a frequency.")
-        return pd.date_range(last, periods=count + 1, freq=self.frequency)[1:]
+            raise DataError(
+                f"{self.source}: the step between times is unknown, so none can follow. Set frequency, such as h or D."
+            )
+        ahead = pd.date_range(last, periods=count + 1, freq=self.frequency).as_unit(self.times.unit)
+        return pd.DatetimeIndex(ahead[ahead > last][:count])
 
 
 def match_panel(panel: Panel, names: Sequence[str]) -> Panel:
@@ -68,13 +76,15 @@ def match_panel(panel: Panel, names: Sequence[str]) -> Panel:
     Raises:
         DataError: A name is absent.
     """
-    absent = [name for name in names if name not in panel.names]
+    place = {name: position for position, name in enumerate(panel.names)}
+    absent = [name for name in names if name not in place]
     if absent:
-        shown = ", ".join(absent[:5]) + (f" and {len(absent) - 5} more" if len(absent) > 5 else "")
+        verb = "is" if len(absent) == 1 else "are"
         raise DataError(
-            f"{panel.source}: the run needs a column for {shown}; the file has {', '.join(panel.names[:8])}."
+            f"{panel.source}: columns are matched by name, and {listed(absent, 5)} {verb} lacking. "
+            f"It has {listed(panel.names)}. Add or rename."
         )
-    extra = [name for name in panel.names if name not in names]
-    notes = (*panel.notes, f"Columns not used by the run: {', '.join(extra[:8])}.") if extra else panel.notes
-    order = [panel.names.index(name) for name in names]
+    extra = [name for name in panel.names if name not in set(names)]
+    notes = (*panel.notes, f"columns {listed(extra)} are not used.") if extra else panel.notes
+    order = [place[name] for name in names]
     return dataclasses.replace(panel, values=panel.values[:, order], names=tuple(names), notes=notes)

@@ -1,6 +1,7 @@
 """Standardisation by the training rows, in float64, blind to missing cells."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -9,21 +10,33 @@ from numpy.typing import NDArray
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scaler:
-    """Mean and standard deviation per variate; a constant variate is only shifted."""
+    """Mean and standard deviation (over n, not n - 1) per variate.
+
+    mean, std: `(variates,)` float64.
+    constant: Positions of variates that never changed in the rows learnt from; they are shifted, not stretched.
+    """
 
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
+    constant: tuple[int, ...] = ()
 
     @classmethod
     def fit(cls, values: NDArray[np.float64]) -> Self:
-        """Learn from rows `(time, variates)`, the training rows and no others; a column of NaN alone counts as 0."""
+        """Learn from rows `(time, variates)`: the training rows and no others.
+
+        A variate without any value gets mean 0 and standard deviation 1.
+        """
         observed = ~np.isnan(values)
-        count = np.maximum(observed.sum(0), 1)
-        mean = np.where(observed, values, 0).sum(0) / count
-        deviation = np.where(observed, values - mean, 0)
-        std = np.sqrt(np.square(deviation).sum(0) / count)
-        constant = std <= np.abs(mean) * 1e-14  # what rounding leaves of equal numbers
-        return cls(mean, np.where(constant, 1.0, std))
+        low = np.min(values, axis=0, where=observed, initial=np.inf)
+        high = np.max(values, axis=0, where=observed, initial=-np.inf)
+        is_constant = low >= high
+        # A power of two takes the columns near 1 without rounding, so that squares neither overflow nor vanish.
+        largest = np.where(observed.any(0), np.maximum(np.abs(low), np.abs(high)), 1.0)
+        unit = np.ldexp(1.0, np.clip(np.frexp(largest)[1], -1000, 1000))
+        mean, std = _moments(np.where(observed, values, 0.0) / unit, observed)
+        mean = np.where(is_constant, np.where(observed.any(0), low, 0.0), mean * unit)
+        std = np.where(is_constant | (std == 0), 1.0, std * unit)
+        return cls(mean, std, tuple(int(position) for position in np.flatnonzero(is_constant)))
 
     def transform(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scale; NaN stays NaN."""
@@ -33,11 +46,29 @@ class Scaler:
         """Return to the units of the file."""
         return values * self.std + self.mean
 
-    def to_dict(self) -> dict[str, list[float]]:
+    def notes(self, names: Sequence[str]) -> tuple[str, ...]:
+        """One line for each variate that was constant in the rows learnt from."""
+        return tuple(
+            f"{names[position]} never changes in the training rows, so it is shifted and not scaled."
+            for position in self.constant
+        )
+
+    def to_dict(self) -> dict[str, list[float] | list[int]]:
         """Plain numbers that JSON keeps exactly."""
-        return {"mean": self.mean.tolist(), "std": self.std.tolist()}
+        return {"mean": self.mean.tolist(), "std": self.std.tolist(), "constant": list(self.constant)}
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Self:
         """Undo `to_dict`."""
-        return cls(np.array(state["mean"], dtype=np.float64), np.array(state["std"], dtype=np.float64))
+        mean, std = (np.array(state[name], dtype=np.float64) for name in ("mean", "std"))
+        return cls(mean, std, tuple(state.get("constant", ())))
+
+
+def _moments(
+    values: NDArray[np.float64], observed: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and standard deviation in two passes; cells not observed are 0 on entry."""
+    count = np.maximum(observed.sum(0), 1)
+    mean = values.sum(0) / count
+    deviation = np.where(observed, values - mean, 0.0)
+    return mean, np.sqrt(np.square(deviation).sum(0) / count)

@@ -12,6 +12,8 @@ from multiway.errors import ConfigError, DataError
 
 Protocol = Literal["auto", "ett_hourly", "ett_quarter_hourly", "fraction", "dates"]
 ETT_MONTHS = (12, 4, 4)
+ETT_NAMES = ("HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL", "OT")
+ETT_FREQUENCIES: dict[str, Protocol] = {"h": "ett_hourly", "15min": "ett_quarter_hourly"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,9 +29,9 @@ class SplitOptions(Config):
     """How rows are split."""
 
     protocol: Protocol = "fraction"
-    train: float = Field(0.7, gt=0, lt=1)
+    train: float = Field(default=0.7, gt=0, lt=1)
     """Share of rows to train on, rounded down."""
-    test: float = Field(0.2, gt=0, lt=1)
+    test: float = Field(default=0.2, gt=0, lt=1)
     """Share of rows to test on, rounded down; validation is the rest."""
     validation_start: str | None = None
     """First validation time, for the protocol `dates`."""
@@ -38,14 +40,34 @@ class SplitOptions(Config):
 
 
 def borders_of(panel: Panel, options: SplitOptions) -> Borders:
-    """Borders of a panel under the chosen protocol."""
-    if options.protocol == "dates":
+    """Borders of a panel under the chosen protocol.
+
+    `auto` means the ETT borders for a panel with the columns, step and length of an ETT file, else `fraction`.
+
+    Raises:
+        DataError: The panel is too short for the protocol, or a date lies outside it.
+        ConfigError: The options contradict themselves.
+    """
+    protocol = _detected(panel) if options.protocol == "auto" else options.protocol
+    if protocol == "dates":
         return date_borders(panel.times, options.validation_start, options.test_start)
-    if options.protocol == "ett_hourly":
-        return ett_borders("hour")
-    if options.protocol == "ett_quarter_hourly":
-        return ett_borders("quarter")
-    return fraction_borders(panel.num_rows, options.train, options.test)
+    if protocol == "fraction":
+        return fraction_borders(panel.num_rows, options.train, options.test)
+    borders = ett_borders("hour" if protocol == "ett_hourly" else "quarter")
+    if borders.test[1] > panel.num_rows:
+        raise DataError(
+            f"{panel.source}: the protocol {protocol} uses {borders.test[1]:,} rows. Got {panel.num_rows:,}. "
+            f"Use the protocol fraction or dates."
+        )
+    return borders
+
+
+def _detected(panel: Panel) -> Protocol:
+    if panel.names == ETT_NAMES and panel.frequency in ETT_FREQUENCIES:
+        protocol = ETT_FREQUENCIES[panel.frequency]
+        if panel.num_rows >= ett_borders("hour" if protocol == "ett_hourly" else "quarter").test[1]:
+            return protocol
+    return "fraction"
 
 
 def ett_borders(kind: Literal["hour", "quarter"]) -> Borders:
@@ -81,21 +103,30 @@ def date_borders(times: pd.Index, validation_start: str | None, test_start: str 
 def _row_of(times: pd.Index, moment: str) -> int:
     try:
         wanted = int(moment) if not isinstance(times, pd.DatetimeIndex) else pd.Timestamp(moment)
-        if isinstance(wanted, pd.Timestamp) and wanted.tz is None:
-            wanted = wanted.tz_localize(times.tz)  # type: ignore[attr-defined]
+        if isinstance(times, pd.DatetimeIndex) and isinstance(wanted, pd.Timestamp) and wanted.tz is None:
+            wanted = wanted.tz_localize(times.tz)
         return int(times.searchsorted(wanted))
     except (ValueError, TypeError):
         raise ConfigError(f"split: {moment!r} is not a time like {times[0]}.") from None
 
 
-def check_borders(borders: Borders, lookback: int, horizon: int) -> None:
-    """Refuse borders that leave a split without a window."""
-    for name in ("train", "validation", "test"):
-        start, stop = getattr(borders, name)
-        rows = stop - start
+def check_borders(borders: Borders, lookback: int, horizon: int, rows: int | None = None) -> None:
+    """Refuse borders that leave a split without a window, or that reach past the rows there are.
+
+    Raises:
+        DataError: With the lengths of all three splits.
+    """
+    stretches = {"train": borders.train, "validation": borders.validation, "test": borders.test}
+    lengths = ", ".join(f"{name} {stop - start}" for name, (start, stop) in stretches.items())
+    for name, (start, stop) in stretches.items():
         needed = lookback + horizon if name == "train" else horizon
-        if rows < needed:
+        if stop - start < needed:
             raise DataError(
-                f"split: {name} has {rows} rows and one window needs {needed} (lookback {lookback}, horizon {horizon}). "
-                f"Use a shorter horizon or lookback, or more data."
+                f"split: {name} has {stop - start} rows and one window needs {needed} (lookback {lookback}, horizon "
+                f"{horizon}; rows: {lengths}). Use a shorter horizon or lookback, other borders, or more data."
+            )
+        if start - (0 if name == "train" else lookback) < 0 or (rows is not None and stop > rows):
+            raise DataError(
+                f"split: {name} covers rows {start} to {stop} and its past {lookback} more before them. "
+                f"Got {rows} rows. Choose other borders."
             )

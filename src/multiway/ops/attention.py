@@ -42,7 +42,7 @@ def softmax_factor(
 def kernel_factor(
     query_logs: Float[Tensor, "batch heads q features"],
     key_logs: Float[Tensor, "batch heads k features"],
-    mask: Bool[Tensor, "batch heads q k"] | None = None,
+    mask: Bool[Tensor, "..."] | None = None,
 ) -> Float[Tensor, "batch heads q k"]:
     """The same attention with the kernel in place of the exponential, formed as a matrix (HOT eq. 10)."""
     if mask is not None:

@@ -14,8 +14,9 @@ def rotate(
     their own mode, which commutes with pooling over the other modes. `head_dim` is even.
     """
     half = x.shape[-1] // 2
-    frequencies = theta ** (-torch.arange(half, device=x.device, dtype=torch.float32) / half)
-    angles = torch.arange(x.shape[-2], device=x.device, dtype=torch.float32)[:, None] * frequencies
+    wide = torch.promote_types(x.dtype, torch.float32)
+    frequencies = theta ** (-torch.arange(half, device=x.device, dtype=wide) / half)
+    angles = torch.arange(x.shape[-2], device=x.device, dtype=wide)[:, None] * frequencies
     cosine, sine = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     first, second = x[..., :half], x[..., half:]
     return torch.cat([first * cosine - second * sine, first * sine + second * cosine], dim=-1)

@@ -6,7 +6,6 @@ from pydantic import Field
 
 from multiway.config import Config
 
-
 USUAL_EPOCHS, USUAL_STEPS, MOST_EPOCHS = 2, 500, 20
 
 

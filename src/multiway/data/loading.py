@@ -1,0 +1,131 @@
+"""From a path, a pandas or a polars frame to a table of raw columns."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+
+from multiway.data.fields import read_text
+from multiway.data.findings import Findings, Place, quoted
+from multiway.data.options import ReadOptions
+from multiway.data.raw import Table
+from multiway.data.text import MAX_COLUMNS, bytes_of
+from multiway.errors import DataError
+
+
+def source_name(source: Any) -> str:
+    """What messages call the source: the file's name, escaped."""
+    return quoted(Path(source).name, 80) if isinstance(source, str | Path) else "frame"
+
+
+def load_table(source: Any, options: ReadOptions, findings: Findings) -> Table:
+    """Read CSV, CSV.gz, Parquet, pandas or polars; note flaws of the form, not yet of the values."""
+    if not isinstance(source, str | Path):
+        return _from_frame(_pandas(source), findings)
+    path = Path(source)
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise DataError(f"{quoted(path, 200)} {what}. Give the path of a CSV, CSV.gz or Parquet file.")
+    if path.suffix.lower() in {".parquet", ".pq"} or _starts_as_parquet(path, findings):
+        return _from_frame(_parquet(path, findings), findings)
+    return _without_row_numbers(read_text(bytes_of(path, findings), options, findings), findings)
+
+
+def _pandas(source: Any) -> pd.DataFrame:
+    if isinstance(source, pd.Series):
+        return source.to_frame(str(source.name or "value"))
+    if isinstance(source, pd.DataFrame):
+        return source
+    import narwhals.stable.v2 as nw
+
+    try:
+        frame: pd.DataFrame = nw.from_native(source, eager_only=True).to_pandas()
+    except TypeError:
+        kind = type(source).__name__
+        mend = "Call collect() first." if "Lazy" in kind else "Give a path, or a pandas or polars frame."
+        raise DataError(f"frame: a table is needed. Got {kind}. {mend}") from None
+    return frame
+
+
+def _starts_as_parquet(path: Path, findings: Findings) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError as error:
+        raise findings.fatal(
+            "unreadable", f"it cannot be opened ({error.strerror})", "Check its permissions."
+        ) from None
+
+
+def _parquet(path: Path, findings: Findings) -> pd.DataFrame:
+    try:
+        names = pyarrow.parquet.read_schema(path).names
+        _check_columns(len(names), findings)
+        repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+        if repeated:
+            raise _repeated(repeated, findings)
+        return pd.read_parquet(path)
+    except (OSError, pa.ArrowException, ValueError) as error:
+        reason = quoted(" ".join(str(error).split()), 120)
+        rule = f"it is not a whole Parquet file ({reason})"
+        raise findings.fatal("unreadable", rule, "Write or copy it again.") from None
+
+
+def _check_columns(count: int, findings: Findings) -> None:
+    if count > MAX_COLUMNS:
+        rule = f"it has {count:,} columns; at most {MAX_COLUMNS:,} are read ({count * 8e-6:.3g} MB for every row)"
+        raise findings.fatal("columns", rule, "Split it, or keep fewer series.")
+
+
+def _repeated(names: list[str], findings: Findings) -> Exception:
+    places = [Place(column=name) for name in names]
+    return findings.fatal("columns", "two columns have one name", "Rename one of them.", places)
+
+
+def _from_frame(frame: pd.DataFrame, findings: Findings) -> Table:
+    """Bring a meaningful index into the columns; nothing of the caller's frame changes."""
+    _check_columns(frame.shape[1], findings)
+    frame = _plain_index(frame)
+    frame = frame.set_axis([_column_name(name) for name in frame.columns], axis=1)
+    repeated = [str(name) for name in frame.columns[frame.columns.duplicated()]]
+    if repeated:
+        raise _repeated(repeated, findings)
+    if not len(frame) or not len(frame.columns):
+        raise findings.fatal("empty", "it holds no rows" if not len(frame) else "it holds no columns", "Give some.")
+    rows = np.arange(len(frame))
+    return Table(frame=frame, rows=rows, unit="row", broken=np.zeros(len(frame), dtype=bool))
+
+
+def _plain_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Keep an index that says something (times, names, levels) as columns; drop mere row numbers."""
+    index = frame.index
+    if isinstance(index, pd.PeriodIndex):
+        index = index.to_timestamp()
+    named = [name for name in index.names if name is not None]
+    if not named and pd.api.types.is_integer_dtype(index.dtype):
+        return frame.reset_index(drop=True)
+    if not isinstance(index, pd.MultiIndex) and index.name in (None, *frame.columns):
+        index = index.rename("time" if "time" not in frame.columns else "index")
+    return frame.set_axis(index, axis=0).reset_index()
+
+
+def _column_name(name: object) -> str:
+    return " ".join(map(str, name)).strip() if isinstance(name, tuple) else str(name)
+
+
+def _without_row_numbers(table: Table, findings: Findings) -> Table:
+    """Drop the unnamed column of row numbers that pandas writes, and an unnamed empty last column."""
+    dropped = []
+    for position in {0, len(table.names) - 1}:
+        name = table.names[position]
+        if name == f"unnamed {position}" and len(table.names) > 2:
+            column = table.frame[name]
+            numbers = pd.api.types.is_numeric_dtype(column) and np.array_equal(column, np.arange(len(column)))
+            if numbers or (position and (column.astype(str) == "").all()):
+                what = "row numbers" if numbers else "nothing"
+                findings.add("columns", "note", f"unnamed column {position + 1} holds {what} and is left out")
+                dropped.append(name)
+    return table.drop(dropped)

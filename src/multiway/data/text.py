@@ -1,0 +1,187 @@
+"""From the bytes of a text file to its header and its rows, still as text."""
+
+import csv
+import dataclasses
+import gzip
+import io
+import zlib
+from pathlib import Path
+
+import psutil
+
+from multiway.data.findings import Findings, Place, quoted
+
+SEPARATORS = (",", ";", "\t", "|")
+MAX_COLUMNS = 100_000
+MAX_BYTES = 16 << 30
+EXPORT = "Export it as CSV again."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Lines:
+    """Decoded text: its header's names, and the text below the header.
+
+    first: 1-based line on which the text below the header begins.
+    """
+
+    names: list[str]
+    body: str
+    separator: str
+    first: int
+
+
+def split_text(raw: bytes, encoding: str | None, findings: Findings) -> Lines:
+    """Undo compression and encoding, find header and separator; refuse what cannot be a table or cannot fit."""
+    lines = _lines(_decode(_unpacked(raw, findings), encoding, findings), findings)
+    _check_size(lines, findings)
+    return lines
+
+
+def bytes_of(path: Path, findings: Findings) -> bytes:
+    """Read a file whole."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise findings.fatal(
+            "unreadable", f"it cannot be opened ({error.strerror})", "Check its permissions."
+        ) from None
+
+
+def _unpacked(raw: bytes, findings: Findings) -> bytes:
+    """Undo gzip; refuse what is no text at all."""
+    if raw[:2] == b"\x1f\x8b":
+        raw = _gunzip(raw, findings)
+    if not raw.strip():
+        raise findings.fatal("empty", "the file is empty", "Give a file with a header and rows.")
+    if raw[:4] == b"PK\x03\x04":
+        raise findings.fatal("text", "it is a ZIP or Excel file, not text", "Save it as CSV.")
+    if b"\x00" in raw and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        at = raw.index(b"\x00")
+        line, start = raw.count(b"\n", 0, at) + 1, raw.rfind(b"\n", 0, at) + 1
+        detail = f"character {at - start + 1}"
+        raise findings.fatal(
+            "text", "it holds a NUL byte, so it is no sound text file", EXPORT, [Place(row=line, detail=detail)]
+        )
+    return raw
+
+
+def _gunzip(raw: bytes, findings: Findings) -> bytes:
+    try:
+        with gzip.open(io.BytesIO(raw)) as stream:
+            text = stream.read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise findings.fatal("unreadable", f"its gzip stream is broken ({error})", "Compress it again.") from None
+    if len(text) > MAX_BYTES:
+        raise findings.fatal("unreadable", f"it unpacks to more than {MAX_BYTES >> 30} GB", "Use Parquet.")
+    return text
+
+
+def _decode(raw: bytes, encoding: str | None, findings: Findings) -> str:
+    if encoding is None and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "utf-16"
+    findings.encoding = encoding or "utf-8"
+    try:
+        text = raw.decode(encoding or "utf-8-sig")
+    except LookupError:
+        raise findings.fatal(
+            "encoding", f"no encoding is called '{quoted(encoding)}'", "Try utf-8 or cp1252."
+        ) from None
+    except UnicodeError as error:
+        place = _place_of_byte(raw, error)
+        if encoding is not None:
+            rule = f"it is not text in {quoted(encoding)}"
+            raise findings.fatal("encoding", rule, "Leave the encoding out, or name another.", [place]) from None
+        findings.encoding = "cp1252"
+        mend = "Set encoding if names look wrong."
+        findings.add("encoding", "warning", "it is not UTF-8; read as Windows-1252", mend, [place])
+        text = raw.decode("cp1252", errors="replace")
+    _note_lost(text, findings)
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _place_of_byte(raw: bytes, error: UnicodeError) -> Place:
+    at = error.start if isinstance(error, UnicodeDecodeError) else 0
+    return Place(row=raw.count(b"\n", 0, at) + 1, detail=f"byte 0x{raw[at]:02x}")
+
+
+def _note_lost(text: str, findings: Findings) -> None:
+    """U+FFFD is what a program writes that could not decode: the letters are gone from the file itself."""
+    count = text.count("�")
+    if count:
+        row = text.count("\n", 0, text.index("�")) + 1
+        rule = f"{count} characters were lost to a wrong encoding before the file was written (U+FFFD)"
+        mend = "Numbers are not touched; write the names anew if they matter."
+        findings.add("encoding", "warning", rule, mend, [Place(row=row)], count=count)
+
+
+def _lines(text: str, findings: Findings) -> Lines:
+    """Find header and separator; a file of numbers alone has no header."""
+    blank = len(text) - len(text.lstrip("\n"))
+    header, _, rest = text[blank:].partition("\n")
+    separator = _separator(header, rest)
+    if header.count(separator) >= MAX_COLUMNS:
+        raise _too_wide(header.count(separator) + 1, text.count("\n"), findings)
+    names = next(csv.reader([header], delimiter=separator), [])
+    if all(map(_is_number, names)) and not _is_count(names):
+        findings.add("header", "note", "the first line holds numbers, so columns are named 0, 1, 2, …")
+        return Lines(names=[str(i) for i in range(len(names))], body=text[blank:], separator=separator, first=blank + 1)
+    if not rest.strip():
+        raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
+    names = [name.strip() for name in names]
+    _check_names(names, findings)
+    if len(names) == 1 and not _is_number(rest.lstrip("\n").partition("\n")[0] or "0"):
+        shown = " ".join("tab" if mark == "\t" else mark for mark in SEPARATORS)
+        place = Place(row=blank + 1, value=header)
+        raise findings.fatal(
+            "separator", "no column separator was found", f"Separate columns by one of {shown}", [place]
+        )
+    return Lines(names=names, body=rest, separator=separator, first=blank + 2)
+
+
+def _separator(header: str, rest: str) -> str:
+    """The mark that is in the header most often, and in the first row as often."""
+    row = rest.partition("\n")[0]
+    return max(SEPARATORS, key=lambda mark: (header.count(mark) == row.count(mark) > 0, header.count(mark)))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_count(names: list[str]) -> bool:
+    """Whether names are 0, 1, 2, …, as a program writes them that had none."""
+    return len(names) > 1 and names == [str(position) for position in range(len(names))]
+
+
+def _check_names(names: list[str], findings: Findings) -> None:
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names):
+        if name and name in seen:
+            detail = f"columns {seen[name] + 1} and {position + 1}"
+            raise findings.fatal(
+                "columns",
+                "two columns have one name",
+                "Rename one of them.",
+                [Place(row=1, column=name, detail=detail)],
+            )
+        seen[name] = position
+
+
+def _too_wide(columns: int, rows: int, findings: Findings) -> Exception:
+    gigabytes = columns * max(rows, 1) * 8 / 1e9
+    rule = f"it has {columns:,} columns and would take {gigabytes:.2g} GB; at most {MAX_COLUMNS:,} columns are read"
+    return findings.fatal("columns", rule, "Split it, or keep fewer series.")
+
+
+def _check_size(lines: Lines, findings: Findings) -> None:
+    """Refuse what cannot fit: numbers in float64, twice for working on them, beside the text."""
+    rows = lines.body.count("\n") + 1
+    needed, free = rows * len(lines.names) * 16 + len(lines.body), psutil.virtual_memory().available
+    if needed > free:
+        size = f"{rows:,} rows x {len(lines.names):,} columns"
+        rule = f"{size} would take {needed / 1e9:.1f} GB and {free / 1e9:.1f} GB are free"
+        raise findings.fatal("memory", rule, "Keep fewer rows or series.")

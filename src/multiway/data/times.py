@@ -1,0 +1,151 @@
+"""From a raw column to times: stamps under one format for all rows, or whole numbers."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.tseries.api import guess_datetime_format
+
+from multiway.data.findings import Findings
+from multiway.data.options import ReadOptions
+from multiway.data.raw import EXACT_INTEGERS, Table
+
+ISO = "ISO8601"
+WRITE = "Write every time in one form, such as 2024-01-31 23:00."
+
+
+def parse_times(
+    table: Table, column: str, options: ReadOptions, findings: Findings
+) -> tuple[pd.Index, NDArray[np.bool_]]:
+    """Times of the rows that have a sound one, and which rows those are; the others are findings."""
+    raw = table.frame[column]
+    if isinstance(raw.dtype, pd.PeriodDtype):
+        raw = raw.dt.to_timestamp()
+    if pd.api.types.is_datetime64_any_dtype(raw):
+        stamps: pd.Index = pd.DatetimeIndex(raw)
+    elif pd.api.types.is_numeric_dtype(raw):
+        stamps = _whole(raw.to_numpy(np.float64, na_value=np.nan), findings)
+    else:
+        stamps = _from_text(table, column, options, findings)
+    good = ~np.asarray(stamps.isna())
+    _report_bad(table, column, good, findings)
+    kept = stamps[good]
+    return (_microseconds(kept) if isinstance(kept, pd.DatetimeIndex) else kept.astype(np.int64)), good
+
+
+def looks_like_time(raw: pd.Series) -> bool:
+    """Whether the first text that is there reads as a date."""
+    if pd.api.types.is_datetime64_any_dtype(raw) or isinstance(raw.dtype, pd.PeriodDtype):
+        return True
+    if pd.api.types.is_numeric_dtype(raw):
+        return False
+    first = next((text for text in map(str, raw.iloc[:20]) if text.strip()), "")
+    return len(first) >= 6 and bool(_formats([first], None))
+
+
+def _microseconds(stamps: pd.DatetimeIndex) -> pd.DatetimeIndex:
+    """One unit for all sources, unless nanoseconds are used."""
+    coarse = stamps.as_unit("us")
+    return coarse if bool((coarse == stamps).all()) else stamps
+
+
+def _whole(values: NDArray[np.float64], findings: Findings) -> pd.Index:
+    """Whole numbers, or dates where all are written as 20240131 or as 202401 with a jump at each new year."""
+    with np.errstate(invalid="ignore"):
+        values = np.where((values == np.round(values)) & (np.abs(values) <= EXACT_INTEGERS), values, np.nan)
+    known = values[~np.isnan(values)]
+    for form, low, high in (("%Y%m%d", 19000101, 22001231), ("%Y%m", 190001, 220012)):
+        if len(known) and known.min() >= low and known.max() <= high:
+            uneven = len(known) > 2 and len(np.unique(np.diff(known))) > 1
+            dates = pd.to_datetime(pd.Series(known.astype(np.int64).astype(str)), format=form, errors="coerce")
+            if not dates.isna().any() and (form == "%Y%m%d" or uneven):
+                findings.add("time", "note", f"whole numbers such as {int(known[0])} are read as dates")
+                stamps = pd.Series(pd.NaT, index=range(len(values)), dtype=dates.dtype)
+                stamps[~np.isnan(values)] = dates.to_numpy()
+                return pd.DatetimeIndex(stamps)
+    return pd.Index(values)
+
+
+def _from_text(table: Table, column: str, options: ReadOptions, findings: Findings) -> pd.Index:
+    text = table.frame[column].astype("string").str.strip()
+    present = text.notna() & (text != "")
+    if not present.any():
+        raise findings.fatal(
+            "time", "the time column is empty", "Name another as time_column.", [table.place(0, column)]
+        )
+    if text[present].str.fullmatch(r"[+-]?\d+(\.0*)?").all():
+        return _whole(pd.to_numeric(text.where(present)).to_numpy(np.float64, na_value=np.nan), findings)
+    return _stamps(text.where(present), table, column, options, findings)
+
+
+def _stamps(text: pd.Series, table: Table, column: str, options: ReadOptions, findings: Findings) -> pd.DatetimeIndex:
+    """Read under the format that fits most rows; refuse to guess between two that fit all."""
+    zoned = bool(text.str.contains(r":\d\d(?:\.\d+)?\s*(?:Z|[+-]\d\d:?\d\d)$", regex=True, na=False).any())
+    iso = _read(text, ISO, zoned)
+    readings = {ISO: iso}
+    if _failures(iso, text):
+        sample = text.dropna().drop_duplicates()
+        sample = pd.concat([sample.iloc[:3], sample.iloc[3 :: max(1, len(sample) // 5)]])
+        readings |= {form: _read(text, form, zoned) for form in _formats(list(sample), options.day_first)}
+    fewest = min(_failures(times, text) for times in readings.values())
+    best = {form: times for form, times in readings.items() if _failures(times, text) == fewest}
+    if fewest == len(text.dropna()):
+        place = table.place(0, column, text.iloc[0])
+        mend = f"{WRITE} Or name another column as time_column."
+        raise findings.fatal("time", "the times cannot be understood", mend, [place])
+    if zoned:
+        findings.add("time", "note", "times have UTC offsets and are brought to UTC")
+    return _settle(best, table, column, findings)
+
+
+def _settle(best: dict[str, pd.DatetimeIndex], table: Table, column: str, findings: Findings) -> pd.DatetimeIndex:
+    """Of readings that fit equally, take the one whose times run forwards; if that does not settle it, refuse."""
+    first = next(iter(best.values()))
+    if all(times.equals(first) for times in best.values()):
+        return first
+    forwards = {form: times for form, times in best.items() if times.dropna().is_monotonic_increasing}
+    if len(forwards) != 1:
+        place = table.place(0, column, table.frame[column].iloc[0])
+        rule = "day and month can be read either way"
+        raise findings.fatal("time", rule, "Set day_first to true or false.", [place])
+    form, times = next(iter(forwards.items()))
+    order = "day before month" if form.index("%d") < form.index("%m") else "month before day"
+    findings.add("time", "note", f"dates are read {order}, because then they run forwards")
+    return times
+
+
+def _formats(sample: list[str], day_first: bool | None) -> list[str]:
+    orders = (True, False) if day_first is None else (day_first,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a guess that turns day and month around is checked on every row here
+        guesses = [guess_datetime_format(text, dayfirst=order) for text, order in itertools.product(sample, orders)]
+    return list(dict.fromkeys(guess for guess in guesses if guess is not None))
+
+
+def _read(text: pd.Series, form: str, zoned: bool) -> pd.DatetimeIndex:
+    """Parse strictly, NaT where a row does not fit."""
+    try:
+        return pd.DatetimeIndex(pd.to_datetime(text, format=form, errors="coerce", utc=zoned))
+    except (ValueError, OverflowError):
+        return pd.DatetimeIndex([pd.NaT] * len(text))
+
+
+def _failures(times: pd.DatetimeIndex, text: pd.Series) -> int:
+    return int((np.asarray(times.isna()) & text.notna().to_numpy()).sum())
+
+
+def _report_bad(table: Table, column: str, good: NDArray[np.bool_], findings: Findings) -> None:
+    """Say which rows have no sound time; rows already reported as irregular are passed over."""
+    bad = np.flatnonzero(~good & ~table.broken)
+    if not len(bad):
+        return
+    raw = table.frame[column]
+    places = [table.place(int(row), column, raw.iloc[row]) for row in bad[:20]]
+    rule = f"{len(bad)} of {len(raw)} times are absent or not written like the others"
+    if not good.any():
+        raise findings.fatal("time", rule, WRITE, places, count=len(bad))
+    findings.add(
+        "time", "error", rule, f"{WRITE} Mixed orders of day and month cannot be told apart.", places, len(bad)
+    )

@@ -1,0 +1,105 @@
+"""Where data sets are looked for, and that a download is what it claims to be; nothing leaves this machine."""
+
+import dataclasses
+import functools
+import http.server
+import threading
+
+import pandas as pd
+import pytest
+
+from multiway.data import ReadOptions, datasets
+from multiway.errors import ConfigError, DataError
+from multiway.files import sha256_of
+
+
+@pytest.fixture
+def nowhere(tmp_path, monkeypatch):
+    """Neither cache nor folder of data."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(datasets, "search_folders", lambda: [datasets._cache()])
+    return tmp_path
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A server on this machine, with a file of 30 rows and 2 series."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    times = pd.date_range("2024-01-01", periods=30, freq="D")
+    pd.DataFrame({"date": times, "a": range(30), "b": 0.5}).to_csv(folder / "small.csv", index=False)
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/small.csv", folder / "small.csv"
+    server.shutdown()
+    server.server_close()
+
+
+def register(monkeypatch, url: str, sha256: str | None, rows: int = 30) -> None:
+    small = dataclasses.replace(
+        datasets.dataset("exchange"), files=("small.csv",), url=url, sha256=sha256, rows=rows, variates=2
+    )
+    monkeypatch.setitem(datasets.DATASETS, "small", small)
+
+
+def test_a_download_is_kept_and_found(nowhere, site, monkeypatch, capfd):
+    register(monkeypatch, site[0], "sha256:" + sha256_of(site[1]))
+    path = datasets.fetch_dataset("small")
+    assert path.read_bytes() == site[1].read_bytes()
+    assert datasets.dataset_path("small") == path
+    site[1].unlink()
+    assert datasets.fetch_dataset("small") == path
+    assert capfd.readouterr() == ("", "")
+
+
+def test_without_a_hash_the_size_is_checked(nowhere, site, monkeypatch):
+    register(monkeypatch, site[0], None)
+    assert datasets.fetch_dataset("small").is_file()
+    register(monkeypatch, site[0], None, rows=31)
+    with pytest.raises(
+        DataError, match=r"should hold 31 rows x 2 variates\. Got 30 rows x 2 variates\. The file was not"
+    ):
+        datasets.fetch_dataset("small")
+    with pytest.raises(DataError, match=r"the data set small is not on this machine\. Run `multiway data fetch small`"):
+        datasets.dataset_path("small")
+
+
+def test_another_file_is_refused(nowhere, site, monkeypatch):
+    register(monkeypatch, site[0], "sha256:" + "0" * 64)
+    with pytest.raises(DataError, match=r"small could not be fetched from http.*hash") as caught:
+        datasets.fetch_dataset("small")
+    assert "\n" not in str(caught.value)
+    assert not list(nowhere.glob("cache/**/*.csv"))
+
+
+def test_no_answer(nowhere, site, monkeypatch):
+    register(monkeypatch, site[0].replace("small", "absent"), None)
+    with pytest.raises(DataError, match=r"404.*Fetch small\.csv by other means and set MULTIWAY_DATA"):
+        datasets.fetch_dataset("small")
+
+
+def test_the_environment_is_looked_at_first(tmp_path, monkeypatch):
+    monkeypatch.setenv("MULTIWAY_DATA", str(tmp_path))
+    (tmp_path / "forecasting").mkdir()
+    (tmp_path / "forecasting" / "weather.csv.gz").write_bytes(b"")
+    assert datasets.dataset_path("weather") == tmp_path / "forecasting" / "weather.csv.gz"
+    (tmp_path / "weather.csv").write_bytes(b"")
+    assert datasets.dataset_path("weather") == tmp_path / "weather.csv"
+
+
+def test_names():
+    assert {"ett_h1", "ett_h2", "ett_m1", "weather", "exchange", "ecl", "traffic", "solar"} <= set(datasets.DATASETS)
+    with pytest.raises(ConfigError, match=r"no data set is called wether; did you mean weather\?"):
+        datasets.dataset_path("wether")
+    read, split, season = datasets.dataset_options("ett_m1")
+    assert (read, split.protocol, season) == (
+        ReadOptions(sentinels=(), duplicates="keep", gaps="ignore"),
+        "ett_quarter_hourly",
+        96,
+    )
+    assert {row["verified by"] for row in datasets.describe()} == {"sha256", "size"}
