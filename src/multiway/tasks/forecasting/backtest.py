@@ -132,8 +132,8 @@ def _windows(run: ForecastRun, panel: Panel) -> Windows:
     lookback, horizon = run.config.lookback, run.config.horizon
     if panel.num_rows < lookback + horizon:
         raise DataError(
-            f"{panel.source}: one window needs {lookback + horizon} rows (lookback {lookback}, horizon {horizon}); there are "
-            f"{panel.num_rows}. Give more rows."
+            f"{panel.source}: one window needs {lookback + horizon} rows (lookback {lookback}, horizon {horizon}); "
+            f"there are {panel.num_rows}. Give more."
         )
     scaled = run.scaler.transform(panel.values)
     missing = np.isnan(scaled)

@@ -31,7 +31,7 @@ class ForecastConfig(Config):
     """Let validation decide between ridge, network and a blend, or decide beforehand."""
     model: dict[str, Any] = Field(default_factory=dict)
     """Fields of `HOTForecasterConfig`, without the sizes that the data sets."""
-    training: TrainingConfig = TrainingConfig()
+    training: TrainingConfig = Field(default_factory=TrainingConfig)
     levels: tuple[float, ...] = (80.0, 95.0)
     """Interval levels in percent."""
 

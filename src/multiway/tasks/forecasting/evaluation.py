@@ -61,7 +61,7 @@ class _Truth:
 def batches(windows: Windows, rows: Tensor | None = None) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
     """Some windows, or all in order, in batches that stay in a processor's cache."""
     size = max(BATCH_CELLS // (windows.num_variates * (windows.lookback + windows.horizon)), 1)
-    for index in (torch.arange(len(windows)) if rows is None else rows).split(size):
+    for index in torch.split(torch.arange(len(windows)) if rows is None else rows, size):
         yield index, windows.gather(index)
 
 

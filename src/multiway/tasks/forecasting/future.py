@@ -48,21 +48,26 @@ def future_frame(run: ForecastRun, panel: Panel, levels: tuple[float, ...] | Non
     return pd.DataFrame({"unique_id": ids, "ds": times.append([times] * (len(panel.names) - 1)), **repeated})
 
 
-def at_frequency(panel: Panel, frequency: str | None) -> Panel:
-    """Take over a run's step where the panel follows it, also where the panel is too short to infer one.
+def at_frequency(panel: Panel, frequency: str | None, *, strict: bool) -> Panel:
+    """Take over a run's step, also where the panel is too short to infer one; if strict, only where it follows it.
 
     Raises:
         DataError: The rows are not that far apart.
     """
     if frequency is None or not isinstance(panel.times, pd.DatetimeIndex):
         return panel
-    grid = pd.date_range(panel.times[0], panel.times[-1], freq=frequency)
-    if len(grid) and min(panel.times.isin(grid).mean(), grid.isin(panel.times).mean()) > 0.5:
+    if not strict or _follows(panel.times, frequency):
         return dataclasses.replace(panel, frequency=frequency)
     raise DataError(
         f"{panel.source}: the run was trained on steps of {frequency}; these rows follow "
         f"{panel.frequency or 'no regular step'}. Resample them, or train a run on them."
     )
+
+
+def _follows(times: pd.DatetimeIndex, frequency: str) -> bool:
+    """Whether most stamps are on the grid of the step, and most of the grid is there."""
+    grid = pd.date_range(times[0], times[-1], freq=frequency)
+    return bool(len(grid)) and bool(min(times.isin(grid).mean(), grid.isin(times).mean()) > 0.5)
 
 
 def forecast_columns(run: ForecastRun, panel: Panel, levels: tuple[float, ...]) -> dict[str, NDArray[np.float64]]:
@@ -93,7 +98,7 @@ def last_window(run: ForecastRun, panel: Panel) -> tuple[torch.Tensor, torch.Ten
     lookback = run.config.lookback
     if panel.num_rows < lookback:
         raise DataError(
-            f"{panel.source}: a forecast needs the last {lookback} steps; there are {panel.num_rows}. Give more history."
+            f"{panel.source}: a forecast needs {lookback} steps of history; there are {panel.num_rows}. Give more."
         )
     scaled = run.scaler.transform(panel.values[-lookback:])
     missing = np.isnan(scaled)

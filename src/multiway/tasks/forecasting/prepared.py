@@ -74,8 +74,8 @@ def _check_values(panel: Panel, borders: Borders) -> None:
         if empty.all() or (name == "train" and empty.any()):
             shown = ", ".join(panel.names[index] for index in np.flatnonzero(empty)[:5])
             raise DataError(
-                f"{panel.source}: {shown} has no value in the {name} rows, {panel.times[start]} to {panel.times[stop - 1]}. "
-                f"Leave it out with --variates, or move the split."
+                f"{panel.source}: {shown} has no value in the {name} rows, {panel.times[start]} to "
+                f"{panel.times[stop - 1]}. Leave it out with --variates, or move the split."
             )
 
 
@@ -88,7 +88,7 @@ def _notes(config: ForecastConfig, season: int, validation: int) -> tuple[str, .
     needed = max((level / (100 - level) for level in config.levels), default=0.0)
     if validation < needed:
         notes.append(
-            f"Validation has {validation} windows and an interval at {config.levels[-1]:g} % needs {int(np.ceil(needed))}; "
-            f"it is the largest error seen and covers less."
+            f"Validation has {validation} windows and an interval at {config.levels[-1]:g} % needs "
+            f"{int(np.ceil(needed))}; it is the largest error seen and covers less."
         )
     return tuple(notes)

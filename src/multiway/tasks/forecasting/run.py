@@ -54,7 +54,7 @@ class ForecastRun:
         """
         options = self.config.read.replace(variates=self.names)
         panel = match_panel(read_panel(locate(source) if isinstance(source, str) else source, options), self.names)
-        return panel if self.config.read.gaps == "ignore" else at_frequency(panel, self.frequency)
+        return at_frequency(panel, self.frequency, strict=self.config.read.gaps != "ignore")
 
     def predict(self, source: Any, levels: tuple[float, ...] | None = None, layout: str = "long") -> pd.DataFrame:
         """Forecast the steps after the end of a file or frame, with intervals."""
@@ -67,10 +67,10 @@ def start(config: ForecastConfig, path: Path, *, progress: bool = False) -> Fore
         raise RunError("a run on disk needs data: give a file or the name of a known data set.")
     source = locate(config.data)
     prepared = prepare(config, source)
-    settings = {"task": "forecast", "data_sha256": files.sha256_of(Path(source)), "settings": config.plain()}
-    folder = _create_once(path, settings)
+    digest = files.sha256_of(Path(source))
+    folder = _create_once(path, {"task": "forecast", "data_sha256": digest, "settings": config.plain()})
     with folder.lock() if _is_main() else _no_lock():
-        return _fit_into(folder, prepared, config, settings["data_sha256"], progress)
+        return _fit_into(folder, prepared, config, digest, progress)
 
 
 def resume(path: Path, *, progress: bool = False) -> ForecastRun:
