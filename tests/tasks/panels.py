@@ -29,7 +29,9 @@ def make_config(**changes: Any) -> ForecastConfig:
     return ForecastConfig.parse({**sizes, **changes})
 
 
-def make_windows(rows: int, variates: int, lookback: int, horizon: int, *, missing: float = 0.0, seed: int = 3) -> Windows:
+def make_windows(
+    rows: int, variates: int, lookback: int, horizon: int, *, missing: float = 0.0, seed: int = 3
+) -> Windows:
     """Windows over a random walk, with a share of its cells missing."""
     generator = torch.Generator().manual_seed(seed)
     values = torch.randn(rows, variates, generator=generator).cumsum(0) * 0.3

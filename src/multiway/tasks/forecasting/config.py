@@ -31,15 +31,15 @@ class ForecastConfig(Config):
     """Let validation decide between ridge, network and a blend, or decide beforehand."""
     model: dict[str, Any] = Field(default_factory=dict)
     """Fields of `HOTForecasterConfig`, without the sizes that the data sets."""
-    training: TrainingConfig = Field(default_factory=TrainingConfig)
+    training: TrainingConfig = TrainingConfig.parse({})
     levels: tuple[float, ...] = (80.0, 95.0)
     """Interval levels in percent."""
 
     @field_validator("levels")
     @classmethod
     def _levels_are_percentages(cls, levels: tuple[float, ...]) -> tuple[float, ...]:
-        if not all(0 < level < 100 for level in levels):
-            raise ValueError("levels are percentages between 0 and 100")
+        if not all(1 <= level < 100 for level in levels):
+            raise ValueError("levels are percentages, from 1 to less than 100")
         return tuple(sorted(set(levels)))
 
     @model_validator(mode="after")

@@ -108,10 +108,10 @@ class Forecaster:
         """Fit on a frame (pandas or polars, wide or long) or on the path of a file; nothing is written to disk."""
         config = self.config()
         source = locate(str(frame)) if isinstance(frame, str | Path) else frame
-        self._prepared = prepare(config, source)
-        self._fitted = fit(self._prepared, config, progress=self.progress)
-        self._to_native = _native_of(frame)
-        self._take(runs.from_fitted(config, self._prepared, self._fitted))
+        prepared = prepare(config, source)
+        fitted = fit(prepared, config, progress=self.progress)
+        self._prepared, self._fitted, self._to_native = prepared, fitted, _native_of(frame)
+        self._take(runs.from_fitted(config, prepared, fitted))
         return self
 
     def _take(self, run: runs.ForecastRun) -> None:
@@ -175,12 +175,7 @@ class Forecaster:
     def load(cls, path: str | Path) -> Self:
         """Take up a run that `save` or the command line wrote."""
         run = runs.load(Path(path))
-        config = run.config
-        new = cls(
-            config.horizon, lookback=config.lookback, epochs=config.training.epochs, network=config.network,
-            season=config.season, missing=config.read.missing, duplicates=config.read.duplicates, gaps=config.read.gaps,
-            levels=config.levels, seed=config.training.seed,
-        )  # fmt: skip
+        new = cls(**_parameters_of(run.config))
         new._to_native = _native_of(None)
         new._take(run)
         return new
@@ -213,6 +208,18 @@ class Selected:
 
     def __repr__(self) -> str:
         return f"Selected({self.sentence!r})"
+
+
+def _parameters_of(config: ForecastConfig) -> dict[str, Any]:
+    """Constructor arguments that give the same config, without its data."""
+    plain = config.plain()
+    del plain["data"]
+    training, read = plain["training"], plain["read"]
+    named = {name: plain.pop(name) for name in ("horizon", "lookback", "network", "season")}
+    policies = {name: read.pop(name) for name in ("missing", "duplicates", "gaps")}
+    learning = {name: training.pop(name) for name in ("epochs", "seed")}
+    del plain["levels"]
+    return {**named, **policies, **learning, "levels": config.levels, "settings": plain}
 
 
 def _arguments() -> dict[str, inspect.Parameter]:
