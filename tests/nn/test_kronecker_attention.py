@@ -5,10 +5,10 @@ import sys
 
 import pytest
 import torch
-from tolerances import assert_same
 
 from multiway import nn
 from multiway.errors import ConfigError, ShapeError
+from tolerances import assert_same
 
 DIM = 8
 SIZES = [(7,), (3, 5), (2, 3, 5), (2, 3, 1, 5)]

@@ -1,8 +1,8 @@
 """Everything that determines a forecasting run."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from multiway.config import Config
 from multiway.data import ReadOptions, SplitOptions
@@ -31,16 +31,22 @@ class ForecastConfig(Config):
     """Let validation decide between ridge, network and a blend, or decide beforehand."""
     model: dict[str, Any] = Field(default_factory=dict)
     """Fields of `HOTForecasterConfig`, without the sizes that the data sets."""
-    training: TrainingConfig = TrainingConfig()
+    training: TrainingConfig = TrainingConfig.parse({})
     levels: tuple[float, ...] = (80.0, 95.0)
     """Interval levels in percent."""
 
     @field_validator("levels")
     @classmethod
     def _levels_are_percentages(cls, levels: tuple[float, ...]) -> tuple[float, ...]:
-        if not all(0 < level < 100 for level in levels):
-            raise ValueError("levels are percentages between 0 and 100")
-        return tuple(sorted(levels))
+        if not all(1 <= level < 100 for level in levels):
+            raise ValueError("levels are percentages, from 1 to less than 100")
+        return tuple(sorted(set(levels)))
+
+    @model_validator(mode="after")
+    def _model_can_be_built(self) -> Self:
+        if self.network:
+            self.network_config(num_variates=1)
+        return self
 
     def network_config(self, num_variates: int) -> HOTForecasterConfig:
         """Config of the network on this data; patches adapt to the look-back unless they are given."""

@@ -58,10 +58,10 @@ class _Truth:
         self.size = (self.target + offset).abs_().clamp_min_(SMALLEST)
 
 
-def batches(windows: Windows, limit: int = BATCH_CELLS) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
-    """All windows in order, in batches of about `limit` cells."""
-    size = max(limit // (windows.num_variates * (windows.lookback + windows.horizon)), 1)
-    for index in torch.arange(len(windows)).split(size):
+def batches(windows: Windows, rows: Tensor | None = None) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
+    """Some windows, or all in order, in batches that stay in a processor's cache."""
+    size = max(BATCH_CELLS // (windows.num_variates * (windows.lookback + windows.horizon)), 1)
+    for index in torch.split(torch.arange(len(windows)) if rows is None else rows, size):
         yield index, windows.gather(index)
 
 

@@ -157,5 +157,6 @@ def sentence(selection: Selection | None) -> str:
     if s.choice == "floor":
         return f"ridge: validation does not show that the network adds to it ({evidence})."
     gain = 100 * (1 - s.blend_error / s.floor_error) if s.floor_error > 0 else 0.0
+    side = "below" if gain >= 0 else "above"
     what = "the network" if s.choice == "network" else f"a blend of {s.weight:.0%} network and {1 - s.weight:.0%} ridge"
-    return f"{what}, {gain:.1f} % below ridge on validation ({evidence}, chosen {s.blend_error:.4f})."
+    return f"{what}, {abs(gain):.1f} % {side} ridge on validation ({evidence}, chosen {s.blend_error:.4f})."

@@ -110,9 +110,10 @@ def _squared_errors(windows: Windows, weights: list[Tensor], blocks: int) -> tup
         own = complete_moments(windows, int(part[0]), int(part[-1]) + 1)
         shared = own.shared()
         wide = (weight.double() for weight in weights)
-        sums.append(torch.tensor([(shared if len(w) == 1 else own).squared_error(w) for w in wide]))
+        errors = [(shared if len(each) == 1 else own).squared_error(each) for each in wide]
+        sums.append(torch.tensor(errors, dtype=torch.float64))
         counts.append(shared.count)
-    return torch.stack(sums, 1).double(), torch.cat(counts)
+    return torch.stack(sums, 1), torch.cat(counts)
 
 
 def _masked_errors(windows: Windows, weights: list[Tensor], blocks: int) -> tuple[Tensor, Tensor]:

@@ -31,9 +31,13 @@ class RidgeAndNetwork(nn.Module):
         weight = float(self.weight)
         if self.network is None or weight == 0:
             return self.ridge(past, observed)
-        if weight == 1:
-            return self.network(past, observed)  # type: ignore[no-any-return]
-        return torch.lerp(self.ridge(past, observed), self.network(past, observed), weight)
+        network: Tensor = self.network(past, observed)
+        return network if weight == 1 else self.mix(self.ridge(past, observed), network)
+
+    def mix(self, ridge: Tensor, network: Tensor) -> Tensor:
+        """Blend two forecasts; the ends are one of them itself."""
+        weight = float(self.weight)
+        return {0.0: ridge, 1.0: network}[weight] if weight in {0.0, 1.0} else torch.lerp(ridge, network, weight)
 
     def ridge(self, past: Tensor, observed: Tensor | None = None) -> Tensor:
         """The closed-form forecast alone."""
@@ -42,7 +46,7 @@ class RidgeAndNetwork(nn.Module):
     def all_forecasts(self, past: Tensor, observed: Tensor | None = None) -> dict[str, Tensor]:
         """The chosen forecast and everything that stands beside it."""
         filled = past if observed is None else fill_gaps(past, observed)
-        ridge = self.floor(filled)
+        ridge: Tensor = self.floor(filled)
         forecasts = {
             "multiway": ridge,
             "ridge": ridge,
@@ -50,7 +54,6 @@ class RidgeAndNetwork(nn.Module):
             "naive": naive(filled, self.horizon),
         }
         if self.network is not None:
-            network = self.network(past, observed)
-            forecasts["network"] = network
-            forecasts["multiway"] = torch.lerp(ridge, network, float(self.weight))
+            network: Tensor = self.network(past, observed)
+            forecasts |= {"multiway": self.mix(ridge, network), "network": network}
         return forecasts

@@ -52,7 +52,7 @@ def complete_moments(windows: Windows, start: int = 0, stop: int | None = None) 
     rows = _rows(windows, start, start + count)  # (variates, count + lookback + horizon - 1)
     span = windows.lookback + windows.horizon
     size = max(CELLS_PER_CHUNK // (windows.lookback * span + rows.shape[1]), 1)
-    parts = [_lag_moments(part, count, windows.lookback) for part in rows.split(size)]
+    parts = [_lag_moments(part, count, windows.lookback) for part in torch.split(rows, size)]
     gram, cross, square = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
     cells = torch.full((len(rows),), float(count * windows.horizon), dtype=torch.float64)
     return Moments(gram=gram, cross=cross, square=square, count=cells)
@@ -117,10 +117,10 @@ def masked_moments(windows: Windows) -> Moments:
 
 def masked_steps(past: Tensor, future: Tensor, seen: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Differences from the last value, `(variates, windows, steps)`, float64, and which targets count."""
-    filled = fill_gaps(past.mT, seen.mT).mT
+    filled = fill_gaps(past.mT, seen.mT).mT.double()
     last = filled[..., -1:]
     keep = wanted & seen.any(-1, keepdim=True)
-    x, y = (filled - last).transpose(0, 1).double(), (future - last).transpose(0, 1).double()
+    x, y = (filled - last).transpose(0, 1), (future - last).transpose(0, 1)
     return x, torch.where(keep.transpose(0, 1), y, 0), keep.transpose(0, 1)
 
 

@@ -8,13 +8,17 @@ from numpy.typing import NDArray
 
 from multiway.data import Borders, Panel, Scaler, Windows, borders_of, read_panel, season_of, split_windows
 from multiway.data import datasets as known
+from multiway.errors import DataError
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.evaluation import mase_scales
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A panel, split, scaled by its training rows, and cut into windows."""
+    """A panel, split, scaled by its training rows, and cut into windows.
+
+    notes: What a reader of the scores should know about the splits, one line each.
+    """
 
     panel: Panel
     borders: Borders
@@ -22,6 +26,7 @@ class Prepared:
     windows: dict[str, Windows]
     season: int
     mase_scale: NDArray[np.float64]
+    notes: tuple[str, ...]
 
 
 def locate(data: str) -> str:
@@ -30,22 +35,60 @@ def locate(data: str) -> str:
 
 
 def prepare(config: ForecastConfig, source: Any) -> Prepared:
-    """Read, split, scale and window.
+    """Read, split, scale and window; whatever can be wrong with the data shows here, before anything is written.
 
     Raises:
         DataError: The file has a flaw that no policy covers, or is too short.
         ConfigError: The split contradicts the data.
     """
     panel = read_panel(source, config.read)
+    panel.future_times(1)  # a step that is unknown is unknown before the training, too
     borders = borders_of(panel, config.split)
+    _check_values(panel, borders)
     scaler = Scaler.fit(panel.values[slice(*borders.train)])
     scaled = scaler.transform(panel.values)
     season = config.season or season_of(panel.frequency)
+    windows = split_windows(scaled, borders, config.lookback, config.horizon)
     return Prepared(
         panel=panel,
         borders=borders,
         scaler=scaler,
-        windows=split_windows(scaled, borders, config.lookback, config.horizon),
+        windows=windows,
         season=season,
         mase_scale=mase_scales(scaled[slice(*borders.train)], season),
+        notes=_notes(config, season, len(windows["validation"])),
     )
+
+
+def _check_values(panel: Panel, borders: Borders) -> None:
+    """Refuse a series without a training value, and a split without any."""
+    for name in ("train", "validation", "test"):
+        start, stop = getattr(borders, name)
+        if stop > panel.num_rows:
+            raise DataError(
+                f"{panel.source}: the split's {name} rows end at {stop} and the file has {panel.num_rows}. "
+                f"Choose another split.protocol."
+            )
+        missing = np.isnan(panel.values[start:stop])
+        empty = missing.all(0)
+        if empty.all() or (name == "train" and empty.any()):
+            shown = ", ".join(panel.names[index] for index in np.flatnonzero(empty)[:5])
+            raise DataError(
+                f"{panel.source}: {shown} has no value in the {name} rows, {panel.times[start]} to "
+                f"{panel.times[stop - 1]}. Leave it out with --variates, or move the split."
+            )
+
+
+def _notes(config: ForecastConfig, season: int, validation: int) -> tuple[str, ...]:
+    notes = []
+    if season > config.lookback:
+        notes.append(
+            f"The season of {season} steps is longer than the look-back of {config.lookback}: seasonal_naive is naive."
+        )
+    needed = max((level / (100 - level) for level in config.levels), default=0.0)
+    if validation < needed:
+        notes.append(
+            f"Validation has {validation} windows and an interval at {config.levels[-1]:g} % needs "
+            f"{int(np.ceil(needed))}; it is the largest error seen and covers less."
+        )
+    return tuple(notes)
