@@ -19,7 +19,9 @@ def folder(tmp_path, monkeypatch):
     days = pd.date_range("2022-01-01", periods=700, freq="D")
     week = 10 * np.sin(2 * np.pi * np.arange(700) / 7)
     shops = {name: 100 + week + generator.normal(0, 3, 700).cumsum() * 0.2 for name in ("north", "south", "west")}
-    pd.DataFrame({"date": days, **shops}).round(3).to_csv(tmp_path / "sales.csv", index=False)
+    pd.DataFrame({"date": days, **{name: shop.round(3) for name, shop in shops.items()}}).to_csv(
+        tmp_path / "sales.csv", index=False
+    )
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
