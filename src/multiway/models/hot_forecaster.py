@@ -27,7 +27,7 @@ class HOTForecasterConfig(Config):
     """Past time steps the model sees (HOT: T). A count, not a duration."""
     horizon: int = Field(96, gt=0)
     """Future time steps it forecasts (HOT: S)."""
-    patch_length: int = Field(8, gt=0)
+    patch_length: int = Field(16, gt=0)
     """Time steps per token; patches do not overlap (HOT app. D)."""
     dim: int = Field(64, gt=0)
     """Features per token."""
