@@ -57,6 +57,10 @@ BAD = {
     "blank line": (replaced(7, "") + b"2024-01-13,1\n", r"1 of 12 rows do not .* header: line 14"),
     "inf": (replaced(4, "2024-01-03,inf,6"), r"1 cell is no finite number: line 4, column 'a', value 'inf'"),
     "1e400": (replaced(4, "2024-01-03,3,1e400"), r"1 cell is no finite number: line 4, column 'b', value '1e400'"),
+    "a day that is not": (
+        replaced(6, "2024-01-32,5.5,10"),
+        r"1 of 12 times are absent or not written like the others: line 6, column 'date', value '2024-01-32'",
+    ),
     "NUL byte": (replaced(4, "2024-01-03,3\x00,6"), r"holds a NUL byte.*: line 4, character 13"),
     "Excel": (b"PK\x03\x04" + bytes(40), r"it is a ZIP or Excel file"),
     "broken gzip": (b"\x1f\x8b\x08\x00" + bytes(20), r"its gzip stream is broken"),

@@ -53,7 +53,7 @@ def weights_of(layer):
         out_bias=layer.out.bias,
         query_norm=[query for query, _ in norms],
         key_norm=[key for _, key in norms],
-        log_temperature=layer.log_temperature if layer.log_temperature.requires_grad else None,
+        log_temperature=layer.log_temperature,
     )
 
 

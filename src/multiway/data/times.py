@@ -97,6 +97,8 @@ def _stamps(text: pd.Series, table: Table, column: str, options: ReadOptions, fi
         raise findings.fatal("time", "the times cannot be understood", mend, [place])
     if zoned:
         findings.add("time", "note", "times have UTC offsets and are brought to UTC")
+    if ISO in best:  # nothing fits better than the standard form, so a stray stamp is a stray stamp
+        return best[ISO]
     return _settle(best, table, column, findings)
 
 

@@ -124,8 +124,9 @@ class KroneckerAttention(nn.Module):
         count = 1 if settings["shared_projections"] else num_modes
         self.query_key = nn.ModuleList(nn.Linear(dim, 2 * dim, bias=settings["bias"], **factory) for _ in range(count))
         self.norms = _make_norms(settings["qk_norm"], num_modes, dim // num_heads, factory)
-        self.log_temperature = nn.Parameter(torch.zeros(num_modes, num_heads, **factory))
-        self.log_temperature.requires_grad_(settings["learn_temperature"])
+        self.log_temperature: nn.Parameter | None
+        learned = nn.Parameter(torch.zeros(num_modes, num_heads, **factory)) if settings["learn_temperature"] else None
+        self.register_parameter("log_temperature", learned)
         self.value = nn.Linear(dim, dim, **factory)
         self.out = nn.Linear(dim, dim, **factory)
         self._freeze_unused()
@@ -235,7 +236,7 @@ class KroneckerAttention(nn.Module):
         """Split into heads, normalise, turn by position, and put the temperature on the queries."""
         heads = rows.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
         heads = self.norms[mode][int(is_key)](heads) if self.norms is not None else heads
-        if not is_key and self.log_temperature.requires_grad:
+        if not is_key and self.log_temperature is not None:
             capped = self.log_temperature[mode].to(heads.dtype).clamp_max(math.log(MAX_TEMPERATURE))
             heads = heads * capped.exp()[:, None, None]
         return ops.rotate(heads) if mode in self.rotary_modes else heads
@@ -291,7 +292,7 @@ class KroneckerAttention(nn.Module):
         if self.norms is not None:
             for mode, pair in enumerate(self.norms):
                 pair.requires_grad_(mode in self.attended_modes)
-        if not self.attended_modes:
+        if not self.attended_modes and self.log_temperature is not None:
             self.log_temperature.requires_grad_(False)
 
     def _refuse_leak(self, allowed: bool) -> None:

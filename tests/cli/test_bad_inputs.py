@@ -1,0 +1,94 @@
+"""Every flaw of a forecasting file, at the command line: one line, exit 1, no traceback, nothing half-written."""
+
+import sys
+
+import pandas as pd
+import pytest
+from test_bad_inputs import BAD, GOOD
+
+from multiway.cli.main import run
+
+TRAIN = ["train", "forecast", "--horizon", "2", "--lookback", "4", "--out", "run", "--set", "network=false"]
+
+
+def call(words, monkeypatch, capsys):
+    """Run the command in this process; return its exit code and what it printed."""
+    monkeypatch.setattr(sys, "argv", ["multiway", *words])
+    with pytest.raises(SystemExit) as caught:
+        run()
+    captured = capsys.readouterr()
+    return caught.value.code, captured.out, captured.err
+
+
+def assert_one_line(result, text):
+    code, out, err = result
+    assert (code, out) == (1, ""), err
+    assert err.startswith("multiway: error: ") and err.count("\n") == 1
+    assert "Traceback" not in err
+    assert text in err
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_training_refuses_in_one_line_and_leaves_nothing(case, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sales.csv").write_bytes(BAD[case][0])
+    assert_one_line(call([*TRAIN, "--data", "sales.csv"], monkeypatch, capsys), "sales.csv: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["sales.csv"]
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_check_says_it_and_exits_with_1(case, tmp_path, monkeypatch, capsys):
+    (tmp_path / "sales.csv").write_bytes(BAD[case][0])
+    code, out, err = call(["check", str(tmp_path / "sales.csv")], monkeypatch, capsys)
+    assert (code, err) == (1, "")
+    assert "error: " in out and "Traceback" not in out
+
+
+@pytest.fixture
+def trained(tmp_path, monkeypatch, capsys):
+    """A run on sound data, in whose folder a test may do what it likes."""
+    monkeypatch.chdir(tmp_path)
+    days = pd.date_range("2024-01-01", periods=90)
+    values = {"a": [float(i % 7) for i in range(90)], "b": [float(i % 5) for i in range(90)]}
+    pd.DataFrame({"date": days, **values}).to_csv("good.csv", index=False)
+    assert call([*TRAIN, "--data", "good.csv"], monkeypatch, capsys)[0] == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ([*TRAIN, "--data", "good.csv"], "run exists already"),
+        (["predict", "run", "--data", "lacking.csv"], "b"),
+        (["predict", "run", "--data", "short.csv"], "needs 4 steps of history; there are 3"),
+        (["predict", "run", "--out", "absent/next.csv"], "there is no folder absent"),
+        (["predict", "run", "--out", "next.xlsx"], "must end in .csv, .csv.gz or .parquet"),
+        (["predict", "run", "--levels", "50"], "levels 80, 95"),
+        (["evaluate", "run", "--data", "short.csv"], "6"),
+        (["explain", "run"], "no network"),
+        (["compare", "run"], "at least two runs"),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else None,
+)
+def test_using_a_run_wrongly(words, text, trained, monkeypatch, capsys):
+    (trained / "lacking.csv").write_text("date,a\n" + "".join(f"2024-01-{day:02d},{day}\n" for day in range(1, 13)))
+    (trained / "short.csv").write_text("\n".join(GOOD.splitlines()[:4]) + "\n")
+    before = sorted(trained.rglob("*"))
+    assert_one_line(call(words, monkeypatch, capsys), text)
+    assert sorted(trained.rglob("*")) == before
+
+
+def test_columns_are_matched_by_name(trained, monkeypatch, capsys):
+    frame = pd.read_csv("good.csv")
+    frame.assign(extra=1.0)[["extra", "b", "date", "a"]].to_csv("turned.csv", index=False)
+    answers = [call(["predict", "run", "--data", name], monkeypatch, capsys)[1] for name in ("good.csv", "turned.csv")]
+    assert answers[0] == answers[1]
+    assert answers[0].startswith("unique_id,ds,multiway,")
+
+
+def test_too_little_for_a_split(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sales.csv").write_text(GOOD)
+    words = ["train", "forecast", "--data", "sales.csv", "--horizon", "9", "--lookback", "20", "--out", "run"]
+    assert_one_line(call(words, monkeypatch, capsys), "train has 8 rows and one window needs 29")
+    assert [path.name for path in tmp_path.iterdir()] == ["sales.csv"]
