@@ -118,9 +118,19 @@ def _row(name, sizes, direction, times, roof, kept) -> dict[str, object]:
     }
     bars = {peer: bar[name] for peer, bar in BARS.items() if name in bar} if direction != "forward" else {}
     return {
-        "benchmark": "attention", "shape": name, "sizes": list(sizes), "dim": DIM, "heads": HEADS, "pass": direction,
-        "ms": {peer: round(1e3 * median(each), 3) for peer, each in times.items()}, "times_slower_than_ours": ratios,
-        "bars": bars, "met": {peer: ratios[peer] >= bar for peer, bar in bars.items()},
-        "over_roof": round(median(ours) / roof, 2), "saved_mb": {peer: round(each / 1e6, 2) for peer, each in kept.items()},
-        "threads": torch.get_num_threads(), "torch": torch.__version__, "rounds": len(ours),
-    }  # fmt: skip
+        "benchmark": "attention",
+        "shape": name,
+        "sizes": list(sizes),
+        "dim": DIM,
+        "heads": HEADS,
+        "pass": direction,
+        "ms": {peer: round(1e3 * median(each), 3) for peer, each in times.items()},
+        "times_slower_than_ours": ratios,
+        "bars": bars,
+        "met": {peer: ratios[peer] >= bar for peer, bar in bars.items()},
+        "over_roof": round(median(ours) / roof, 2),
+        "saved_mb": {peer: round(each / 1e6, 2) for peer, each in kept.items()},
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "rounds": len(ours),
+    }

@@ -41,10 +41,15 @@ def main() -> None:
     weights = (whole / "weights.safetensors").read_bytes()
     rows = [one_kill(number, data, chosen.folder, weights, span) for number in range(chosen.kills)]
     summary = {
-        "benchmark": "resume", "kills": len(rows), "inside_a_save": sum(row["inside_a_save"] for row in rows),
-        "resumed": sum(row["resumed"] for row in rows), "bit_identical": sum(row["identical"] for row in rows),
-        "stray_files": sum(row["stray"] for row in rows), "uninterrupted_seconds": round(span, 1), "seed": 0,
-    }  # fmt: skip
+        "benchmark": "resume",
+        "kills": len(rows),
+        "inside_a_save": sum(row["inside_a_save"] for row in rows),
+        "resumed": sum(row["resumed"] for row in rows),
+        "bit_identical": sum(row["identical"] for row in rows),
+        "stray_files": sum(row["stray"] for row in rows),
+        "uninterrupted_seconds": round(span, 1),
+        "seed": 0,
+    }
     print(json.dumps(summary))
     if chosen.out:
         with chosen.out.open("a") as file:
@@ -72,10 +77,12 @@ def one_kill(number: int, data: Path, folder: Path, weights: bytes, span: float)
         [*command(), "train", "--resume", str(run)], env=environment(), capture_output=True, text=True
     )
     row = {
-        "kill": number, "inside_a_save": partial, "resumed": done.returncode == 0,
+        "kill": number,
+        "inside_a_save": partial,
+        "resumed": done.returncode == 0,
         "identical": done.returncode == 0 and (run / "weights.safetensors").read_bytes() == weights,
         "stray": len(list(folder.rglob("*.partial-*"))) + (run / "state").exists(),
-    }  # fmt: skip
+    }
     print(json.dumps(row), flush=True)
     subprocess.run(["rm", "-r", str(run)], check=True)
     return row

@@ -12,6 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the processes that tests st
 jaxtyping.install_import_hook(["multiway.ops", "multiway.nn"], "beartype.beartype")
 
 ROOT = Path(__file__).parent.parent
+os.environ["PYTHONPATH"] = str(ROOT / "src")
 
 
 @pytest.fixture

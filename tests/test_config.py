@@ -58,5 +58,5 @@ def test_a_file_that_is_no_config_is_refused(text, words, tmp_path):
 
 
 def test_an_absent_file_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="absent.yaml is not a file"):
+    with pytest.raises(ConfigError, match=r"absent\.yaml is not a file"):
         load_yaml(tmp_path / "absent.yaml")

@@ -1,6 +1,7 @@
 """What the command line does, as functions: check, train, evaluate, predict, backtest, explain, report, compare."""
 
 import dataclasses
+import gzip
 import json
 import os
 import statistics
@@ -73,10 +74,12 @@ def train(
     folder = out or Path("runs") / (recipe or Path(config.data).name.split(".")[0])
     if seeds == 1:
         return Trained(runs=[forecasting.start(config, folder, progress=progress)])
-    return Trained(runs=[
-        forecasting.start(with_seed(config, config.training.seed + seed), folder / f"seed-{config.training.seed + seed}", progress=progress)
-        for seed in range(seeds)
-    ])  # fmt: skip
+    return Trained(
+        runs=[
+            forecasting.start(with_seed(config, seed), folder / f"seed-{seed}", progress=progress)
+            for seed in range(config.training.seed, config.training.seed + seeds)
+        ]
+    )
 
 
 def resume(path: Path, *, progress: bool = True) -> Trained:
@@ -189,8 +192,8 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
     if path.suffix == ".parquet":
         files.write_with(path, lambda temporary: frame.to_parquet(temporary, index=False))
     elif path.name.endswith((".csv", ".csv.gz")):
-        compression = "gzip" if path.suffix == ".gz" else None
-        files.write_with(path, lambda temporary: frame.to_csv(temporary, index=False, compression=compression))
+        text = frame.to_csv(index=False).encode()
+        files.write_bytes(path, gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
     else:
         raise ConfigError(f"{path} must end in .csv, .csv.gz or .parquet.")
 

@@ -15,6 +15,7 @@ from multiway.data import (
     check_file,
     match_panel,
     read_panel,
+    text,
 )
 from multiway.errors import DataError, MultiwayError
 
@@ -90,7 +91,7 @@ BAD = {
         replaced(5, "2024-01-04,-9999,8"),
         r"1 cell holds -9999, which usually means missing: line 5, column 'a', value '-9999', time 2024-01-04",
     ),
-    "all missing": (b"date,a\n2024-01-01,\n2024-01-02,\n2024-01-03,\n", r"3 cells are missing: line 2, column 'a'.*1 more"),
+    "all missing": (b"date,a\n2024-01-01,\n2024-01-02,\n2024-01-03,\n", r"3 cells are missing: line 2.*1 more"),
     "time only": (b"date\n2024-01-01\n2024-01-02\n", r"no column separator was found: line 1, value 'date'"),
     "a million columns": (
         (",".join(["date", *(f"c{i}" for i in range(1_000_000))]) + "\n").encode() * 2,
@@ -145,6 +146,23 @@ def test_a_truncated_parquet_file(tmp_path):
     with pytest.raises(DataError, match=r"^sales\.parquet: it is not a whole Parquet file \(") as caught:
         read_panel(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("form", "rule"),
+    [
+        ("csv", r"its 0\.00017 GB of text need three times that memory, and 0\.0003 GB are free"),
+        ("csv.gz", r"it unpacks to more than 0\.0001 GB"),
+        ("parquet", r"9,000 rows x 3 columns would take 0\.00043 GB and 0\.0003 GB are free"),
+    ],
+)
+def test_what_memory_cannot_hold_is_refused_before_it_is_read(form, rule, tmp_path, monkeypatch):
+    path = tmp_path / f"large.{form}"
+    frame = pd.DataFrame({"date": pd.date_range("2024", periods=9000), "a": 1.0, "b": 2.0})
+    frame.to_parquet(path) if form == "parquet" else frame.to_csv(path, index=False)
+    monkeypatch.setattr(text, "free_memory", lambda: 300_000)
+    with pytest.raises(DataError, match=rf"^large\.{form}: {rule}"):
+        read_panel(path)
 
 
 def test_a_wrong_encoding_is_read_and_said(tmp_path):

@@ -12,7 +12,7 @@ from multiway.data.fields import read_text
 from multiway.data.findings import Findings, Place, quoted
 from multiway.data.options import ReadOptions
 from multiway.data.raw import Table
-from multiway.data.text import MAX_COLUMNS, bytes_of
+from multiway.data.text import MAX_COLUMNS, bytes_of, check_memory
 from multiway.errors import DataError
 
 
@@ -62,8 +62,10 @@ def _starts_as_parquet(path: Path, findings: Findings) -> bool:
 
 def _parquet(path: Path, findings: Findings) -> pd.DataFrame:
     try:
-        names = pyarrow.parquet.read_schema(path).names
+        about = pyarrow.parquet.read_metadata(path)
+        names = about.schema.to_arrow_schema().names
         _check_columns(len(names), findings)
+        check_memory(about.num_rows, len(names), 0, findings)
         repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
         if repeated:
             raise _repeated(repeated, findings)

@@ -27,7 +27,7 @@ def pivoted(
     if options.variates is not None:
         known = list(dict.fromkeys(labels))
         names = [require_column(known, name, "variates", findings) for name in names]
-    rows = np.flatnonzero(np.isin(labels, names))
+    rows = np.flatnonzero(pd.Index(names).get_indexer(pd.Index(labels)) >= 0)
     order = np.argsort(times[rows].to_numpy(), kind="stable")
     return _pivot(
         table, times[rows[order]], labels[rows[order]], numbers[rows[order]], rows[order], names, options, findings
@@ -58,8 +58,7 @@ def _pivot(
     findings: Findings,
 ) -> Draft:
     stamps, unique = times.factorize()
-    place = {name: position for position, name in enumerate(names)}
-    series = np.array([place[name] for name in labels], dtype=np.int64)
+    series = pd.Index(names).get_indexer(pd.Index(labels))
     if len(unique) * len(names) > MAX_CELLS:
         size = len(unique) * len(names) * 8e-9
         rule = f"{len(names):,} series at {len(unique):,} different times would take {size:.1f} GB"

@@ -13,7 +13,6 @@ from multiway.data.findings import Findings, Place, quoted
 
 SEPARATORS = (",", ";", "\t", "|")
 MAX_COLUMNS = 100_000
-MAX_BYTES = 16 << 30
 EXPORT = "Export it as CSV again."
 
 
@@ -33,13 +32,19 @@ class Lines:
 def split_text(raw: bytes, encoding: str | None, findings: Findings) -> Lines:
     """Undo compression and encoding, find header and separator; refuse what cannot be a table or cannot fit."""
     lines = _lines(_decode(_unpacked(raw, findings), encoding, findings), findings)
-    _check_size(lines, findings)
+    check_memory(lines.body.count("\n") + 1, len(lines.names), len(lines.body), findings)
     return lines
 
 
 def bytes_of(path: Path, findings: Findings) -> bytes:
-    """Read a file whole."""
+    """Read a file whole, if memory holds it beside what is made of it."""
     try:
+        size, limit = path.stat().st_size, free_memory() // 3
+        if size > limit:
+            rule = (
+                f"its {size / 1e9:.2g} GB of text need three times that memory, and {limit * 3 / 1e9:.2g} GB are free"
+            )
+            raise findings.fatal("memory", rule, "Write it as Parquet, or keep fewer rows.")
         return path.read_bytes()
     except OSError as error:
         raise findings.fatal(
@@ -66,13 +71,15 @@ def _unpacked(raw: bytes, findings: Findings) -> bytes:
 
 
 def _gunzip(raw: bytes, findings: Findings) -> bytes:
+    limit = free_memory() // 3
     try:
         with gzip.open(io.BytesIO(raw)) as stream:
-            text = stream.read(MAX_BYTES + 1)
+            text = stream.read(limit + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise findings.fatal("unreadable", f"its gzip stream is broken ({error})", "Compress it again.") from None
-    if len(text) > MAX_BYTES:
-        raise findings.fatal("unreadable", f"it unpacks to more than {MAX_BYTES >> 30} GB", "Use Parquet.")
+    if len(text) > limit:
+        rule = f"it unpacks to more than {limit / 1e9:.2g} GB, a third of the free memory"
+        raise findings.fatal("memory", rule, "Write it as Parquet, or keep fewer rows.")
     return text
 
 
@@ -177,11 +184,15 @@ def _too_wide(columns: int, rows: int, findings: Findings) -> Exception:
     return findings.fatal("columns", rule, "Split it, or keep fewer series.")
 
 
-def _check_size(lines: Lines, findings: Findings) -> None:
-    """Refuse what cannot fit: numbers in float64, twice for working on them, beside the text."""
-    rows = lines.body.count("\n") + 1
-    needed, free = rows * len(lines.names) * 16 + len(lines.body), psutil.virtual_memory().available
+def check_memory(rows: int, columns: int, beside: int, findings: Findings) -> None:
+    """Refuse what cannot fit: numbers in float64, twice for working on them, beside what is held already."""
+    needed, free = rows * columns * 16 + beside, free_memory()
     if needed > free:
-        size = f"{rows:,} rows x {len(lines.names):,} columns"
-        rule = f"{size} would take {needed / 1e9:.1f} GB and {free / 1e9:.1f} GB are free"
+        size = f"{rows:,} rows x {columns:,} columns"
+        rule = f"{size} would take {needed / 1e9:.2g} GB and {free / 1e9:.2g} GB are free"
         raise findings.fatal("memory", rule, "Keep fewer rows or series.")
+
+
+def free_memory() -> int:
+    """Bytes that can be used without swapping."""
+    return int(psutil.virtual_memory().available)

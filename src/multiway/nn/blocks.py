@@ -149,8 +149,8 @@ class PatchEmbedding(nn.Module):
             size % patch for size, patch in zip(sizes, self.patch_sizes, strict=True)
         ):
             raise ShapeError(
-                f"PatchEmbedding: patches {self.patch_sizes} must tile the sizes of x. Got {tuple(x.shape)}, batch first "
-                f"and channels last; pad or crop it."
+                f"PatchEmbedding: patches {self.patch_sizes} must tile the sizes of x. Got {tuple(x.shape)}, batch "
+                f"first and channels last; pad or crop it."
             )
         count = len(sizes)
         for mode, patch in enumerate(self.patch_sizes):

@@ -45,8 +45,9 @@ class FullAttention(nn.Module):
     ) -> Float[Tensor, "batch *sizes dim"]:
         """Attend from every token to every valid token."""
         heads = self.query_key_value(x).flatten(1, -2).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
-        mixed = self.attend(*heads.unbind(0), None if valid is None else valid.flatten(1))
-        return self.out(mixed.transpose(1, 2).flatten(-2).reshape(x.shape))
+        query, key, value = heads.unbind(0)
+        mixed = self.attend(query, key, value, None if valid is None else valid.flatten(1))
+        return self.out(mixed.transpose(1, 2).flatten(-2).reshape(x.shape))  # type: ignore[no-any-return]
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None) -> Tensor:
         """Mix values `(batch, heads, tokens, head_dim)`."""
@@ -71,11 +72,12 @@ class FullKernelAttention(FullAttention):
     def attend(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None) -> Tensor:
         """Apply A (Bᵀ V) without forming A Bᵀ."""
         wide = torch.promote_types(query.dtype, torch.float32)
-        normalised = (F.rms_norm(heads.to(wide), heads.shape[-1:]) for heads in (query, key))
-        logs = [self.log_features(heads, self.projection) for heads in normalised]
+        query_logs, key_logs = (
+            self.log_features(F.rms_norm(heads.to(wide), heads.shape[-1:]), self.projection) for heads in (query, key)
+        )
         mask = None if valid is None else valid[:, None].expand(-1, self.num_heads, -1)
-        queries, keys = (side.to(value.dtype) for side in ops.normalised_features(*logs, mask))
-        return queries @ (keys.mT @ value)
+        queries, keys = ops.normalised_features(query_logs, key_logs, mask)
+        return queries.to(value.dtype) @ (keys.to(value.dtype).mT @ value)
 
 
 class AxialAttention(nn.Module):

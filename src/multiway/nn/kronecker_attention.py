@@ -104,7 +104,7 @@ class KroneckerAttention(nn.Module):
     ) -> None:
         super().__init__()
         chosen = _choose("preset", preset, PRESETS)
-        given = {
+        given: dict[str, Any] = {
             "shared_projections": shared_projections, "pooling": pooling, "centred": centred, "qk_norm": qk_norm,
             "learn_temperature": learn_temperature, "bias": bias,
         }  # fmt: skip
@@ -306,8 +306,8 @@ class KroneckerAttention(nn.Module):
     def _check_input(self, name: str, x: Tensor, valid: Tensor | None) -> None:
         if x.ndim != self.num_modes + 2 or x.shape[-1] != self.dim:
             raise ShapeError(
-                f"KroneckerAttention: {name} needs a batch axis, {self.num_modes} modes and {self.dim} features, in this "
-                f"order. Got {tuple(x.shape)}."
+                f"KroneckerAttention: {name} needs a batch axis, {self.num_modes} modes and {self.dim} features, in "
+                f"this order. Got {tuple(x.shape)}."
             )
         if valid is not None and valid.shape != x.shape[:-1]:
             raise ShapeError(

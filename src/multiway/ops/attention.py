@@ -103,13 +103,15 @@ def _to_heads(value: Tensor, num_heads: int) -> Tensor:
     split = value.unflatten(-1, (num_heads, -1))  # (batch, *sizes, heads, head_dim)
     count = value.ndim - 2
     order = [0, count + 1, *range(1, count), count + 2, count]
-    return split.permute(order).contiguous()  # (batch, heads, *first sizes, head_dim, last size)
+    laid: Tensor = split.permute(order).contiguous()  # (batch, heads, *first sizes, head_dim, last size)
+    return laid
 
 
 def _from_heads(laid: Tensor) -> Tensor:
     count = laid.ndim - 3
     order = [0, *range(2, count + 1), count + 2, 1, count + 1]
-    return laid.permute(order).flatten(-2)
+    merged: Tensor = laid.permute(order).flatten(-2)
+    return merged
 
 
 def _apply(laid: Tensor, factor: Factor, mode: int) -> Tensor:

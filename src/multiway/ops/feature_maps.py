@@ -41,9 +41,9 @@ def smreg_log_features(
     exp of a query's plus a key's, summed over features and divided by their number, estimates exp(q·k/√d)
     (Choromanski et al. 2020, lemma 1 and eq. 7).
     """
-    scaled = x * x.shape[-1] ** -0.25
+    scaled = x * float(x.shape[-1]) ** -0.25
     projected = scaled @ projection.to(x.dtype).mT
-    half_square = scaled.square().sum(-1, keepdim=True) / 2
+    half_square: Tensor = scaled.square().sum(-1, keepdim=True) / 2
     return torch.cat([projected - half_square, -projected - half_square], dim=-1)
 
 
@@ -51,8 +51,9 @@ def positive_log_features(
     x: Float[Tensor, "*batch head_dim"], projection: Float[Tensor, "rows head_dim"]
 ) -> Float[Tensor, "*batch features"]:
     """log φ for one sign only: W x' - |x'|²/2, the plain positive features of the same paper."""
-    scaled = x * x.shape[-1] ** -0.25
-    return scaled @ projection.to(x.dtype).mT - scaled.square().sum(-1, keepdim=True) / 2
+    scaled = x * float(x.shape[-1]) ** -0.25
+    logs: Tensor = scaled @ projection.to(x.dtype).mT - scaled.square().sum(-1, keepdim=True) / 2
+    return logs
 
 
 def elu_log_features(

@@ -199,10 +199,15 @@ class _Loop:
 
     def _log(self, loss: float, epoch: float, seconds: float) -> None:
         row = {
-            "step": self.step, "epoch": epoch, "train_loss": self.loss_sum / max(self.loss_count, 1.0),
-            "validation_loss": loss, "best_loss": self.best_loss, "learning_rate": self.optimizer.param_groups[0]["lr"],
-            "seconds": round(seconds, 3), "samples_per_second": round(self.step * self.rows_per_step / max(seconds, 1e-9), 1),
-        }  # fmt: skip
+            "step": self.step,
+            "epoch": epoch,
+            "train_loss": self.loss_sum / max(self.loss_count, 1.0),
+            "validation_loss": loss,
+            "best_loss": self.best_loss,
+            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "seconds": round(seconds, 3),
+            "samples_per_second": round(self.step * self.rows_per_step / max(seconds, 1e-9), 1),
+        }
         self.loss_sum, self.loss_count = 0.0, 0.0
         self.rows.append(row)
         if self.run is not None and self.accelerator.is_main_process:
@@ -213,11 +218,20 @@ class _Loop:
         if self.run is None or not self.accelerator.is_main_process:
             return
         position = {
-            "step": self.step, "best_loss": self.best_loss, "best_epoch": self.best_epoch,
-            "bad_validations": self.bad_validations, "loss_sum": self.loss_sum, "loss_count": self.loss_count,
-            "seconds": self.seconds, "finished": self.finished, "rows": self.rows, "total_steps": self.total_steps,
-            "samples": len(self.training), "world": self.world, "threads": torch.get_num_threads(),
-        }  # fmt: skip
+            "step": self.step,
+            "best_loss": self.best_loss,
+            "best_epoch": self.best_epoch,
+            "bad_validations": self.bad_validations,
+            "loss_sum": self.loss_sum,
+            "loss_count": self.loss_count,
+            "seconds": self.seconds,
+            "finished": self.finished,
+            "rows": self.rows,
+            "total_steps": self.total_steps,
+            "samples": len(self.training),
+            "world": self.world,
+            "threads": torch.get_num_threads(),
+        }
         save_state(self.run.state_dir, self.model, self.optimizer, self.best, position)
 
     def _restore(self) -> None:
@@ -266,8 +280,9 @@ class _Loop:
         shown = ", ".join(map(str, rows[:4].tolist())) + (" …" if len(rows) > 4 else "")
         bad = first_bad_tensor(self.model, self.objective, batch)
         raise RunError(
-            f"the loss is not finite in epoch {epoch + 1}, batch {position + 1} of {self.steps_per_epoch} (samples {shown}): "
-            f"first in {bad}. Lower training.learning_rate, or look at these rows; the best weights so far are kept."
+            f"the loss is not finite in epoch {epoch + 1}, batch {position + 1} of {self.steps_per_epoch} (samples "
+            f"{shown}): first in {bad}. Lower training.learning_rate, or look at these rows; the best "
+            f"weights so far are kept."
         )
 
     def _gather(self, source: Source, index: Tensor) -> Batch:

@@ -55,7 +55,7 @@ class RunFolder:
         except OSError as error:
             if isinstance(error, FileExistsError) or path.exists():
                 raise RunError(
-                    f"{path} exists already. Choose another --out, or continue it with `multiway train --resume {path}`."
+                    f"{path} exists already. Choose another --out, or continue it: `multiway train --resume {path}`."
                 ) from None
             raise RunError(f"{path} could not be made: {error.strerror or error}.") from None
         finally:
@@ -179,7 +179,7 @@ class RunFolder:
         """
         if not self.is_finished:
             raise RunError(f"{self.path} is not finished. Continue it with `multiway train --resume {self.path}`.")
-        manifest = self.read_json(MANIFEST)
+        manifest: dict[str, Any] = self.read_json(MANIFEST)
         hashes = manifest.get("sha256") if isinstance(manifest, dict) else None
         if not isinstance(hashes, dict):
             raise RunError(f"{self.path / MANIFEST} holds no hashes. Train the run again.")

@@ -22,10 +22,11 @@ from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
 from multiway.tasks.forecasting.run import ERRORS, ForecastRun
 
 HISTORY_WINDOWS = 2
+METRICS = {"mse": "MSE", "mae": "MAE", "smape": "sMAPE", "mase": "MASE"}
 DELETION_WINDOWS = 64
 RULE = (
-    "The blend's validation error is a parabola in the network's share; the share is its lowest point, drawn towards ridge "
-    "by the uncertainty between blocks of validation windows that share no rows."
+    "The blend's validation error is a parabola in the network's share; the share is its lowest point, drawn towards "
+    "ridge by the uncertainty between blocks of validation windows that share no rows."
 )
 
 
@@ -45,7 +46,7 @@ def report_content(runs: Sequence[ForecastRun]) -> page.ForecastReport:
         setting=_setting(run),
         selection=_selection(run),
         scores=[
-            page.ScoreRow(**{**row, "metric": row["metric"].upper() if row["metric"] != "smape" else "sMAPE"}, seed=seed)
+            page.ScoreRow(**{**row, "metric": METRICS[row["metric"]]}, seed=seed)
             for each, seed in zip(runs, seeds, strict=True)
             for row in each.scores
         ],
@@ -53,14 +54,22 @@ def report_content(runs: Sequence[ForecastRun]) -> page.ForecastReport:
         seeds=seeds,
         check=_check(run),
         splits=[
-            page.SplitSpan(name=name, first=_time(part["first"]), last=_time(part["last"]), rows=part["rows"], windows=part["windows"])
+            page.SplitSpan(
+                name=name,
+                first=_time(part["first"]),
+                last=_time(part["last"]),
+                rows=part["rows"],
+                windows=part["windows"],
+            )
             for name, part in run.facts["splits"].items()
         ],
         forecasts=[] if prepared is None else _forecasts(run, prepared),
         step_errors=_by(run, "step"),
         variate_errors=_by_variate(run),
         coverage=[
-            page.CoverageRow(level=row["level"], actual=row["actual"], width=row["width"], by_step=np.array(row["by_step"]))
+            page.CoverageRow(
+                level=row["level"], actual=row["actual"], width=row["width"], by_step=np.array(row["by_step"])
+            )
             for row in run.coverage
         ],
         training=[
@@ -73,7 +82,7 @@ def report_content(runs: Sequence[ForecastRun]) -> page.ForecastReport:
         environment=_environment(manifest, seeds),
         command=_command(run),
         notes=run.facts["notes"],
-    )  # fmt: skip
+    )
 
 
 def _data_of(run: ForecastRun) -> Prepared | None:
@@ -85,9 +94,12 @@ def _data_of(run: ForecastRun) -> Prepared | None:
 
 def _setting(run: ForecastRun) -> dict[str, str]:
     return {
-        "Look-back": f"{run.config.lookback} steps", "Horizon": f"{run.config.horizon} steps",
-        "Step": run.frequency or "row", "Season": f"{run.season} steps", "Series": str(len(run.names)),
-    }  # fmt: skip
+        "Look-back": f"{run.config.lookback} steps",
+        "Horizon": f"{run.config.horizon} steps",
+        "Step": run.frequency or "row",
+        "Season": f"{run.season} steps",
+        "Series": str(len(run.names)),
+    }
 
 
 def _selection(run: ForecastRun) -> page.Selection:
@@ -102,14 +114,16 @@ def _selection(run: ForecastRun) -> page.Selection:
         chosen="multiway",
         candidates=[
             page.Candidate(
-                model=name, value=chosen[key], difference=None if name == "ridge" else chosen[key] - chosen["floor_error"],
+                model=name,
+                value=chosen[key],
+                difference=None if name == "ridge" else chosen[key] - chosen["floor_error"],
                 note=f"{chosen['weight']:.0%} network" if name == "multiway" else "",
             )
             for name, key in errors
         ],
         rule=RULE,
         sentence=f"Validation chose {chosen['sentence']}",
-    )  # fmt: skip
+    )
 
 
 def _costs(run: ForecastRun, prepared: Prepared | None) -> list[page.ModelCost]:
@@ -118,11 +132,14 @@ def _costs(run: ForecastRun, prepared: Prepared | None) -> list[page.ModelCost]:
     rows = [("ridge", run.model.floor)] + ([("network", run.model.network)] if run.model.network is not None else [])
     return [
         page.ModelCost(
-            model=name, parameters=parameters[name], flops=_flops(module, past), latency_seconds=_latency(module, past),
+            model=name,
+            parameters=parameters[name],
+            flops=_flops(module, past),
+            latency_seconds=_latency(module, past),
             fit_seconds=seconds[name],
         )
         for name, module in rows
-    ]  # fmt: skip
+    ]
 
 
 @torch.no_grad()
@@ -153,12 +170,14 @@ def _check(run: ForecastRun) -> page.DataCheck | None:
         facts={name.capitalize(): str(value) for name, value in report.summary.items()},
         findings=[
             page.CheckFinding(
-                severity=finding.severity, message=f"{finding.rule} ({finding.count})" if finding.count > 1 else finding.rule,
-                where="; ".join(finding.places[:3]), mend=finding.mend,
+                severity=finding.severity,
+                message=f"{finding.rule} ({finding.count})" if finding.count > 1 else finding.rule,
+                where="; ".join(map(str, finding.places[:3])),
+                mend=finding.mend,
             )
             for finding in report.findings
         ],
-    )  # fmt: skip
+    )
 
 
 def _forecasts(run: ForecastRun, prepared: Prepared) -> list[page.ForecastPanel]:
@@ -177,15 +196,20 @@ def _panels(run: ForecastRun, panel: Panel, times: pd.Index, actual: Any, group:
     shown = max(HISTORY_WINDOWS * run.config.horizon, run.config.lookback)
     return [
         page.ForecastPanel(
-            name=name, times=times, group=group, history_times=panel.times[-shown:], history=panel.values[-shown:, index],
-            lines={"multiway": columns["multiway"][:, index]}, actual=None if actual is None else actual[:, index],
+            name=name,
+            times=times,
+            group=group,
+            history_times=panel.times[-shown:],
+            history=panel.values[-shown:, index],
+            lines={"multiway": columns["multiway"][:, index]},
+            actual=None if actual is None else actual[:, index],
             bands={
                 level: (columns[f"multiway-lo-{level:g}"][:, index], columns[f"multiway-hi-{level:g}"][:, index])
                 for level in levels
             },
         )
         for index, name in enumerate(run.names)
-    ]  # fmt: skip
+    ]
 
 
 def _errors(run: ForecastRun) -> pd.DataFrame | None:
@@ -229,7 +253,7 @@ def _deletion(run: ForecastRun, windows: Windows) -> list[page.DeletionRow]:
     rows = []
     for item in (item for item in _maps(run) if item.layer == 0 and len(item.key_labels) > 1):
 
-        def error_without(positions: Sequence[int], mode: str = item.mode) -> float:
+        def error_without(positions: "np.ndarray[Any, Any]", mode: str = item.mode) -> float:
             kept = seen.clone()
             for position in positions:
                 if mode == "time":
@@ -242,10 +266,13 @@ def _deletion(run: ForecastRun, windows: Windows) -> list[page.DeletionRow]:
         result = deletion_test(item, error_without)
         rows.append(
             page.DeletionRow(
-                mode=item.mode, hidden=f"{result.num_hidden} of {len(item.key_labels)}", error=result.error_attended,
-                error_random=result.error_random, error_intact=result.error_intact,
+                mode=item.mode,
+                hidden=f"{result.num_hidden} of {len(item.key_labels)}",
+                error=result.error_attended,
+                error_random=result.error_random,
+                error_intact=result.error_intact,
             )
-        )  # fmt: skip
+        )
     return rows
 
 

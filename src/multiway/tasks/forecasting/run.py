@@ -19,7 +19,7 @@ from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.evaluation import Errors
 from multiway.tasks.forecasting.explanation import explain, save_explanation
 from multiway.tasks.forecasting.fitting import Fitted, fit, sentence
-from multiway.tasks.forecasting.future import at_frequency, future_frame
+from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.model import RidgeAndNetwork
 from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
 from multiway.training import RunFolder
@@ -47,14 +47,9 @@ class ForecastRun:
     folder: RunFolder | None = None
 
     def read(self, source: Any) -> Panel:
-        """Read a file or frame under the run's policies and bring its columns into the run's order by name.
-
-        Raises:
-            DataError: It lacks a series, or its rows are not as far apart as those of the training.
-        """
+        """Read a file or frame under the run's policies and bring its columns into the run's order by name."""
         options = self.config.read.replace(variates=self.names)
-        panel = match_panel(read_panel(locate(source) if isinstance(source, str) else source, options), self.names)
-        return at_frequency(panel, self.frequency, strict=self.config.read.gaps != "ignore")
+        return match_panel(read_panel(locate(source) if isinstance(source, str) else source, options), self.names)
 
     def predict(self, source: Any, levels: tuple[float, ...] | None = None, layout: str = "long") -> pd.DataFrame:
         """Forecast the steps after the end of a file or frame, with intervals."""
@@ -86,9 +81,10 @@ def resume(path: Path, *, progress: bool = False) -> ForecastRun:
         folder.clean()
         config, digest = _read_config(folder)
         source = locate(config.data or "")
-        if Path(source).is_file() and files.sha256_of(Path(source)) != digest:
+        prepared = prepare(config, source)
+        if files.sha256_of(Path(source)) != digest:
             raise RunError(f"{path}: {source} changed since the run was started. Start a new run, or restore the file.")
-        return _fit_into(folder, prepare(config, source), config, digest, progress)
+        return _fit_into(folder, prepared, config, digest, progress)
 
 
 def _fit_into(
@@ -117,34 +113,40 @@ def from_fitted(config: ForecastConfig, prepared: Prepared, fitted: Fitted) -> F
         radii=fitted.radii,
         selection={
             "sentence": sentence(fitted.selection),
-            **{name: _finite(value) for name, value in chosen.items()},
+            **{
+                name: None if isinstance(value, float) and not math.isfinite(value) else value
+                for name, value in chosen.items()
+            },
             "ridge": {
-                name: getattr(fitted.floor, name)
-                for name in ("shared", "penalty", "validation_mse", "gain_of_own", "gain_deviation")
+                "shared": fitted.floor.shared,
+                "penalty": fitted.floor.penalty,
+                "validation_mse": fitted.floor.validation_mse,
             },
         },
         scores=fitted.scores,
         coverage=fitted.coverage,
         facts={
-            "rows": panel.num_rows, "variates": panel.num_variates, "layout": panel.layout, "source": panel.source,
-            "notes": [*panel.notes, *prepared.notes],
+            "rows": panel.num_rows,
+            "variates": panel.num_variates,
+            "layout": panel.layout,
+            "notes": list(panel.notes),
+            "source": panel.source,
             "missing_cells": int(np.isnan(panel.values).sum()),
             "splits": {
                 name: {
-                    "rows": stop - start, "windows": len(windows[name]), "first": str(panel.times[start]),
-                    "last": str(panel.times[stop - 1]), "start": start, "stop": stop,
+                    "rows": stop - start,
+                    "windows": len(windows[name]),
+                    "first": str(panel.times[start]),
+                    "last": str(panel.times[stop - 1]),
+                    "start": start,
+                    "stop": stop,
                 }
                 for name, (start, stop) in dataclasses.asdict(prepared.borders).items()
             },
             "seconds": {name: round(value, 3) for name, value in fitted.seconds.items()},
             "parameters": _parameters(fitted.model),
         },
-    )  # fmt: skip
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinity."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    )
 
 
 def _parameters(model: RidgeAndNetwork) -> dict[str, int]:
@@ -161,10 +163,14 @@ def store(run: ForecastRun, folder: RunFolder, prepared: Prepared, fitted: Fitte
     folder.write_json(
         PREPROCESSING,
         {
-            "names": run.names, "frequency": run.frequency, "season": run.season, "scaler": run.scaler.to_dict(),
-            "mase_scale": run.mase_scale.tolist(), "facts": run.facts,
+            "names": run.names,
+            "frequency": run.frequency,
+            "season": run.season,
+            "scaler": run.scaler.to_dict(),
+            "mase_scale": run.mase_scale.tolist(),
+            "facts": run.facts,
         },
-    )  # fmt: skip
+    )
     folder.write_json(SELECTION, {**run.selection, "candidates": fitted.floor.candidates})
     folder.write_json(SCORES, {"scores": run.scores, "coverage": run.coverage})
     errors = error_frame(fitted.errors, run.names)
@@ -186,13 +192,15 @@ def error_frame(errors: dict[str, dict[str, Errors]], names: tuple[str, ...]) ->
             frames.append(
                 pd.DataFrame(
                     {
-                        "split": split, "model": model, "variate": np.tile(np.array(names, dtype=object), steps),
+                        "split": split,
+                        "model": model,
+                        "variate": np.tile(np.array(names, dtype=object), steps),
                         "step": np.repeat(np.arange(1, steps + 1), variates),
                         "mse": (error.squared / count).flatten().numpy(),
                         "mae": (error.absolute / count).flatten().numpy(),
                     }
                 )
-            )  # fmt: skip
+            )
     return pd.concat(frames, ignore_index=True)
 
 
@@ -216,11 +224,20 @@ def load(path: Path) -> ForecastRun:
         folder.load_weights(model)
         radii = load_file(folder.path / RADII)["radii"]
         return ForecastRun(
-            config=config, model=model.eval(), scaler=Scaler.from_dict(state["scaler"]), names=names,
-            frequency=state["frequency"], season=state["season"], mase_scale=np.array(state["mase_scale"]), radii=radii,
-            selection=selection, scores=scores["scores"], coverage=scores["coverage"], facts=state["facts"],
+            config=config,
+            model=model.eval(),
+            scaler=Scaler.from_dict(state["scaler"]),
+            names=names,
+            frequency=state["frequency"],
+            season=state["season"],
+            mase_scale=np.array(state["mase_scale"]),
+            radii=radii,
+            selection=selection,
+            scores=scores["scores"],
+            coverage=scores["coverage"],
+            facts=state["facts"],
             folder=folder,
-        )  # fmt: skip
+        )
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, MultiwayError):
             raise

@@ -1,0 +1,250 @@
+"""What the layer promises besides its equations, which `tests/reference` compares: arguments, masks, order, state."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from tolerances import assert_same
+
+from multiway import nn
+from multiway.errors import ConfigError, ShapeError
+
+DIM = 8
+SIZES = [(7,), (3, 5), (2, 3, 5), (2, 3, 1, 5)]
+
+
+def make_layer(num_modes, **options):
+    torch.manual_seed(3)
+    return nn.KroneckerAttention(DIM, num_heads=2, num_modes=num_modes, dtype=torch.float64, **options)
+
+
+def tokens(sizes, batch=2, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(batch, *sizes, DIM, generator=generator, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("combine", ["product", "sum"])
+def test_gradients(sizes, combine):
+    layer = make_layer(len(sizes), combine=combine, rotary_modes=(0,))
+    assert torch.autograd.gradcheck(layer, tokens(sizes, batch=1).requires_grad_(), eps=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", nn.PRESETS)
+def test_a_preset_is_only_a_name(name):
+    named, spelt = make_layer(2, preset=name), make_layer(2, preset="paper", **nn.PRESETS[name])
+    assert named.state_dict().keys() == spelt.state_dict().keys()
+    spelt.load_state_dict(named.state_dict())
+    assert_same(spelt(tokens((3, 5))), named(tokens((3, 5))))
+
+
+@pytest.mark.parametrize("sizes", SIZES[1:], ids=str)
+def test_the_output_is_the_kronecker_product_of_the_maps(sizes):
+    layer, x = make_layer(len(sizes)), tokens(sizes)
+    out, maps = layer.forward_with_maps(x)
+    values = layer.value(x).flatten(1, -2).unflatten(-1, (2, -1))
+    mixed = torch.empty_like(values)
+    for sample in range(2):
+        for head in range(2):
+            full = maps[0][sample, head]
+            for factor in maps[1:]:
+                full = torch.kron(full, factor[sample, head])
+            mixed[sample, :, head] = full @ values[sample, :, head]
+    assert_same(out, layer.out(mixed.flatten(-2)).reshape(x.shape))
+    assert_same(layer(x), out)
+
+
+def test_every_subset_of_modes_has_as_many_parameters():
+    subsets = [(), (0,), (1,), (0, 1)]
+    for preset in nn.PRESETS:
+        layers = [make_layer(2, preset=preset, attended_modes=modes) for modes in subsets]
+        assert len({sum(p.numel() for p in layer.parameters()) for layer in layers}) == 1
+        for layer in layers:  # and each that wants a gradient gets one, or distributed training would wait for it
+            layer(tokens((3, 5))).sum().backward()
+            assert all((p.grad is not None) == p.requires_grad for p in layer.parameters())
+
+
+def test_a_mode_that_does_not_attend_is_left_alone():
+    layer, x = make_layer(2, attended_modes=(1,)), tokens((3, 5))
+    changed = x.clone()
+    changed[:, 0] += 1
+    _, maps = layer.forward_with_maps(x)
+    assert_same(maps[0], torch.eye(3, dtype=torch.float64).expand(2, 2, 3, 3))
+    none = make_layer(2, attended_modes=())
+    assert_same(none(x), none.out(none.value(x)))
+
+
+def test_order_matters_only_on_rotary_modes():
+    shuffle = torch.tensor([3, 1, 4, 0, 2])
+    x = tokens((3, 5))
+    plain, rotary = make_layer(2), make_layer(2, rotary_modes=(1,))
+    assert_same(plain(x[:, :, shuffle]), plain(x)[:, :, shuffle])
+    assert not torch.allclose(rotary(x[:, :, shuffle]), rotary(x)[:, :, shuffle])
+    swap = torch.tensor([2, 0, 1])
+    assert_same(rotary(x[:, swap]), rotary(x)[:, swap])
+
+
+@pytest.mark.parametrize("feature_map", ["softmax", "smreg", "elu"])
+@pytest.mark.parametrize("preset", nn.PRESETS)
+def test_a_causal_mode_does_not_see_the_future(preset, feature_map):
+    layer = make_layer(2, preset=preset, attended_modes=(1,), causal_modes=(1,), feature_map=feature_map)
+    x = tokens((3, 5))
+    later = x.clone()
+    later[:, :, 3:] *= -4
+    assert_same(layer(later)[:, :, :3], layer(x)[:, :, :3])
+    assert not torch.allclose(layer(later)[:, :, 3:], layer(x)[:, :, 3:])
+
+
+def test_a_leak_through_pooling_has_to_be_asked_for():
+    with pytest.raises(ConfigError, match=r"modes \[0\] may not attend: they pool over later positions of mode 1"):
+        make_layer(2, causal_modes=(1,))
+    layer, x = make_layer(2, causal_modes=(1,), pool_over_causal=True), tokens((3, 5))
+    later = x.clone()
+    later[:, :, 3:] *= -4
+    assert not torch.allclose(layer(later)[:, :, :3], layer(x)[:, :, :3])
+
+
+@pytest.mark.parametrize("feature_map", ["softmax", "smreg"])
+def test_padding_changes_nothing(feature_map):
+    """Whole lines of padding on both modes: the real corner is as it would be alone."""
+    layer = make_layer(2, feature_map=feature_map)
+    x = tokens((3, 5))
+    padded = torch.full((2, 4, 7, DIM), 9.0, dtype=torch.float64)
+    padded[:, :3, :5] = x
+    valid = torch.zeros(2, 4, 7, dtype=torch.bool)
+    valid[:, :3, :5] = True
+    assert_same(layer(padded, valid=valid)[:, :3, :5], layer(x))
+
+
+def test_scattered_invalid_tokens_do_not_reach_the_output():
+    layer, x = make_layer(2), tokens((3, 5))
+    valid = torch.rand(2, 3, 5, generator=torch.Generator().manual_seed(1)) > 0.3
+    changed = torch.where(valid[..., None], x, x + 100)
+    assert_same(layer(changed, valid=valid)[valid], layer(x, valid=valid)[valid])
+
+
+@pytest.mark.parametrize("shape", ["(q, k)", "(batch, k)", "(batch, q, k)"])
+def test_each_mode_has_a_mask_of_its_own(shape):
+    layer, x = make_layer(2), tokens((3, 5))
+    mask = {
+        "(q, k)": torch.ones(5, 5, dtype=torch.bool).tril(),
+        "(batch, k)": torch.tensor([[True, True, False, True, False], [True] * 5]),
+        "(batch, q, k)": torch.ones(2, 5, 5, dtype=torch.bool).triu(),
+    }[shape]
+    _, maps = layer.forward_with_maps(x, mode_masks=[None, mask])
+    full = mask[:, None] if shape == "(batch, q, k)" else mask[:, None, None] if shape == "(batch, k)" else mask
+    assert bool((maps[1].masked_select(~full.expand_as(maps[1])) == 0).all())
+    assert_same(maps[1].sum(-1), torch.ones(2, 2, 5, dtype=torch.float64))
+    assert_same(maps[0], layer.forward_with_maps(x)[1][0])
+
+
+@pytest.mark.parametrize("feature_map", ["softmax", "smreg"])
+def test_a_row_that_may_see_nothing_is_zero_with_zero_gradient(feature_map):
+    layer, x = make_layer(2, feature_map=feature_map), tokens((3, 5)).requires_grad_()
+    mask = torch.ones(5, 5, dtype=torch.bool)
+    mask[2] = False
+    out, maps = layer.forward_with_maps(x, mode_masks=[None, mask])
+    assert bool((maps[1][:, :, 2] == 0).all())
+    assert_same(out[:, :, 2], layer.out.bias.expand(2, 3, DIM))
+    (grad,) = torch.autograd.grad(maps[1][:, :, 2].sum() + out[:, :, 2].sum(), x)
+    assert bool((grad == 0).all())
+
+
+def test_nothing_valid_is_finite():
+    layer, x = make_layer(2), tokens((3, 5)).requires_grad_()
+    out = layer(x, valid=torch.zeros(2, 3, 5, dtype=torch.bool))
+    out.sum().backward()
+    assert torch.isfinite(out).all() and bool((x.grad == 0).all())
+
+
+def test_cross_attention_takes_the_contexts_sizes():
+    layer, x, context = make_layer(2), tokens((3, 5)), tokens((4, 7), seed=1)
+    out, maps = layer.forward_with_maps(x, context)
+    assert [tuple(weights.shape[-2:]) for weights in maps] == [(3, 4), (5, 7)]
+    values = layer.value(context).unflatten(-1, (2, -1))
+    mixed = torch.einsum("bhij,bhkl,bjlhd->bikhd", *maps, values).flatten(-2)
+    assert_same(out, layer.out(mixed))
+    assert_same(layer(x, x), layer(x))
+
+
+def test_saved_and_loaded_features_are_the_same():
+    layer = make_layer(2, feature_map="smreg")
+    torch.manual_seed(99)
+    other = nn.KroneckerAttention(DIM, num_heads=2, num_modes=2, feature_map="smreg", dtype=torch.float64)
+    assert not torch.equal(other.projection, layer.projection)
+    other.load_state_dict(layer.state_dict())
+    assert_same(other(tokens((3, 5))), layer(tokens((3, 5))))
+
+
+def test_long_modes_are_associated_and_short_ones_formed():
+    """Both ways give one answer; the limit is twice the number of features."""
+    layer, x = make_layer(1, feature_map="smreg", num_features=4), tokens((31,))
+    assert_same(layer(x), layer.forward_with_maps(x)[0])
+
+
+def test_dropout_only_in_training():
+    layer, x = make_layer(2, dropout=0.5), tokens((3, 5))
+    torch.manual_seed(0)
+    first, second = layer(x), layer(x)
+    assert not torch.allclose(first, second)
+    assert_same(layer.eval()(x), layer(x))
+
+
+def test_queries_and_keys_never_have_full_size():
+    """No tensor of N × 2 D or more is ever made: pooling comes before projecting."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    largest = 0
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            nonlocal largest
+            out = func(*args, **(kwargs or {}))
+            if isinstance(out, torch.Tensor):
+                largest = max(largest, out.numel())
+            return out
+
+    layer, x = make_layer(2), tokens((31, 29))
+    with torch.no_grad(), Watch():
+        layer(x)
+    assert largest == x.numel()
+
+
+def test_compiled_is_eager():
+    """In a process without the shape checks, which the compiler cannot trace."""
+    program = """
+import torch
+from multiway import nn
+torch.manual_seed(0)
+layer = nn.KroneckerAttention(8, num_heads=2, num_modes=2, rotary_modes=(1,))
+x = torch.randn(2, 3, 5, 8)
+compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+torch.testing.assert_close(compiled(x), layer(x))
+print("same")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "same\n", done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: nn.KroneckerAttention(10, num_heads=4, num_modes=2), "num_heads must divide dim. Got dim=10"),
+        (lambda: nn.KroneckerAttention(6, num_heads=2, num_modes=1, rotary_modes=(0,)), "even head size"),
+        (lambda: nn.KroneckerAttention(8, num_heads=2, num_modes=0), "at least one mode"),
+        (lambda: nn.KroneckerAttention(8, num_heads=2, num_modes=2, rotary_modes=(2,)), "must lie in 0..1"),
+        (lambda: nn.KroneckerAttention(8, num_heads=2, num_modes=2, preset="papr"), "did you mean paper"),
+        (lambda: nn.KroneckerAttention(8, num_heads=2, num_modes=2, feature_map="smregs"), "did you mean smreg"),
+        (lambda: make_layer(2)(tokens((3,))), "2 modes and 8 features, in this order. Got"),
+        (lambda: make_layer(2)(tokens((3, 5)), mode_masks=[None]), "one entry per mode"),
+        (lambda: make_layer(1)(tokens((3,)), mode_masks=[torch.ones(2, 2, dtype=torch.bool)]), "must be boolean and"),
+        (lambda: make_layer(2, combine="sum")(tokens((3, 5)), tokens((4, 7))), "Use combine='product'"),
+        (lambda: make_layer(2, attended_modes=(0,))(tokens((3, 5)), tokens((3, 7))), ""),
+    ],
+)
+def test_a_misuse_names_rule_and_values(call, text):
+    with pytest.raises((ShapeError, ConfigError)) as caught:
+        call()
+    assert text in str(caught.value)
+    assert "\n" not in str(caught.value)
