@@ -5,10 +5,10 @@ import sys
 
 import pytest
 import torch
-from tolerances import assert_same
 
 from multiway import nn
 from multiway.errors import ConfigError, ShapeError
+from tolerances import assert_same
 
 DIM = 8
 SIZES = [(7,), (3, 5), (2, 3, 5), (2, 3, 1, 5)]
@@ -240,7 +240,7 @@ print("same")
         (lambda: make_layer(2)(tokens((3, 5)), mode_masks=[None]), "one entry per mode"),
         (lambda: make_layer(1)(tokens((3,)), mode_masks=[torch.ones(2, 2, dtype=torch.bool)]), "must be boolean and"),
         (lambda: make_layer(2, combine="sum")(tokens((3, 5)), tokens((4, 7))), "Use combine='product'"),
-        (lambda: make_layer(2, attended_modes=(0,))(tokens((3, 5)), tokens((3, 7))), ""),
+        (lambda: make_layer(2, attended_modes=(0,))(tokens((3, 5)), tokens((3, 7))), "mode 1 does not attend"),
     ],
 )
 def test_a_misuse_names_rule_and_values(call, text):

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from tasks.panels import make_config, make_frame
 
 from multiway.tasks import forecasting
 from multiway.tasks.forecasting import ForecastRun
+from tasks.panels import make_config, make_frame
 
 
 @pytest.fixture

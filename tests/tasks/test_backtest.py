@@ -5,11 +5,11 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from tasks.panels import HORIZON, LOOKBACK, make_frame
 
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting import backtest_frame, evaluate_panel, score_backtest
 from multiway.tasks.forecasting.evaluation import measure
+from tasks.panels import HORIZON, LOOKBACK, make_frame
 
 
 def test_each_cutoff_is_the_forecast_of_the_rows_up_to_it(finished, frame):

@@ -2,10 +2,10 @@ import math
 
 import numpy as np
 import torch
-from tasks.panels import make_windows
 
 from multiway.tasks.forecasting.baselines import naive
 from multiway.tasks.forecasting.conformal import fit_radii, measure_coverage
+from tasks.panels import make_windows
 
 
 def forecast(past, observed=None):

@@ -5,12 +5,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
-from tasks.panels import HORIZON, QUICK, TINY, make_frame
 
 import multiway
 from multiway.errors import ConfigError, DataError, NotFittedError, RunError
 from multiway.tasks import forecasting
 from multiway.tasks.forecasting import Forecaster
+from tasks.panels import HORIZON, QUICK, TINY, make_frame
 
 SETTINGS = {"model": TINY, "training": QUICK, "selection": "network"}
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 import torch
-from tasks.panels import make_windows
 
 from multiway.data import Scaler
-from multiway.tasks.forecasting.evaluation import batches, mase_scales, measure, score_rows
 from multiway.tasks.forecasting.baselines import naive
+from multiway.tasks.forecasting.evaluation import batches, mase_scales, measure, score_rows
+from tasks.panels import make_windows
 
 SCALER = Scaler(np.array([3.0, -20.0]), np.array([0.5, 7.0]))
 MASE_SCALE = np.array([0.4, 0.9])

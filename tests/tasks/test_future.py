@@ -5,13 +5,13 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from tasks.panels import HORIZON, LOOKBACK, make_config, make_frame
 
 from multiway.data import read_panel
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting.fitting import fit
 from multiway.tasks.forecasting.prepared import prepare
 from multiway.tasks.forecasting.run import from_fitted
+from tasks.panels import HORIZON, LOOKBACK, make_config, make_frame
 
 BANDS = ["multiway", "multiway-lo-80", "multiway-hi-80", "multiway-lo-95", "multiway-hi-95"]
 

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tasks.panels import HORIZON, LOOKBACK, TINY, make_config, make_frame
 
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import forecasting
 from multiway.tasks.forecasting.fitting import WindowLoss, fit
 from multiway.tasks.forecasting.prepared import prepare
 from multiway.training import Interrupted, RunFolder
+from tasks.panels import HORIZON, LOOKBACK, TINY, make_config, make_frame
 
 FILES = {
     "config.yaml", "weights.safetensors", "preprocessing.json", "metrics.jsonl", "manifest.json", "predictions.parquet",

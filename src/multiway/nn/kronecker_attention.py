@@ -185,6 +185,7 @@ class KroneckerAttention(nn.Module):
             context, context_valid = x, valid
         else:
             self._check_input("context", context, context_valid)
+        self._check_sizes(x, context)
         masks = self._check_masks(mode_masks)
         factors: list[Factor] = [None] * self.num_modes
         for mode in self.attended_modes:
@@ -314,6 +315,14 @@ class KroneckerAttention(nn.Module):
                 f"KroneckerAttention: the mask of valid tokens of {name} is {tuple(valid.shape)} but the tokens are "
                 f"{tuple(x.shape[:-1])}, batch first."
             )
+
+    def _check_sizes(self, x: Tensor, context: Tensor) -> None:
+        for mode in set(range(self.num_modes)) - set(self.attended_modes):
+            if x.shape[mode + 1] != context.shape[mode + 1]:
+                raise ShapeError(
+                    f"KroneckerAttention: mode {mode} does not attend, so x and context need the same size there. Got "
+                    f"{x.shape[mode + 1]} and {context.shape[mode + 1]}; add it to attended_modes."
+                )
 
     def _check_masks(self, masks: Sequence[Tensor | None] | None) -> Sequence[Tensor | None]:
         if masks is None:

@@ -56,12 +56,16 @@ def normalised_features(
     key_logs: Float[Tensor, "batch heads k features"],
     key_mask: Bool[Tensor, "batch heads k"] | None = None,
 ) -> tuple[Float[Tensor, "batch heads q features"], Float[Tensor, "batch heads k features"]]:
-    """Factors (A, B) of the kernel attention S = A Bᵀ, rows summing to one: eq. 12's Z⁻¹ lies in A."""
+    """Factors (A, B) of the kernel attention S = A Bᵀ, rows summing to one: eq. 12's Z⁻¹ lies in A.
+
+    The columns of B sum to one as well, so that Bᵀ V is a mean of values and as representable as they are.
+    """
     queries, keys = kernel_features(query_logs, key_logs, key_mask)
-    total = queries @ keys.sum(-2)[..., None]
+    mass = keys.sum(-2, keepdim=True)  # at least 1 per feature, unless every key is masked
     if key_mask is not None:
-        total = torch.where(key_mask.any(-1)[..., None, None], total, 1)
-    return queries / total, keys
+        mass = torch.where(key_mask.any(-1)[..., None, None], mass, 1)
+    weighted = queries * mass
+    return weighted / weighted.sum(-1, keepdim=True), keys / mass
 
 
 def apply_factors(

@@ -1,7 +1,5 @@
 """Pooling a tensor over all of its modes but one (HOT sec. 4.2, g_pool), with a mask of real tokens."""
 
-import math
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -26,7 +24,9 @@ def pool_modes(
     others = [axis for axis in range(1, x.ndim - 1) if axis != mode + 1]
     wide = torch.promote_types(x.dtype, torch.float32)
     if valid is None:
-        count = float(math.prod(x.shape[axis] for axis in others))
+        count = 1.0
+        for axis in others:  # a plain loop, which torch.compile can follow
+            count *= x.shape[axis]
         return (x.sum(others, dtype=wide) if others else x.to(wide)), count
     counts = (valid.sum(others) if others else valid).to(wide)[..., None]
     kept = torch.where(valid[..., None], x, 0)

@@ -1,6 +1,7 @@
 """`Forecaster`: the task in scikit-learn's manners."""
 
 import inspect
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -35,8 +36,7 @@ class Forecaster:
         settings: Other fields of `ForecastConfig`, nested: `{"model": {"dim": 32}}`.
         progress: Show a bar or lines on stderr.
 
-    Attributes set by `fit`: `run_`, `scores_` (a frame), `selection_`, `coverage_`, `n_features_in_` and
-    `feature_names_in_`.
+    `fit` sets `run_`, `scores_` (a frame), `selection_`, `coverage_`, `n_features_in_` and `feature_names_in_`.
     """
 
     def __init__(
@@ -113,10 +113,10 @@ class Forecaster:
         """Fit on a frame (pandas or polars, wide or long) or on the path of a file; nothing is written to disk."""
         config = self.config()
         source = locate(str(frame)) if isinstance(frame, str | Path) else frame
-        self._prepared = prepare(config, source)
-        self._fitted = fit(self._prepared, config, progress=self.progress)
-        self._to_native = _native_of(frame)
-        self._take(runs.from_fitted(config, self._prepared, self._fitted))
+        prepared = prepare(config, source)
+        fitted = fit(prepared, config, progress=self.progress)
+        self._prepared, self._fitted, self._to_native = prepared, fitted, _native_of(frame)
+        self._take(runs.from_fitted(config, prepared, fitted))
         return self
 
     def _take(self, run: runs.ForecastRun) -> None:
@@ -140,7 +140,8 @@ class Forecaster:
         """
         run = self._run()
         panel = self._panel(frame)
-        return self._to_native(future_frame(run, panel, levels, layout or panel.layout))
+        to_native = self._to_native if frame is None else _native_of(frame)
+        return to_native(future_frame(run, panel, levels, layout or panel.layout))
 
     def evaluate(self, frame: Any) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""
@@ -152,8 +153,10 @@ class Forecaster:
         chosen = scores.query("model == 'multiway' and scale == 'scaled' and metric == 'mse'")
         return -float(chosen["value"].iloc[0])
 
-    def backtest(self, frame: Any = None, *, cutoffs: int = 10, step: int | None = None) -> pd.DataFrame:
-        """Forecast from past moments, in one batch and without fitting again."""
+    def backtest(
+        self, frame: Any = None, *, cutoffs: int | Sequence[Any] = 10, step: int | None = None
+    ) -> pd.DataFrame:
+        """Forecast from past moments, given as times or by their number and step, without fitting again."""
         return backtesting.backtest_frame(self._run(), self._panel(frame), cutoffs, step)
 
     def explain(self, frame: Any = None) -> Explanation:
@@ -177,19 +180,7 @@ class Forecaster:
     def load(cls, path: str | Path) -> Self:
         """Take up a run that `save` or the command line wrote."""
         run = runs.load(Path(path))
-        config = run.config
-        new = cls(
-            config.horizon,
-            lookback=config.lookback,
-            epochs=config.training.epochs,
-            network=config.network,
-            season=config.season,
-            missing=config.read.missing,
-            duplicates=config.read.duplicates,
-            gaps=config.read.gaps,
-            levels=config.levels,
-            seed=config.training.seed,
-        )
+        new = cls(**_parameters_of(run.config))
         new._to_native = _native_of(None)
         new._take(run)
         return new
@@ -222,6 +213,18 @@ class Selected:
 
     def __repr__(self) -> str:
         return f"Selected({self.sentence!r})"
+
+
+def _parameters_of(config: ForecastConfig) -> dict[str, Any]:
+    """Constructor arguments that give the same config, without its data."""
+    plain = config.plain()
+    del plain["data"]
+    training, read = plain["training"], plain["read"]
+    named = {name: plain.pop(name) for name in ("horizon", "lookback", "network", "season")}
+    policies = {name: read.pop(name) for name in ("missing", "duplicates", "gaps")}
+    learning = {name: training.pop(name) for name in ("epochs", "seed")}
+    del plain["levels"]
+    return {**named, **policies, **learning, "levels": config.levels, "settings": plain}
 
 
 def _arguments() -> dict[str, inspect.Parameter]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,12 +38,36 @@ def future_frame(run: ForecastRun, panel: Panel, levels: tuple[float, ...] | Non
             for index, name in enumerate(panel.names)
             for column, values in columns.items()
         }
+        if "ds" in wide or len(wide) < len(panel.names) * len(columns):
+            raise ConfigError("predict: two columns of the wide table would have one name. Choose the long layout.")
         return pd.DataFrame({"ds": times, **wide})
     if layout != "long":
         raise ConfigError(f"predict: layout is long or wide, got {layout!r}.")
     repeated = {column: values.T.ravel() for column, values in columns.items()}
     ids = np.repeat(np.array(panel.names, dtype=object), len(times))
     return pd.DataFrame({"unique_id": ids, "ds": times.append([times] * (len(panel.names) - 1)), **repeated})
+
+
+def at_frequency(panel: Panel, frequency: str | None, *, strict: bool) -> Panel:
+    """Take over a run's step, also where the panel is too short to infer one; if strict, only where it follows it.
+
+    Raises:
+        DataError: The rows are not that far apart.
+    """
+    if frequency is None or not isinstance(panel.times, pd.DatetimeIndex):
+        return panel
+    if not strict or _follows(panel.times, frequency):
+        return dataclasses.replace(panel, frequency=frequency)
+    raise DataError(
+        f"{panel.source}: the run was trained on steps of {frequency}; these rows follow "
+        f"{panel.frequency or 'no regular step'}. Resample them, or train a run on them."
+    )
+
+
+def _follows(times: pd.DatetimeIndex, frequency: str) -> bool:
+    """Whether most stamps are on the grid of the step, and most of the grid is there."""
+    grid = pd.date_range(times[0], times[-1], freq=frequency)
+    return bool(len(grid)) and bool(min(times.isin(grid).mean(), grid.isin(times).mean()) > 0.5)
 
 
 def forecast_columns(run: ForecastRun, panel: Panel, levels: tuple[float, ...]) -> dict[str, NDArray[np.float64]]:
@@ -73,8 +98,7 @@ def last_window(run: ForecastRun, panel: Panel) -> tuple[torch.Tensor, torch.Ten
     lookback = run.config.lookback
     if panel.num_rows < lookback:
         raise DataError(
-            f"{panel.source}: a forecast needs the last {lookback} steps; the file has {panel.num_rows}. "
-            f"Give more history."
+            f"{panel.source}: a forecast needs {lookback} steps of history; there are {panel.num_rows}. Give more."
         )
     scaled = run.scaler.transform(panel.values[-lookback:])
     missing = np.isnan(scaled)

@@ -19,7 +19,7 @@ from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.evaluation import Errors
 from multiway.tasks.forecasting.explanation import explain, save_explanation
 from multiway.tasks.forecasting.fitting import Fitted, fit, sentence
-from multiway.tasks.forecasting.future import future_frame
+from multiway.tasks.forecasting.future import at_frequency, future_frame
 from multiway.tasks.forecasting.model import RidgeAndNetwork
 from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
 from multiway.training import RunFolder
@@ -47,9 +47,14 @@ class ForecastRun:
     folder: RunFolder | None = None
 
     def read(self, source: Any) -> Panel:
-        """Read a file or frame under the run's policies and bring its columns into the run's order by name."""
+        """Read a file or frame under the run's policies and bring its columns into the run's order by name.
+
+        Raises:
+            DataError: It lacks a series, or its rows are not as far apart as those of the training.
+        """
         options = self.config.read.replace(variates=self.names)
-        return match_panel(read_panel(locate(source) if isinstance(source, str) else source, options), self.names)
+        panel = match_panel(read_panel(locate(source) if isinstance(source, str) else source, options), self.names)
+        return at_frequency(panel, self.frequency, strict=self.config.read.gaps != "ignore")
 
     def predict(self, source: Any, levels: tuple[float, ...] | None = None, layout: str = "long") -> pd.DataFrame:
         """Forecast the steps after the end of a file or frame, with intervals."""
@@ -81,10 +86,9 @@ def resume(path: Path, *, progress: bool = False) -> ForecastRun:
         folder.clean()
         config, digest = _read_config(folder)
         source = locate(config.data or "")
-        prepared = prepare(config, source)
-        if files.sha256_of(Path(source)) != digest:
+        if Path(source).is_file() and files.sha256_of(Path(source)) != digest:
             raise RunError(f"{path}: {source} changed since the run was started. Start a new run, or restore the file.")
-        return _fit_into(folder, prepared, config, digest, progress)
+        return _fit_into(folder, prepare(config, source), config, digest, progress)
 
 
 def _fit_into(
@@ -113,14 +117,10 @@ def from_fitted(config: ForecastConfig, prepared: Prepared, fitted: Fitted) -> F
         radii=fitted.radii,
         selection={
             "sentence": sentence(fitted.selection),
-            **{
-                name: None if isinstance(value, float) and not math.isfinite(value) else value
-                for name, value in chosen.items()
-            },
+            **{name: _finite(value) for name, value in chosen.items()},
             "ridge": {
-                "shared": fitted.floor.shared,
-                "penalty": fitted.floor.penalty,
-                "validation_mse": fitted.floor.validation_mse,
+                name: getattr(fitted.floor, name)
+                for name in ("shared", "penalty", "validation_mse", "gain_of_own", "gain_deviation")
             },
         },
         scores=fitted.scores,
@@ -129,8 +129,8 @@ def from_fitted(config: ForecastConfig, prepared: Prepared, fitted: Fitted) -> F
             "rows": panel.num_rows,
             "variates": panel.num_variates,
             "layout": panel.layout,
-            "notes": list(panel.notes),
             "source": panel.source,
+            "notes": [*panel.notes, *prepared.notes],
             "missing_cells": int(np.isnan(panel.values).sum()),
             "splits": {
                 name: {
@@ -147,6 +147,11 @@ def from_fitted(config: ForecastConfig, prepared: Prepared, fitted: Fitted) -> F
             "parameters": _parameters(fitted.model),
         },
     )
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _parameters(model: RidgeAndNetwork) -> dict[str, int]:
