@@ -1,0 +1,104 @@
+"""Closed-form ridge at look-back 96 on five data sets and four horizons: scores, what validation chose, seconds."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from multiway.data import datasets
+from multiway.tasks.forecasting import ForecastConfig
+from multiway.tasks.forecasting.evaluation import measure
+from multiway.tasks.forecasting.fitting import build_model, fit
+from multiway.tasks.forecasting.floor import fit_floor
+from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
+
+HORIZONS = (96, 192, 336, 720)
+TOLERANCE = 0.002
+EXPECTED = {  # MSE and MAE of an independent computation of the same forecast, rounded to three digits
+    "ett_h1": ((0.383, 0.392), (0.434, 0.421), (0.474, 0.441), (0.462, 0.456)),
+    "ett_h2": ((0.289, 0.338), (0.374, 0.390), (0.414, 0.424), (0.416, 0.435)),
+    "ett_m1": ((0.341, 0.369), (0.381, 0.388), (0.413, 0.409), (0.480, 0.445)),
+    "weather": ((0.164, 0.208), (0.212, 0.251), (0.267, 0.292), (0.348, 0.344)),
+    "exchange": ((0.081, 0.196), (0.168, 0.289), (0.308, 0.400), (0.813, 0.678)),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ridge", description=__doc__)
+    parser.add_argument("--data", nargs="*", choices=EXPECTED, default=list(EXPECTED))
+    parser.add_argument("--horizons", nargs="*", type=int, choices=HORIZONS, default=list(HORIZONS))
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--repeats", type=int, default=3, help="timed fits of each cell; the fastest counts")
+    parser.add_argument("--out", type=Path, help="append one JSON line per cell")
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.threads)
+    rows = []
+    for row in cells(chosen.data, chosen.horizons, chosen.repeats):
+        print(json.dumps(row), flush=True)
+        rows.append(row)
+    if chosen.out:
+        chosen.out.parent.mkdir(parents=True, exist_ok=True)
+        with chosen.out.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    within = sum(row["within"] for row in rows)
+    print(f"{within} of {len(rows)} cells no more than {TOLERANCE} above the expected MSE and MAE", file=sys.stderr)
+    sys.exit(within < len(rows))
+
+
+def cells(names: list[str], horizons: list[int], repeats: int) -> Iterator[dict[str, Any]]:
+    """One row per data set and horizon."""
+    for name in names:
+        known = datasets.dataset(name)
+        for horizon in horizons:
+            settings = {
+                "data": name, "read": known.read.plain(), "split": known.split.plain(), "season": known.season,
+                "lookback": 96, "horizon": horizon, "network": False,
+            }  # fmt: skip
+            config = ForecastConfig.parse(settings)
+            prepared = prepare(config, locate(name))
+            yield cell(name, horizon, prepared, config, repeats)
+
+
+def cell(name: str, horizon: int, prepared: Prepared, config: ForecastConfig, repeats: int) -> dict[str, Any]:
+    """Scores of one cell; seconds for ridge alone, and with baselines and intervals as a run does it."""
+    ridge_seconds, run_seconds = [], []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        ridge_alone(prepared, config)
+        ridge_seconds.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        fitted = fit(prepared, config)
+        run_seconds.append(time.perf_counter() - start)
+    wanted = ("test", "ridge", "scaled")
+    rows = [row for row in fitted.scores if (row["split"], row["model"], row["scale"]) == wanted]
+    score = {row["metric"]: row["value"] for row in rows}
+    mse, mae = EXPECTED[name][HORIZONS.index(horizon)]
+    return {
+        "benchmark": "ridge", "data": name, "lookback": config.lookback, "horizon": horizon,
+        "mse": round(score["mse"], 5), "mae": round(score["mae"], 5), "expected_mse": mse, "expected_mae": mae,
+        "mse_difference": round(score["mse"] - mse, 5), "mae_difference": round(score["mae"] - mae, 5),
+        "within": score["mse"] <= mse + TOLERANCE and score["mae"] <= mae + TOLERANCE,
+        "kind": "shared" if fitted.floor.shared else "own", "penalty": fitted.floor.penalty,
+        "validation_mse": round(fitted.floor.validation_mse, 5),
+        "windows": [len(prepared.windows[split]) for split in ("train", "validation", "test")],
+        "fit_choose_evaluate_seconds": round(min(ridge_seconds), 3), "whole_run_seconds": round(min(run_seconds), 3),
+        "threads": torch.get_num_threads(),
+    }  # fmt: skip
+
+
+def ridge_alone(prepared: Prepared, config: ForecastConfig) -> None:
+    """Fit every penalty of both kinds, let validation choose, score the test windows."""
+    windows = prepared.windows
+    floor = fit_floor(windows["train"], windows["validation"])
+    model = build_model(prepared, config, floor)
+    model.floor.set_weight(floor.weight)
+    measure(windows["test"], lambda past, observed: {"ridge": model.ridge(past, observed)}, prepared.scaler)
+
+
+if __name__ == "__main__":
+    main()
