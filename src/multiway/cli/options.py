@@ -1,5 +1,6 @@
 """Options that several commands share, and how `--set` becomes a nested mapping."""
 
+import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +36,8 @@ def nested(assignments: list[str]) -> dict[str, Any]:
 
 def _plain(value: str, assignment: str) -> Any:
     try:
-        return yaml.safe_load(value)
+        read = yaml.safe_load(value)
+        return value if isinstance(read, datetime.date) else read  # a config holds dates as text
     except yaml.YAMLError:
         raise typer.BadParameter(f"the value of {assignment!r} is not plain YAML", param_hint="--set") from None
 
