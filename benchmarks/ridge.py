@@ -1,4 +1,8 @@
-"""Closed-form ridge at look-back 96 on five data sets and four horizons: scores, what validation chose, seconds."""
+"""Closed-form ridge at look-back 96 on five data sets and four horizons: scores, what validation chose, seconds.
+
+The expected figures are an earlier, independent computation. Its ETTm1 figures are what every fourth training window
+gives (0.3407 at 96 and 0.4805 at 720 with a penalty of 100); here every window is used, which is lower by 0.001 to 0.003.
+"""
 
 import argparse
 import json
@@ -19,7 +23,7 @@ from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
 
 HORIZONS = (96, 192, 336, 720)
 TOLERANCE = 0.002
-EXPECTED = {  # MSE and MAE of an independent computation of the same forecast, rounded to three digits
+EXPECTED = {  # MSE and MAE, rounded to three digits
     "ett_h1": ((0.383, 0.392), (0.434, 0.421), (0.474, 0.441), (0.462, 0.456)),
     "ett_h2": ((0.289, 0.338), (0.374, 0.390), (0.414, 0.424), (0.416, 0.435)),
     "ett_m1": ((0.341, 0.369), (0.381, 0.388), (0.413, 0.409), (0.480, 0.445)),
@@ -45,9 +49,16 @@ def main() -> None:
         chosen.out.parent.mkdir(parents=True, exist_ok=True)
         with chosen.out.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
+    print(summary(rows), file=sys.stderr)
+    sys.exit(not all(row["within"] for row in rows))
+
+
+def summary(rows: list[dict[str, Any]]) -> str:
+    """How many cells are as expected, and which are lower."""
     within = sum(row["within"] for row in rows)
-    print(f"{within} of {len(rows)} cells no more than {TOLERANCE} above the expected MSE and MAE", file=sys.stderr)
-    sys.exit(within < len(rows))
+    lower = [f"{row['data']}-{row['horizon']}" for row in rows if row["mse_difference"] < -TOLERANCE]
+    text = f"{within} of {len(rows)} cells no more than {TOLERANCE} above the expected MSE and MAE"
+    return text + (f"; lower by more than that: {', '.join(lower)}" if lower else "")
 
 
 def cells(names: list[str], horizons: list[int], repeats: int) -> Iterator[dict[str, Any]]:
