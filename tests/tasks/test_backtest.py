@@ -89,6 +89,13 @@ def test_a_later_file_is_scored_with_the_scaler_of_the_training(finished):
     assert got["ridge", "original", "mae"] == pytest.approx(float((table["ridge"] - table["y"]).abs().mean()), rel=1e-4)
 
 
+def test_nothing_to_compare_with_is_refused(finished, frame):
+    panel = finished.read(frame.iloc[:60])
+    panel.values[LOOKBACK:] = np.nan
+    with pytest.raises(DataError, match="no value to score stands after the first 12 rows"):
+        evaluate_panel(finished, panel)
+
+
 def test_scores_on_the_training_file_s_test_rows_are_the_stored_ones(finished, frame):
     test = frame.iloc[240 - LOOKBACK :]
     rows = evaluate_panel(finished, finished.read(test))

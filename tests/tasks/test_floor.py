@@ -4,7 +4,7 @@ from torch import Tensor
 
 from multiway.data import Windows
 from multiway.tasks.forecasting.floor import PENALTIES, fit_floor
-from multiway.tasks.forecasting.moments import complete_moments, masked_moments
+from multiway.tasks.forecasting.moments import complete_moments, complete_stretches, normal_equations
 from tasks.panels import make_windows
 from tolerances import assert_same
 
@@ -116,15 +116,39 @@ def test_a_single_variate_is_shared():
     assert floor.shared and len(floor.candidates) == len(PENALTIES)
 
 
-def test_masked_moments_without_a_gap_are_the_complete_ones():
-    windows = make_windows(150, 3, 8, 5)
-    masked = make_windows(150, 3, 8, 5)
+def test_windows_with_a_mask_and_no_gap_are_complete_ones():
+    windows, masked = make_windows(150, 3, 8, 5), make_windows(150, 3, 8, 5)
     masked._observed = torch.ones(150, 3, dtype=torch.bool)
-    for name in ("gram", "cross", "square", "count"):
-        assert_same(getattr(masked_moments(masked), name), getattr(complete_moments(windows), name))
+    for got, want in zip(normal_equations(masked), normal_equations(windows), strict=True):
+        assert_same(got, want)
 
 
-def test_masked_moments_agree_with_a_loop_over_windows():
+@pytest.mark.parametrize("gaps", [[], [0], [199], [70], [60, 61, 90, 130], list(range(0, 200, 9))])
+def test_stretches_hold_the_complete_windows_and_no_other(gaps):
+    windows = make_windows(200, 2, 8, 5)
+    observed = torch.ones(200, 2, dtype=torch.bool)
+    observed[gaps, 1] = False
+    windows._observed = observed
+    stretches, rest = complete_stretches(windows, 3, 180)
+    inside = [index for first, last in stretches for index in range(first, last)]
+    assert sorted(inside + rest.tolist()) == list(range(3, 180))
+    assert all(observed[index : index + 13].all() for index in inside)
+    assert all(last - first >= 32 for first, last in stretches)
+    complete = [index for index in range(3, 180) if observed[index : index + 13].all()]
+    assert len(complete) - len(inside) < 32 * (len(gaps) + 1)
+
+
+def test_few_gaps_give_what_many_small_steps_give(monkeypatch):
+    training = make_windows(400, 2, 8, 5)
+    training._observed = torch.ones(400, 2, dtype=torch.bool)
+    training._observed[[90, 91, 260], [0, 0, 1]] = False
+    by_stretches = normal_equations(training)
+    monkeypatch.setattr("multiway.tasks.forecasting.moments.SHORTEST_STRETCH", 10_000)
+    for got, want in zip(by_stretches, normal_equations(training), strict=True):
+        assert_same(got, want)
+
+
+def test_normal_equations_with_gaps_agree_with_a_loop_over_windows():
     windows = make_windows(60, 2, 6, 3, missing=0.3)
     gram, cross, count = torch.zeros(2, 6, 6), torch.zeros(2, 6, 3), torch.zeros(2, 3)
     used = torch.zeros(2)
@@ -146,9 +170,9 @@ def test_masked_moments_agree_with_a_loop_over_windows():
             cross[variate] += torch.outer(x, y)
             count[variate] += keep
             used[variate] += 1
-    moments = masked_moments(windows)
-    assert_same(moments.gram.float(), gram)
-    assert_same(moments.cross.float(), cross * (used[:, None] / count)[:, None])
+    got_gram, got_cross = normal_equations(windows)
+    assert_same(got_gram.float(), gram)
+    assert_same(got_cross.float(), cross * (used[:, None] / count)[:, None])
 
 
 def test_a_tenth_of_the_cells_missing_leaves_nearly_the_same_forecast():

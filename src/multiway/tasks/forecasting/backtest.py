@@ -23,10 +23,14 @@ def evaluate_panel(run: ForecastRun, panel: Panel) -> list[dict[str, Any]]:
     """Score every window of a panel; scaler and model are as they were fitted.
 
     Raises:
-        DataError: The panel is too short for one window.
+        DataError: The panel is too short for one window, or holds no value to compare with.
     """
     windows = _windows(run, panel)
     errors = measure(windows, run.model.all_forecasts, run.scaler)
+    if not errors["multiway"].count.any():
+        raise DataError(
+            f"{panel.source}: no value to score stands after the first {run.config.lookback} rows. Give more."
+        )
     return score_rows(errors, panel.source, run.scaler, run.mase_scale)
 
 
