@@ -7,7 +7,13 @@ from multiway.cli import options
 
 
 def test_sets_nest_and_read_yaml():
-    given = ["training.epochs=5", "training.loss=mae", "model.attended_modes=[0, 1]", "network=false", "split.test_start=2024-05-01"]
+    given = [
+        "training.epochs=5",
+        "training.loss=mae",
+        "model.attended_modes=[0, 1]",
+        "network=false",
+        "split.test_start=2024-05-01",
+    ]
     assert options.nested(given) == {
         "training": {"epochs": 5, "loss": "mae"},
         "model": {"attended_modes": [0, 1]},

@@ -45,6 +45,14 @@ def test_bands_hold_the_forecast_and_widen_with_the_level(finished, frame):
     assert (np.diff(edges, axis=1) >= 0).all()
 
 
+def test_bands_are_as_wide_as_validation_errors_in_the_units_of_the_data(finished, frame):
+    table = finished.predict(frame)
+    for index, level in enumerate((80, 95)):
+        radius = (finished.radii[index].double().numpy() * finished.scaler.std).T.ravel()
+        np.testing.assert_allclose(table[f"multiway-hi-{level}"] - table["multiway"], radius, rtol=1e-6)
+        np.testing.assert_allclose(table["multiway"] - table[f"multiway-lo-{level}"], radius, rtol=1e-6)
+
+
 def test_the_forecast_is_that_of_the_last_window_in_the_units_of_the_data(frame):
     run = run_on(frame)
     table = run.predict(frame, levels=())
