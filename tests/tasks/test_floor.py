@@ -6,7 +6,7 @@ from multiway.data import Windows
 from multiway.tasks.forecasting.floor import PENALTIES, fit_floor
 from multiway.tasks.forecasting.moments import complete_moments, complete_stretches, normal_equations
 from tasks.panels import make_windows
-from tolerances import assert_same
+from tolerances import COARSE32, LONG32, LONG64, SUMS32, SUMS64, assert_same
 
 SIZES = [(200, 3, 13, 7), (61, 2, 1, 5), (47, 1, 11, 1), (40, 2, 17, 23)]
 
@@ -34,7 +34,7 @@ def test_moments_do_not_depend_on_the_level():
         Windows(values, None, start=0, stop=300, lookback=12, horizon=5)
         for values in (torch.arange(300.0)[:, None].sin(), torch.arange(300.0)[:, None].sin() + 64)
     )
-    torch.testing.assert_close(complete_moments(low).gram, complete_moments(high).gram, rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(complete_moments(low).gram, complete_moments(high).gram, rtol=LONG32, atol=COARSE32)
 
 
 def test_moments_of_stretches_add_up():
@@ -55,7 +55,7 @@ def test_the_error_from_moments_is_that_of_the_forecasts(generator):
     x, y = steps_of(windows)
     weight = torch.randn(3, 5, 8, generator=generator, dtype=torch.float64)
     expected = (y - x @ weight.mT).square().sum()
-    assert complete_moments(windows).squared_error(weight) == pytest.approx(float(expected), rel=1e-10)
+    assert complete_moments(windows).squared_error(weight) == pytest.approx(float(expected), rel=SUMS64)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -72,7 +72,7 @@ def test_the_weights_are_ridge_regression(shared):
         errors.append(float((vy - vx @ weight.mT).square().mean()))
     floor = fit_floor(training, validation)
     tried = [row["validation_mse"] for row in floor.candidates if row["shared"] == shared]
-    assert tried == pytest.approx(errors, rel=1e-5)
+    assert tried == pytest.approx(errors, rel=SUMS32)
 
 
 def test_the_chosen_penalty_is_the_best_of_its_kind_and_the_error_is_its_own():
@@ -82,7 +82,7 @@ def test_the_chosen_penalty_is_the_best_of_its_kind_and_the_error_is_its_own():
     assert floor.validation_mse == min(row["validation_mse"] for row in tried)
     x, y = steps_of(validation)
     measured = (y - x @ floor.weight.double().mT).square().mean()
-    assert floor.validation_mse == pytest.approx(float(measured), rel=1e-9)
+    assert floor.validation_mse == pytest.approx(float(measured), rel=LONG64)
     assert floor.weight.shape == (1 if floor.shared else 3, 5, 8)
 
 
@@ -192,4 +192,4 @@ def test_masked_validation_errors_count_observed_cells_alone():
     forecast = last + torch.einsum("bld,dhl->bhd", past - last, floor.weight.expand(2, -1, -1))
     keep = batch["future_observed"] & batch["past_observed"].any(1, keepdim=True)
     expected = (forecast - batch["future"])[keep].square().mean()
-    assert floor.validation_mse == pytest.approx(float(expected), rel=1e-5)
+    assert floor.validation_mse == pytest.approx(float(expected), rel=SUMS32)
