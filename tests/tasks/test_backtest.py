@@ -1,14 +1,12 @@
 """Frozen runs on other rows: scores of a later file, forecasts from past moments."""
 
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting import backtest_frame, evaluate_panel, score_backtest
-from multiway.tasks.forecasting.evaluation import measure
+from multiway.tasks.forecasting.model import RidgeAndNetwork
 from tasks.panels import HORIZON, LOOKBACK, make_frame
 from tolerances import LONG32, SUMS32
 
@@ -107,20 +105,18 @@ def test_scores_on_the_training_file_s_test_rows_are_the_stored_ones(finished, f
         assert row["value"] == pytest.approx(old["value"], rel=SUMS32), old
 
 
-def test_a_backtest_is_no_slower_per_window_than_scoring(finished):
-    from multiway.tasks.forecasting.backtest import _windows
+def test_a_backtest_forecasts_in_the_batches_that_scoring_does(finished, monkeypatch):
+    panel = finished.read(make_frame(rows=400))
+    monkeypatch.setattr("multiway.tasks.forecasting.evaluation.BATCH_CELLS", 3 * (LOOKBACK + HORIZON) * 100)
+    sizes: list[int] = []
+    forecasts = RidgeAndNetwork.all_forecasts
 
-    panel = finished.read(make_frame(rows=4000))
-    windows = _windows(finished, panel)
+    def count(self, past, observed=None):
+        sizes.append(len(past))
+        return forecasts(self, past, observed)
 
-    def seconds(call) -> float:
-        times = []
-        for _ in range(3):
-            start = time.perf_counter()
-            call()
-            times.append(time.perf_counter() - start)
-        return min(times)
-
-    scoring = seconds(lambda: measure(windows, finished.model.all_forecasts, finished.scaler))
-    backtest = seconds(lambda: backtest_frame(finished, panel, cutoffs=len(windows), step=1))
-    assert backtest < 1.5 * scoring
+    monkeypatch.setattr(RidgeAndNetwork, "all_forecasts", count)
+    backtest_frame(finished, panel, cutoffs=10_000, step=1)
+    in_backtest, sizes[:] = sizes.copy(), []
+    evaluate_panel(finished, panel)
+    assert in_backtest == sizes == [100, 100, 100, 85]

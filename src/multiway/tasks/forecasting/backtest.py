@@ -57,12 +57,13 @@ def backtest_frame(
     ahead = (ends[:, None] + np.arange(steps)).repeat(variates, 0).ravel()  # in the order cutoff, variate, step
     return pd.DataFrame(
         {
-            "unique_id": np.tile(np.repeat(np.array(panel.names, dtype=object), steps), len(ends)),
+            "unique_id": pd.Index(panel.names).take(np.tile(np.repeat(np.arange(variates), steps), len(ends))),
             "ds": panel.times.take(ahead),
             "cutoff": panel.times.take(np.repeat(ends - 1, steps * variates)),
             "y": panel.values[ahead.reshape(-1, variates, steps)[:, 0]].transpose(0, 2, 1).ravel(),
             **_forecasts(run, windows, torch.from_numpy(rows)),
-        }
+        },
+        copy=False,  # the columns are new already
     )
 
 
