@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from multiway.data import Scaler
+from tolerances import LONG64, ROUNDING64, TIGHT64
 
 
 @pytest.fixture
@@ -16,11 +17,11 @@ def values() -> np.ndarray:
 def test_moments_are_those_of_numpy(values):
     values[::7, 1] = np.nan
     scaler = Scaler.fit(values)
-    np.testing.assert_allclose(scaler.mean, np.nanmean(values, 0), rtol=1e-13)
-    np.testing.assert_allclose(scaler.std, np.nanstd(values, 0), rtol=1e-13)
+    np.testing.assert_allclose(scaler.mean, np.nanmean(values, 0), rtol=TIGHT64)
+    np.testing.assert_allclose(scaler.std, np.nanstd(values, 0), rtol=TIGHT64)
     scaled = scaler.transform(values)
     assert np.array_equal(np.isnan(scaled), np.isnan(values))
-    np.testing.assert_allclose(scaler.inverse(scaled), values, rtol=1e-13)
+    np.testing.assert_allclose(scaler.inverse(scaled), values, rtol=TIGHT64)
 
 
 def test_only_the_rows_given_count(values):
@@ -32,7 +33,7 @@ def test_only_the_rows_given_count(values):
 @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300, 1e307])
 def test_extreme_units(values, scale):
     scaled = Scaler.fit(values * scale).transform(values * scale)
-    np.testing.assert_allclose(scaled, Scaler.fit(values).transform(values), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(scaled, Scaler.fit(values).transform(values), rtol=LONG64, atol=ROUNDING64)
 
 
 def test_constant_and_absent_columns(values):

@@ -17,6 +17,7 @@ from multiway.explain import (
     time_labels,
     top_pairs,
 )
+from tolerances import ROUNDING64
 
 NAMES = ["HUFL", "OT", "LULL"]
 LAGS = lag_labels(10, 2)
@@ -44,7 +45,7 @@ def test_maps_are_averaged_over_the_batch_and_labelled(generator):
         ("time", 1, True),
     ]
     assert found[1].query_labels == found[1].key_labels == ("lag 10–9", "lag 8–7", "lag 6–5", "lag 4–3", "lag 2–1")
-    np.testing.assert_allclose(found[2].weights, raw[1][0].mean(0), rtol=1e-12)
+    np.testing.assert_allclose(found[2].weights, raw[1][0].mean(0), rtol=ROUNDING64)
     np.testing.assert_allclose(found[2].head_mean().sum(axis=1), 1)
     assert found[0].num_samples == 7
 
@@ -67,7 +68,7 @@ def test_the_mean_of_batches_is_the_mean_of_all_samples(generator):
     names = ["variates", "time"], [NAMES, LAGS]
     averaged = average_maps([mode_maps(part, *names) for part in parts])
     for found, wanted in zip(averaged, mode_maps(raw, *names), strict=True):
-        np.testing.assert_allclose(found.weights, wanted.weights, rtol=1e-12)
+        np.testing.assert_allclose(found.weights, wanted.weights, rtol=ROUNDING64)
         assert found.num_samples == 7
 
 

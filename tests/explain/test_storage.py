@@ -11,6 +11,7 @@ import pytest
 from multiway.errors import RunError
 from multiway.explain import ModeMap, load_maps, plot_mode_map, rollout, save_maps, save_mode_map
 from multiway.explain.storage import MAX_BYTES
+from tolerances import ROUNDING32
 
 HOSTILE = ("../../etc/passwd", "a\x00b", "\ud800 lone", "weights_0000", "x" * 300, "$\\frac{")
 
@@ -27,7 +28,7 @@ def test_maps_come_back_as_they_were(tmp_path):
     ]
     save_maps(tmp_path / "maps.npz", maps)
     for found, wanted in zip(load_maps(tmp_path / "maps.npz"), maps, strict=True):
-        np.testing.assert_allclose(found.weights, wanted.weights, rtol=1e-6)
+        np.testing.assert_allclose(found.weights, wanted.weights, rtol=ROUNDING32)
         for name in ("mode", "query_labels", "key_labels", "layer", "num_samples", "sample", "ordered"):
             assert getattr(found, name) == getattr(wanted, name)
 

@@ -8,7 +8,7 @@ import torch
 
 from multiway import nn
 from multiway.errors import ConfigError, ShapeError
-from tolerances import assert_same
+from tolerances import ROUNDING32, assert_same
 
 DIM = 8
 SIZES = [(7,), (3, 5), (2, 3, 5), (2, 3, 1, 5)]
@@ -28,7 +28,7 @@ def tokens(sizes, batch=2, seed=0):
 @pytest.mark.parametrize("combine", ["product", "sum"])
 def test_gradients(sizes, combine):
     layer = make_layer(len(sizes), combine=combine, rotary_modes=(0,))
-    assert torch.autograd.gradcheck(layer, tokens(sizes, batch=1).requires_grad_(), eps=1e-6, atol=1e-6)
+    assert torch.autograd.gradcheck(layer, tokens(sizes, batch=1).requires_grad_(), eps=ROUNDING32, atol=ROUNDING32)
 
 
 @pytest.mark.parametrize("name", nn.PRESETS)

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from multiway import nn, ops
 from multiway.reference import hot
-from tolerances import assert_same
+from tolerances import LONG64, STEPS64, assert_same
 
 DIM, HEADS = 8, 2
 SIZES = [(5,), (3, 5), (2, 3, 5), (1, 3)]
@@ -210,7 +210,7 @@ def assert_layer_is_paper(layer, x, fast, slow):
     for quick, literal in zip(fast_grads, slow_grads, strict=True):
         assert (quick is None) == (literal is None)
         if quick is not None:
-            torch.testing.assert_close(quick, literal, rtol=1e-8, atol=1e-9)
+            torch.testing.assert_close(quick, literal, rtol=STEPS64, atol=LONG64)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from multiway.report import ForecastReport, SplitSpan, render_forecast_report
+from tolerances import LONG32
 
 VOID = {"meta", "input", "img", "br"}
 SECTIONS = {
@@ -167,9 +168,9 @@ def test_charts_read_out_the_values_that_were_given(make_report):
     chart = data["charts"][0]
     panel = content.forecasts[0]
     series = {item["n"]: item for item in chart["s"]}
-    np.testing.assert_allclose(series["ridge"]["v"], panel.lines["ridge"], rtol=1e-4)
-    np.testing.assert_allclose(series["80 % band"]["w"], panel.bands[80][1], rtol=1e-4)
-    np.testing.assert_allclose(series["actual"]["v"], np.concatenate([panel.history, panel.actual]), rtol=1e-4)
+    np.testing.assert_allclose(series["ridge"]["v"], panel.lines["ridge"], rtol=LONG32)
+    np.testing.assert_allclose(series["80 % band"]["w"], panel.bands[80][1], rtol=LONG32)
+    np.testing.assert_allclose(series["actual"]["v"], np.concatenate([panel.history, panel.actual]), rtol=LONG32)
     axis = data["axes"][chart["a"]]
     assert axis["t"][12] == "2016-07-01 12:00"
     assert axis["x"] == sorted(axis["x"])

@@ -6,6 +6,7 @@ import torch
 from multiway.tasks.forecasting.baselines import naive
 from multiway.tasks.forecasting.conformal import fit_radii, measure_coverage
 from tasks.panels import make_windows
+from tolerances import ROUNDING32
 
 
 def forecast(past, observed=None):
@@ -64,7 +65,7 @@ def test_coverage_is_the_share_inside_by_step():
     batch = windows.gather(torch.arange(80))
     hits = ((forecast(batch["past"]) - batch["future"]).abs() <= 0.4) & batch["future_observed"]
     expected = hits.sum((0, 2)) / batch["future_observed"].sum((0, 2))
-    np.testing.assert_allclose(inside[0].numpy(), expected.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(inside[0].numpy(), expected.numpy(), rtol=ROUNDING32)
     assert abs(float(width[0]) - 0.8) < 1e-6
 
 

@@ -11,6 +11,7 @@ from multiway.errors import ConfigError, DataError, NotFittedError, RunError
 from multiway.tasks import forecasting
 from multiway.tasks.forecasting import Forecaster
 from tasks.panels import HORIZON, QUICK, TINY, make_frame
+from tolerances import ROUNDING32, SUMS32
 
 SETTINGS = {"model": TINY, "training": QUICK, "selection": "network"}
 
@@ -101,7 +102,7 @@ def test_polars_in_polars_out(fitted, frame):
 
 def test_a_path_will_do(data_file, frame):
     one, other = make(network=False).fit(data_file), make(network=False).fit(frame)
-    np.testing.assert_allclose(one.predict()["series 1"], other.predict()["series 1"], rtol=1e-6)
+    np.testing.assert_allclose(one.predict()["series 1"], other.predict()["series 1"], rtol=ROUNDING32)
 
 
 def test_scores_on_a_later_frame(fitted):
@@ -119,7 +120,7 @@ def test_an_explanation_has_a_map_per_mode(fitted):
     explanation = fitted.explain()
     assert [item.mode for item in explanation.average] == ["variate", "time"]
     assert explanation.average[0].query_labels == ("series 0", "series 1", "series 2")
-    np.testing.assert_allclose(explanation.last[1].weights.sum(-1), 1, rtol=1e-5)
+    np.testing.assert_allclose(explanation.last[1].weights.sum(-1), 1, rtol=SUMS32)
 
 
 def test_ridge_has_nothing_to_explain(frame):

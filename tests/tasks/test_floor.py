@@ -4,9 +4,9 @@ from torch import Tensor
 
 from multiway.data import Windows
 from multiway.tasks.forecasting.floor import PENALTIES, fit_floor
-from multiway.tasks.forecasting.moments import complete_moments, masked_moments
+from multiway.tasks.forecasting.moments import complete_moments, complete_stretches, normal_equations
 from tasks.panels import make_windows
-from tolerances import assert_same
+from tolerances import COARSE32, LONG32, LONG64, SUMS32, SUMS64, assert_same
 
 SIZES = [(200, 3, 13, 7), (61, 2, 1, 5), (47, 1, 11, 1), (40, 2, 17, 23)]
 
@@ -34,7 +34,7 @@ def test_moments_do_not_depend_on_the_level():
         Windows(values, None, start=0, stop=300, lookback=12, horizon=5)
         for values in (torch.arange(300.0)[:, None].sin(), torch.arange(300.0)[:, None].sin() + 64)
     )
-    torch.testing.assert_close(complete_moments(low).gram, complete_moments(high).gram, rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(complete_moments(low).gram, complete_moments(high).gram, rtol=LONG32, atol=COARSE32)
 
 
 def test_moments_of_stretches_add_up():
@@ -55,7 +55,7 @@ def test_the_error_from_moments_is_that_of_the_forecasts(generator):
     x, y = steps_of(windows)
     weight = torch.randn(3, 5, 8, generator=generator, dtype=torch.float64)
     expected = (y - x @ weight.mT).square().sum()
-    assert complete_moments(windows).squared_error(weight) == pytest.approx(float(expected), rel=1e-10)
+    assert complete_moments(windows).squared_error(weight) == pytest.approx(float(expected), rel=SUMS64)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -72,7 +72,7 @@ def test_the_weights_are_ridge_regression(shared):
         errors.append(float((vy - vx @ weight.mT).square().mean()))
     floor = fit_floor(training, validation)
     tried = [row["validation_mse"] for row in floor.candidates if row["shared"] == shared]
-    assert tried == pytest.approx(errors, rel=1e-5)
+    assert tried == pytest.approx(errors, rel=SUMS32)
 
 
 def test_the_chosen_penalty_is_the_best_of_its_kind_and_the_error_is_its_own():
@@ -82,7 +82,7 @@ def test_the_chosen_penalty_is_the_best_of_its_kind_and_the_error_is_its_own():
     assert floor.validation_mse == min(row["validation_mse"] for row in tried)
     x, y = steps_of(validation)
     measured = (y - x @ floor.weight.double().mT).square().mean()
-    assert floor.validation_mse == pytest.approx(float(measured), rel=1e-9)
+    assert floor.validation_mse == pytest.approx(float(measured), rel=LONG64)
     assert floor.weight.shape == (1 if floor.shared else 3, 5, 8)
 
 
@@ -116,15 +116,39 @@ def test_a_single_variate_is_shared():
     assert floor.shared and len(floor.candidates) == len(PENALTIES)
 
 
-def test_masked_moments_without_a_gap_are_the_complete_ones():
-    windows = make_windows(150, 3, 8, 5)
-    masked = make_windows(150, 3, 8, 5)
+def test_windows_with_a_mask_and_no_gap_are_complete_ones():
+    windows, masked = make_windows(150, 3, 8, 5), make_windows(150, 3, 8, 5)
     masked._observed = torch.ones(150, 3, dtype=torch.bool)
-    for name in ("gram", "cross", "square", "count"):
-        assert_same(getattr(masked_moments(masked), name), getattr(complete_moments(windows), name))
+    for got, want in zip(normal_equations(masked), normal_equations(windows), strict=True):
+        assert_same(got, want)
 
 
-def test_masked_moments_agree_with_a_loop_over_windows():
+@pytest.mark.parametrize("gaps", [[], [0], [199], [70], [60, 61, 90, 130], list(range(0, 200, 9))])
+def test_stretches_hold_the_complete_windows_and_no_other(gaps):
+    windows = make_windows(200, 2, 8, 5)
+    observed = torch.ones(200, 2, dtype=torch.bool)
+    observed[gaps, 1] = False
+    windows._observed = observed
+    stretches, rest = complete_stretches(windows, 3, 180)
+    inside = [index for first, last in stretches for index in range(first, last)]
+    assert sorted(inside + rest.tolist()) == list(range(3, 180))
+    assert all(observed[index : index + 13].all() for index in inside)
+    assert all(last - first >= 32 for first, last in stretches)
+    complete = [index for index in range(3, 180) if observed[index : index + 13].all()]
+    assert len(complete) - len(inside) < 32 * (len(gaps) + 1)
+
+
+def test_few_gaps_give_what_many_small_steps_give(monkeypatch):
+    training = make_windows(400, 2, 8, 5)
+    training._observed = torch.ones(400, 2, dtype=torch.bool)
+    training._observed[[90, 91, 260], [0, 0, 1]] = False
+    by_stretches = normal_equations(training)
+    monkeypatch.setattr("multiway.tasks.forecasting.moments.SHORTEST_STRETCH", 10_000)
+    for got, want in zip(by_stretches, normal_equations(training), strict=True):
+        assert_same(got, want)
+
+
+def test_normal_equations_with_gaps_agree_with_a_loop_over_windows():
     windows = make_windows(60, 2, 6, 3, missing=0.3)
     gram, cross, count = torch.zeros(2, 6, 6), torch.zeros(2, 6, 3), torch.zeros(2, 3)
     used = torch.zeros(2)
@@ -146,9 +170,9 @@ def test_masked_moments_agree_with_a_loop_over_windows():
             cross[variate] += torch.outer(x, y)
             count[variate] += keep
             used[variate] += 1
-    moments = masked_moments(windows)
-    assert_same(moments.gram.float(), gram)
-    assert_same(moments.cross.float(), cross * (used[:, None] / count)[:, None])
+    got_gram, got_cross = normal_equations(windows)
+    assert_same(got_gram.float(), gram)
+    assert_same(got_cross.float(), cross * (used[:, None] / count)[:, None])
 
 
 def test_a_tenth_of_the_cells_missing_leaves_nearly_the_same_forecast():
@@ -168,4 +192,4 @@ def test_masked_validation_errors_count_observed_cells_alone():
     forecast = last + torch.einsum("bld,dhl->bhd", past - last, floor.weight.expand(2, -1, -1))
     keep = batch["future_observed"] & batch["past_observed"].any(1, keepdim=True)
     expected = (forecast - batch["future"])[keep].square().mean()
-    assert floor.validation_mse == pytest.approx(float(expected), rel=1e-5)
+    assert floor.validation_mse == pytest.approx(float(expected), rel=SUMS32)

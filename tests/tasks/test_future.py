@@ -12,6 +12,7 @@ from multiway.tasks.forecasting.fitting import fit
 from multiway.tasks.forecasting.prepared import prepare
 from multiway.tasks.forecasting.run import from_fitted
 from tasks.panels import HORIZON, LOOKBACK, make_config, make_frame
+from tolerances import LONG32, ROUNDING32
 
 BANDS = ["multiway", "multiway-lo-80", "multiway-hi-80", "multiway-lo-95", "multiway-hi-95"]
 
@@ -45,6 +46,14 @@ def test_bands_hold_the_forecast_and_widen_with_the_level(finished, frame):
     assert (np.diff(edges, axis=1) >= 0).all()
 
 
+def test_bands_are_as_wide_as_validation_errors_in_the_units_of_the_data(finished, frame):
+    table = finished.predict(frame)
+    for index, level in enumerate((80, 95)):
+        radius = (finished.radii[index].double().numpy() * finished.scaler.std).T.ravel()
+        np.testing.assert_allclose(table[f"multiway-hi-{level}"] - table["multiway"], radius, rtol=ROUNDING32)
+        np.testing.assert_allclose(table["multiway"] - table[f"multiway-lo-{level}"], radius, rtol=ROUNDING32)
+
+
 def test_the_forecast_is_that_of_the_last_window_in_the_units_of_the_data(frame):
     run = run_on(frame)
     table = run.predict(frame, levels=())
@@ -53,7 +62,7 @@ def test_the_forecast_is_that_of_the_last_window_in_the_units_of_the_data(frame)
     weight = run.model.floor.weight.numpy()
     steps = np.einsum("vhl,lv->hv", np.broadcast_to(weight, (3, *weight.shape[1:])), scaled - scaled[-1])
     expected = (scaled[-1] + steps) * run.scaler.std + run.scaler.mean
-    np.testing.assert_allclose(table["multiway"], expected.T.ravel(), rtol=1e-4)
+    np.testing.assert_allclose(table["multiway"], expected.T.ravel(), rtol=LONG32)
     assert list(table.columns) == ["unique_id", "ds", "multiway"]
 
 

@@ -18,6 +18,7 @@ from multiway.tasks.forecasting.fitting import WindowLoss, fit
 from multiway.tasks.forecasting.prepared import prepare
 from multiway.training import Interrupted, RunFolder
 from tasks.panels import HORIZON, LOOKBACK, TINY, make_config, make_frame
+from tolerances import COARSE32, ROUNDING32, SUMS32
 
 FILES = {
     "config.yaml", "weights.safetensors", "preprocessing.json", "metrics.jsonl", "manifest.json", "predictions.parquet",
@@ -65,7 +66,7 @@ def test_a_loaded_run_forecasts_the_same(finished, data_file):
     loaded = forecasting.load(finished.folder.path)
     pd.testing.assert_frame_equal(loaded.predict(str(data_file)), finished.predict(str(data_file)))
     stored = pd.read_parquet(finished.folder.path / "predictions.parquet")
-    np.testing.assert_allclose(stored["multiway"], loaded.predict(str(data_file))["multiway"], rtol=1e-6)
+    np.testing.assert_allclose(stored["multiway"], loaded.predict(str(data_file))["multiway"], rtol=ROUNDING32)
     assert loaded.scores == finished.scores and loaded.selection["sentence"] == finished.selection["sentence"]
 
 
@@ -194,9 +195,9 @@ def test_selection_reads_the_errors_it_reports(frame):
         for row in run.scores
         if (row["split"], row["scale"], row["metric"]) == ("validation", "scaled", "mse")
     }
-    assert run.selection.floor_error == pytest.approx(scores["ridge"], rel=1e-5)
-    assert run.selection.network_error == pytest.approx(scores["network"], rel=1e-5)
-    assert run.selection.blend_error == pytest.approx(scores["multiway"], rel=1e-5)
+    assert run.selection.floor_error == pytest.approx(scores["ridge"], rel=SUMS32)
+    assert run.selection.network_error == pytest.approx(scores["network"], rel=SUMS32)
+    assert run.selection.blend_error == pytest.approx(scores["multiway"], rel=SUMS32)
 
 
 def test_ridge_alone_trains_nothing(frame):
@@ -233,7 +234,7 @@ def test_a_large_offset_does_not_change_the_scores(frame):
         [row["value"] for row in fitted(each, network=False).scores if row["scale"] == "scaled"]
         for each in (frame, high)
     )
-    np.testing.assert_allclose(plain, offset, rtol=1e-3)
+    np.testing.assert_allclose(plain, offset, rtol=COARSE32)
 
 
 def test_notes_say_what_the_splits_cannot_bear(frame):

@@ -3,6 +3,7 @@ import pytest
 
 from multiway.tasks.forecasting.fitting import sentence
 from multiway.tasks.forecasting.selection import select_blend
+from tolerances import COARSE32
 
 
 def parts(floor_noise: float, network_noise: float, windows: int = 600, seed: int = 0):
@@ -18,7 +19,7 @@ def test_the_optimum_is_the_lowest_point_of_the_parabola():
     found = select_blend(a, b, c, block=20)
     weights = np.linspace(0, 1, 2001)
     errors = (1 - weights) ** 2 * a.mean() + 2 * weights * (1 - weights) * b.mean() + weights**2 * c.mean()
-    assert found.optimum == pytest.approx(weights[errors.argmin()], abs=1e-3)
+    assert found.optimum == pytest.approx(weights[errors.argmin()], abs=COARSE32)
     assert found.blend_error < min(found.floor_error, found.network_error)
     assert found.choice == "blend" and found.blocks == 30
 

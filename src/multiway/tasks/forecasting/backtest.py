@@ -23,10 +23,14 @@ def evaluate_panel(run: ForecastRun, panel: Panel) -> list[dict[str, Any]]:
     """Score every window of a panel; scaler and model are as they were fitted.
 
     Raises:
-        DataError: The panel is too short for one window.
+        DataError: The panel is too short for one window, or holds no value to compare with.
     """
     windows = _windows(run, panel)
     errors = measure(windows, run.model.all_forecasts, run.scaler)
+    if not errors["multiway"].count.any():
+        raise DataError(
+            f"{panel.source}: no value to score stands after the first {run.config.lookback} rows. Give more."
+        )
     return score_rows(errors, panel.source, run.scaler, run.mase_scale)
 
 
@@ -53,12 +57,13 @@ def backtest_frame(
     ahead = (ends[:, None] + np.arange(steps)).repeat(variates, 0).ravel()  # in the order cutoff, variate, step
     return pd.DataFrame(
         {
-            "unique_id": np.tile(np.repeat(np.array(panel.names, dtype=object), steps), len(ends)),
+            "unique_id": pd.Index(panel.names).take(np.tile(np.repeat(np.arange(variates), steps), len(ends))),
             "ds": panel.times.take(ahead),
             "cutoff": panel.times.take(np.repeat(ends - 1, steps * variates)),
             "y": panel.values[ahead.reshape(-1, variates, steps)[:, 0]].transpose(0, 2, 1).ravel(),
             **_forecasts(run, windows, torch.from_numpy(rows)),
-        }
+        },
+        copy=False,  # the columns are new already
     )
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from multiway import ops
 from multiway.data import Windows
-from multiway.tasks.forecasting.moments import Moments, chunks, complete_moments, masked_moments, masked_steps
+from multiway.tasks.forecasting.moments import complete_moments, complete_stretches, masked_steps, normal_equations
 
 PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 STANDARD_ERRORS = 2.0
@@ -52,13 +52,13 @@ def fit_floor(training: Windows, validation: Windows) -> Floor:
     news where validation is short.)
 
     Without missing cells this is exact in float64 and needs no prediction: validation errors follow from second
-    moments too. With missing cells see `masked_moments`; validation errors then count observed cells.
+    moments too. With missing cells see `normal_equations`; validation errors then count observed cells.
     """
-    fitted = complete_moments(training) if training.is_complete else masked_moments(training)
-    shared, tried_shared = _best_penalty(fitted.shared(), validation)
+    gram, cross = normal_equations(training)
+    shared, tried_shared = _best_penalty(gram.sum(0, keepdim=True), cross.sum(0, keepdim=True), validation)
     if training.num_variates == 1:
         return _floor(shared, True, 0.0, None, tried_shared)
-    own, tried_own = _best_penalty(fitted, validation)
+    own, tried_own = _best_penalty(gram, cross, validation)
     gain, deviation = _gain(shared, own, validation)
     is_shared = deviation is None or gain <= STANDARD_ERRORS * deviation
     return _floor(shared if is_shared else own, is_shared, gain, deviation, tried_shared + tried_own)
@@ -78,13 +78,13 @@ def _floor(
     )
 
 
-def _best_penalty(fitted: Moments, validation: Windows) -> tuple[_Candidate, list[dict[str, Any]]]:
-    weights = [weight.float() for weight in ops.ridge_path(fitted.gram, fitted.cross, PENALTIES)]
+def _best_penalty(gram: Tensor, cross: Tensor, validation: Windows) -> tuple[_Candidate, list[dict[str, Any]]]:
+    weights = [weight.float() for weight in ops.ridge_path(gram, cross, PENALTIES)]
     sums, count = _squared_errors(validation, weights, blocks=1)
     errors = (sums[:, 0] / count.clamp_min(1)).tolist()
     best = min(range(len(weights)), key=errors.__getitem__)
     tried = [
-        {"shared": len(fitted.gram) == 1, "penalty": penalty, "validation_mse": error}
+        {"shared": len(gram) == 1, "penalty": penalty, "validation_mse": error}
         for penalty, error in zip(PENALTIES, errors, strict=True)
     ]
     return _Candidate(weight=weights[best], penalty=PENALTIES[best], error=errors[best]), tried
@@ -103,29 +103,22 @@ def _gain(shared: _Candidate, own: _Candidate, validation: Windows) -> tuple[flo
 
 def _squared_errors(windows: Windows, weights: list[Tensor], blocks: int) -> tuple[Tensor, Tensor]:
     """Sums of squared errors `(weights, blocks)` over successive stretches of windows, and cells per stretch."""
-    if not windows.is_complete:
-        return _masked_errors(windows, weights, blocks)
-    sums, counts = [], []
-    for part in torch.arange(len(windows)).tensor_split(blocks):
-        own = complete_moments(windows, int(part[0]), int(part[-1]) + 1)
+    parts = [(int(part[0]), int(part[-1]) + 1) for part in torch.arange(len(windows)).tensor_split(blocks)]
+    sums, counts = zip(*(_block_errors(windows, weights, start, stop) for start, stop in parts), strict=True)
+    return torch.stack(sums, 1), torch.stack(counts)
+
+
+def _block_errors(windows: Windows, weights: list[Tensor], start: int, stop: int) -> tuple[Tensor, Tensor]:
+    """From moments where nothing is missing, from forecasts elsewhere."""
+    sums, count = torch.zeros(len(weights), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
+    stretches, rest = complete_stretches(windows, start, stop)
+    for first, last in stretches:
+        own = complete_moments(windows, first, last)
         shared = own.shared()
         wide = (weight.double() for weight in weights)
         errors = [(shared if len(each) == 1 else own).squared_error(each) for each in wide]
-        sums.append(torch.tensor(errors, dtype=torch.float64))
-        counts.append(shared.count)
-    return torch.stack(sums, 1), torch.cat(counts)
-
-
-def _masked_errors(windows: Windows, weights: list[Tensor], blocks: int) -> tuple[Tensor, Tensor]:
-    past, future = windows.past_view(), windows.future_view()
-    seen, wanted = windows.past_observed_view(), windows.future_observed_view()
-    assert seen is not None and wanted is not None
-    parts, counts = [], []
-    for part in chunks(len(windows), windows.num_variates * (windows.lookback + windows.horizon)):
-        x, y, keep = masked_steps(past[part], future[part], seen[part], wanted[part])
-        errors = [torch.where(keep, y - x @ weight.double().mT, 0).square().sum((0, 2)) for weight in weights]
-        parts.append(torch.stack(errors))
-        counts.append(keep.sum((0, 2)).double())
-    by_window, cells = torch.cat(parts, 1), torch.cat(counts)
-    sums = torch.stack([block.sum(1) for block in by_window.tensor_split(blocks, 1)], 1)
-    return sums, torch.stack([block.sum() for block in cells.tensor_split(blocks)])
+        sums, count = sums + torch.tensor(errors, dtype=torch.float64), count + own.count.sum()
+    for x, y, keep in masked_steps(windows, rest):
+        misses = (torch.where(keep, y - x @ weight.double().mT, 0) for weight in weights)
+        sums, count = sums + torch.stack([miss.square().sum() for miss in misses]), count + keep.sum()
+    return sums, count

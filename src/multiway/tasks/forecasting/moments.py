@@ -1,6 +1,7 @@
 """Second moments of all windows of a split: everything that ridge regression has to know about them."""
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Self
 
 import torch
@@ -11,6 +12,7 @@ from multiway.data import Windows
 from multiway.models.windows import fill_gaps
 
 CELLS_PER_CHUNK = 8_000_000
+SHORTEST_STRETCH = 32
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,42 +91,57 @@ def _lag_products(rows: Tensor, count: int, lookback: int) -> Tensor:
     return by_lag.flatten(1)[:, torch.minimum(i, j) * span + (i - j).abs()]
 
 
-def masked_moments(windows: Windows) -> Moments:
-    """Moments of windows with missing cells, chunk by chunk.
+def normal_equations(windows: Windows) -> tuple[Tensor, Tensor]:
+    """XᵀX and XᵀY per variate, `(variates, lookback, lookback)` and `(variates, lookback, horizon)`.
 
-    Gaps in the past hold the last observed value. A target step counts where it is observed, and its sums are
-    scaled up to the number of windows, so that a few missing cells do not cost whole windows.
+    Where cells are missing, gaps in the past hold the last observed value, and a target step counts where it is
+    observed: its sums are scaled up to the number of windows, so that a few missing cells do not cost whole windows.
     """
-    past, future = windows.past_view(), windows.future_view()
-    seen, wanted = windows.past_observed_view(), windows.future_observed_view()
-    assert seen is not None and wanted is not None
-    variates, lookback, horizon = past.shape[1], past.shape[2], future.shape[2]
+    variates, lookback, horizon = windows.num_variates, windows.lookback, windows.horizon
     gram = torch.zeros(variates, lookback, lookback, dtype=torch.float64)
     cross = torch.zeros(variates, lookback, horizon, dtype=torch.float64)
-    square, count = (torch.zeros(variates, horizon, dtype=torch.float64) for _ in range(2))
+    count = torch.zeros(variates, horizon, dtype=torch.float64)
     used = torch.zeros(variates, dtype=torch.float64)
-    for part in chunks(len(windows), variates * (lookback + horizon)):
-        x, y, keep = masked_steps(past[part], future[part], seen[part], wanted[part])
-        x *= keep.any(-1, keepdim=True)
-        gram.baddbmm_(x.mT, x)
-        cross.baddbmm_(x.mT, y * keep)
-        square += (y * keep).square().sum(1)
+    stretches, rest = complete_stretches(windows, 0, len(windows))
+    for start, stop in stretches:
+        part = complete_moments(windows, start, stop)
+        gram, cross = gram + part.gram, cross + part.cross
+        count, used = count + (stop - start), used + (stop - start)
+    for x, y, keep in masked_steps(windows, rest):
+        some = keep.any(-1, keepdim=True)
+        gram.baddbmm_((x * some).mT, x)
+        cross.baddbmm_(x.mT, y)
         count += keep.sum(1)
-        used += keep.any(-1).sum(1)
-    share = used[:, None] / count.clamp_min(1)
-    return Moments(gram=gram, cross=cross * share[:, None], square=(square * share).sum(1), count=used * horizon)
+        used += some.sum((1, 2))
+    return gram, cross * (used[:, None] / count.clamp_min(1))[:, None]
 
 
-def masked_steps(past: Tensor, future: Tensor, seen: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Differences from the last value, `(variates, windows, steps)`, float64, and which targets count."""
-    filled = fill_gaps(past.mT, seen.mT).mT.double()
-    last = filled[..., -1:]
-    keep = wanted & seen.any(-1, keepdim=True)
-    x, y = (filled - last).transpose(0, 1), (future - last).transpose(0, 1)
-    return x, torch.where(keep.transpose(0, 1), y, 0), keep.transpose(0, 1)
+def complete_stretches(windows: Windows, start: int, stop: int) -> tuple[list[tuple[int, int]], Tensor]:
+    """Stretches of at least 32 successive windows without a missing cell, and the other windows, of start to stop."""
+    past, future = windows.past_observed_view(), windows.future_observed_view()
+    if past is None or future is None:
+        return [(start, stop)], torch.empty(0, dtype=torch.long)
+    rows = torch.cat([past[start:stop, :, 0], past[stop - 1, :, 1:].T, future[stop - 1].T]).all(1)
+    broken = F.pad((~rows).cumsum(0), (1, 0))
+    whole = broken[windows.lookback + windows.horizon :] == broken[: stop - start]
+    edges = torch.diff(F.pad(whole.int(), (1, 1)))
+    pairs = zip(
+        torch.nonzero(edges == 1).flatten().tolist(), torch.nonzero(edges == -1).flatten().tolist(), strict=True
+    )
+    stretches = [(first, last) for first, last in pairs if last - first >= SHORTEST_STRETCH]
+    for first, last in stretches:
+        broken[first:last] = -1
+    rest = start + torch.nonzero(broken[: stop - start] >= 0).flatten()
+    return [(start + first, start + last) for first, last in stretches], rest
 
 
-def chunks(windows: int, cells: int) -> list[slice]:
-    """Stretches of windows of about 8 million cells."""
-    size = max(CELLS_PER_CHUNK // max(cells, 1), 1)
-    return [slice(start, min(start + size, windows)) for start in range(0, windows, size)]
+def masked_steps(windows: Windows, index: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """X, Y (0 where it is missing) and which targets count, `(variates, windows, steps)` in float64, in chunks."""
+    size = max(CELLS_PER_CHUNK // (windows.num_variates * (windows.lookback + windows.horizon)), 1)
+    for part in torch.split(index, size) if len(index) else ():
+        batch = windows.gather(part)
+        filled = fill_gaps(batch["past"], batch["past_observed"]).double()
+        last = filled[:, -1:]
+        keep = (batch["future_observed"] & batch["past_observed"].any(1, keepdim=True)).permute(2, 0, 1)
+        x, y = (filled - last).permute(2, 0, 1), (batch["future"] - last).permute(2, 0, 1)
+        yield x.contiguous(), torch.where(keep, y, 0), keep
