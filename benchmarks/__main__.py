@@ -6,9 +6,10 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import attention
+from benchmarks import attention, windows
+from multiway.memory import keep_freed_memory
 
-BENCHMARKS = {"attention": attention.run}
+BENCHMARKS = {"attention": attention.run, "windows": windows.run}
 
 
 def main() -> None:
@@ -18,8 +19,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=9, help="timed rounds; peers take turns in each")
     parser.add_argument("--shapes", nargs="*", help="only these shapes")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--plain-malloc", action="store_true", help="let the C library return memory at once")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
+    if not chosen.plain_malloc:
+        keep_freed_memory()
     for row in BENCHMARKS[chosen.name](chosen.repeats, chosen.shapes):
         print(json.dumps(row), flush=True)
         if chosen.out:

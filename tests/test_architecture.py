@@ -10,6 +10,7 @@ MAY_IMPORT = {
     "errors": set(),
     "config": {"errors"},
     "files": {"errors"},
+    "memory": set(),
     "reference": set(),
     "ops": {"errors"},
     "nn": {"ops", "errors"},
@@ -21,7 +22,7 @@ MAY_IMPORT = {
     "recipes": {"errors", "config"},
     "tasks": {"models", "nn", "ops", "data", "training", "explain", "report"} | GROUND,
     "workflows": {"tasks", "data", "training", "explain", "report", "recipes"} | GROUND,
-    "cli": {"workflows", "errors"},
+    "cli": {"workflows", "errors", "memory"},
     "__main__": {"cli"},
 }
 

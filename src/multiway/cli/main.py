@@ -7,6 +7,7 @@ import typer
 
 from multiway.cli import data, recipes, runs
 from multiway.errors import MultiwayError
+from multiway.memory import keep_freed_memory
 
 app = typer.Typer(
     name="multiway",
@@ -40,6 +41,7 @@ def options(
 
 def run() -> NoReturn:
     """Run the command line: exit 0 when done, 1 with one line on stderr for an error, 2 for wrong usage."""
+    keep_freed_memory()
     try:
         app()
     except MultiwayError as error:

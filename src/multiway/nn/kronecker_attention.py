@@ -193,11 +193,10 @@ class KroneckerAttention(nn.Module):
             mask = self._mask_of(mode, x, context, context_valid, masks[mode])
             query, key = self._pooled(mode, x, context, valid, context_valid)
             factors[mode] = self._factor(query, key, mask, as_matrices)
-        value, out = ((linear.weight, linear.bias) for linear in (self.value, self.out))
-        mixed = ops.mix_values(
-            context, factors, self.num_heads, value, out, combine=self.combine, valid=context_valid
-        )
-        return mixed, factors
+        value = self.value(context)
+        if context_valid is not None:
+            value = torch.where(context_valid[..., None], value, 0)
+        return self.out(ops.apply_factors(value, factors, self.num_heads, self.combine)), factors
 
     def _pooled(
         self, mode: int, x: Tensor, context: Tensor, valid: Tensor | None, context_valid: Tensor | None

@@ -18,7 +18,6 @@ from multiway.ops.kronecker import kronecker_apply as kronecker_apply
 from multiway.ops.kronecker import kronecker_decompose as kronecker_decompose
 from multiway.ops.kronecker import kronecker_product as kronecker_product
 from multiway.ops.kronecker import nearest_kronecker as nearest_kronecker
-from multiway.ops.mixing import mix_values as mix_values
 from multiway.ops.multilinear import fold as fold
 from multiway.ops.multilinear import mode_product as mode_product
 from multiway.ops.multilinear import multi_mode_product as multi_mode_product

@@ -14,6 +14,9 @@ from multiway.ops.feature_maps import kernel_features, kernel_logits
 Factor = Tensor | tuple[Tensor, Tensor] | None
 """Attention of one mode: a row-stochastic matrix, a pair (A, B) of normalised features, or None for identity."""
 
+MAX_MERGED = 64
+"""Neighbouring modes up to this size together are attended by one matrix."""
+
 
 def masked_softmax(
     logits: Float[Tensor, "*batch q k"], mask: Bool[Tensor, "..."] | None = None
@@ -45,9 +48,12 @@ class _FlushedSoftmax(torch.autograd.Function):
     rounding, and products over three modes stay normal.
     """
 
+    generate_vmap_rule = True
+
     @staticmethod
     def forward(logits: Tensor) -> Tensor:
-        return F.threshold_(torch.softmax(logits, -1), torch.finfo(logits.dtype).tiny ** (1 / 3), 0.0)
+        smallest = min(torch.finfo(logits.dtype).tiny, torch.finfo(torch.float32).tiny)  # float16's would cut deep
+        return F.threshold(torch.softmax(logits, -1), smallest ** (1 / 3), 0.0, inplace=True)
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -118,18 +124,43 @@ def apply_factors(
     Raises:
         ShapeError: Sizes of factors and values differ, or a sum over modes would change their sizes.
     """
-    sizes = value.shape[1:-1]
+    sizes: Sequence[int] = value.shape[1:-1]
     _check_sizes(sizes, factors, combine)
+    out_sizes = [size if factor is None else _shape(factor)[0] for size, factor in zip(sizes, factors, strict=True)]
     if all(factor is None for factor in factors):
         return value
-    laid = _to_heads(value, num_heads)
+    if combine == "product":
+        sizes, factors = _merge_small(sizes, factors)
+    laid = _to_heads(value.reshape(len(value), *sizes, value.shape[-1]), num_heads)
     if combine == "product":
         for mode in _cheapest_order(sizes, factors):
             laid = _apply(laid, factors[mode], mode)
     else:
         parts = [_apply(laid, factor, mode) for mode, factor in enumerate(factors) if factor is not None]
         laid = torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
-    return _from_heads(laid)
+    return _from_heads(laid).reshape(len(value), *out_sizes, value.shape[-1])
+
+
+def _merge_small(sizes: Sequence[int], factors: Sequence[Factor]) -> tuple[list[int], list[Factor]]:
+    """Join small square factors of neighbouring modes into their Kronecker product, the first mode never.
+
+    Products of 7 x 7 matrices run at a tenth of the speed of 49 x 49 ones, so seven times the operations pay.
+    """
+    sizes, factors = list(sizes), list(factors)
+    for mode in reversed(range(1, len(sizes) - 1)):
+        pair, joined = factors[mode : mode + 2], sizes[mode] * sizes[mode + 1]
+        if joined <= MAX_MERGED and all(map(_is_square, pair, sizes[mode : mode + 2])):
+            sizes[mode : mode + 2], factors[mode : mode + 2] = [joined], [_kronecker(*pair)]  # type: ignore[arg-type]
+    return sizes, factors
+
+
+def _is_square(factor: Factor, size: int) -> bool:
+    return isinstance(factor, Tensor) and factor.shape[-2:] == (size, size)
+
+
+def _kronecker(left: Tensor, right: Tensor) -> Tensor:
+    joined = left[..., :, None, :, None] * right[..., None, :, None, :]
+    return joined.flatten(-4, -3).flatten(-2)
 
 
 def _to_heads(value: Tensor, num_heads: int) -> Tensor:
