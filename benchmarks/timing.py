@@ -10,23 +10,22 @@ from torch import Tensor, nn
 Case = Callable[[], object]
 
 
-def rounds(cases: dict[str, Case], repeats: int, slow_seconds: float = 2.0) -> dict[str, list[float]]:
-    """Seconds of every case, one call of each per round, so that drift hits all alike.
+def rounds(cases: dict[str, Case], repeats: int, slow_seconds: float = 0.5) -> dict[str, list[float]]:
+    """Seconds of every case, one timed call of each per round, so that drift hits all alike.
 
-    A case slower than `slow_seconds` is called in every third round only.
+    An untimed call goes before each timed one: the first call after a peer finds the caches full of the peer's
+    data. Neither matters to a case slower than `slow_seconds`, which is called once, in every third round only.
     """
-    times: dict[str, list[float]] = {}
-    for name, case in cases.items():  # one untimed call each
+    times: dict[str, list[float]] = {name: [] for name in cases}
+    for case in cases.values():
         case()
-        start = time.perf_counter()
-        case()
-        times[name] = [time.perf_counter() - start]
-    for turn in range(repeats - 1):
+    for turn in range(repeats):
         for name, case in cases.items():
-            if turn % 3 == 0 or times[name][0] < slow_seconds:
-                start = time.perf_counter()
+            slow = bool(times[name]) and times[name][0] > slow_seconds
+            if not slow:
                 case()
-                times[name].append(time.perf_counter() - start)
+            if turn % 3 == 0 or not slow:
+                times[name].append(_timed(case))
     return times
 
 
