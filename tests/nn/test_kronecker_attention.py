@@ -248,3 +248,16 @@ def test_a_misuse_names_rule_and_values(call, text):
         call()
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_gradients_of_single_samples_through_vmap():
+    layer, x = make_layer(2), tokens((3, 5), batch=7)
+    parameters = dict(layer.named_parameters())
+
+    def loss(given, sample):
+        return torch.func.functional_call(layer, given, (sample[None],)).square().sum()
+
+    together = torch.func.vmap(torch.func.grad(loss), (None, 0))(parameters, x)
+    alone = [torch.func.grad(loss)(parameters, sample) for sample in x]
+    for name, each in together.items():
+        assert_same(each, torch.stack([one[name] for one in alone]))

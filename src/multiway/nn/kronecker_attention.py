@@ -189,23 +189,43 @@ class KroneckerAttention(nn.Module):
         self._check_sizes(x, context)
         masks = self._check_masks(mode_masks)
         factors: list[Factor] = [None] * self.num_modes
+        whole = context is x and valid is None and all(mask is None for mask in masks) and self._is_plain()
+        value, sums = ops.project_and_pool(x, self.value.weight) if whole else (None, None)
         for mode in self.attended_modes:
             mask = self._mask_of(mode, x, context, context_valid, masks[mode])
-            query, key = self._pooled(mode, x, context, valid, context_valid)
+            query, key = self._pooled(mode, x, context, valid, context_valid, sums)
             factors[mode] = self._factor(query, key, mask, as_matrices)
+        if value is not None:
+            return self._mix_whole(value, factors), factors
         value = self.value(context)
         if context_valid is not None:
             value = torch.where(context_valid[..., None], value, 0)
         return self.out(ops.apply_factors(value, factors, self.num_heads, self.combine)), factors
 
+    def _is_plain(self) -> bool:
+        """Whether every mode attends and every row of the factors, and so of their product, sums to one."""
+        dropped = self.training and self.dropout > 0
+        return len(self.attended_modes) == self.num_modes and self.combine == "product" and not dropped
+
+    def _mix_whole(self, value: Tensor, factors: list[Factor]) -> Tensor:
+        """Rows that sum to one leave the values' bias as it is: add W_O b_V + b_O at the end, one pass for two."""
+        bias = F.linear(self.value.bias, self.out.weight, self.out.bias)
+        return F.linear(ops.apply_factors(value, factors, self.num_heads), self.out.weight, bias)
+
     def _pooled(
-        self, mode: int, x: Tensor, context: Tensor, valid: Tensor | None, context_valid: Tensor | None
+        self,
+        mode: int,
+        x: Tensor,
+        context: Tensor,
+        valid: Tensor | None,
+        context_valid: Tensor | None,
+        sums: list[tuple[Tensor, float]] | None,
     ) -> tuple[Tensor, Tensor]:
         """Queries and keys of one mode, `(batch, heads, size, head_dim)`, float32 or wider."""
         linear = self.query_key[mode if len(self.query_key) > 1 else 0]
         assert isinstance(linear, nn.Linear)
         with torch.autocast(x.device.type, enabled=False):
-            tokens, scale = self._pool(x, mode, valid)
+            tokens, scale = self._pool(x, mode, valid) if sums is None else self._centre(*sums[mode], mode)
             weight = linear.weight.to(tokens.dtype)
             bias = None if linear.bias is None else linear.bias.to(tokens.dtype)
             if context is x:
@@ -222,7 +242,10 @@ class KroneckerAttention(nn.Module):
 
     def _pool(self, x: Tensor, mode: int, valid: Tensor | None) -> tuple[Tensor, Tensor | float]:
         """Pooled tokens of one mode, and how often a bias counts in them."""
-        tokens, count = ops.pool_modes(x, mode, valid=valid)
+        return self._centre(*ops.pool_modes(x, mode, valid=valid), mode)
+
+    def _centre(self, tokens: Tensor, count: Tensor | float, mode: int) -> tuple[Tensor, Tensor | float]:
+        """Sums to means and to differences from their mean, as the layer is set."""
         if self.pooling == "mean":
             tokens = tokens / (count.clamp_min(1) if isinstance(count, Tensor) else count)
             count = (count > 0).to(tokens.dtype) if isinstance(count, Tensor) else 1.0

@@ -23,5 +23,6 @@ from multiway.ops.multilinear import mode_product as mode_product
 from multiway.ops.multilinear import multi_mode_product as multi_mode_product
 from multiway.ops.multilinear import unfold as unfold
 from multiway.ops.pooling import pool_modes as pool_modes
+from multiway.ops.pooling import project_and_pool as project_and_pool
 from multiway.ops.ridge import ridge_path as ridge_path
 from multiway.ops.rotary import rotate as rotate
