@@ -1,0 +1,102 @@
+"""Pooling: against loops, with masks, in low precision, and together with a projection."""
+
+import itertools
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from multiway import ops
+from tolerances import assert_same
+
+SIZES = [(5,), (3, 5), (2, 3, 5), (2, 3, 1, 5)]
+DIM = 7
+
+
+def tokens(generator, sizes, dtype=torch.float64):
+    return torch.randn(2, *sizes, DIM, dtype=dtype, generator=generator)
+
+
+def summed_by_loops(x, mode, valid):
+    sums = torch.zeros(x.shape[0], x.shape[mode + 1], x.shape[-1], dtype=x.dtype)
+    counts = torch.zeros(*sums.shape[:2], 1, dtype=x.dtype)
+    for place in itertools.product(*map(range, x.shape[:-1])):
+        if valid[place]:
+            here = (place[0], place[mode + 1])
+            sums[here], counts[here] = sums[here] + x[place], counts[here] + 1
+    return sums, counts
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("masked", [True, False])
+def test_pooling_is_a_loop_over_tokens(sizes, masked, generator):
+    x = tokens(generator, sizes)
+    valid = torch.rand(x.shape[:-1], generator=generator) < (0.6 if masked else 2)
+    for mode in range(len(sizes)):
+        sums, counts = ops.pool_modes(x, mode, valid=valid if masked else None)
+        expected, expected_counts = summed_by_loops(x, mode, valid)
+        assert_same(sums, expected)
+        assert_same(torch.as_tensor(counts, dtype=x.dtype).expand_as(expected_counts), expected_counts)
+
+
+def test_an_invalid_token_gets_no_gradient(generator):
+    x = tokens(generator, (3, 5)).requires_grad_()
+    valid = torch.rand(x.shape[:-1], generator=generator) < 0.5
+    ops.pool_modes(x, 0, valid=valid)[0].sum().backward()
+    assert_same(x.grad, valid[..., None].to(x.dtype).expand_as(x))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_a_sum_may_leave_the_range_of_its_terms(dtype):
+    x = torch.full((1, 3, 67, 1), 2048.0, dtype=dtype)  # 67 of them are beyond 65504, and even in no half precision
+    sums, _ = ops.pool_modes(x, 0)
+    assert_same(sums, torch.full((1, 3, 1), 67 * 2048.0))
+
+
+def flat(x, weight):
+    values, pooled = ops.project_and_pool(x, weight)
+    return values, *(sums for sums, _ in pooled)
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_projecting_and_pooling_together_is_doing_both(sizes, generator):
+    x = tokens(generator, sizes).requires_grad_()
+    weight = torch.randn(11, DIM, dtype=torch.float64, generator=generator, requires_grad=True)
+    together = flat(x, weight)
+    apart = (F.linear(x, weight), *(ops.pool_modes(x, mode)[0] for mode in range(len(sizes))))
+    cotangents = [torch.randn(each.shape, dtype=each.dtype, generator=generator) for each in apart]
+    grads = [torch.autograd.grad(outs, (x, weight), cotangents) for outs in (together, apart)]
+    for ours, expected in zip((*together, *grads[0]), (*apart, *grads[1]), strict=True):
+        assert_same(ours, expected)
+
+
+def test_projecting_and_pooling_counts_what_it_sums(generator):
+    _, pooled = ops.project_and_pool(tokens(generator, (2, 3, 5)), torch.eye(DIM, dtype=torch.float64))
+    assert [count for _, count in pooled] == [15, 10, 6]
+
+
+def test_projecting_and_pooling_has_second_derivatives(generator):
+    x = tokens(generator, (2, 3)).requires_grad_()
+    weight = torch.randn(2, DIM, dtype=torch.float64, generator=generator, requires_grad=True)
+    assert torch.autograd.gradcheck(flat, (x, weight))
+    assert torch.autograd.gradgradcheck(flat, (x, weight))
+
+
+def test_projecting_and_pooling_leaves_its_gradients_alone(generator):
+    x = tokens(generator, (2, 3)).requires_grad_()
+    weight = torch.randn(5, DIM, dtype=torch.float64, generator=generator)
+    outs = flat(x, weight)
+    cotangents = [torch.randn(each.shape, dtype=each.dtype, generator=generator) for each in outs]
+    before = [each.clone() for each in cotangents]
+    torch.autograd.grad(outs, x, cotangents)
+    for ours, expected in zip(cotangents, before, strict=True):
+        assert torch.equal(ours, expected)
+
+
+def test_low_precision_sums_are_wide_and_their_gradient_is_not(generator):
+    x = tokens(generator, (3, 5)).bfloat16().requires_grad_()
+    values, *sums = flat(x, torch.eye(DIM, dtype=torch.bfloat16))
+    assert values.dtype == torch.bfloat16
+    assert {each.dtype for each in sums} == {torch.float32}
+    (grad,) = torch.autograd.grad(values.sum() + sum(each.sum() for each in sums), x)
+    assert_same(grad, torch.full_like(x, 3))
