@@ -61,13 +61,12 @@ def test_positive_features_of_normal_directions_are_unbiased_for_softmax(generat
     assert within_standard_errors(draws, (query @ key / math.sqrt(HEAD_DIM)).exp())
 
 
-def test_the_regularised_kernel_nears_softmax_from_below_as_heads_widen(generator):
+def test_the_regularised_kernel_nears_softmax_from_below_as_heads_widen():
     shares = []
     for dim in (5, 50, 500):
-        length = dim**0.25  # keeps |q + k| the same after scaling
-        query, key = (length * each / each.norm() for each in vectors(generator, 2, dim))
+        query, key = dim**0.25 * torch.eye(dim, dtype=torch.float64)[:2]  # of length one after scaling
         shares.append(regularised_kernel(query, key) / float((query @ key / math.sqrt(dim)).exp()))
-    assert 0.9 < shares[0] < shares[1] < shares[2] < 1
+    assert 0.8 < shares[0] < shares[1] < shares[2] < 1
 
 
 def test_the_error_falls_with_the_number_of_features(generator):
