@@ -114,10 +114,22 @@ def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+def run_folders(path: Path) -> list[Path]:
+    """The folder of a run, or those of every seed below it, in the order of their seeds."""
+    if (path / "config.yaml").is_file():
+        return [path]
+    below = [folder for folder in path.glob("seed-*") if folder.name[5:].isdecimal()]
+    return sorted(below, key=lambda folder: int(folder.name[5:])) or [path]
+
+
 def load_runs(path: Path) -> list[ForecastRun]:
     """The run in a folder, or the runs of every seed below it."""
-    below = sorted(path.glob("seed-*")) if not (path / "config.yaml").is_file() else []
-    return [forecasting.load(folder) for folder in below or [path]]
+    return [forecasting.load(folder) for folder in run_folders(path)]
+
+
+def load_first(path: Path) -> ForecastRun:
+    """The run in a folder, or that of the first seed below it: one network forecasts and explains."""
+    return forecasting.load(run_folders(path)[0])
 
 
 def score_table(scores: Sequence[dict[str, Any]], split: str) -> list[dict[str, object]]:
@@ -166,7 +178,7 @@ def predict(
     levels: tuple[float, ...] | None = None,
 ) -> pd.DataFrame:
     """Forecast the steps after the end of a file, and write them if a path is given."""
-    loaded = load_runs(run)[0]
+    loaded = load_first(run)
     frame = loaded.predict(_source(loaded, data), levels, layout)
     if out is not None:
         write_frame(frame, out)
@@ -202,7 +214,7 @@ def backtest(
     run: Path, *, data: str | None = None, out: Path | None = None, cutoffs: int = 10, step: int | None = None
 ) -> list[dict[str, Any]]:
     """Score forecasts from past moments of a file; with a path, also write the forecasts."""
-    loaded = load_runs(run)[0]
+    loaded = load_first(run)
     frame = forecasting.backtest_frame(loaded, loaded.read(_source(loaded, data)), cutoffs, step)
     if out is not None:
         write_frame(frame, out)
@@ -211,7 +223,7 @@ def backtest(
 
 def explain(run: Path, *, out: Path | None = None) -> list[str]:
     """Write attention maps as arrays and PNG files; return what is strongest and where the files are."""
-    loaded = load_runs(run)[0]
+    loaded = load_first(run)
     folder = loaded.folder
     assert folder is not None
     if loaded.model.network is None:

@@ -44,6 +44,28 @@ def test_check_says_it_and_exits_with_1(case, tmp_path, monkeypatch, capsys):
     assert "error: " in out and "Traceback" not in out
 
 
+def test_the_mend_that_check_names_mends(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "sales.csv"
+    file.write_bytes(BAD["decimal comma"][0])
+    assert "--set read.decimal=','" in call(["check", str(file)], monkeypatch, capsys)[1]
+    code, out, _ = call(["check", str(file), "--set", "read.decimal=,"], monkeypatch, capsys)
+    assert (code, out.splitlines()[-1]) == (0, "The file can be used as it is.")
+    assert call(["check", str(file), "--set", "training.epochs=1"], monkeypatch, capsys)[0] == 2
+
+
+def test_of_several_seeds_the_first_forecasts_and_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sales.csv").write_text(GOOD)
+    for seed in (10, 9):  # 9 is first, though "seed-10" sorts before it
+        words = [*TRAIN, "--data", "sales.csv", "--set", f"training.seed={seed}"]
+        words[words.index("--out") + 1] = f"run/seed-{seed}"
+        assert call(words, monkeypatch, capsys)[0] == 0
+    together, alone = (call(["predict", run], monkeypatch, capsys) for run in ("run", "run/seed-9"))
+    assert together[:2] == alone[:2]
+    assert together[2] == "run holds 2 seeds; this is run/seed-9. Name another to use that.\n"
+    assert alone[2] == ""
+
+
 @pytest.fixture
 def trained(tmp_path, monkeypatch, capsys):
     """A run on sound data, in whose folder a test may do what it likes."""

@@ -55,6 +55,11 @@ BAD = {
     "duplicate column": (replaced(1, "date,a,a"), r"two columns have one name: line 1, column 'a', columns 2 and 3"),
     "short row": (replaced(6, "2024-01-05,5.5"), r"1 of 12 rows do not .*line 6, value '2024-01-05,5\.5', 2 fields"),
     "long row": (replaced(6, "2024-01-05,5.5,10,9"), r"1 of 12 rows .*line 6, value '2024-01-05,5\.5,10,9', 4 fields"),
+    "open quote": (
+        replaced(6, '2024-01-05,"5.5,10'),
+        r"a quotation mark is never closed: line 6, value '2024-01-05,\"5\.5,10'",
+    ),
+    "open quote in the last column": (replaced(6, '2024-01-05,5.5,"10'), r"a quotation mark is never closed: line 6"),
     "blank line": (replaced(7, "") + b"2024-01-13,1\n", r"1 of 12 rows do not .* header: line 14"),
     "inf": (replaced(4, "2024-01-03,inf,6"), r"1 cell is no finite number: line 4, column 'a', value 'inf'"),
     "1e400": (replaced(4, "2024-01-03,3,1e400"), r"1 cell is no finite number: line 4, column 'b', value '1e400'"),

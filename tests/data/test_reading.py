@@ -280,7 +280,7 @@ def test_irregular_times_need_a_step():
         {"ds": pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-09", "2024-02-20"]), "a": range(4)}
     )
     with pytest.raises(
-        DataError, match=r"times follow no regular step\. Set gaps to fill or ignore\. Or set frequency"
+        DataError, match=r"times follow no regular step\. Set gaps to fill or ignore \(--gaps fill\)\. Or set frequency"
     ):
         read_panel(frame)
     panel = read_panel(frame, ReadOptions(gaps="ignore"))

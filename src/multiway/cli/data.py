@@ -7,7 +7,7 @@ import typer
 
 from multiway import workflows
 from multiway.cli import show
-from multiway.cli.options import Duplicates, Gaps, Missing, Variates, reading
+from multiway.cli.options import Duplicates, Gaps, Missing, Sets, Variates, nested, reading
 
 datasets = typer.Typer(help="Known data sets: where they are, and fetching them.", no_args_is_help=True)
 
@@ -24,9 +24,13 @@ def check(
     missing: Missing = None,
     duplicates: Duplicates = None,
     gaps: Gaps = None,
+    sets: Sets = None,
 ) -> None:
     """Say what is in a file, what is wrong with it, and how to mend each; exit 1 if it cannot be used so."""
-    report = workflows.check(file, reading(variates, missing, duplicates, gaps))
+    others = nested(sets or [])
+    if set(others) - {"read"}:
+        raise typer.BadParameter("a check takes fields of read only: --set read.decimal=','", param_hint="--set")
+    report = workflows.check(file, others.get("read", {}) | reading(variates, missing, duplicates, gaps))
     show.lines(report.lines())
     if not report.is_usable:
         raise typer.Exit(1)

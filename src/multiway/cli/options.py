@@ -35,6 +35,8 @@ def nested(assignments: list[str]) -> dict[str, Any]:
 
 
 def _plain(value: str, assignment: str) -> Any:
+    if len(value) == 1 and not value.isalnum():
+        return value  # a shell has taken the quotes from ','
     try:
         read = yaml.safe_load(value)
         return value if isinstance(read, datetime.date) else read  # a config holds dates as text

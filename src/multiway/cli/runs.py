@@ -90,6 +90,7 @@ def predict(
     """Forecast the steps after the end of a file (the training file if none is given), with intervals."""
     frame = workflows.predict(run, data=data, out=out, layout=layout.value, levels=options.levels(levels))
     show.lines([f"{len(frame)} rows written to {out}"] if out else [frame.to_csv(index=False).rstrip()])
+    _say_which(run)
 
 
 def backtest(
@@ -102,6 +103,7 @@ def backtest(
     """Forecast from several past moments of a file and score each; the model is not trained again."""
     result = workflows.backtest(run, data=data, out=out, cutoffs=cutoffs, step=step)
     show.table(result)
+    _say_which(run)
 
 
 def explain(
@@ -109,6 +111,14 @@ def explain(
 ) -> None:
     """Write one attention map per mode, labelled with the file's own names and times."""
     show.lines(workflows.explain(run, out=out))
+    _say_which(run)
+
+
+def _say_which(run: Path) -> None:
+    """One network forecasts; where a folder holds several, say which it is."""
+    folders = workflows.run_folders(run)
+    if len(folders) > 1:
+        typer.echo(f"{run} holds {len(folders)} seeds; this is {folders[0]}. Name another to use that.", err=True)
 
 
 def report(run: RunFolder, out: Out = None) -> None:

@@ -66,14 +66,18 @@ def _long_as_told(
     label = options.id_column or named
     if label is None:
         raise findings.fatal(
-            "columns", "no column of series names was found", f"Set id_column to one of {listed(others)}."
+            "columns",
+            "no column of series names was found",
+            f"Set id_column to one of {listed(others)} (--set read.id_column=NAME).",
         )
     require_column(others, label, "id_column", findings)
     numeric = [name for name in others if name != label and pd.api.types.is_numeric_dtype(table.frame[name])]
     chosen = options.value_column or value or (numeric[0] if len(numeric) == 1 else None)
     if chosen is None:
         raise findings.fatal(
-            "columns", "the column of values is not clear", f"Set value_column to one of {listed(others)}."
+            "columns",
+            "the column of values is not clear",
+            f"Set value_column to one of {listed(others)} (--set read.value_column=NAME).",
         )
     return label, require_column(others, chosen, "value_column", findings)
 
@@ -164,7 +168,11 @@ def _report_cells(
     if wrong:
         wrong.sort()
         comma = all(_has_comma(value) for _, _, value in wrong)
-        mend = "Set decimal to ',', or write points." if comma else "Correct them, or empty them and choose a policy."
+        mend = (
+            "Set decimal to ',' (--set read.decimal=','), or write points."
+            if comma
+            else "Correct them, or empty them and choose a policy."
+        )
         rule = f"{_cells(len(wrong))} no finite number"
         findings.add("number", "error", rule, mend, [table.place(*cell) for cell in wrong[:20]], count=len(wrong))
     if long:

@@ -127,7 +127,10 @@ def _regular(lines: Lines, findings: Findings) -> tuple[Lines, NDArray[np.int64]
             kept.append((record + [""] * width)[:width])
             rows.append(last)
         last = lines.first + reader.line_num
-    if wrong:
+    opened = _open_quote(lines)
+    if opened is not None:
+        findings.add("fields", "error", "a quotation mark is never closed", "Close it, or remove it.", [opened])
+    elif wrong:
         _add_field_counts(lines, wrong, len(kept), findings)
     body = io.StringIO()
     csv.writer(body, delimiter=lines.separator, lineterminator="\n").writerows(kept)
@@ -139,6 +142,19 @@ def _records(reader: Any, findings: Findings) -> Iterator[list[str]]:
         yield from reader
     except csv.Error as error:
         raise findings.fatal("text", f"it is not a regular table ({error})", EXPORT) from None
+
+
+def _open_quote(lines: Lines) -> Place | None:
+    """The record whose quotation mark swallows the rest of the file."""
+    reader = csv.reader(io.StringIO(lines.body), delimiter=lines.separator, strict=True)
+    row = lines.first
+    try:
+        for _ in reader:
+            row = lines.first + reader.line_num
+    except csv.Error as error:
+        if "unexpected end of data" in str(error):
+            return Place(row=row, value=lines.body.split("\n")[row - lines.first])
+    return None
 
 
 def _add_field_counts(lines: Lines, wrong: list[Place], rows: int, findings: Findings) -> None:

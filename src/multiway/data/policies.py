@@ -13,11 +13,12 @@ from multiway.data.options import ReadOptions
 from multiway.data.raw import Table
 
 MENDS = {
-    "unsorted": "Sort the rows, or set unsorted to sort.",
-    "duplicates": "Set duplicates to first, last, mean or keep.",
-    "gaps": "Set gaps to fill or ignore.",
-    "missing": "Set missing to mask or ffill.",
-    "sentinel": "Set missing to mask or ffill; or sentinels to an empty list if it is a number like any other.",
+    "unsorted": "Sort the rows, or set unsorted to sort (--set read.unsorted=sort).",
+    "duplicates": "Set duplicates to first, last, mean or keep (--duplicates last).",
+    "gaps": "Set gaps to fill or ignore (--gaps fill).",
+    "missing": "Set missing to mask or ffill (--missing mask).",
+    "sentinel": "Set missing to mask or ffill (--missing mask); if it is a number like any other, set sentinels to an "
+    "empty list (--set read.sentinels=[]).",
 }
 SHIFT_HINT = " If clocks changed there, write times with a UTC offset."
 
@@ -201,7 +202,7 @@ def _forward_filled(draft: Draft, findings: Findings) -> Draft:
     leading = np.flatnonzero(np.isnan(draft.values[0]) & ~np.isnan(draft.values).all(0))
     if len(leading):
         places = [draft.place(0, int(column)) for column in leading]
-        mend = "Set missing to mask, or start the file later."
+        mend = "Set missing to mask (--missing mask), or start the file later."
         findings.add("missing", "error", "nothing stands before these missing cells to repeat", mend, places)
     return dataclasses.replace(draft, values=pd.DataFrame(draft.values).ffill().to_numpy())
 

@@ -111,7 +111,7 @@ def _settle(best: dict[str, pd.DatetimeIndex], table: Table, column: str, findin
     if len(forwards) != 1:
         place = table.place(0, column, table.frame[column].iloc[0])
         rule = "day and month can be read either way"
-        raise findings.fatal("time", rule, "Set day_first to true or false.", [place])
+        raise findings.fatal("time", rule, "Set day_first to true or false (--set read.day_first=true).", [place])
     form, times = next(iter(forwards.items()))
     order = "day before month" if form.index("%d") < form.index("%m") else "month before day"
     findings.add("time", "note", f"dates are read {order}, because then they run forwards")
