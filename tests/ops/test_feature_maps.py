@@ -14,7 +14,7 @@ from multiway.ops.feature_maps import (
     positive_log_features,
     smreg_log_features,
 )
-from tolerances import LONG64, SUMS64, assert_same
+from tolerances import LONG64, ROUNDING64, SUMS64, assert_same
 
 HEAD_DIM = 5
 STANDARD_ERRORS = 4
@@ -99,6 +99,14 @@ def test_directions_point_everywhere_alike(generator):
     assert (first.mean(0).abs() < STANDARD_ERRORS / math.sqrt(3000)).all()
 
 
+def test_the_generator_decides_the_directions():
+    first, second, other = (
+        ops.orthogonal_projection(7, HEAD_DIM, generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)
+    )
+    assert torch.equal(first, second)
+    assert not torch.allclose(first, other)
+
+
 @pytest.mark.parametrize(("head_dim", "count"), [(2, 4), (4, 12), (16, 80), (5, 18)])
 def test_the_default_number_of_features(head_dim, count):
     assert ops.default_num_features(head_dim) == count
@@ -110,7 +118,7 @@ def test_elu_features_are_torchs_elu(generator):
 
 
 def test_a_very_negative_elu_feature_keeps_its_gradient():
-    x = torch.tensor([[-900.0]], dtype=torch.float64, requires_grad=True)
+    x = torch.tensor([[-900.0, -1.0]], dtype=torch.float64, requires_grad=True)
     elu_log_features(x, x).sum().backward()
     assert_same(x.grad, torch.ones_like(x))
 
@@ -146,8 +154,38 @@ def test_a_masked_key_is_exactly_absent(generator):
     )
 
 
+def test_a_masked_key_does_not_hide_the_others(generator):
+    """Its logarithms are so large that beside them the others would vanish."""
+    queries, keys = vectors(generator, 3, 7), vectors(generator, 5, 7)
+    keys[2] = 1e4
+    mask = torch.arange(5) != 2
+    ours, theirs = kernel_features(queries, keys, mask)
+    naive = normalised(queries.exp() @ keys[mask].exp().mT)
+    torch.testing.assert_close(normalised(ours @ theirs.mT)[:, mask], naive, rtol=SUMS64, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
+def test_without_any_key_features_are_finite_and_keys_zero(dtype, generator):
+    queries = (-100 - vectors(generator, 3, 7).abs()).to(dtype).requires_grad_()
+    keys = vectors(generator, 5, 7).to(dtype).requires_grad_()
+    ours, theirs = kernel_features(queries, keys, torch.zeros(5, dtype=torch.bool))
+    grads = torch.autograd.grad(ours.sum() + theirs.sum(), (queries, keys))
+    assert all(torch.isfinite(each).all() for each in (ours, *grads))
+    assert (theirs == 0).all()
+    assert (grads[1] == 0).all()
+
+
 def test_kernel_logits_are_the_logarithm_of_the_product(generator):
-    queries, keys = vectors(generator, 2, 3, 7), vectors(generator, 2, 5, 7)
+    queries, keys = vectors(generator, 2, 3, 7).requires_grad_(), vectors(generator, 2, 5, 7).requires_grad_()
+    ours, naive = kernel_logits(queries, keys), (queries.exp() @ keys.exp().mT).log()
+    cotangent = vectors(generator, *naive.shape)
+    grads = [torch.autograd.grad(each, (queries, keys), cotangent) for each in (ours, naive)]
+    for mine, theirs in zip((ours, *grads[0]), (naive, *grads[1]), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=LONG64, atol=LONG64)
+
+
+def test_kernel_logits_move_with_huge_logarithms(generator):
+    queries, keys = vectors(generator, 3, 7), vectors(generator, 5, 7)
     torch.testing.assert_close(
-        kernel_logits(queries, keys), (queries.exp() @ keys.exp().mT).log(), rtol=LONG64, atol=LONG64
+        kernel_logits(queries + 1e4, keys), kernel_logits(queries, keys) + 1e4, rtol=ROUNDING64, atol=0
     )

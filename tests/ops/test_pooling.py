@@ -30,12 +30,14 @@ def summed_by_loops(x, mode, valid):
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("masked", [True, False])
 def test_pooling_is_a_loop_over_tokens(sizes, masked, generator):
-    x = tokens(generator, sizes)
+    x = tokens(generator, sizes).requires_grad_()
     valid = torch.rand(x.shape[:-1], generator=generator) < (0.6 if masked else 2)
     for mode in range(len(sizes)):
         sums, counts = ops.pool_modes(x, mode, valid=valid if masked else None)
         expected, expected_counts = summed_by_loops(x, mode, valid)
+        cotangent = torch.randn(expected.shape, dtype=expected.dtype, generator=generator)
         assert_same(sums, expected)
+        assert_same(*(torch.autograd.grad(each, x, cotangent)[0] for each in (sums, expected)))
         assert_same(torch.as_tensor(counts, dtype=x.dtype).expand_as(expected_counts), expected_counts)
 
 
@@ -46,11 +48,32 @@ def test_an_invalid_token_gets_no_gradient(generator):
     assert_same(x.grad, valid[..., None].to(x.dtype).expand_as(x))
 
 
+def test_pooling_has_exact_derivatives(generator):
+    x = tokens(generator, (2, 3)).requires_grad_()
+    valid = torch.rand(x.shape[:-1], generator=generator) < 0.6
+    assert torch.autograd.gradcheck(lambda x: ops.pool_modes(x, 1, valid=valid)[0], x)
+
+
+def test_an_invalid_token_may_be_nan():
+    x = torch.ones(1, 2, 3, DIM)
+    x[0, 1, 2] = torch.nan
+    sums, counts = ops.pool_modes(x, 0, valid=~x.isnan().any(-1))
+    assert_same(sums, counts.expand_as(sums))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_counts_are_exact_in_low_precision(dtype):
+    x = torch.ones(1, 3, 2053, 1, dtype=dtype)  # a number that neither holds
+    _, counts = ops.pool_modes(x, 0, valid=x[..., 0] > 0)
+    assert_same(counts, torch.full((1, 3, 1), 2053.0))
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_a_sum_may_leave_the_range_of_its_terms(dtype):
     x = torch.full((1, 3, 67, 1), 2048.0, dtype=dtype)  # 67 of them are beyond 65504, and even in no half precision
-    sums, _ = ops.pool_modes(x, 0)
-    assert_same(sums, torch.full((1, 3, 1), 67 * 2048.0))
+    for valid in (None, x[..., 0] > 0):
+        sums, _ = ops.pool_modes(x, 0, valid=valid)
+        assert_same(sums, torch.full((1, 3, 1), 67 * 2048.0))
 
 
 def flat(x, weight):
@@ -91,6 +114,26 @@ def test_projecting_and_pooling_leaves_its_gradients_alone(generator):
     torch.autograd.grad(outs, x, cotangents)
     for ours, expected in zip(cotangents, before, strict=True):
         assert torch.equal(ours, expected)
+
+
+def test_projecting_and_pooling_under_vmap(generator):
+    x = torch.randn(4, 2, 3, 5, DIM, dtype=torch.float64, generator=generator)
+    weight = torch.randn(11, DIM, dtype=torch.float64, generator=generator)
+    together = torch.func.vmap(lambda each: flat(each, weight))(x)
+    for ours, expected in zip(together, zip(*(flat(each, weight) for each in x), strict=True), strict=True):
+        assert_same(ours, torch.stack(expected))
+
+
+def test_projecting_and_pooling_under_autocast(generator):
+    """The projection is narrow, as autocast has it; the sums are of the tokens themselves."""
+    x, weight = tokens(generator, (3, 5), torch.float32).requires_grad_(), torch.eye(DIM, requires_grad=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        values, *sums = flat(x, weight)
+    grads = torch.autograd.grad(values.float().sum() + sum(each.sum() for each in sums), (x, weight))
+    assert_same(values, x.bfloat16())
+    assert_same(sums[0], x.sum(2))
+    assert_same(grads[0], torch.full_like(x, 3))
+    assert grads[1].dtype == torch.float32
 
 
 def test_low_precision_sums_are_wide_and_their_gradient_is_not(generator):

@@ -1,5 +1,6 @@
 """Rotary positions: against complex numbers, and the properties they are there for."""
 
+import pytest
 import torch
 
 from multiway import ops
@@ -12,15 +13,16 @@ def vectors(generator, *shape):
     return torch.randn(*shape, dtype=torch.float64, generator=generator)
 
 
-def test_rotation_is_multiplication_by_a_complex_number(generator):
+@pytest.mark.parametrize("theta", [10_000.0, 100.0])
+def test_rotation_is_multiplication_by_a_complex_number(theta, generator):
     x = vectors(generator, 2, 3, SIZE, HEAD_DIM)
     half = HEAD_DIM // 2
     pairs = torch.complex(x[..., :half], x[..., half:])
     angles = torch.tensor(
-        [[t * 10_000.0 ** (-2 * f / HEAD_DIM) for f in range(half)] for t in range(SIZE)], dtype=torch.float64
+        [[t * theta ** (-2 * f / HEAD_DIM) for f in range(half)] for t in range(SIZE)], dtype=torch.float64
     )
     turned = pairs * torch.polar(torch.ones_like(angles), angles)
-    assert_same(ops.rotate(x), torch.cat([turned.real, turned.imag], -1))
+    assert_same(ops.rotate(x, theta=theta), torch.cat([turned.real, turned.imag], -1))
 
 
 def test_a_dot_product_depends_on_the_distance_only(generator):
@@ -30,6 +32,11 @@ def test_a_dot_product_depends_on_the_distance_only(generator):
         diagonal = products.diagonal(distance)
         assert_same(diagonal, diagonal[:1].expand_as(diagonal))
     assert (products[0, 0] - products[0, 1]).abs() > ROUNDING64
+
+
+def test_the_default_theta_is_the_papers(generator):
+    x = vectors(generator, 2, 3, SIZE, HEAD_DIM)
+    assert torch.equal(ops.rotate(x), ops.rotate(x, theta=10_000.0))
 
 
 def test_length_stays(generator):

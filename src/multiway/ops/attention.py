@@ -190,8 +190,8 @@ def _apply(laid: Tensor, factor: Factor, mode: int) -> Tensor:
 
 
 def _apply_last(laid: Tensor, factor: Tensor) -> Tensor:
-    groups = math.prod(laid.shape[:2])
-    rows = laid.reshape(groups, -1, laid.shape[-1])
+    groups, before = math.prod(laid.shape[:2]), math.prod(laid.shape[2:-1])
+    rows = laid.reshape(groups, before, laid.shape[-1])
     out = torch.bmm(rows, factor.reshape(groups, *factor.shape[2:]).mT)
     return out.reshape(*laid.shape[:-1], factor.shape[-2])
 
