@@ -248,6 +248,15 @@ def test_low_precision_keeps_small_weights(dtype):
     assert (masked_softmax(logits) > 0).all()
 
 
+def test_softmax_has_forward_derivatives(generator):
+    logits, tangent = normal(generator, 3, 5), normal(generator, 3, 5)
+    ours, theirs = (
+        torch.func.jvp(each, (logits,), (tangent,))[1]
+        for each in (masked_softmax, lambda rows: torch.softmax(rows, -1))
+    )
+    assert_same(ours, theirs)
+
+
 def test_softmax_under_vmap(generator):
     logits = normal(generator, 4, 3, 5)
     assert_same(torch.func.vmap(masked_softmax)(logits), torch.softmax(logits, -1))

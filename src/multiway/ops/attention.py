@@ -34,8 +34,8 @@ def masked_softmax(
 
 
 def _softmax(logits: Tensor) -> Tensor:
-    if torch.compiler.is_compiling():
-        return torch.softmax(logits, -1)
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return torch.softmax(logits, -1)  # compilers, vmap and forward derivatives follow it
     weights: Tensor = _FlushedSoftmax.apply(logits)  # type: ignore[no-untyped-call]
     return weights
 
@@ -47,8 +47,6 @@ class _FlushedSoftmax(torch.autograd.Function):
     the product over modes. The limit is the cube root of the smallest normal number, 2e-13 in float32: far below
     rounding, and products over three modes stay normal.
     """
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(logits: Tensor) -> Tensor:
