@@ -248,6 +248,7 @@ def test_low_precision_keeps_small_weights(dtype):
     assert (masked_softmax(logits) > 0).all()
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # torch's own use of it
 def test_softmax_has_forward_derivatives(generator):
     logits, tangent = normal(generator, 3, 5), normal(generator, 3, 5)
     ours, theirs = (
