@@ -78,7 +78,7 @@ def _chosen_on_test(chosen: str, reference: str, metric: str, test: Mapping[str,
     compared = [f"{_relative(value, test[model].mean)} {title(model)}" for model in others]
     opening = f"On the test rows its {metric} is {text.number(value, text.decimals_for([value]))}"
     sentence = opening + (f": {text.listing(compared)}." if compared else ".")
-    if chosen != reference and reference in test and value >= test[reference].mean:
+    if chosen != reference and reference in test and value > test[reference].mean:
         sentence += f" It does not beat {title(reference)} there: the gain seen on validation did not hold."
     return sentence
 
