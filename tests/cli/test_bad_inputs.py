@@ -50,7 +50,26 @@ def test_the_mend_that_check_names_mends(tmp_path, monkeypatch, capsys):
     assert "--set read.decimal=','" in call(["check", str(file)], monkeypatch, capsys)[1]
     code, out, _ = call(["check", str(file), "--set", "read.decimal=,"], monkeypatch, capsys)
     assert (code, out.splitlines()[-1]) == (0, "The file can be used as it is.")
-    assert call(["check", str(file), "--set", "training.epochs=1"], monkeypatch, capsys)[0] == 2
+
+
+@pytest.mark.parametrize("assignment", ["training.epochs=1", "read=5", "decimal=,"])
+def test_a_check_takes_fields_of_read_only(assignment, tmp_path, monkeypatch, capsys):
+    (tmp_path / "sales.csv").write_text(GOOD)
+    code, out, err = call(["check", str(tmp_path / "sales.csv"), "--set", assignment], monkeypatch, capsys)
+    assert (code, out) == (2, "") and "fields of read only" in err
+
+
+def test_an_unknown_field_of_read_is_one_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "sales.csv").write_text(GOOD)
+    words = ["check", str(tmp_path / "sales.csv"), "--set", "read.decimals=,"]
+    assert_one_line(call(words, monkeypatch, capsys), "decimals is not a known field, did you mean decimal?")
+
+
+def test_in_a_check_as_in_a_training_a_set_wins_over_an_option(tmp_path, monkeypatch, capsys):
+    (tmp_path / "sales.csv").write_bytes(BAD["missing"][0])
+    words = ["check", str(tmp_path / "sales.csv"), "--missing", "error", "--set", "read.missing=ffill"]
+    code, out, _ = call(words, monkeypatch, capsys)
+    assert code == 0 and "1 cell is missing (missing=ffill)" in out
 
 
 def test_of_several_seeds_the_first_forecasts_and_says_so(tmp_path, monkeypatch, capsys):

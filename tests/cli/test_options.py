@@ -25,9 +25,10 @@ def test_sets_nest_and_read_yaml():
 def test_a_mark_whose_quotes_the_shell_took_is_that_mark():
     assert options.nested(["read.decimal=,"]) == {"read": {"decimal": ","}}
     assert options.nested(["read.decimal=','"]) == {"read": {"decimal": ","}}
+    assert options.nested(["read.frequency=~"]) == {"read": {"frequency": None}}
 
 
-@pytest.mark.parametrize("text", ["training.epochs", "=5", "training..epochs=5", "a=[1"])
+@pytest.mark.parametrize("text", ["training.epochs", "=5", "training..epochs=5", "a=[1", "a=["])
 def test_a_set_that_is_none_is_refused(text):
     with pytest.raises(typer.BadParameter):
         options.nested([text])

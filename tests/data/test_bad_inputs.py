@@ -60,6 +60,17 @@ BAD = {
         r"a quotation mark is never closed: line 6, value '2024-01-05,\"5\.5,10'",
     ),
     "open quote in the last column": (replaced(6, '2024-01-05,5.5,"10'), r"a quotation mark is never closed: line 6"),
+    "open quote in the first row": (replaced(2, '2024-01-01,"1.5,2'), r"a quotation mark is never closed: line 2"),
+    "open quote in the last cell": (replaced(13, '2024-01-12,12.5,"24'), r"a quotation mark is never closed: line 13"),
+    "open quote below a stray one": (
+        replaced(4, '2024-01-03,"3.5"x,6').replace(b"7.5,", b'"7.5,'),
+        r"a quotation mark is never closed: line 8, value '2024-01-07,\"7\.5,14'",
+    ),
+    "open quote in the header": (replaced(1, 'date,"a,b'), r"mark in the header is not closed on its line: line 1"),
+    "open quote in a long file": (
+        replaced(6, '2024-01-05,"5.5,10') + b"2024-01-13,1.5,1\n" * 10_000,
+        r"a field has more than 131,072 characters, as where a quotation mark is not closed: line 6, value '2024-01-05",
+    ),
     "blank line": (replaced(7, "") + b"2024-01-13,1\n", r"1 of 12 rows do not .* header: line 14"),
     "inf": (replaced(4, "2024-01-03,inf,6"), r"1 cell is no finite number: line 4, column 'a', value 'inf'"),
     "1e400": (replaced(4, "2024-01-03,3,1e400"), r"1 cell is no finite number: line 4, column 'b', value '1e400'"),

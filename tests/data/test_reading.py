@@ -336,3 +336,15 @@ def test_reading_raises_no_warning(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_file(path)
+
+
+@pytest.mark.parametrize(
+    "name", ['5" pipe', '"5"" pipe"', '"north\nsouth"'], ids=["inside", "doubled", "over two lines"]
+)
+def test_quotation_marks_that_are_no_open_ones(name, tmp_path):
+    path = tmp_path / "long.csv"
+    rows = [f"{label},2024-01-0{day},{day}" for label in (name, "other") for day in range(1, 5)]
+    path.write_text("unique_id,ds,y\n" + "\n".join(rows) + "\n")
+    panel = read_panel(path)
+    assert set(panel.names) == {"other", name.strip('"').replace('""', '"')}
+    assert panel.values.tolist() == [[day, day] for day in range(1, 5)]

@@ -1,7 +1,7 @@
 """`multiway check` and `multiway data`: look at a file, fetch a data set."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,13 +27,19 @@ def check(
     sets: Sets = None,
 ) -> None:
     """Say what is in a file, what is wrong with it, and how to mend each; exit 1 if it cannot be used so."""
-    others = nested(sets or [])
-    if set(others) - {"read"}:
-        raise typer.BadParameter("a check takes fields of read only: --set read.decimal=','", param_hint="--set")
-    report = workflows.check(file, others.get("read", {}) | reading(variates, missing, duplicates, gaps))
+    report = workflows.check(file, reading(variates, missing, duplicates, gaps) | _read_fields(sets or []))
     show.lines(report.lines())
     if not report.is_usable:
         raise typer.Exit(1)
+
+
+def _read_fields(sets: list[str]) -> dict[str, Any]:
+    """What `--set` says of reading; it wins over the named options, as it does in `train`."""
+    given = nested(sets)
+    read = given.pop("read", {})
+    if given or not isinstance(read, dict):
+        raise typer.BadParameter("a check takes fields of read only: --set read.decimal=,", param_hint="--set")
+    return read
 
 
 @datasets.command("list")

@@ -35,12 +35,12 @@ def nested(assignments: list[str]) -> dict[str, Any]:
 
 
 def _plain(value: str, assignment: str) -> Any:
-    if len(value) == 1 and not value.isalnum():
-        return value  # a shell has taken the quotes from ','
     try:
         read = yaml.safe_load(value)
         return value if isinstance(read, datetime.date) else read  # a config holds dates as text
     except yaml.YAMLError:
+        if value == ",":
+            return value  # a shell has taken the quotes from ','
         raise typer.BadParameter(f"the value of {assignment!r} is not plain YAML", param_hint="--set") from None
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Place
 from multiway.data.options import ReadOptions
 from multiway.data.raw import EMPTY_CELLS, EXACT_INTEGERS, ID_NAMES, TIME_NAMES, Table
-from multiway.data.text import EXPORT, Lines, split_text
+from multiway.data.text import EXPORT, Lines, refuse_open_quote, split_text
 
 
 def read_text(raw: bytes, options: ReadOptions, findings: Findings) -> Table:
@@ -24,6 +24,8 @@ def read_text(raw: bytes, options: ReadOptions, findings: Findings) -> Table:
     try:
         if len(lines.names) > 1 and ("\n\n" in lines.body.rstrip("\n") or lines.body.startswith("\n")):
             raise _NotPlain  # blank lines: rows and lines no longer run in step
+        if lines.body.count('"') % 2:
+            raise _NotPlain  # a quotation mark without a partner
         frame = _parse(lines, options)
         if '"' in lines.body and lines.body.rstrip("\n").count("\n") + 1 != len(frame):
             raise _NotPlain  # quoted line breaks: the same
@@ -112,6 +114,7 @@ def _named(names: list[str]) -> list[str]:
 
 def _regular(lines: Lines, findings: Findings) -> tuple[Lines, NDArray[np.int64], NDArray[np.bool_]]:
     """Read record by record; name those whose number of fields is wrong, and cut or pad them to go on."""
+    refuse_open_quote(lines.body, lines.separator, lines.first, findings)
     width, last = len(lines.names), lines.first
     kept: list[list[str]] = []
     rows: list[int] = []
@@ -127,10 +130,7 @@ def _regular(lines: Lines, findings: Findings) -> tuple[Lines, NDArray[np.int64]
             kept.append((record + [""] * width)[:width])
             rows.append(last)
         last = lines.first + reader.line_num
-    opened = _open_quote(lines)
-    if opened is not None:
-        findings.add("fields", "error", "a quotation mark is never closed", "Close it, or remove it.", [opened])
-    elif wrong:
+    if wrong:
         _add_field_counts(lines, wrong, len(kept), findings)
     body = io.StringIO()
     csv.writer(body, delimiter=lines.separator, lineterminator="\n").writerows(kept)
@@ -142,19 +142,6 @@ def _records(reader: Any, findings: Findings) -> Iterator[list[str]]:
         yield from reader
     except csv.Error as error:
         raise findings.fatal("text", f"it is not a regular table ({error})", EXPORT) from None
-
-
-def _open_quote(lines: Lines) -> Place | None:
-    """The record whose quotation mark swallows the rest of the file."""
-    reader = csv.reader(io.StringIO(lines.body), delimiter=lines.separator, strict=True)
-    row = lines.first
-    try:
-        for _ in reader:
-            row = lines.first + reader.line_num
-    except csv.Error as error:
-        if "unexpected end of data" in str(error):
-            return Place(row=row, value=lines.body.split("\n")[row - lines.first])
-    return None
 
 
 def _add_field_counts(lines: Lines, wrong: list[Place], rows: int, findings: Findings) -> None:

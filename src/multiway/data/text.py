@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import gzip
 import io
+import itertools
 import zlib
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from multiway.data.findings import Findings, Place, quoted
 SEPARATORS = (",", ";", "\t", "|")
 MAX_COLUMNS = 100_000
 EXPORT = "Export it as CSV again."
+BELOW = "below the text"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,6 +130,9 @@ def _lines(text: str, findings: Findings) -> Lines:
     separator = _separator(header, rest)
     if header.count(separator) >= MAX_COLUMNS:
         raise _too_wide(header.count(separator) + 1, text.count("\n"), findings)
+    refuse_open_quote(
+        header, separator, blank + 1, findings, "a quotation mark in the header is not closed on its line"
+    )
     names = next(csv.reader([header], delimiter=separator), [])
     if all(map(_is_number, names)) and not _is_count(names):
         findings.add("header", "note", "the first line holds numbers, so columns are named 0, 1, 2, …")
@@ -143,6 +148,29 @@ def _lines(text: str, findings: Findings) -> Lines:
             "separator", "no column separator was found", f"Separate columns by one of {shown}", [place]
         )
     return Lines(names=names, body=rest, separator=separator, first=blank + 2)
+
+
+def refuse_open_quote(
+    text: str, separator: str, first: int, findings: Findings, rule: str = "a quotation mark is never closed"
+) -> None:
+    """Name the line whose quotation mark swallows all that follows; a record put below the text shows whether it does.
+
+    Without this, the lines that it swallowed would be reported as fields too few.
+    """
+    if '"' not in text:
+        return
+    reader = csv.reader(itertools.chain(io.StringIO(text.rstrip("\n") + "\n"), [BELOW]), delimiter=separator)
+    start, end, last = 0, 0, list[str]()
+    try:
+        for record in reader:
+            start, end, last = end, reader.line_num, record
+        if last == [BELOW]:
+            return
+    except csv.Error:
+        start = end
+        rule = f"a field has more than {csv.field_size_limit():,} characters, as where a quotation mark is not closed"
+    place = Place(row=first + start, value=text.split("\n")[start])
+    raise findings.fatal("fields", rule, "Close it, or remove it.", [place])
 
 
 def _separator(header: str, rest: str) -> str:
