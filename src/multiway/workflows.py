@@ -319,7 +319,7 @@ def _measure_cell(name: str, recipe: Recipe, seeds: int, folder: Path, overrides
 def cell_row(name: str, recipe: Recipe, runs: Sequence[ForecastRun], seeds: int) -> dict[str, Any]:
     """One row of results: published, measured with its spread, ridge beside it, and how it was measured."""
     chosen = [scores_of(run, "multiway") for run in runs]
-    ridge = [scores_of(run, "ridge") for run in runs]
+    ridge, naive = ([scores_of(run, model) for run in runs] for model in ("ridge", "naive"))
     network = [scores_of(run, "network") for run in runs if run.model.network is not None]
     published = recipe.published
     first = runs[0]
@@ -336,6 +336,8 @@ def cell_row(name: str, recipe: Recipe, runs: Sequence[ForecastRun], seeds: int)
         "mse_sd": statistics.stdev(mse for mse, _ in chosen) if len(chosen) > 1 and len(recipe.horizons) == 1 else None,
         "ridge_mse": statistics.fmean(mse for mse, _ in ridge),
         "ridge_mae": statistics.fmean(mae for _, mae in ridge),
+        "naive_mse": statistics.fmean(mse for mse, _ in naive),
+        "naive_mae": statistics.fmean(mae for _, mae in naive),
         "network_mse": statistics.fmean(mse for mse, _ in network) if network else None,
         "network_mae": statistics.fmean(mae for _, mae in network) if network else None,
         "seconds": round(sum(sum(run.facts["seconds"].values()) for run in runs), 1),

@@ -143,3 +143,12 @@ def test_low_precision_sums_are_wide_and_their_gradient_is_not(generator):
     assert {each.dtype for each in sums} == {torch.float32}
     (grad,) = torch.autograd.grad(values.sum() + sum(each.sum() for each in sums), x)
     assert_same(grad, torch.full_like(x, 3))
+
+
+@pytest.mark.parametrize("frozen", [0, 1])
+def test_a_frozen_argument_leaves_the_others_gradient(frozen, generator):
+    x, weight = tokens(generator, (2, 3)), torch.randn(5, DIM, dtype=torch.float64, generator=generator)
+    leaf = (x, weight)[1 - frozen].requires_grad_()
+    (grad,) = torch.autograd.grad(flat(x, weight)[0].square().sum(), leaf)
+    (expected,) = torch.autograd.grad(F.linear(x, weight).square().sum(), leaf)
+    assert_same(grad, expected)

@@ -42,8 +42,8 @@ def project_and_pool(
 ) -> tuple[Float[Tensor, "batch *sizes out"], list[tuple[Float[Tensor, "batch size dim"], float]]]:
     """X Wᵀ, and for each mode `pool_modes` of X: in the fewest passes over X and its gradient.
 
-    The gradients of the sums are spread once and the projection's are added
-    to them by the matrix product itself, where autograd would make a tensor of full size for each.
+    The gradients of the sums are spread once and the projection's are added to them by the matrix product itself,
+    where autograd would make a tensor of full size for each.
     """
     if x.ndim == 3 or _others_at_work(x):  # a single mode is its own sum
         return F.linear(x, weight), [pool_modes(x, mode) for mode in range(x.ndim - 2)]  # type: ignore[misc]
@@ -71,8 +71,13 @@ class _ProjectAndPool(torch.autograd.Function):
     def backward(ctx, grad, *sum_grads):  # type: ignore[no-untyped-def]
         x, weight = ctx.saved_tensors
         rows = grad.flatten(0, -2)
-        spread = _spread(sum_grads).to(x.dtype).reshape(-1, x.shape[-1])
-        return spread.addmm_(rows, weight).view(x.shape), rows.mT @ x.flatten(0, -2)
+        grad_x = grad_weight = None
+        if ctx.needs_input_grad[0]:
+            spread = _spread(sum_grads).to(x.dtype).reshape(-1, x.shape[-1])
+            grad_x = spread.addmm_(rows, weight).view(x.shape)  # in place: the spread belongs to nobody else
+        if ctx.needs_input_grad[1]:
+            grad_weight = rows.mT @ x.flatten(0, -2)
+        return grad_x, grad_weight
 
 
 def _sums(x: Tensor, dtype: torch.dtype) -> list[Tensor]:
