@@ -116,10 +116,10 @@ class NdLinear(nn.Module):
     def _apply_to_rows(self, rows: Tensor) -> Tensor:
         weights, bias = list(self.weights), self._bias()
         if self.rank == 1:
-            return ops.nd_linear(rows, weights, bias, self._plan)
+            return ops.multi_mode_linear(rows, weights, bias, self._plan)
         if len(weights) == 1:
             return nn.functional.linear(rows, weights[0].sum(0), bias)
-        return ops.nd_linear_terms(rows, weights, bias, self._cut)
+        return ops.multi_mode_linear_terms(rows, weights, bias, self._cut)
 
     def _bias(self) -> Tensor | None:
         if self.bias_kind == "modes":

@@ -20,7 +20,7 @@ from multiway.ops.kronecker import kronecker_product as kronecker_product
 from multiway.ops.kronecker import nearest_kronecker as nearest_kronecker
 from multiway.ops.kronecker_sum import cheapest_cut as cheapest_cut
 from multiway.ops.kronecker_sum import cheapest_way as cheapest_way
-from multiway.ops.kronecker_sum import kronecker_sum as kronecker_sum
+from multiway.ops.kronecker_sum import kronecker_sum_apply as kronecker_sum_apply
 from multiway.ops.kronecker_sum import kronecker_sum_matrix as kronecker_sum_matrix
 from multiway.ops.multilinear import fold as fold
 from multiway.ops.multilinear import mode_product as mode_product
@@ -29,8 +29,8 @@ from multiway.ops.multilinear import unfold as unfold
 from multiway.ops.nd_linear import cheapest_plan as cheapest_plan
 from multiway.ops.nd_linear import fold_biases as fold_biases
 from multiway.ops.nd_linear import join_terms as join_terms
-from multiway.ops.nd_linear import nd_linear as nd_linear
-from multiway.ops.nd_linear import nd_linear_terms as nd_linear_terms
+from multiway.ops.nd_linear import multi_mode_linear as multi_mode_linear
+from multiway.ops.nd_linear import multi_mode_linear_terms as multi_mode_linear_terms
 from multiway.ops.pooling import pool_modes as pool_modes
 from multiway.ops.pooling import project_and_pool as project_and_pool
 from multiway.ops.ridge import ridge_path as ridge_path

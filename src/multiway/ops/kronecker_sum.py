@@ -33,7 +33,7 @@ class Cut(NamedTuple):
     way: str
 
 
-def kronecker_sum(
+def kronecker_sum_apply(
     x: Float[Tensor, "batch left_in right_in"],
     left: Float[Tensor, "terms left_out left_in"],
     right: Float[Tensor, "terms right_out right_in"],
@@ -58,7 +58,7 @@ def kronecker_sum(
     """
     if len(left) != len(right) or x.shape[1:] != (left.shape[2], right.shape[2]):
         raise ShapeError(
-            f"kronecker_sum: x {tuple(x.shape)}, batch first, needs as many left factors (terms, out, {x.shape[1]}) as "
+            f"kronecker_sum_apply: x {tuple(x.shape)}, batch first, needs as many left factors (terms, out, {x.shape[1]}) as "
             f"right ones (terms, out, {x.shape[2]}). Got {tuple(left.shape)} and {tuple(right.shape)}."
         )
     return _WAYS[way or cheapest_way(left.shape, right.shape)](x, left, right, bias)

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.ops.kronecker import kronecker_product
-from multiway.ops.kronecker_sum import ROWS, Cut, forming_cost, kronecker_sum, product_cost, stack_product
+from multiway.ops.kronecker_sum import ROWS, Cut, forming_cost, kronecker_sum_apply, product_cost, stack_product
 
 LONGEST_REST = 8
 """A product over a rest up to this long is widened by the identity into one large product."""
@@ -30,7 +30,7 @@ class Step(NamedTuple):
     end: int
 
 
-def nd_linear(
+def multi_mode_linear(
     x: Float[Tensor, "batch *in_sizes"],
     weights: Sequence[Tensor],
     bias: Tensor | None,
@@ -50,7 +50,7 @@ def nd_linear(
     return _apply(x, sizes, weights, plan[-1], bias).view(len(x), *sizes)
 
 
-def nd_linear_terms(
+def multi_mode_linear_terms(
     x: Float[Tensor, "batch *in_sizes"],
     weights: Sequence[Tensor],
     bias: Tensor | None,
@@ -66,7 +66,7 @@ def nd_linear_terms(
     """
     left, right = join_terms(weights[: cut.position]), join_terms(weights[cut.position :])
     flat = None if bias is None else bias.reshape(left.shape[1], right.shape[1])
-    out = kronecker_sum(x.reshape(-1, left.shape[2], right.shape[2]), left, right, flat, way=cut.way)
+    out = kronecker_sum_apply(x.reshape(-1, left.shape[2], right.shape[2]), left, right, flat, way=cut.way)
     return out.view(len(x), *(weight.shape[1] for weight in weights))
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from multiway.errors import ConfigError, DataError, ShapeError
-from multiway.ops.kronecker_sum import Cut, kronecker_sum
+from multiway.ops.kronecker_sum import Cut, kronecker_sum_apply
 
 
 def tt_matrix(cores: Sequence[Tensor]) -> Float[Tensor, "out in"]:
@@ -41,7 +41,7 @@ def tt_linear(
     """X Wᵀ + bias for the W of a tensor train, in two halves (TGA eqs. 1-3).
 
     The cores before `cut` are contracted into A (i₁, j₁, r), the others into B (r, i₂, j₂): small, and independent of
-    the batch. Then W = Σ_r A_r ⊗ B_r, which `kronecker_sum` applies without moving an axis of X, or forms where the
+    the batch. Then W = Σ_r A_r ⊗ B_r, which `kronecker_sum_apply` applies without moving an axis of X, or forms where the
     dense product is cheaper. Core by core, every step would pass over the whole batch.
 
     Args:
@@ -52,7 +52,7 @@ def tt_linear(
     """
     left, right = _halves(cores, cut.position)
     folded = None if bias is None else bias.view(left.shape[1], right.shape[1])
-    return kronecker_sum(x.view(-1, left.shape[2], right.shape[2]), left, right, folded, way=cut.way).flatten(1)
+    return kronecker_sum_apply(x.view(-1, left.shape[2], right.shape[2]), left, right, folded, way=cut.way).flatten(1)
 
 
 def _halves(cores: Sequence[Tensor], cut: int) -> tuple[Tensor, Tensor]:
