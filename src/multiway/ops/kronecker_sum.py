@@ -58,8 +58,8 @@ def kronecker_sum_apply(
     """
     if len(left) != len(right) or x.shape[1:] != (left.shape[2], right.shape[2]):
         raise ShapeError(
-            f"kronecker_sum_apply: x {tuple(x.shape)}, batch first, needs as many left factors (terms, out, {x.shape[1]}) as "
-            f"right ones (terms, out, {x.shape[2]}). Got {tuple(left.shape)} and {tuple(right.shape)}."
+            f"kronecker_sum_apply: x {tuple(x.shape)}, batch first, needs left factors (terms, out, {x.shape[1]}) and as "
+            f"many right ones (terms, out, {x.shape[2]}). Got {tuple(left.shape)} and {tuple(right.shape)}."
         )
     return _WAYS[way or cheapest_way(left.shape, right.shape)](x, left, right, bias)
 

@@ -44,10 +44,10 @@ def multi_mode_linear(
         bias: Of the output's sizes, as `fold_biases` makes it.
         plan: From `cheapest_plan`; every plan gives the same result to rounding.
     """
-    sizes = list(x.shape[1:])
+    batch, sizes = len(x), list(x.shape[1:])
     for step in plan[:-1]:
-        x = _apply(x, sizes, weights, step, None)
-    return _apply(x, sizes, weights, plan[-1], bias).view(len(x), *sizes)
+        x = _apply(x.reshape(batch, *sizes), sizes, weights, step, None)
+    return _apply(x.reshape(batch, *sizes), sizes, weights, plan[-1], bias).view(batch, *sizes)
 
 
 def multi_mode_linear_terms(
@@ -161,9 +161,10 @@ def _apply(x: Tensor, sizes: list[int], weights: Sequence[Tensor], step: Step, b
     before, after = math.prod(sizes[: step.start]), math.prod(sizes[step.end :])
     fused = bias if before == 1 else None
     if after == 1:
-        out = F.linear(x.reshape(len(x), before, -1), matrix, None if fused is None else fused.flatten())
+        rows = x.reshape(len(x), before, matrix.shape[1])
+        out = F.linear(rows, matrix, None if fused is None else fused.flatten())
     else:
-        stack = x.reshape(-1, matrix.shape[1], after)
+        stack = x.reshape(len(x) * before, matrix.shape[1], after)
         out = stack_product(matrix, stack, None if fused is None else fused.reshape(-1, after))
     sizes[step.start : step.stop] = [weight.shape[0] for weight in weights[step.start : step.stop]]
     if bias is None or before == 1:
