@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError, closest
+from multiway.kernels.chain import can_run, run_chain
 from multiway.nn.approximation import Approximation, linear_of, parameters_of, relative_error
 
 INITS = ("variance", "package")
@@ -80,6 +81,7 @@ class NdLinear(nn.Module):
         full = nn.Parameter(torch.empty(self.out_sizes, **factory)) if self.bias_kind == "full" else None
         self.register_parameter("full_bias", full)
         self.approximation: Approximation | None = None
+        self._chain_bias = ("descending" if descending else "ascending") if has_mode_biases else self.bias_kind
         # Compilers see these two: a graph serves batches of every size
         self._usual_plan = ops.cheapest_plan(
             self.in_sizes, self.out_sizes, has_biases=has_mode_biases, descending=descending
@@ -119,10 +121,23 @@ class NdLinear(nn.Module):
 
     def _map_rows(self, rows: Tensor) -> Tensor:
         weights, biases = parameters_of(self.weights), parameters_of(self.biases)
+        full = [] if self.full_bias is None else [self.full_bias]
+        if can_run(rows, *weights, *biases, *full):
+            batch = ops.rounded_rows(rows.shape[0])
+            chain = ops.nd_linear_chain(self.in_sizes, self.out_sizes, self.rank, batch, self._chain_bias)
+            if chain is not None:
+                return run_chain(chain, self._by_ops, rows, *weights, *biases, *full).view(-1, *self.out_sizes)
+        return self._by_ops(rows, *weights, *biases, *full)
+
+    def _by_ops(self, rows: Tensor, *parameters: Tensor) -> Tensor:
+        count = len(self.in_sizes)
+        weights, offsets = parameters[:count], parameters[count:]
+        biases, full = (offsets, None) if self.bias_kind == "modes" else ((), offsets[0] if offsets else None)
         if self.rank > 1:
-            return ops.multi_mode_linear_terms(rows, weights, self._bias(), self._cut(rows))
+            folded = ops.fold_biases(weights, biases, descending=self.descending) if biases else full
+            return ops.multi_mode_linear_terms(rows, weights, folded, self._cut(rows))
         plan = self._plan(rows)
-        return ops.multi_mode_linear(rows, weights, biases, plan, full_bias=self.full_bias, descending=self.descending)
+        return ops.multi_mode_linear(rows, weights, biases, plan, full_bias=full, descending=self.descending)
 
     def _plan(self, rows: Tensor) -> tuple[ops.Step, ...]:
         if torch.compiler.is_compiling():

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError
+from multiway.kernels.chain import can_run, run_chain
 from multiway.nn.approximation import Approximation, linear_of, parameters_of, relative_error
 
 
@@ -102,8 +103,21 @@ class TTLinear(nn.Module):
                 f"Got {tuple(x.shape)}."
             )
         rows = x.reshape(-1, x.shape[-1])
-        out = ops.tt_linear(rows, parameters_of(self.cores), self.bias, self._cut(rows))
-        return out.view(*x.shape[:-1], out.shape[-1])
+        return self._map_rows(rows).view(*x.shape[:-1], math.prod(self.out_sizes))
+
+    def _map_rows(self, rows: Tensor) -> Tensor:
+        parameters = parameters_of(self.cores) + ([] if self.bias is None else [self.bias])
+        if can_run(rows, *parameters):
+            batch, has_bias = ops.rounded_rows(rows.shape[0]), self.bias is not None
+            chain = ops.tensor_train_chain(self.in_sizes, self.out_sizes, self.tt_ranks, batch, has_bias)
+            if chain is not None:
+                return run_chain(chain, self._by_ops, rows, *parameters)
+        return self._by_ops(rows, *parameters)
+
+    def _by_ops(self, rows: Tensor, *parameters: Tensor) -> Tensor:
+        count = len(self.in_sizes)
+        cores, bias = parameters[:count], parameters[count] if len(parameters) > count else None
+        return ops.tt_linear(rows, cores, bias, self._cut(rows))
 
     def _cut(self, rows: Tensor) -> ops.Cut:
         if torch.compiler.is_compiling():  # a graph serves batches of every size

@@ -5,6 +5,8 @@ from multiway.ops.attention import kernel_factor as kernel_factor
 from multiway.ops.attention import masked_softmax as masked_softmax
 from multiway.ops.attention import normalised_features as normalised_features
 from multiway.ops.attention import softmax_factor as softmax_factor
+from multiway.ops.chains import nd_linear_chain as nd_linear_chain
+from multiway.ops.chains import tensor_train_chain as tensor_train_chain
 from multiway.ops.costs import rounded_rows as rounded_rows
 from multiway.ops.feature_maps import FEATURE_MAPS as FEATURE_MAPS
 from multiway.ops.feature_maps import default_num_features as default_num_features

@@ -70,6 +70,14 @@ def cheapest_cut(
     Returns:
         The cut; for a single mode position 0, the left half empty.
     """
+    return priced_cut(in_sizes, out_sizes, terms, rows)[1]
+
+
+@functools.lru_cache(maxsize=4096)
+def priced_cut(
+    in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], terms: tuple[int, ...], rows: int
+) -> tuple[float, Cut]:
+    """`cheapest_cut` with its cost; infinite for a single mode, which leaves no choice."""
     best, found = math.inf, Cut(0, "right")
     for position in range(1, len(in_sizes)):
         left = (terms[position], math.prod(out_sizes[:position]), math.prod(in_sizes[:position]))
@@ -78,7 +86,7 @@ def cheapest_cut(
         for way, cost in _way_costs(left, right, rows).items():
             if cost + forming < best:
                 best, found = cost + forming, Cut(position, way)
-    return found
+    return best, found
 
 
 def _way_costs(left: Sequence[int], right: Sequence[int], rows: int) -> dict[str, float]:

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from multiway.ops.costs import LAUNCHES, ROWS, forming_cost, product_cost
@@ -60,23 +60,34 @@ def cheapest_plan(
         has_biases: Whether biases per mode would have to be folded in an order that is not theirs.
         descending: Their order.
     """
-    plans = _plans(in_sizes, out_sizes, frozenset(), rows)
+    return priced_plan(in_sizes, out_sizes, rows, has_biases, descending)[1]
+
+
+@functools.lru_cache(maxsize=4096)
+def priced_plan(
+    in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], rows: int, has_biases: bool, descending: bool
+) -> tuple[float, tuple[Step, ...]]:
+    """`cheapest_plan` with its cost."""
     folding = len(in_sizes) * FOLDING * has_biases
-    return min((cost + folding * (not is_in_turn(plan, descending)), plan) for cost, plan in plans)[1]
+    plans = every_plan(in_sizes, out_sizes, lambda step: _cost(step, rows))
+    return min((cost + folding * (not is_in_turn(plan, descending)), plan) for cost, plan in plans)
 
 
-def _plans(
-    sizes: tuple[int, ...], out_sizes: tuple[int, ...], done: frozenset[int], rows: int
+def every_plan(
+    sizes: tuple[int, ...],
+    out_sizes: tuple[int, ...],
+    price: Callable[[Step], float],
+    done: frozenset[int] = frozenset(),
 ) -> list[tuple[float, tuple[Step, ...]]]:
-    """Every plan for the modes still to do, with its cost."""
+    """Every plan for the modes still to do, with the sum of its steps' prices."""
     if len(done) == len(sizes):
         return [(0.0, ())]
     found = []
     for step in _steps(sizes, out_sizes, done):
         modes = range(step.start, step.stop)
         after = tuple(out_sizes[mode] if mode in modes else size for mode, size in enumerate(sizes))
-        rest = _plans(after, out_sizes, done | set(modes), rows)
-        found += [(_cost(step, rows) + more, (step, *steps)) for more, steps in rest]
+        rest = every_plan(after, out_sizes, price, done | set(modes))
+        found += [(price(step) + more, (step, *steps)) for more, steps in rest]
     return found
 
 

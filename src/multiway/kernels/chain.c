@@ -1,0 +1,518 @@
+/* A chain of small products on every sample of a batch, forward and backward, with all that lies between kept in
+ * cache. A step sees a sample as (before, inner, after) and puts a matrix (columns, inner) to its middle axis.
+ * The matrices are made here from the factors of a layer (weights per mode, or cores of a tensor train) and their
+ * gradients are taken apart again. Numbers are float32 and contiguous; `count` of numbers, never of bytes. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#define LANES 16
+#elif defined(__AVX__)
+#define LANES 8
+#else
+#define LANES 4
+#endif
+#define ROWS (LANES == 8 ? 6 : 8) /* of a tile, two vectors wide: its sums fill the registers */
+#define MOST 32                   /* factors of a step */
+#define BLOCK 16384               /* numbers between two steps of a block of samples: 64 KiB */
+#define INLINE static inline __attribute__((always_inline))
+
+typedef long long num;
+typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int ints __attribute__((vector_size(4 * LANES)));
+typedef void (*launcher)(void (*)(void *), void *, unsigned, unsigned); /* GOMP_parallel, or null */
+
+/* One factor of the layer: element (left, out, in, right) of a term, at the sum of indices times strides. */
+typedef struct { num left, out, in, right, by_term, by_left, by_out, by_in, by_right; } factor;
+
+/* One step: factors first..last-1 joined, then the identity of size `rest`; where the join's elements lie in the
+ * matrix; and what the step is applied to. */
+typedef struct { num first, last, rest, by_term, by_left, by_out, by_in, by_right, before, inner, columns, after; } step;
+
+enum { NO_BIAS, FULL_BIAS, ASCENDING, DESCENDING };
+typedef struct { num factors, steps, terms, bias, in, out; } header; /* then the factors, then the steps */
+
+/* Pointers of one call; those that are not asked for are null. */
+typedef struct { const float *data; float *grad; const float *bias; float *bias_grad; } parameter;
+typedef struct { const float *x; float *y; const float *dy; float *dx; parameter full, factor[]; } pointers;
+
+static num round_up(num n) { return (n + 15) / 16 * 16; }
+static num least(num a, num b) { return a < b ? a : b; }
+static num most(num a, num b) { return a > b ? a : b; }
+
+static float *take(float **free, num count) {
+    float *at = *free;
+    *free += round_up(count);
+    return at;
+}
+
+static const factor *factors_of(const header *h) { return (const factor *)(h + 1); }
+static const step *steps_of(const header *h) { return (const step *)(factors_of(h) + h->factors); }
+static num wide(const step *s) { return round_up(s->columns) + 16; } /* row of a transposed matrix; no power of two */
+static num size_in(const step *s) { return s->before * s->inner * s->after; }
+static num size_out(const step *s) { return s->before * s->columns * s->after; }
+
+/* ---- C = start + A B, one tile after another ---- */
+
+INLINE vec get(const float *p, int part, int count) {
+    if (!part) return *(const vec *)p;
+#if LANES == 16
+    return (vec)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), p);
+#else
+    vec v = {0};
+    memcpy(&v, p, 4 * (size_t)count);
+    return v;
+#endif
+}
+
+INLINE void put(float *p, vec v, int part, int count) {
+    if (!part) { *(vec *)p = v; return; }
+#if LANES == 16
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << count) - 1), (__m512)v);
+#else
+    memcpy(p, &v, 4 * (size_t)count);
+#endif
+}
+
+/* rows, vecs and part are constants where this is used; the last vector holds `count` columns if it is a part.
+ * A small tile keeps several sums of each element, so that additions need not wait for one another. */
+INLINE void tile(int rows, int vecs, int part, int count, num depth, const float *a, num row, num column,
+                 const float *b, num b_row, const float *start, num start_row, float *c, num c_row) {
+    const int sums = rows * vecs > 4 ? 1 : rows * vecs > 2 ? 2 : 4;
+    vec sum[4][8][2];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
+        for (int v = 0; v < vecs; v++) {
+            sum[0][r][v] = start ? get(start + r * start_row + v * LANES, part && v == vecs - 1, count) : (vec){0};
+            for (int e = 1; e < sums; e++) sum[e][r][v] = (vec){0};
+        }
+#define ADD(E, K) { \
+        vec right[2]; \
+        _Pragma("GCC unroll 2") \
+        for (int v = 0; v < vecs; v++) right[v] = get(b + (K) * b_row + v * LANES, part && v == vecs - 1, count); \
+        _Pragma("GCC unroll 8") \
+        for (int r = 0; r < rows; r++) \
+            _Pragma("GCC unroll 2") \
+            for (int v = 0; v < vecs; v++) sum[E][r][v] += a[r * row + (K) * column] * right[v]; \
+    }
+    num k = 0;
+    for (; sums > 1 && k + sums <= depth; k += sums) {
+#pragma GCC unroll 4
+        for (int e = 0; e < sums; e++) ADD(e, k + e)
+    }
+    for (; k < depth; k++) ADD(0, k)
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
+        for (int v = 0; v < vecs; v++) {
+            for (int e = 1; e < sums; e++) sum[0][r][v] += sum[e][r][v];
+            put(c + r * c_row + v * LANES, sum[0][r][v], part && v == vecs - 1, count);
+        }
+}
+
+INLINE void panel(int vecs, int part, int count, num rows, num depth, const float *a, num row, num column,
+                  const float *b, num b_row, const float *start, num start_row, float *c, num c_row) {
+#define TILES(R) \
+    for (; rows >= R; rows -= R, a += R * row, c += R * c_row, start += start ? R * start_row : 0) \
+        tile(R, vecs, part, count, depth, a, row, column, b, b_row, start, start_row, c, c_row);
+    TILES(ROWS) TILES(4) TILES(2) TILES(1)
+}
+
+__attribute__((noinline)) static void product(num rows, num columns, num depth, const float *a, num row, num column, const float *b, num b_row,
+                    const float *start, num start_row, float *c, num c_row) {
+    for (; columns >= 2 * LANES; columns -= 2 * LANES, b += 2 * LANES, c += 2 * LANES, start += start ? 2 * LANES : 0)
+        panel(2, 0, 0, rows, depth, a, row, column, b, b_row, start, start_row, c, c_row);
+    if (columns > LANES)
+        panel(2, 1, (int)columns - LANES, rows, depth, a, row, column, b, b_row, start, start_row, c, c_row);
+    else if (columns == LANES)
+        panel(1, 0, 0, rows, depth, a, row, column, b, b_row, start, start_row, c, c_row);
+    else if (columns)
+        panel(1, 1, (int)columns, rows, depth, a, row, column, b, b_row, start, start_row, c, c_row);
+}
+
+/* Swap blocks of `width` between rows `width` apart: one of the stages in which a square is transposed. */
+INLINE void swap_blocks(vec *row, int width) {
+    ints low, high;
+    for (int i = 0; i < LANES; i++) {
+        low[i] = i & width ? LANES + i - width : i;
+        high[i] = i & width ? LANES + i : i + width;
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < LANES; r++)
+        if (!(r & width)) {
+            vec first = row[r], second = row[r + width];
+            row[r] = __builtin_shuffle(first, second, low);
+            row[r + width] = __builtin_shuffle(first, second, high);
+        }
+}
+
+__attribute__((noinline)) static void transpose(num rows, num columns, const float *from, float *to, num to_row) {
+    for (num r = 0; r < rows; r += LANES)
+        for (num c = 0; c < columns; c += LANES) {
+            int high = (int)least(LANES, rows - r), wide_ = (int)least(LANES, columns - c);
+            const float *at = from + r * columns + c;
+            vec row[LANES];
+#pragma GCC unroll 16
+            for (int i = 0; i < LANES; i++)
+                row[i] = i >= high ? (vec){0} : get(at + i * columns, wide_ < LANES, wide_);
+#pragma GCC unroll 4
+            for (int width = LANES / 2; width; width /= 2) swap_blocks(row, width);
+#pragma GCC unroll 16
+            for (int i = 0; i < LANES; i++)
+                if (i < wide_) put(to + (c + i) * to_row + r, row[i], high < LANES, high);
+        }
+}
+
+/* ---- Steps, on a block of samples ---- */
+
+__attribute__((noinline)) static void step_forward(const step *s, num samples, const float *matrix, const float *turned, const float *bias,
+                         const float *x, float *y) {
+    num rows = samples * s->before, in = s->inner * s->after, out = s->columns * s->after;
+    if (s->after > 1) {
+        for (num i = 0; i < rows; i++)
+            product(s->columns, s->after, s->inner, matrix, s->inner, 1, x + i * in, s->after,
+                    bias ? bias + i % s->before * out : NULL, s->after, y + i * out, s->after);
+    } else if (bias && s->before > 1) {
+        for (num i = 0; i < rows; i += s->before)
+            product(s->before, out, in, x + i * in, in, 1, turned, wide(s), bias, out, y + i * out, out);
+    } else {
+        product(rows, out, in, x, in, 1, turned, wide(s), bias, 0, y, out);
+    }
+}
+
+__attribute__((noinline)) static void step_gradient(const step *s, num samples, const float *matrix, const float *dy, float *dx) {
+    num rows = samples * s->before, in = s->inner * s->after, out = s->columns * s->after;
+    if (s->after == 1) {
+        product(rows, in, out, dy, out, 1, matrix, in, NULL, 0, dx, in);
+        return;
+    }
+    for (num i = 0; i < rows; i++)
+        product(s->inner, s->after, s->columns, matrix, 1, s->inner, dy + i * out, s->after, NULL, 0, dx + i * in,
+                s->after);
+}
+
+/* The long side of the gradient runs along its rows: it is transposed if there are more columns than inner. */
+__attribute__((noinline)) static void matrix_gradient(const step *s, num samples, const float *x, const float *dy, float *grad, float *turned) {
+    num rows = samples * s->before, in = s->inner * s->after, out = s->columns * s->after, after = s->after;
+    int flip = s->columns > s->inner;
+    num short_ = flip ? s->inner : s->columns, long_ = flip ? s->columns : s->inner;
+    if (after == 1) {
+        product(short_, long_, rows, flip ? x : dy, 1, short_, flip ? dy : x, long_, grad, long_, grad, long_);
+        return;
+    }
+    for (num i = 0; i < rows; i++) {
+        transpose(long_, after, flip ? dy + i * out : x + i * in, turned, long_);
+        product(short_, long_, after, flip ? x + i * in : dy + i * out, after, 1, turned, long_, grad, long_, grad,
+                long_);
+    }
+}
+
+/* ---- Matrices from factors ---- */
+
+/* (left, out, in, middle) times (middle, more_out, more_in, right): outs together, ins together. */
+static void join(const num size[4], const float *p, const factor *f, const float *g, float *joined) {
+    num run = f->in * f->right, row = size[2] * run;
+    memset(joined, 0, 4 * (size_t)(size[0] * size[1] * f->out * row));
+    for (num lead = 0; lead < size[0] * size[1]; lead++)
+        for (num i = 0; i < size[2]; i++)
+            for (num m = 0; m < size[3]; m++) {
+                float by = p[(lead * size[2] + i) * size[3] + m];
+                for (num o = 0; o < f->out; o++)
+                    for (num j = 0; j < run; j++)
+                        joined[(lead * f->out + o) * row + i * run + j] += by * g[(m * f->out + o) * run + j];
+            }
+}
+
+static void join_gradient(const num size[4], const float *p, const factor *f, const float *g, const float *d, float *dp,
+                          float *dg) {
+    num run = f->in * f->right, row = size[2] * run;
+    memset(dg, 0, 4 * (size_t)(f->left * f->out * run));
+    for (num lead = 0; lead < size[0] * size[1]; lead++)
+        for (num i = 0; i < size[2]; i++)
+            for (num m = 0; m < size[3]; m++) {
+                num at = (lead * size[2] + i) * size[3] + m;
+                float by = p[at], sum = 0;
+                for (num o = 0; o < f->out; o++)
+                    for (num j = 0; j < run; j++) {
+                        float each = d[(lead * f->out + o) * row + i * run + j];
+                        sum += each * g[(m * f->out + o) * run + j];
+                        dg[(m * f->out + o) * run + j] += each * by;
+                    }
+                dp[at] = sum;
+            }
+}
+
+/* Every element of a factor, by strides of its own (`to` of a contiguous copy, in order). */
+#define EACH(SIZE, BY_LEFT, BY_OUT, BY_IN, BY_RIGHT, DO) \
+    for (num a = 0, n = 0; a < (SIZE)[0]; a++) \
+        for (num o = 0; o < (SIZE)[1]; o++) \
+            for (num i = 0; i < (SIZE)[2]; i++) \
+                for (num b = 0; b < (SIZE)[3]; b++, n++) { \
+                    num at = a * (BY_LEFT) + o * (BY_OUT) + i * (BY_IN) + b * (BY_RIGHT); \
+                    DO; \
+                }
+
+typedef struct { float *copy[MOST], *joined[MOST], *free; num size[MOST][4]; } joins;
+
+static num volume(const num size[4]) { return size[0] * size[1] * size[2] * size[3]; }
+
+static void join_all(const header *h, const step *s, num term, const pointers *p, joins *all, float *free) {
+    for (num k = 0; k < s->last - s->first; k++) {
+        const factor *f = factors_of(h) + s->first + k;
+        const float *data = p->factor[s->first + k].data + term * f->by_term;
+        num *size = all->size[k], own[4] = {f->left, f->out, f->in, f->right};
+        float *copy = all->copy[k] = all->joined[k] = take(&free, volume(own));
+        EACH(own, f->by_left, f->by_out, f->by_in, f->by_right, copy[n] = data[at])
+        memcpy(size, own, sizeof own);
+        if (k) {
+            num *was = all->size[k - 1];
+            size[0] = was[0], size[1] *= was[1], size[2] *= was[2];
+            all->joined[k] = take(&free, volume(size));
+            join(was, all->joined[k - 1], f, copy, all->joined[k]);
+        }
+    }
+    all->free = free;
+}
+
+static void form(const header *h, const step *s, const pointers *p, float *matrix, float *turned, float *free) {
+    num last = s->last - s->first - 1;
+    joins all;
+    memset(matrix, 0, 4 * (size_t)(s->columns * s->inner));
+    for (num term = 0; term < h->terms; term++) {
+        join_all(h, s, term, p, &all, free);
+        for (num e = 0; e < s->rest; e++) {
+            const float *from = all.joined[last];
+            float *to = matrix + term * s->by_term + e * (s->inner + 1);
+            EACH(all.size[last], s->by_left, s->by_out, s->by_in, s->by_right, to[at] += from[n])
+        }
+    }
+    if (s->after == 1) transpose(s->columns, s->inner, matrix, turned, wide(s));
+}
+
+__attribute__((noinline)) static void form_gradient(const header *h, const step *s, const pointers *p, const float *grad, float *free) {
+    num last = s->last - s->first - 1;
+    joins all;
+    for (num term = 0; term < h->terms; term++) {
+        join_all(h, s, term, p, &all, free);
+        num most_ = 0;
+        for (num k = 0; k <= last; k++) most_ = most(most_, most(volume(all.size[k]), all.joined[k] - all.copy[k]));
+        float *d = take(&all.free, most_), *next = take(&all.free, most_), *own = take(&all.free, most_);
+        memset(d, 0, 4 * (size_t)volume(all.size[last]));
+        for (num e = 0; e < s->rest; e++) {
+            const float *from = grad + term * s->by_term + e * (s->inner + 1);
+            EACH(all.size[last], s->by_left, s->by_out, s->by_in, s->by_right, d[n] += from[at])
+        }
+        for (num k = last; k >= 0; k--) {
+            const factor *f = factors_of(h) + s->first + k;
+            num size[4] = {f->left, f->out, f->in, f->right};
+            float *to = p->factor[s->first + k].grad + term * f->by_term, *from = k ? own : d, *swap = d;
+            if (k) join_gradient(all.size[k - 1], all.joined[k - 1], f, all.copy[k], d, next, own);
+            if (p->factor[s->first + k].grad)
+                EACH(size, f->by_left, f->by_out, f->by_in, f->by_right, to[at] = from[n])
+            d = next, next = swap;
+        }
+    }
+}
+
+/* ---- Biases per mode, folded into one: T becomes T (x) (W 1) + b, mode after mode ---- */
+
+typedef struct { float *sums[MOST], *folded[MOST], *free; num size[MOST], order[MOST]; } folds;
+
+static void fold_term(const header *h, num term, const pointers *p, folds *all, float *free) {
+    for (num k = 0; k < h->factors; k++) {
+        num mode = all->order[k] = h->bias == DESCENDING ? h->factors - 1 - k : k, size = k ? all->size[k - 1] : 1;
+        const factor *f = factors_of(h) + mode;
+        const float *data = p->factor[mode].data + term * f->by_term, *bias = p->factor[mode].bias + term * f->out;
+        float *sums = all->sums[k] = take(&free, f->out), *folded = all->folded[k] = take(&free, size * f->out);
+        all->size[k] = size * f->out;
+        for (num o = 0; o < f->out; o++) {
+            sums[o] = 0;
+            for (num i = 0; i < f->in; i++) sums[o] += data[o * f->by_out + i * f->by_in];
+            for (num q = 0; q < size; q++)
+                folded[h->bias == DESCENDING ? o * size + q : q * f->out + o] =
+                    (k ? all->folded[k - 1][q] * sums[o] : 0) + bias[o];
+        }
+    }
+    all->free = free;
+}
+
+static void fold(const header *h, const pointers *p, float *bias, float *free) {
+    folds all;
+    memset(bias, 0, 4 * (size_t)h->out);
+    for (num term = 0; term < h->terms; term++) {
+        fold_term(h, term, p, &all, free);
+        for (num o = 0; o < h->out; o++) bias[o] += all.folded[h->factors - 1][o];
+    }
+}
+
+/* Adds to the gradients of weights what they do to the bias, so those must be there already. */
+static void fold_gradient(const header *h, const pointers *p, const float *grad, float *free) {
+    folds all;
+    for (num term = 0; term < h->terms; term++) {
+        fold_term(h, term, p, &all, free);
+        float *d = take(&all.free, h->out), *next = take(&all.free, h->out), *swap;
+        memcpy(d, grad, 4 * (size_t)h->out);
+        for (num k = h->factors - 1; k >= 0; k--, swap = d, d = next, next = swap) {
+            num mode = all.order[k], size = k ? all.size[k - 1] : 1;
+            const factor *f = factors_of(h) + mode;
+            parameter own = p->factor[mode];
+            memset(next, 0, 4 * (size_t)size);
+            for (num o = 0; o < f->out; o++) {
+                float bias = 0, sum = 0;
+                for (num q = 0; q < size; q++) {
+                    float each = d[h->bias == DESCENDING ? o * size + q : q * f->out + o];
+                    bias += each;
+                    if (k) sum += each * all.folded[k - 1][q], next[q] += each * all.sums[k][o];
+                }
+                if (own.bias_grad) own.bias_grad[term * f->out + o] = bias;
+                if (own.grad)
+                    for (num i = 0; i < f->in; i++)
+                        own.grad[term * f->by_term + o * f->by_out + i * f->by_in] += sum;
+            }
+        }
+    }
+}
+
+/* ---- The batch ---- */
+
+typedef struct {
+    const header *head;
+    const pointers *at;
+    num batch, block, chunks, next, chunk_room;
+    const float *matrix[MOST], *turned[MOST], *bias;
+    float *room; /* of all chunks: matrix gradients, bias gradient, then what lies between steps */
+    int wants_matrices, wants_bias;
+} job;
+
+/* Places of the gradients of all matrices and of the bias, one after another. */
+static num gradient_places(const header *h, num place[MOST + 1]) {
+    num sum = 0;
+    for (num k = 0; k < h->steps; k++) place[k] = sum, sum += round_up(steps_of(h)[k].columns * steps_of(h)[k].inner);
+    place[h->steps] = sum;
+    return sum + round_up(h->out);
+}
+
+static void forward_block(const job *j, num samples, const float *x, float *y, float *free) {
+    const step *s = steps_of(j->head);
+    for (num k = 0, last = j->head->steps - 1; k <= last; k++) {
+        float *out = k == last ? y : take(&free, samples * size_out(s + k));
+        step_forward(s + k, samples, j->matrix[k], j->turned[k], k == last ? j->bias : NULL, x, out);
+        x = out;
+    }
+}
+
+static void backward_block(const job *j, num samples, const float *x, const float *dy, float *dx, float *grads,
+                           float *free) {
+    const step *s = steps_of(j->head);
+    const float *between[MOST] = {x};
+    num place[MOST + 1], last = j->head->steps - 1;
+    gradient_places(j->head, place);
+    if (j->wants_bias)
+        for (num i = 0; i < samples; i++)
+            for (num o = 0; o < j->head->out; o++) grads[place[last + 1] + o] += dy[i * j->head->out + o];
+    for (num k = 0; k < last && j->wants_matrices; k++) {
+        float *out = take(&free, samples * size_out(s + k));
+        step_forward(s + k, samples, j->matrix[k], j->turned[k], NULL, between[k], out);
+        between[k + 1] = out;
+    }
+    for (num k = last; k >= 0; k--) {
+        float *turned = free;
+        if (j->wants_matrices) matrix_gradient(s + k, samples, between[k], dy, grads + place[k], turned);
+        float *d = k ? take(&free, samples * size_in(s + k)) : dx;
+        if (d) step_gradient(s + k, samples, j->matrix[k], dy, d);
+        dy = d;
+    }
+}
+
+static void work(void *given) {
+    job *j = given;
+    const pointers *at = j->at;
+    num place[MOST + 1], in = j->head->in, out = j->head->out, chunk;
+    num count = at->dy ? gradient_places(j->head, place) : 0;
+    while ((chunk = __atomic_fetch_add(&j->next, 1, __ATOMIC_RELAXED)) < j->chunks) {
+        num first = chunk * j->batch / j->chunks, end = (chunk + 1) * j->batch / j->chunks, samples;
+        float *grads = j->room + chunk * j->chunk_room;
+        memset(grads, 0, 4 * (size_t)count);
+        for (; first < end; first += samples) {
+            samples = least(j->block, end - first);
+            const float *x = at->x + first * in;
+            if (at->dy)
+                backward_block(j, samples, x, at->dy + first * out, at->dx ? at->dx + first * in : NULL, grads,
+                               grads + count);
+            else
+                forward_block(j, samples, x, at->y + first * out, grads);
+        }
+    }
+}
+
+static void finish(const job *j, float *free) {
+    const header *h = j->head;
+    num place[MOST + 1], count = gradient_places(h, place);
+    float *sum = j->room;
+    for (num chunk = 1; chunk < j->chunks; chunk++)
+        for (num n = 0; n < count; n++) sum[n] += sum[chunk * j->chunk_room + n];
+    for (num k = 0; k < h->steps && j->wants_matrices; k++) {
+        const step *s = steps_of(h) + k;
+        float *grad = sum + place[k], *rest = free;
+        if (s->columns > s->inner) {
+            float *right_way = take(&rest, s->columns * s->inner);
+            transpose(s->inner, s->columns, grad, right_way, s->inner);
+            grad = right_way;
+        }
+        form_gradient(h, s, j->at, grad, rest);
+    }
+    if (h->bias == FULL_BIAS && j->at->full.bias_grad)
+        memcpy(j->at->full.bias_grad, sum + place[h->steps], 4 * (size_t)h->out);
+    if (h->bias > FULL_BIAS) fold_gradient(h, j->at, sum + place[h->steps], free);
+}
+
+/* Forward where `at->dy` is null, backward otherwise. Returns 0, or 1 where there is no memory. */
+int chain(const header *h, const pointers *at, num batch, num threads, launcher launch) {
+    job j = {.head = h, .at = at, .batch = batch, .chunks = most(1, least(threads, batch))};
+    num largest = most(h->in, h->out), matrices = 0, joined = 0, place[MOST + 1], sums = gradient_places(h, place);
+    for (num k = 0; k < h->steps; k++) {
+        const step *s = steps_of(h) + k;
+        num volume_ = 0, most_ = 0, size[4];
+        largest = most(largest, size_out(s));
+        matrices += round_up(s->columns * s->inner) + round_up(s->inner * wide(s));
+        for (num f = s->first; f < s->last; f++) {
+            const factor *own = factors_of(h) + f;
+            num single = own->left * own->out * own->in * own->right;
+            size[0] = f == s->first ? own->left : size[0], size[1] = own->out * (f == s->first ? 1 : size[1]);
+            size[2] = own->in * (f == s->first ? 1 : size[2]), size[3] = own->right;
+            volume_ += round_up(single) + round_up(volume(size));
+            most_ = most(most_, most(round_up(single), round_up(volume(size))));
+        }
+        joined = most(joined, volume_ + 3 * most_ + round_up(s->columns * s->inner));
+    }
+    for (num f = 0; f < h->factors; f++) {
+        j.wants_matrices |= !!at->factor[f].grad;
+        j.wants_bias |= at->factor[f].grad || at->factor[f].bias_grad;
+        joined += round_up(factors_of(h)[f].out);
+    }
+    joined += (h->factors + 2) * round_up(h->out);
+    j.wants_bias = h->bias && (at->full.bias_grad || (h->bias > FULL_BIAS && j.wants_bias));
+    j.block = most(1, least(BLOCK / largest, (batch + j.chunks - 1) / j.chunks));
+    j.chunk_room = sums + 2 * (h->steps + 1) * round_up(j.block * largest);
+    num needed = matrices + joined + round_up(h->out) + j.chunks * j.chunk_room;
+    float *all = aligned_alloc(64, 4 * (size_t)needed), *free_ = all;
+    if (!all) return 1;
+    float *scratch = take(&free_, joined), *bias = take(&free_, h->out);
+    for (num k = 0; k < h->steps; k++) {
+        const step *s = steps_of(h) + k;
+        float *matrix = take(&free_, s->columns * s->inner), *turned = take(&free_, s->inner * wide(s));
+        form(h, s, at, matrix, turned, scratch);
+        j.matrix[k] = matrix, j.turned[k] = turned;
+    }
+    if (!at->dy && h->bias > FULL_BIAS) fold(h, at, bias, scratch);
+    j.bias = h->bias == FULL_BIAS ? at->full.bias : h->bias ? bias : NULL;
+    j.room = free_;
+    if (j.chunks > 1 && launch) launch(work, &j, (unsigned)j.chunks, 0);
+    else work(&j);
+    if (at->dy) finish(&j, scratch);
+    free(all);
+    return 0;
+}

@@ -1,0 +1,151 @@
+"""Which layers the compiled chain of products serves, and how: it is used where a model of it says that it is faster.
+
+The model is in the units of `costs`: operations of a large product, forward and backward.
+"""
+
+import functools
+import math
+
+from multiway.kernels.chain import Chain, Factor, Link
+from multiway.ops.costs import FLOPS_PER_BYTE, LAUNCHES
+from multiway.ops.kronecker_sum import priced_cut
+from multiway.ops.plans import FOLDING, JOINING, Step, every_plan, priced_plan
+
+MOST_FACTORS = 16
+LANES = 16
+"""Numbers in a vector: sides are filled up to a multiple."""
+CALLS = 6e6
+"""Cost of calling the chain, forward and backward, whatever it does."""
+PRODUCT = 6e3
+"""Cost of starting one small product."""
+TILE = 6
+"""Cost of a tile, as steps along the inner side of its product."""
+TURNING = 20
+"""Cost of transposing one number."""
+FORMING, JOINED = 300, 900
+"""Cost per entry of a matrix made from one factor, or from several."""
+
+
+@functools.lru_cache(maxsize=4096)
+def nd_linear_chain(
+    in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], terms: int, rows: int, bias: str | None
+) -> Chain | None:
+    """The chain for sums of linear maps per mode, or None where ops of torch are faster.
+
+    Args:
+        in_sizes: Sizes of the input.
+        out_sizes: Sizes of the output.
+        terms: Number of maps that are added up.
+        rows: Size of the batch, roughly.
+        bias: None, "full", or "ascending" or "descending" for one per mode.
+    """
+    if len(in_sizes) > MOST_FACTORS:
+        return None
+    pairs = list(zip(in_sizes, out_sizes, strict=True))
+    factors = [Factor(1, out, in_, 1, out * in_, 0, in_, 1, 0) for in_, out in pairs]
+    per_mode = bias in ("ascending", "descending")
+    if terms > 1:
+        cost, links = _cheapest_two(in_sizes, out_sizes, (terms,) * len(in_sizes), rows)
+        usual = priced_cut(in_sizes, out_sizes, (terms,) * len(in_sizes), rows)[0] + 2 * JOINING * (len(in_sizes) - 2)
+        usual += per_mode * FOLDING * len(in_sizes)
+    else:
+        plans = every_plan(in_sizes, out_sizes, lambda step: _step_cost(step, rows))
+        cost, plan = min(plans)
+        links = [_link(step, out_sizes) for step in plan]
+        usual = priced_plan(in_sizes, out_sizes, rows, per_mode, bias == "descending")[0]
+    return _chain(cost, usual, factors, links, in_sizes, out_sizes, rows, terms=terms, bias=bias)
+
+
+@functools.lru_cache(maxsize=4096)
+def tensor_train_chain(
+    in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], tt_ranks: tuple[int, ...], rows: int, has_bias: bool
+) -> Chain | None:
+    """The chain for a tensor train, or None where ops of torch are faster; arguments as `nd_linear_chain`."""
+    if not 1 < len(in_sizes) <= MOST_FACTORS:
+        return None
+    sizes = zip(tt_ranks[:-1], in_sizes, out_sizes, tt_ranks[1:], strict=True)
+    factors = [Factor(a, out, in_, b, 0, in_ * out * b, b, out * b, 1) for a, in_, out, b in sizes]
+    cost, links = _cheapest_two(in_sizes, out_sizes, tt_ranks, rows)
+    usual = priced_cut(in_sizes, out_sizes, tt_ranks, rows)[0] + 2 * JOINING * (len(in_sizes) - 2)
+    bias = "full" if has_bias else None
+    return _chain(cost, usual, factors, links, in_sizes, out_sizes, rows, terms=1, bias=bias)
+
+
+def _chain(
+    cost: float,
+    usual: float,
+    factors: list[Factor],
+    links: list[Link],
+    in_sizes: tuple[int, ...],
+    out_sizes: tuple[int, ...],
+    rows: int,
+    *,
+    terms: int,
+    bias: str | None,
+) -> Chain | None:
+    inputs, outputs = math.prod(in_sizes), math.prod(out_sizes)
+    moved = 3 * 4 * FLOPS_PER_BYTE * rows * (inputs + outputs)
+    if cost + moved + CALLS > usual + LAUNCHES:
+        return None
+    return Chain.of(factors, links, inputs, outputs, terms=terms, bias=bias)
+
+
+def _cheapest_two(
+    in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], terms: tuple[int, ...], rows: int
+) -> tuple[float, list[Link]]:
+    """The best cut of a sum of Kronecker products: one half of the factors applied after the other, or all at once."""
+    found = []
+    for cut in range(1, len(in_sizes)):
+        for links in _two_sided(in_sizes, out_sizes, terms[cut], cut):
+            found.append((sum(_link_cost(link, rows) for link in links), links))
+    size_in, size_out = math.prod(in_sizes), math.prod(out_sizes)
+    dense = [Link(0, len(in_sizes), 1, 0, 0, size_in, 1, 0, 1, size_in, size_out, 1)]
+    return min([*found, (_link_cost(dense[0], rows) * (1 if terms[0] == 1 else math.inf), dense)])
+
+
+def _two_sided(
+    in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], terms: int, cut: int
+) -> tuple[list[Link], list[Link]]:
+    """Links for "right factors first" and "left factors first" (see `kronecker_sum_apply`)."""
+    count, one, two = len(in_sizes), slice(None, cut), slice(cut, None)
+    in1, out1, in2, out2 = (math.prod(sizes[half]) for half in (one, two) for sizes in (in_sizes, out_sizes))
+    right_first = [
+        Link(cut, count, 1, out2 * in2, out2 * in2, in2, 1, 0, in1, in2, terms * out2, 1),
+        Link(0, cut, 1, 1, 0, in1 * terms, terms, 1, 1, in1 * terms, out1, out2),
+    ]
+    left_first = [
+        Link(0, cut, 1, in1, 0, terms * in1, 1, in1, 1, in1, out1 * terms, in2),
+        Link(cut, count, 1, in2, in2, terms * in2, 1, 0, out1, terms * in2, out2, 1),
+    ]
+    return right_first, left_first
+
+
+def _link(step: Step, out_sizes: tuple[int, ...]) -> Link:
+    """A step of a plan; its identity, if any, is the fastest index of rows and columns."""
+    rest = step.columns // math.prod(out_sizes[step.start : step.stop])
+    strides = (0, 0, rest * step.inner, rest, 0)
+    return Link(step.start, step.stop, rest, *strides, step.before, step.inner, step.columns, step.after)
+
+
+def _step_cost(step: Step, rows: int) -> float:
+    return _shape_cost(step.before, step.inner, step.columns, step.after, rows, joined=not step.is_single)
+
+
+def _link_cost(link: Link, rows: int) -> float:
+    return _shape_cost(link.before, link.inner, link.columns, link.after, rows, joined=link.last - link.first > 1)
+
+
+def _shape_cost(before: int, inner: int, columns: int, after: int, rows: int, *, joined: bool) -> float:
+    forming = columns * inner * (JOINED if joined else FORMING)
+    rows = rows * before
+    short, long = sorted((inner, columns))
+    if after == 1:
+        both_ways = 2 * _small_product(rows, columns, inner) + _small_product(rows, inner, columns)
+        return forming + both_ways + _small_product(short, long, rows)
+    both_ways = 2 * _small_product(columns, after, inner) + _small_product(inner, after, columns)
+    return forming + rows * (both_ways + _small_product(short, long, after) + TURNING * long * after)
+
+
+def _small_product(rows: int, columns: int, inner: int) -> float:
+    filled = max(rows, 4) * math.ceil(columns / LANES) * LANES
+    return PRODUCT + 2 * filled * (inner + TILE)
