@@ -34,9 +34,9 @@ typedef struct { num first, last, rest, by_term, by_left, by_out, by_in, by_righ
 enum { NO_BIAS, FULL_BIAS, ASCENDING, DESCENDING };
 typedef struct { num factors, steps, terms, bias, in, out; } header; /* then the factors, then the steps */
 
-/* Pointers of one call; those that are not asked for are null. */
-typedef struct { const float *data; float *grad; const float *bias; float *bias_grad; } parameter;
-typedef struct { const float *x; float *y; const float *dy; float *dx; parameter full, factor[]; } pointers;
+/* One call: rows in and out, or gradients of both; then the parameters (factors, then biases), then, of a backward
+ * call, their gradients in the same order. What is not asked for is null. */
+typedef struct { const float *x; float *y; const float *dy; float *dx, *parameter[]; } pointers;
 
 static num round_up(num n) { return (n + 15) / 16 * 16; }
 static num least(num a, num b) { return a < b ? a : b; }
@@ -50,6 +50,12 @@ static float *take(float **free, num count) {
 
 static const factor *factors_of(const header *h) { return (const factor *)(h + 1); }
 static const step *steps_of(const header *h) { return (const step *)(factors_of(h) + h->factors); }
+static num parameters(const header *h) {
+    return h->factors + (h->bias == FULL_BIAS ? 1 : h->bias ? h->factors : 0);
+}
+static float *gradient(const header *h, const pointers *p, num which) {
+    return p->dy ? p->parameter[parameters(h) + which] : NULL;
+}
 static num wide(const step *s) { return round_up(s->columns) + 16; } /* row of a transposed matrix; no power of two */
 static num size_in(const step *s) { return s->before * s->inner * s->after; }
 static num size_out(const step *s) { return s->before * s->columns * s->after; }
@@ -121,7 +127,7 @@ INLINE void panel(int vecs, int part, int count, num rows, num depth, const floa
     TILES(ROWS) TILES(4) TILES(2) TILES(1)
 }
 
-__attribute__((noinline)) static void product(num rows, num columns, num depth, const float *a, num row, num column, const float *b, num b_row,
+static void product(num rows, num columns, num depth, const float *a, num row, num column, const float *b, num b_row,
                     const float *start, num start_row, float *c, num c_row) {
     for (; columns >= 2 * LANES; columns -= 2 * LANES, b += 2 * LANES, c += 2 * LANES, start += start ? 2 * LANES : 0)
         panel(2, 0, 0, rows, depth, a, row, column, b, b_row, start, start_row, c, c_row);
@@ -149,7 +155,7 @@ INLINE void swap_blocks(vec *row, int width) {
         }
 }
 
-__attribute__((noinline)) static void transpose(num rows, num columns, const float *from, float *to, num to_row) {
+static void transpose(num rows, num columns, const float *from, float *to, num to_row) {
     for (num r = 0; r < rows; r += LANES)
         for (num c = 0; c < columns; c += LANES) {
             int high = (int)least(LANES, rows - r), wide_ = (int)least(LANES, columns - c);
@@ -168,7 +174,7 @@ __attribute__((noinline)) static void transpose(num rows, num columns, const flo
 
 /* ---- Steps, on a block of samples ---- */
 
-__attribute__((noinline)) static void step_forward(const step *s, num samples, const float *matrix, const float *turned, const float *bias,
+static void step_forward(const step *s, num samples, const float *matrix, const float *turned, const float *bias,
                          const float *x, float *y) {
     num rows = samples * s->before, in = s->inner * s->after, out = s->columns * s->after;
     if (s->after > 1) {
@@ -183,7 +189,7 @@ __attribute__((noinline)) static void step_forward(const step *s, num samples, c
     }
 }
 
-__attribute__((noinline)) static void step_gradient(const step *s, num samples, const float *matrix, const float *dy, float *dx) {
+static void step_gradient(const step *s, num samples, const float *matrix, const float *dy, float *dx) {
     num rows = samples * s->before, in = s->inner * s->after, out = s->columns * s->after;
     if (s->after == 1) {
         product(rows, in, out, dy, out, 1, matrix, in, NULL, 0, dx, in);
@@ -195,7 +201,7 @@ __attribute__((noinline)) static void step_gradient(const step *s, num samples, 
 }
 
 /* The long side of the gradient runs along its rows: it is transposed if there are more columns than inner. */
-__attribute__((noinline)) static void matrix_gradient(const step *s, num samples, const float *x, const float *dy, float *grad, float *turned) {
+static void matrix_gradient(const step *s, num samples, const float *x, const float *dy, float *grad, float *turned) {
     num rows = samples * s->before, in = s->inner * s->after, out = s->columns * s->after, after = s->after;
     int flip = s->columns > s->inner;
     num short_ = flip ? s->inner : s->columns, long_ = flip ? s->columns : s->inner;
@@ -262,7 +268,7 @@ static num volume(const num size[4]) { return size[0] * size[1] * size[2] * size
 static void join_all(const header *h, const step *s, num term, const pointers *p, joins *all, float *free) {
     for (num k = 0; k < s->last - s->first; k++) {
         const factor *f = factors_of(h) + s->first + k;
-        const float *data = p->factor[s->first + k].data + term * f->by_term;
+        const float *data = p->parameter[s->first + k] + term * f->by_term;
         num *size = all->size[k], own[4] = {f->left, f->out, f->in, f->right};
         float *copy = all->copy[k] = all->joined[k] = take(&free, volume(own));
         EACH(own, f->by_left, f->by_out, f->by_in, f->by_right, copy[n] = data[at])
@@ -292,14 +298,14 @@ static void form(const header *h, const step *s, const pointers *p, float *matri
     if (s->after == 1) transpose(s->columns, s->inner, matrix, turned, wide(s));
 }
 
-__attribute__((noinline)) static void form_gradient(const header *h, const step *s, const pointers *p, const float *grad, float *free) {
+static void form_gradient(const header *h, const step *s, const pointers *p, const float *grad, float *free) {
     num last = s->last - s->first - 1;
     joins all;
     for (num term = 0; term < h->terms; term++) {
         join_all(h, s, term, p, &all, free);
-        num most_ = 0;
-        for (num k = 0; k <= last; k++) most_ = most(most_, most(volume(all.size[k]), all.joined[k] - all.copy[k]));
-        float *d = take(&all.free, most_), *next = take(&all.free, most_), *own = take(&all.free, most_);
+        num room = 0; /* for any factor or join */
+        for (num k = 0; k <= last; k++) room = most(room, most(volume(all.size[k]), all.joined[k] - all.copy[k]));
+        float *d = take(&all.free, room), *next = take(&all.free, room), *own = take(&all.free, room);
         memset(d, 0, 4 * (size_t)volume(all.size[last]));
         for (num e = 0; e < s->rest; e++) {
             const float *from = grad + term * s->by_term + e * (s->inner + 1);
@@ -308,10 +314,9 @@ __attribute__((noinline)) static void form_gradient(const header *h, const step 
         for (num k = last; k >= 0; k--) {
             const factor *f = factors_of(h) + s->first + k;
             num size[4] = {f->left, f->out, f->in, f->right};
-            float *to = p->factor[s->first + k].grad + term * f->by_term, *from = k ? own : d, *swap = d;
+            float *to = gradient(h, p, s->first + k), *from = k ? own : d, *swap = d;
             if (k) join_gradient(all.size[k - 1], all.joined[k - 1], f, all.copy[k], d, next, own);
-            if (p->factor[s->first + k].grad)
-                EACH(size, f->by_left, f->by_out, f->by_in, f->by_right, to[at] = from[n])
+            if (to) EACH(size, f->by_left, f->by_out, f->by_in, f->by_right, to[term * f->by_term + at] = from[n])
             d = next, next = swap;
         }
     }
@@ -325,7 +330,8 @@ static void fold_term(const header *h, num term, const pointers *p, folds *all, 
     for (num k = 0; k < h->factors; k++) {
         num mode = all->order[k] = h->bias == DESCENDING ? h->factors - 1 - k : k, size = k ? all->size[k - 1] : 1;
         const factor *f = factors_of(h) + mode;
-        const float *data = p->factor[mode].data + term * f->by_term, *bias = p->factor[mode].bias + term * f->out;
+        const float *data = p->parameter[mode] + term * f->by_term;
+        const float *bias = p->parameter[h->factors + mode] + term * f->out;
         float *sums = all->sums[k] = take(&free, f->out), *folded = all->folded[k] = take(&free, size * f->out);
         all->size[k] = size * f->out;
         for (num o = 0; o < f->out; o++) {
@@ -358,7 +364,7 @@ static void fold_gradient(const header *h, const pointers *p, const float *grad,
         for (num k = h->factors - 1; k >= 0; k--, swap = d, d = next, next = swap) {
             num mode = all.order[k], size = k ? all.size[k - 1] : 1;
             const factor *f = factors_of(h) + mode;
-            parameter own = p->factor[mode];
+            float *grad_weight = gradient(h, p, mode), *grad_bias = gradient(h, p, h->factors + mode);
             memset(next, 0, 4 * (size_t)size);
             for (num o = 0; o < f->out; o++) {
                 float bias = 0, sum = 0;
@@ -367,10 +373,10 @@ static void fold_gradient(const header *h, const pointers *p, const float *grad,
                     bias += each;
                     if (k) sum += each * all.folded[k - 1][q], next[q] += each * all.sums[k][o];
                 }
-                if (own.bias_grad) own.bias_grad[term * f->out + o] = bias;
-                if (own.grad)
+                if (grad_bias) grad_bias[term * f->out + o] = bias;
+                if (grad_weight)
                     for (num i = 0; i < f->in; i++)
-                        own.grad[term * f->by_term + o * f->by_out + i * f->by_in] += sum;
+                        grad_weight[term * f->by_term + o * f->by_out + i * f->by_in] += sum;
             }
         }
     }
@@ -464,8 +470,8 @@ static void finish(const job *j, float *free) {
         }
         form_gradient(h, s, j->at, grad, rest);
     }
-    if (h->bias == FULL_BIAS && j->at->full.bias_grad)
-        memcpy(j->at->full.bias_grad, sum + place[h->steps], 4 * (size_t)h->out);
+    if (h->bias == FULL_BIAS && j->wants_bias)
+        memcpy(gradient(h, j->at, h->factors), sum + place[h->steps], 4 * (size_t)h->out);
     if (h->bias > FULL_BIAS) fold_gradient(h, j->at, sum + place[h->steps], free);
 }
 
@@ -475,26 +481,24 @@ int chain(const header *h, const pointers *at, num batch, num threads, launcher 
     num largest = most(h->in, h->out), matrices = 0, joined = 0, place[MOST + 1], sums = gradient_places(h, place);
     for (num k = 0; k < h->steps; k++) {
         const step *s = steps_of(h) + k;
-        num volume_ = 0, most_ = 0, size[4];
+        num together = 0, greatest = 0, size[4] = {factors_of(h)[s->first].left, 1, 1};
         largest = most(largest, size_out(s));
         matrices += round_up(s->columns * s->inner) + round_up(s->inner * wide(s));
-        for (num f = s->first; f < s->last; f++) {
-            const factor *own = factors_of(h) + f;
-            num single = own->left * own->out * own->in * own->right;
-            size[0] = f == s->first ? own->left : size[0], size[1] = own->out * (f == s->first ? 1 : size[1]);
-            size[2] = own->in * (f == s->first ? 1 : size[2]), size[3] = own->right;
-            volume_ += round_up(single) + round_up(volume(size));
-            most_ = most(most_, most(round_up(single), round_up(volume(size))));
+        for (const factor *f = factors_of(h) + s->first; f < factors_of(h) + s->last; f++) {
+            num single = round_up(f->left * f->out * f->in * f->right);
+            size[1] *= f->out, size[2] *= f->in, size[3] = f->right;
+            together += single + round_up(volume(size));
+            greatest = most(greatest, most(single, round_up(volume(size))));
         }
-        joined = most(joined, volume_ + 3 * most_ + round_up(s->columns * s->inner));
+        joined = most(joined, together + 3 * greatest + round_up(s->columns * s->inner));
     }
     for (num f = 0; f < h->factors; f++) {
-        j.wants_matrices |= !!at->factor[f].grad;
-        j.wants_bias |= at->factor[f].grad || at->factor[f].bias_grad;
+        j.wants_matrices |= !!gradient(h, at, f);
+        j.wants_bias |= h->bias > FULL_BIAS && (gradient(h, at, f) || gradient(h, at, h->factors + f));
         joined += round_up(factors_of(h)[f].out);
     }
     joined += (h->factors + 2) * round_up(h->out);
-    j.wants_bias = h->bias && (at->full.bias_grad || (h->bias > FULL_BIAS && j.wants_bias));
+    j.wants_bias |= h->bias == FULL_BIAS && gradient(h, at, h->factors);
     j.block = most(1, least(BLOCK / largest, (batch + j.chunks - 1) / j.chunks));
     j.chunk_room = sums + 2 * (h->steps + 1) * round_up(j.block * largest);
     num needed = matrices + joined + round_up(h->out) + j.chunks * j.chunk_room;
@@ -508,7 +512,7 @@ int chain(const header *h, const pointers *at, num batch, num threads, launcher 
         j.matrix[k] = matrix, j.turned[k] = turned;
     }
     if (!at->dy && h->bias > FULL_BIAS) fold(h, at, bias, scratch);
-    j.bias = h->bias == FULL_BIAS ? at->full.bias : h->bias ? bias : NULL;
+    j.bias = h->bias == FULL_BIAS ? at->parameter[h->factors] : h->bias ? bias : NULL;
     j.room = free_;
     if (j.chunks > 1 && launch) launch(work, &j, (unsigned)j.chunks, 0);
     else work(&j);

@@ -1,6 +1,8 @@
 """A chain of small products on every sample, forward and backward in one call each (see `chain.c`)."""
 
 import ctypes
+import math
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -54,20 +56,25 @@ class Chain(NamedTuple):
 
     layout: Any
     """`header`, factors and steps of `chain.c`."""
-    factors: int
-    bias: str | None
-    outputs: int
+    address: int
+    pointers: struct.Struct
+    """What a backward call hands over; a forward call has zeros at the end."""
+    out_shape: tuple[int, ...]
     work: int
     """Multiply-adds per sample."""
 
     @classmethod
-    def of(cls, factors: Sequence[Factor], links: Sequence[Link], inputs: int, outputs: int, **kind: Any) -> "Chain":
+    def of(
+        cls, factors: Sequence[Factor], links: Sequence[Link], inputs: int, out_shape: tuple[int, ...], **kind: Any
+    ) -> "Chain":
         """Lay out a chain; `terms` and `bias` name the rest."""
         bias: str | None = kind["bias"]
-        head = (len(factors), len(links), kind["terms"], BIASES[bias], inputs, outputs)
+        head = (len(factors), len(links), kind["terms"], BIASES[bias], inputs, math.prod(out_shape))
         flat = [*head, *(n for part in (*factors, *links) for n in part)]
         work = sum(link.before * link.inner * link.columns * link.after for link in links)
-        return cls((ctypes.c_longlong * len(flat))(*flat), len(factors), bias, outputs, work)
+        layout = (ctypes.c_longlong * len(flat))(*flat)
+        parameters = len(factors) + (0 if bias is None else 1 if bias == "full" else len(factors))
+        return cls(layout, ctypes.addressof(layout), struct.Struct(f"{4 + 2 * parameters}q"), out_shape, work)
 
 
 Slow = Callable[..., Tensor]
@@ -75,32 +82,25 @@ Slow = Callable[..., Tensor]
 
 def can_run(*tensors: Tensor) -> bool:
     """Whether these are plain float32 tensors in the processor's memory, and nobody watches or transforms the ops."""
-    return (
-        not torch.compiler.is_compiling()
-        and library() is not None
-        and torch._C._len_torch_dispatch_stack() == 0
-        and not torch._C._are_functorch_transforms_active()
-        and forward_ad._current_level < 0
-        and torch._C._get_tracing_state() is None
-        and not torch.is_autocast_enabled("cpu")
-        and all(map(_is_plain, tensors))
-        and tensors[0].numel() > 0
-    )
-
-
-def _is_plain(tensor: Tensor) -> bool:
-    return (
-        type(tensor) in (Tensor, torch.nn.Parameter)
-        and tensor.dtype is torch.float32
-        and tensor.is_cpu
-        and tensor.layout is torch.strided
-        and tensor.is_contiguous()
-        and not tensor.is_neg()
-    )
+    if (
+        torch.compiler.is_compiling()
+        or library() is None
+        or torch._C._len_torch_dispatch_stack()
+        or torch._C._are_functorch_transforms_active()
+        or forward_ad._current_level >= 0
+        or torch._C._get_tracing_state() is not None
+        or torch.is_autocast_enabled("cpu")
+    ):
+        return False
+    for tensor in tensors:
+        plain = type(tensor) is Tensor or type(tensor) is torch.nn.Parameter
+        if not (plain and tensor.dtype is torch.float32 and tensor.is_cpu and tensor.is_contiguous()):
+            return False
+    return tensors[0].layout is torch.strided and tensors[0].numel() > 0
 
 
 def run_chain(chain: Chain, slow: Slow, x: Tensor, *parameters: Tensor) -> Tensor:
-    """Apply a chain to rows `(batch, inputs)` that `can_run`; parameters are its factors, then biases as it has them.
+    """Apply a chain to rows, batch first, that `can_run`; parameters are its factors, then biases as it has them.
 
     Args:
         chain: The layout.
@@ -127,34 +127,24 @@ class _Run(torch.autograd.Function):
             return None, None, *_slow_gradients(ctx.slow, tensors, needed, above[0])
         found = [torch.empty_like(tensor) if need else None for tensor, need in zip(tensors, needed, strict=True)]
         x, *parameters = tensors
-        _call(ctx.chain, x, (x, None, grad, found[0]), parameters, found[1:])
+        into, *gradients = [0 if tensor is None else tensor.data_ptr() for tensor in found]
+        _call(ctx.chain, x, 0, grad.data_ptr(), into, *map(Tensor.data_ptr, parameters), *gradients)
         return None, None, *found
 
 
 def _forward(chain: Chain, x: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-    out = x.new_empty(x.shape[0], chain.outputs)
-    _call(chain, x, (x, out, None, None), parameters, [None] * len(parameters))
+    out = x.new_empty(x.shape[0], *chain.out_shape)
+    _call(chain, x, out.data_ptr(), 0, 0, *map(Tensor.data_ptr, parameters), *[0] * len(parameters))
     return out
 
 
-def _call(
-    chain: Chain,
-    x: Tensor,
-    rows: Sequence[Tensor | None],
-    parameters: Sequence[Tensor],
-    gradients: Sequence[Tensor | None],
-) -> None:
+def _call(chain: Chain, x: Tensor, *pointers: int) -> None:
     """Hand over pointers in the order of `pointers` in `chain.c`."""
-    pairs = [(p.data_ptr(), None if g is None else g.data_ptr()) for p, g in zip(parameters, gradients, strict=True)]
-    count, none = chain.factors, (None, None)
-    flat: list[int | None] = [None if tensor is None else tensor.data_ptr() for tensor in rows]
-    flat += [*none, *(pairs[count] if chain.bias == "full" else none)]
-    biases = pairs[count:] if chain.bias in ("ascending", "descending") else [none] * count
-    for pair, bias in zip(pairs[:count], biases, strict=True):
-        flat += [*pair, *bias]
-    threads = max(1, min(torch.get_num_threads(), x.shape[0] * chain.work // THREAD_WORK))
-    start = launcher() if threads > 1 else None
-    if library().chain(chain.layout, (ctypes.c_void_p * len(flat))(*flat), x.shape[0], threads, start):  # type: ignore[union-attr]
+    rows = x.shape[0]
+    threads = max(1, min(torch.get_num_threads(), rows * chain.work // THREAD_WORK))
+    given = chain.pointers.pack(x.data_ptr(), *pointers)
+    failed = library().chain(chain.address, given, rows, threads, launcher() if threads > 1 else None)  # type: ignore[union-attr]
+    if failed:
         raise MemoryError("multiway kernels: no memory for the scratch of a chain of products.")
 
 

@@ -126,7 +126,7 @@ class NdLinear(nn.Module):
             batch = ops.rounded_rows(rows.shape[0])
             chain = ops.nd_linear_chain(self.in_sizes, self.out_sizes, self.rank, batch, self._chain_bias)
             if chain is not None:
-                return run_chain(chain, self._by_ops, rows, *weights, *biases, *full).view(-1, *self.out_sizes)
+                return run_chain(chain, self._by_ops, rows, *weights, *biases, *full)
         return self._by_ops(rows, *weights, *biases, *full)
 
     def _by_ops(self, rows: Tensor, *parameters: Tensor) -> Tensor:

@@ -62,6 +62,7 @@ class TTLinear(nn.Module):
         offset = nn.Parameter(torch.empty(math.prod(self.out_sizes), **factory)) if bias else None
         self.register_parameter("bias", offset)
         self.approximation: Approximation | None = None
+        self._in_features = math.prod(self.in_sizes)
         self._usual_cut = ops.cheapest_cut(self.in_sizes, self.out_sizes, self.tt_ranks)
         self.reset_parameters()
 
@@ -97,13 +98,15 @@ class TTLinear(nn.Module):
 
     def forward(self, x: Float[Tensor, "*lead in"]) -> Float[Tensor, "*lead out"]:
         """Map the last axis."""
-        if x.ndim == 0 or x.shape[-1] != math.prod(self.in_sizes):
+        if x.ndim == 0 or x.shape[-1] != self._in_features:
             raise ShapeError(
-                f"TTLinear: the last axis of the input must be {math.prod(self.in_sizes)} = Π {self.in_sizes}. "
+                f"TTLinear: the last axis of the input must be {self._in_features} = Π {self.in_sizes}. "
                 f"Got {tuple(x.shape)}."
             )
-        rows = x.reshape(-1, x.shape[-1])
-        return self._map_rows(rows).view(*x.shape[:-1], math.prod(self.out_sizes))
+        if x.ndim == 2:
+            return self._map_rows(x)
+        rows = self._map_rows(x.reshape(-1, self._in_features))
+        return rows.view(*x.shape[:-1], rows.shape[1])
 
     def _map_rows(self, rows: Tensor) -> Tensor:
         parameters = parameters_of(self.cores) + ([] if self.bias is None else [self.bias])

@@ -68,7 +68,8 @@ def tensor_train_chain(
     cost, links = _cheapest_two(in_sizes, out_sizes, tt_ranks, rows)
     usual = priced_cut(in_sizes, out_sizes, tt_ranks, rows)[0] + 2 * JOINING * (len(in_sizes) - 2)
     bias = "full" if has_bias else None
-    return _chain(cost, usual, factors, links, in_sizes, out_sizes, rows, terms=1, bias=bias)
+    flat_out = (math.prod(out_sizes),)
+    return _chain(cost, usual, factors, links, in_sizes, flat_out, rows, terms=1, bias=bias)
 
 
 def _chain(
@@ -77,17 +78,17 @@ def _chain(
     factors: list[Factor],
     links: list[Link],
     in_sizes: tuple[int, ...],
-    out_sizes: tuple[int, ...],
+    out_shape: tuple[int, ...],
     rows: int,
     *,
     terms: int,
     bias: str | None,
 ) -> Chain | None:
-    inputs, outputs = math.prod(in_sizes), math.prod(out_sizes)
-    moved = 3 * 4 * FLOPS_PER_BYTE * rows * (inputs + outputs)
+    inputs = math.prod(in_sizes)
+    moved = 3 * 4 * FLOPS_PER_BYTE * rows * (inputs + math.prod(out_shape))
     if cost + moved + CALLS > usual + LAUNCHES:
         return None
-    return Chain.of(factors, links, inputs, outputs, terms=terms, bias=bias)
+    return Chain.of(factors, links, inputs, out_shape, terms=terms, bias=bias)
 
 
 def _cheapest_two(
