@@ -12,5 +12,6 @@ from multiway.nn.comparators import FullAttention as FullAttention
 from multiway.nn.comparators import FullKernelAttention as FullKernelAttention
 from multiway.nn.kronecker_attention import PRESETS as PRESETS
 from multiway.nn.kronecker_attention import KroneckerAttention as KroneckerAttention
+from multiway.nn.low_rank import LowRankLinear as LowRankLinear
 from multiway.nn.nd_linear import NdLinear as NdLinear
 from multiway.nn.tt_linear import TTLinear as TTLinear
