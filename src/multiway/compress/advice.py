@@ -9,6 +9,7 @@ SLOWER = 0.95
 """Speed against the dense layer below which a swap is called slower."""
 LOSSY = 0.3
 """Relative error above which a model usually has to be trained further."""
+TRAIN = "train further before use"
 
 
 def advice_of(layer: "LayerPlan", *, is_called: bool = True) -> tuple[str, ...]:
@@ -26,5 +27,5 @@ def advice_of(layer: "LayerPlan", *, is_called: bool = True) -> tuple[str, ...]:
     error = layer.weight_error if layer.output_error is None else layer.output_error
     what = "weight" if layer.output_error is None else "outputs"
     if error > LOSSY:
-        said.append(f"changes its {what} by {error:.0%} of the norm: train further before use")
+        said.append(f"changes its {what} by {error:.0%} of the norm: {TRAIN}")
     return tuple(said)

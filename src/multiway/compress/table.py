@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from multiway.compress.advice import LOSSY, TRAIN
+
 if TYPE_CHECKING:
     from multiway.compress.layer import LayerPlan
     from multiway.compress.plan import Plan
@@ -15,9 +17,18 @@ def report_text(plan: "Plan") -> str:
     head = ["layer", "becomes", "parameters", "share", "FLOPs", "time", "weight error", "output error"]
     lines = _aligned([head, *(_cells(layer) for layer in plan.layers)])
     lines += ["", *summary(plan)]
-    lines += [f"advice  {layer.name}: {'; '.join(layer.advice)}" for layer in plan.layers if layer.advice]
+    lines += [f"advice  {text}" for text in advice_lines(plan)]
     lines += [f"refused {each.name}: {each.reason}" for each in plan.refused]
     return "\n".join(lines)
+
+
+def advice_lines(plan: "Plan") -> list[str]:
+    """Advice on single layers, and one line for all that have to be trained further."""
+    single = {layer.name: [text for text in layer.advice if not text.endswith(TRAIN)] for layer in plan.layers}
+    lossy = sum(text.endswith(TRAIN) for layer in plan.layers for text in layer.advice)
+    lines = [f"{name}: {'; '.join(texts)}" for name, texts in single.items() if texts]
+    what = "outputs" if plan.has_data else "weights"
+    return [*lines, f"{lossy} layers change their {what} by more than {LOSSY:.0%}: {TRAIN}"] if lossy else lines
 
 
 def summary(plan: "Plan") -> list[str]:
