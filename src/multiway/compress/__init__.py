@@ -7,6 +7,7 @@ from multiway.compress.adapters import load_adapters as load_adapters
 from multiway.compress.adapters import merge as merge
 from multiway.compress.adapters import remove_adapters as remove_adapters
 from multiway.compress.adapters import save_adapters as save_adapters
+from multiway.compress.folders import compress_pretrained as compress_pretrained
 from multiway.compress.layer import LayerPlan as LayerPlan
 from multiway.compress.plan import Plan as Plan
 from multiway.compress.plan import plan as plan

@@ -88,7 +88,7 @@ class TensorTrain:
 
 
 Rule = LowRank | NdLinear | TensorTrain
-RULES: dict[str, type[Rule]] = {rule.kind: rule for rule in (LowRank, NdLinear, TensorTrain)}
+RULES: dict[str, type[Rule]] = {rule.kind: rule for rule in (NdLinear, TensorTrain, LowRank)}
 
 
 def parse_rule(text: str) -> tuple[str, Rule]:

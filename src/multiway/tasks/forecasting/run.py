@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from multiway import files
+from multiway import compress, files
 from multiway.data import Borders, Panel, Scaler, match_panel, read_panel
 from multiway.errors import MultiwayError, RunError
 from multiway.tasks.forecasting.config import ForecastConfig
@@ -226,6 +226,8 @@ def load(path: Path) -> ForecastRun:
         matrices = 1 if selection["ridge"]["shared"] else len(names)
         network = config.network_config(len(names)) if config.network else None
         model = RidgeAndNetwork(config.lookback, config.horizon, state["season"], matrices, network)
+        if model.network is not None and compress.has_swaps(folder.path):
+            compress.restore(model.network, folder.path)
         folder.load_weights(model)
         radii = load_file(folder.path / RADII)["radii"]
         return ForecastRun(
