@@ -187,11 +187,12 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
     try:
         for entry in stored["layers"]:
             names = tuple(entry["names"])
-            branch = build(entry, *features_of(model.get_submodule(names[0])))
+            dense = model.get_submodule(names[0])
+            branch = build(entry, *features_of(dense)).to(dense.get_parameter("weight"))
             prefix = f"{names[0]}.branch."
             own = {key.removeprefix(prefix): each for key, each in tensors.items() if key.startswith(prefix)}
             fill(branch, own, path / ADAPTERS)
-            found[names] = branch.to(model.get_submodule(names[0]).get_parameter("weight")), entry
+            found[names] = branch, entry
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(f"{path / SHAPES} does not fit this model ({error}).") from None
     record = Record(trainable=[each for each in model.parameters() if each.requires_grad])

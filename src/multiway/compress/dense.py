@@ -1,5 +1,8 @@
 """The dense layers that can be swapped, whatever their class, and why others cannot."""
 
+import importlib
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
@@ -45,14 +48,22 @@ def from_linear(linear: nn.Linear, kind: str) -> nn.Module:
     """
     if kind == "Linear":
         return linear
-    try:
-        from transformers.pytorch_utils import Conv1D
-    except ImportError:
-        raise RunError("compress: a Conv1D layer needs transformers. Install it: pip install transformers.") from None
-    layer: nn.Module = Conv1D(linear.out_features, linear.in_features)  # type: ignore[no-untyped-call]
+    layer: nn.Module = transformers("pytorch_utils").Conv1D(linear.out_features, linear.in_features)
     layer.weight = nn.Parameter(linear.weight.detach().mT.contiguous())
     layer.bias = nn.Parameter(linear.bias.detach())
     return layer
+
+
+def transformers(part: str = "") -> Any:
+    """Hugging Face's library, or a module of it.
+
+    Raises:
+        RunError: It is not installed.
+    """
+    try:
+        return importlib.import_module("transformers" + f".{part}" * bool(part))
+    except ImportError:
+        raise RunError("compress: this model needs transformers. Install it: pip install transformers.") from None
 
 
 def refusal(model: nn.Module, name: str, module: nn.Module, owners: dict[int, list[str]]) -> str | None:

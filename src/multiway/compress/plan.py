@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from multiway.compress import measuring
@@ -145,7 +146,8 @@ def plan(
     check_share("plan", "max_error", max_error)
     targets, refused = find_targets(model, rules)
     total = sum(parameter.numel() for parameter in model.parameters())
-    built = fit_layers(targets, total, max_parameters, max_error)
+    with torch.random.fork_rng(devices=[]):  # new layers are drawn before they are fitted
+        built = fit_layers(targets, total, max_parameters, max_error)
     watched = _watch(model, targets, built, data)
     layers = [
         measured_layer(target, layer, seen, measure=measure)
@@ -183,10 +185,10 @@ def _output_error(model: nn.Module, layers: list[LayerPlan], data: Any) -> float
     try:
         with swapped(model, chosen):
             return measuring.difference(before, measuring.outputs_of(model, data))
-    except AttributeError as error:
+    except (AttributeError, TypeError) as error:
         raise ConfigError(
-            f"plan: the model reads a swapped layer's own attributes instead of calling it ({error}). "
-            f"Leave that layer out of the patterns."
+            f"plan: the model asks a swapped layer for what only a dense one has ({error}). Leave that layer out of "
+            f"the patterns."
         ) from None
 
 

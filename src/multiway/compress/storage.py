@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway import files
-from multiway.compress.dense import features_of, kind_of
+from multiway.compress.dense import features_of, kind_of, transformers
 from multiway.compress.fits import Compressed
 from multiway.compress.rules import LowRank, NdLinear, TensorTrain
 from multiway.compress.swap import required_record, swap_in
@@ -109,7 +109,12 @@ def describe(layer: Compressed) -> dict[str, Any]:
 
 
 def build(entry: Mapping[str, Any], in_features: int, out_features: int) -> Compressed:
-    """The layer that `describe` told of, with weights drawn at random."""
+    """The layer that `describe` told of; its weights are drawn, and torch's generator is as before."""
+    with torch.random.fork_rng(devices=[]):
+        return _build_layer(entry, in_features, out_features)
+
+
+def _build_layer(entry: Mapping[str, Any], in_features: int, out_features: int) -> Compressed:
     bias, kind = bool(entry["bias"]), entry["kind"]
     if kind != LowRank.kind and (math.prod(entry["in_sizes"]), math.prod(entry["out_sizes"])) != (
         in_features,
@@ -199,14 +204,9 @@ def model_class(config: Mapping[str, Any], folder: Path) -> Any:
         RunError: It names none, or transformers is not installed or has no such class.
     """
     names = config.get("architectures") or []
-    try:
-        import transformers
-    except ImportError:
-        raise RunError(
-            f"{folder} holds a Hugging Face model and needs transformers. Install it: pip install transformers."
-        ) from None
-    found = getattr(transformers, str(names[0]), None) if names else None
-    if not (isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)):
+    library = transformers()
+    found = getattr(library, str(names[0]), None) if names else None
+    if not (isinstance(found, type) and issubclass(found, library.PreTrainedModel)):
         raise RunError(
             f"{folder / CONFIG}: transformers knows no model {', '.join(map(str, names)) or '(none is named)'}."
         )
@@ -217,7 +217,7 @@ def _layer(model: nn.Module, names: tuple[str, ...], entry: Mapping[str, Any]) -
     dense = model.get_submodule(names[0])
     if kind_of(dense) != entry["dense"]:
         raise RunError(
-            f"{names[0]} is {type(dense).__name__} in this model and was {entry['dense']}; give a dense model."
+            f"{names[0]} is {type(dense).__name__} in this model and was {entry['dense']}. Give a dense model."
         )
     layer = build(entry, *features_of(dense))
     return layer.to(dense.get_parameter("weight"))
