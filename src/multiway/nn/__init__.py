@@ -11,3 +11,4 @@ from multiway.nn.comparators import FullAttention as FullAttention
 from multiway.nn.comparators import FullKernelAttention as FullKernelAttention
 from multiway.nn.kronecker_attention import PRESETS as PRESETS
 from multiway.nn.kronecker_attention import KroneckerAttention as KroneckerAttention
+from multiway.nn.tensor_graph_attention import TensorGraphAttention as TensorGraphAttention
