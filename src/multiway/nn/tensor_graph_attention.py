@@ -192,21 +192,17 @@ def _choose_sizes(
                 f"TensorGraphAttention: {name} must multiply to {whole}. Got {name}={sizes} and {whole}={total}; give "
                 f"both lists where they differ."
             )
-    if len(ins) != len(outs):
-        raise ShapeError(
-            f"TensorGraphAttention: in_sizes and out_sizes need as many entries. Got {ins} and {outs}; fill up with 1."
-        )
     return ins, outs
 
 
 def _quantised(dim: int, out_dim: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """All sizes 2; ones in front of the smaller side."""
+    """All sizes 2; ones at the end of the smaller side."""
     for name, size in (("dim", dim), ("out_dim", out_dim)):
         if size < 1 or size & (size - 1):
             raise ShapeError(
                 f"TensorGraphAttention: without sizes, {name} must be a power of two. Got {name}={size}; give in_sizes "
                 f"and out_sizes that multiply to {dim} and {out_dim}."
             )
-    count = max(dim.bit_length(), out_dim.bit_length(), 2) - 1
-    ins, outs = ((1,) * (count - size.bit_length() + 1) + (2,) * (size.bit_length() - 1) for size in (dim, out_dim))
+    twos = [size.bit_length() - 1 for size in (dim, out_dim)]
+    ins, outs = ((2,) * count + (1,) * (max(*twos, 1) - count) for count in twos)
     return ins, outs

@@ -109,8 +109,8 @@ def degree_scales(received: Tensor, normalisation: str) -> tuple[Tensor | float,
 def time_weights(lags: Tensor, damping: float, causal: bool, dtype: torch.dtype) -> Tensor:
     """Entries of the time adjacency at the lags row minus column, integers."""
     weights: Tensor = damping ** lags.abs().to(torch.promote_types(dtype, torch.float32))
-    weights = torch.where(lags > 0, weights, 0) if causal else torch.where(lags != 0, weights / 2, 0)
-    return weights.to(dtype)
+    kept: Tensor = torch.where(lags > 0, weights, 0) if causal else torch.where(lags != 0, weights / 2, 0)
+    return kept.to(dtype)
 
 
 def scale_keys(key: Tensor) -> Tensor:
