@@ -11,7 +11,7 @@ from multiway.ops.graph import check_damping, degree_scales, scale_keys, time_we
 
 def banded_graph_filter(
     key: Float[Tensor, "*batch length dim"],
-    value: Float[Tensor, "*batch length out"],
+    value: Float[Tensor, "*value_batch value_length out"],
     damping: float,
     *,
     reach: int,

@@ -64,7 +64,7 @@ def attention_adjacency(
 
 def graph_filter(
     x: Float[Tensor, "*batch length dim"],
-    adjacency: Float[Tensor, "*batch length length"],
+    adjacency: Float[Tensor, "*graphs rows columns"],
     normalisation: str = "none",
 ) -> Float[Tensor, "*batch length dim"]:
     """Filter a signal on a graph: Y = (I + Ψ) X (TGA sec. 3).
@@ -109,13 +109,13 @@ def degree_scales(received: Tensor, normalisation: str) -> tuple[Tensor | float,
 def time_weights(lags: Tensor, damping: float, causal: bool, dtype: torch.dtype) -> Tensor:
     """Entries of the time adjacency at the lags row minus column, integers."""
     weights: Tensor = damping ** lags.abs().to(torch.promote_types(dtype, torch.float32))
-    kept: Tensor = torch.where(lags > 0, weights, 0) if causal else torch.where(lags != 0, weights / 2, 0)
+    kept = torch.where(lags > 0, weights, 0) if causal else torch.where(lags != 0, weights / 2, 0)
     return kept.to(dtype)
 
 
 def scale_keys(key: Tensor) -> Tensor:
     """Bring in 1/√d on the small side of the product K Kᵀ, half of it on either factor."""
-    return key * max(key.shape[-1], 1) ** -0.25
+    return key / math.sqrt(math.sqrt(max(key.shape[-1], 1)))
 
 
 def check_damping(where: str, damping: float) -> None:
