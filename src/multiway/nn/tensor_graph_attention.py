@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from multiway import ops
@@ -97,13 +97,18 @@ class TensorGraphAttention(nn.Module):
         self.out = TTLinear(joined, outs, **factory) if num_heads > 1 else None
 
     def forward(
-        self, x: Float[Tensor, "*batch length dim"], *, valid: Bool[Tensor, "*batch length"] | None = None
+        self, x: Float[Tensor, "*batch length dim"], *, valid: Tensor | None = None
     ) -> Float[Tensor, "*batch length out"]:
-        """Filter the tokens; one that is not `valid` gives nothing and its output is zero."""
+        """Filter the tokens.
+
+        Args:
+            x: Tokens.
+            valid: Boolean `(..., length)`, True for real tokens; others give nothing and their output is zero.
+        """
         return self._attend(x, valid, self._filter_by_cost)[0]
 
     def forward_with_maps(
-        self, x: Float[Tensor, "*batch length dim"], *, valid: Bool[Tensor, "*batch length"] | None = None
+        self, x: Float[Tensor, "*batch length dim"], *, valid: Tensor | None = None
     ) -> tuple[Float[Tensor, "*batch length out"], Float[Tensor, "*batch heads length length"]]:
         """`forward`, never banded, and Ψ of every head before any normalisation; row i is what token i receives."""
         return self._attend(x, valid, self._filter)
