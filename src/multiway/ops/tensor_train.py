@@ -41,8 +41,8 @@ def tt_linear(
     """X Wᵀ + bias for the W of a tensor train, in two halves (TGA eqs. 1-3).
 
     The cores before `cut` are contracted into A (i₁, j₁, r), the others into B (r, i₂, j₂): small, and independent of
-    the batch. Then W = Σ_r A_r ⊗ B_r, which `kronecker_sum_apply` applies without moving an axis of X, or forms where the
-    dense product is cheaper. Core by core, every step would pass over the whole batch.
+    the batch. Then W = Σ_r A_r ⊗ B_r, which `kronecker_sum_apply` applies without moving an axis of X, or forms where
+    the dense product is cheaper. Core by core, every step would pass over the whole batch.
 
     Args:
         x: Rows, features flattened row-major over the cores' sizes.
