@@ -1,15 +1,12 @@
 """What graph attention promises besides its equations, which `tests/reference` compares."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from multiway import nn, ops
 from multiway.errors import ConfigError, ShapeError
-from tolerances import LONG32, ROUNDING32, SUMS32, assert_same
+from tolerances import LONG32, ROUNDING32, SUMS32, TOLERANCES, assert_same
 
 FORMS = [("paper", False), ("paper", True), ("normalised", False), ("normalised", True)]  # preset, causal
 DIM = 6
@@ -192,35 +189,36 @@ def test_saved_and_loaded_is_the_same():
 
 @pytest.mark.parametrize(("preset", "causal"), FORMS)
 def test_low_precision_is_near_float64(preset, causal):
+    """Within twice the rounding of the precision, relative to the largest output."""
     layer, x = make_layer(preset=preset, causal=causal), tokens(2, 13)
     want = layer(x)
     scale = float(want.abs().max().detach())
-    for dtype, limit in ((torch.float32, SUMS32), (torch.float16, 4e-3), (torch.bfloat16, 4e-2)):
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
         out = make_layer(preset=preset, causal=causal).to(dtype)(x.to(dtype))
         assert out.dtype == dtype
-        assert float((out.double() - want).abs().max().detach()) <= limit * scale
+        assert float((out.double() - want).abs().max().detach()) <= 2 * TOLERANCES[dtype]["atol"] * scale
     with torch.autocast("cpu", torch.bfloat16):
         cast = make_layer(preset=preset, causal=causal).float()(x.float())
-    assert float((cast.double() - want).abs().max().detach()) <= 4e-2 * scale
+    assert float((cast.double() - want).abs().max().detach()) <= 2 * TOLERANCES[torch.bfloat16]["atol"] * scale
 
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("length", [1, 13, 96])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_outputs_and_gradients_are_finite(dtype, length, causal):
-    for preset in ("normalised", "paper"):
-        layer = make_layer(preset=preset, causal=causal, damping=0.5, dtype=dtype)
+    """The printed form is a third power of its input: float16 cannot hold it, nor is it asked to at scale 1e4."""
+    cases = [("normalised", scale) for scale in (1e-4, 1, 30, 1e4)]
+    cases += [("paper", scale) for scale in (1e-4, 1, 30) if dtype != torch.float16]
+    for preset, scale in cases:
+        layer = make_layer(preset=preset, causal=causal, damping=0.5, dtype=dtype)  # 96 tokens are banded in float32
         for offset in (0, 1, 4):
-            for scale in (1e-4, 1, 30, 1e4):
-                if preset == "paper" and scale > 30:
-                    continue  # the third power of the scale is what is printed
-                x = scale * (tokens(2, length, dtype=torch.float32) + offset)
-                x = (x.clamp(-1e4, 1e4) if dtype == torch.float16 else x).to(dtype).requires_grad_()
-                out = layer(x)
-                out.float().mean().backward()
-                assert preset == "paper" and dtype == torch.float16 or torch.isfinite(out).all(), (offset, scale)
-                assert preset == "paper" and dtype == torch.float16 or torch.isfinite(x.grad).all(), (offset, scale)
-                layer.zero_grad()
+            x = scale * (tokens(2, length, dtype=torch.float32) + offset)
+            x = (x.clamp(-1e4, 1e4) if dtype == torch.float16 else x).to(dtype).requires_grad_()
+            out = layer(x)
+            grads = torch.autograd.grad(out.float().mean(), [x, *layer.parameters()])
+            if dtype == torch.float16:  # whose parameter gradients need loss scaling, as everywhere
+                grads = grads[:1]
+            assert all(torch.isfinite(each).all() for each in (out, *grads)), (preset, scale, offset)
 
 
 @pytest.mark.parametrize("offset", [0, 1, 4])
@@ -232,34 +230,17 @@ def test_keys_learn_at_every_offset(offset):
     assert bool((graph.sum(-1) > 0).float().mean() > 0.9)
 
 
-def test_compiled_is_eager():
-    """In a process without the shape checks, which the compiler cannot trace."""
-    program = """
-import torch
-from multiway import nn
-torch.manual_seed(0)
-for options in ({}, {"banded": True, "lag_tolerance": 0.1}, {"causal": True, "preset": "paper"}):
-    layer = nn.TensorGraphAttention(8, num_heads=2, **options)
-    x, valid = torch.randn(2, 29, 8), torch.rand(2, 29) > 0.2
-    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
-    torch.testing.assert_close(compiled(x, valid=valid), layer(x, valid=valid))
-print("same")
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout == "same\n", done.stderr[-2000:]
-
-
 @pytest.mark.parametrize(
     ("call", "text"),
     [
         (lambda: nn.TensorGraphAttention(12), "dim must be a power of two. Got dim=12; give in_sizes and out_sizes"),
         (lambda: nn.TensorGraphAttention(8, out_dim=12), "out_dim must be a power of two. Got out_dim=12; give"),
         (lambda: nn.TensorGraphAttention(0), "dim must be a power of two. Got dim=0"),
-        (lambda: nn.TensorGraphAttention(12, in_sizes=(3, 5)), "in_sizes must multiply to dim. Got in_sizes=(3, 5) and"),
+        (lambda: nn.TensorGraphAttention(12, in_sizes=(3, 5)), "in_sizes must multiply to dim. Got in_sizes=(3, 5)"),
         (lambda: nn.TensorGraphAttention(12, out_dim=8, in_sizes=(3, 4)), "out_sizes must multiply to out_dim. Got"),
         (lambda: nn.TensorGraphAttention(12, in_sizes=(3, 4), out_sizes=(2, 3, 2)), "must be as many"),
         (lambda: nn.TensorGraphAttention(8, num_heads=0), "at least one head is needed. Got num_heads=0."),
-        (lambda: nn.TensorGraphAttention(8, preset="papr"), "preset='papr' is not one of normalised, paper; did you mean"),
+        (lambda: nn.TensorGraphAttention(8, preset="papr"), "is not one of normalised, paper; did you mean paper?"),
         (lambda: nn.TensorGraphAttention(8, damping=1.0), "damping must lie between 0 and 1"),
         (lambda: nn.TensorGraphAttention(8, lag_tolerance=0.0), "Got tolerance=0.0."),
         (lambda: nn.TensorGraphAttention(8, tt_ranks=(2, 2, 2)), "Got tt_ranks=(2, 2, 2)"),

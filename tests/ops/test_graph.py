@@ -5,6 +5,7 @@ import itertools
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError
@@ -125,6 +126,25 @@ def test_no_square_of_the_length_forward_or_backward(causal):
         largest.append(watch.numbers)
         assert watch.numbers <= 16 * length
     assert largest[1] == 4 * largest[0]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_work_and_saved_memory_are_linear_in_length(causal):
+    flops, saved = [], []
+    for blocks in (9, 17):  # 8 and 16 pairs of neighbours: the count of pairs doubles, that of blocks nearly
+        key, value = (normal(1, 16 * blocks, 4, seed=seed).requires_grad_() for seed in (0, 1))
+        bytes_of = {}
+
+        def note(tensor, bytes_of=bytes_of):
+            bytes_of[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+            return tensor
+
+        with FlopCounterMode(display=False) as counter, torch.autograd.graph.saved_tensors_hooks(note, lambda x: x):
+            out = ops.banded_graph_filter(key, value, 0.35, reach=16, causal=causal, normalisation="row")
+            out.sum().backward()
+        flops.append(counter.get_total_flops())
+        saved.append(sum(bytes_of.values()))
+    assert 1.8 < flops[1] / flops[0] <= 2 and 1.8 < saved[1] / saved[0] <= 2
 
 
 def test_only_the_graph_itself_is_saved_at_full_size():

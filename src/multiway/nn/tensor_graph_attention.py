@@ -17,7 +17,6 @@ PRESETS = ("normalised", "paper")
 BANDED_FROM = 3
 """Lengths beyond this many reaches are filtered in blocks, of which each step then meets at most three."""
 
-
 Filter = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 """Keys and values of all heads to the filtered values and the graph."""
 
@@ -49,16 +48,16 @@ class TensorGraphAttention(nn.Module):
         causal: Whether a token sees only itself and what comes before.
         bias: Add biases to K, V and the output.
         banded: Whether to leave out lags that no longer count, which makes cost linear in length; by cost if not
-            given. An exported model that has to do both is dense unless told.
-        lag_tolerance: What all the lags left out may weigh together, a neighbour weighing 1; the rounding of float32,
-            or of float64 for that, if not given.
+            given. An exported model is dense unless told, and one told to be banded serves a single length.
+        lag_tolerance: What Ω may weigh in a row at all the lags left out together; the rounding of float32, or of
+            float64 for that, if not given. The filter changes by at most this times the largest entry of Θ.
         device, dtype: As for `torch.nn.Linear`.
 
     Shape:
         `(..., length, dim)` to `(..., length, out_dim)`, any leading axes.
 
     Cost: 2 L² · out_dim multiply-adds per head for length L; banded 5 L · reach · out_dim, with a reach of 173 lags in
-    float32 at c = 0.9. Scores and the filter are computed in float32 or wider.
+    float32 at c = 0.9. Scores and the filter are computed in float32 or wider, and Ψ is saved for the gradient.
 
     Raises:
         ShapeError: Sizes do not multiply to their dim, or are missing where it is no power of two.

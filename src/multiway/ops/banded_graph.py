@@ -46,8 +46,9 @@ def banded_graph_filter(
 
 def _to_blocks(x: Tensor, size: int) -> Tensor:
     """Cut `(..., length, dim)` to `(..., blocks, size, dim)`, zeros filling up the last: a zero key has no edge."""
-    blocks: Tensor = F.pad(x, (0, 0, 0, -x.shape[-2] % size)).unflatten(-2, (-1, size))
-    return blocks
+    blocks = -(-x.shape[-2] // size)
+    filled = F.pad(x, (0, 0, 0, blocks * size - x.shape[-2]))
+    return filled.reshape(*x.shape[:-2], blocks, size, x.shape[-1])
 
 
 def _adjacency_blocks(keys: Tensor, damping: float, causal: bool) -> tuple[Tensor, Tensor]:
