@@ -38,7 +38,8 @@ def test_gradients(preset, causal, banded):
 def test_padding_changes_nothing(length, preset, causal):
     """Dense and banded, with NaN for padding: real tokens are as they would be alone, padding is zero."""
     layer = make_layer(preset=preset, causal=causal, damping=0.1, bias=True)
-    torch.nn.init.normal_(layer.keys[0].bias, generator=torch.Generator().manual_seed(4))
+    for each in (*layer.keys, *layer.values, layer.out):
+        torch.nn.init.normal_(each.bias, generator=torch.Generator().manual_seed(4))
     x = tokens(2, length)
     padded = torch.full((2, length + 5, DIM), float("nan"), dtype=torch.float64)
     padded[0, 5:], padded[1, :-5] = x[0], x[1]  # in front of one, behind the other
