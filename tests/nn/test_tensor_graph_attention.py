@@ -113,13 +113,6 @@ def test_nothing_and_one_token(length, banded):
     assert_same(layer(x), layer.values[0](x))
 
 
-@pytest.mark.parametrize("banded", [False, True])
-def test_everything_is_made_on_the_inputs_device(banded):
-    layer = make_layer(banded=banded, device="meta")
-    out = layer(torch.empty(2, 61, DIM, device="meta", dtype=torch.float64))
-    assert out.device.type == "meta" and out.shape == (2, 61, DIM)
-
-
 def test_strided_input_is_as_contiguous():
     layer, x = make_layer(), tokens(7, 2).transpose(0, 1)
     assert_same(layer(x), layer(x.contiguous()))

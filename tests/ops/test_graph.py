@@ -183,6 +183,14 @@ def test_nothing_and_one_step(length):
         assert_same(ops.banded_graph_filter(key, value, 0.9, reach=4, normalisation=normalisation), value)
 
 
+def test_everything_is_made_on_the_inputs_device():
+    key = torch.empty(2, 61, 3, device="meta")
+    filtered = dense(key, key, 0.9, True, "row")
+    blocks = ops.banded_graph_filter(key, key, 0.9, reach=7, normalisation="symmetric")
+    assert filtered.device == blocks.device == ops.content_adjacency(key).device == key.device
+    assert filtered.shape == blocks.shape == key.shape
+
+
 KEY = torch.zeros(2, 5, 3)
 
 
