@@ -13,4 +13,5 @@ from multiway.nn.comparators import FullKernelAttention as FullKernelAttention
 from multiway.nn.kronecker_attention import PRESETS as PRESETS
 from multiway.nn.kronecker_attention import KroneckerAttention as KroneckerAttention
 from multiway.nn.nd_linear import NdLinear as NdLinear
+from multiway.nn.tensor_graph_attention import TensorGraphAttention as TensorGraphAttention
 from multiway.nn.tt_linear import TTLinear as TTLinear
