@@ -66,7 +66,7 @@ def multi_mode_linear_terms(
     left = join_terms(weights[: cut.position]) if cut.position else right.new_ones(len(right), 1, 1)
     flat = None if bias is None else bias.reshape(left.shape[1], right.shape[1])
     out = kronecker_sum_apply(x.reshape(-1, left.shape[2], right.shape[2]), left, right, flat, way=cut.way)
-    return out.view(len(x), *(weight.shape[1] for weight in weights))
+    return out.view(x.shape[0], *(weight.shape[1] for weight in weights))
 
 
 def join_terms(weights: Sequence[Tensor]) -> Float[Tensor, "terms out in"]:
