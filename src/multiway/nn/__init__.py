@@ -1,5 +1,6 @@
 """Layers: thin owners of parameters over the functions of `multiway.ops`."""
 
+from multiway.nn.approximation import Approximation as Approximation
 from multiway.nn.blocks import FlattenHead as FlattenHead
 from multiway.nn.blocks import HOTBlock as HOTBlock
 from multiway.nn.blocks import PatchEmbedding as PatchEmbedding
@@ -11,3 +12,5 @@ from multiway.nn.comparators import FullAttention as FullAttention
 from multiway.nn.comparators import FullKernelAttention as FullKernelAttention
 from multiway.nn.kronecker_attention import PRESETS as PRESETS
 from multiway.nn.kronecker_attention import KroneckerAttention as KroneckerAttention
+from multiway.nn.nd_linear import NdLinear as NdLinear
+from multiway.nn.tt_linear import TTLinear as TTLinear

@@ -81,7 +81,7 @@ def exact_kronecker_decomposition(matrix: Float[Tensor, "n n"], sizes: Sequence[
     """
     _check_factors("exact_kronecker_decomposition", matrix, sizes, sizes)
     widest = max(range(len(sizes)), key=lambda mode: sizes[mode])
-    paired = _pair_modes(matrix, sizes).movedim(widest, -1)  # (others' pairs..., pair of the widest)
+    paired = _pair_modes(matrix, sizes, sizes).movedim(widest, -1)  # (others' pairs..., pair of the widest)
     others = [size for mode, size in enumerate(sizes) if mode != widest]
     terms = []
     for block, index in zip(paired.reshape(-1, sizes[widest] ** 2), _all_indices(others), strict=True):
@@ -92,26 +92,28 @@ def exact_kronecker_decomposition(matrix: Float[Tensor, "n n"], sizes: Sequence[
 
 
 def kronecker_decompose(
-    matrix: Float[Tensor, "n n"],
+    matrix: Float[Tensor, "rows columns"],
     sizes: Sequence[int],
     num_terms: int,
     *,
+    column_sizes: Sequence[int] | None = None,
     starts: int = 8,
     iterations: int = 500,
     tolerance: float = 1e-10,
     generator: torch.Generator | None = None,
 ) -> list[tuple[Tensor, ...]]:
-    """Approximate a square matrix by a sum of Kronecker products of one factor per mode.
+    """Approximate a matrix by a sum of Kronecker products of one factor per mode.
 
-    HOT appendix B: S reshaped to (N₁², …, Nₖ²) has a CP decomposition whose rank-one terms are the Kronecker
-    products. It is found by alternating least squares, which lowers the error at every step but may stop at a
-    local minimum: the best of several random starts is kept. One mode is the matrix itself, and two are solved
-    exactly by `nearest_kronecker`; these may need fewer terms than asked for.
+    HOT appendix B: S reshaped to (N₁², …, Nₖ²), each mode's row and column index side by side, has a CP decomposition
+    whose rank-one terms are the Kronecker products. It is found by alternating least squares, which lowers the error
+    at every step but may stop at a local minimum: the best of several random starts is kept. One mode is the matrix
+    itself, and two are solved exactly by `nearest_kronecker`; these may need fewer terms than asked for.
 
     Args:
-        matrix: `(prod(sizes), prod(sizes))`.
-        sizes: Size of each mode.
+        matrix: `(prod(sizes), prod(column_sizes))`.
+        sizes: Rows of each mode's factor.
         num_terms: Kronecker rank R (HOT: number of heads).
+        column_sizes: Columns of each mode's factor; as many as rows if not given.
         starts: Random starts at most; no further one follows an error below 100 times the tolerance.
         iterations: Sweeps over all modes at most, per start.
         tolerance: Stop when a sweep lowers the relative error by less.
@@ -122,15 +124,15 @@ def kronecker_decompose(
         ConfigError: Fewer than one term or start.
         DataError: The matrix has a NaN or an infinity.
     """
-    _check_target("kronecker_decompose", matrix, sizes, sizes, num_terms)
+    columns = sizes if column_sizes is None else column_sizes
+    _check_target("kronecker_decompose", matrix, sizes, columns, num_terms)
     if starts < 1:
         raise ConfigError(f"kronecker_decompose: at least one start is needed. Got starts={starts}.")
     if len(sizes) == 1:
         return [(matrix,)]
     if len(sizes) == 2:
-        pair = (sizes[0], sizes[1])
-        return list(nearest_kronecker(matrix, pair, pair, num_terms)[0])
-    target = _pair_modes(matrix, sizes)
+        return list(nearest_kronecker(matrix, (sizes[0], sizes[1]), (columns[0], columns[1]), num_terms)[0])
+    target = _pair_modes(matrix, sizes, columns)
     best, factors = math.inf, list[Tensor]()
     for _ in range(starts):
         error, found = _alternate(target, num_terms, iterations, tolerance, generator)
@@ -139,7 +141,7 @@ def kronecker_decompose(
         if best < 100 * tolerance:
             break
     return [
-        tuple(factor[:, term].reshape(size, size) for factor, size in zip(factors, sizes, strict=True))
+        tuple(factor[:, term].reshape(pair) for factor, *pair in zip(factors, sizes, columns, strict=True))
         for term in range(num_terms)
     ]
 
@@ -187,11 +189,12 @@ def _compose(factors: list[Tensor]) -> Tensor:
     return total.sum(-1)
 
 
-def _pair_modes(matrix: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Reshape `(ΠN, ΠN)` to `(N₁², …, Nₖ²)`: each mode's row and column index side by side."""
-    count = len(sizes)
+def _pair_modes(matrix: Tensor, row_sizes: Sequence[int], column_sizes: Sequence[int]) -> Tensor:
+    """Reshape `(ΠR, ΠC)` to `(R₁C₁, …, RₖCₖ)`: each mode's row and column index side by side."""
+    count = len(row_sizes)
     order = [axis for mode in range(count) for axis in (mode, mode + count)]
-    return matrix.reshape(*sizes, *sizes).permute(order).reshape([size * size for size in sizes])
+    pairs = [rows * columns for rows, columns in zip(row_sizes, column_sizes, strict=True)]
+    return matrix.reshape(*row_sizes, *column_sizes).permute(order).reshape(pairs)
 
 
 def _all_indices(sizes: Sequence[int]) -> list[tuple[int, ...]]:
@@ -217,7 +220,11 @@ def _check_target(
 
 
 def _check_factors(where: str, matrix: Tensor, row_sizes: Sequence[int], column_sizes: Sequence[int]) -> None:
-    if not row_sizes or tuple(matrix.shape) != (math.prod(row_sizes), math.prod(column_sizes)):
+    if (
+        not row_sizes
+        or len(row_sizes) != len(column_sizes)
+        or tuple(matrix.shape) != (math.prod(row_sizes), math.prod(column_sizes))
+    ):
         raise ShapeError(
             f"{where}: factors of {tuple(row_sizes)} rows and {tuple(column_sizes)} columns make a matrix "
             f"{(math.prod(row_sizes), math.prod(column_sizes))}. Got {tuple(matrix.shape)}."

@@ -1,0 +1,246 @@
+"""NdLinear: one linear map per mode in place of one dense map on the flattened tensor."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from multiway import ops
+from multiway.errors import ConfigError, ShapeError, closest
+from multiway.nn.approximation import Approximation, linear_of, relative_error
+
+INITS = ("variance", "package")
+BIASES = ("modes", "full")
+
+
+class NdLinear(nn.Module):
+    r"""One linear map per mode, applied in turn: no flattening.
+
+    $$Y = X \times_1 W_1 \times_2 W_2 \cdots \times_n W_n$$
+
+    with a bias after each product (NdLinear, Algorithm 1). A single mode is `torch.nn.Linear`; without bias the
+    layer equals a dense layer whose weight is W₁ ⊗ … ⊗ Wₙ, with Σ Dᵢ Hᵢ parameters instead of Π Dᵢ Hᵢ.
+
+    Differs from the paper: weights are stored (Hᵢ, Dᵢ), the transpose of its Wᵢ; products run in the cheapest order,
+    which folding the biases makes exact; the default initialisation keeps the variance (see `reset_parameters`).
+
+    Args:
+        in_sizes: Size of each mode of the input, batch excluded (paper: D₁…Dₙ).
+        out_sizes: Size of each mode of the output (paper: H₁…Hₙ).
+        bias: True or "modes" for a bias per mode, added after that mode's product; "full" for one bias of all
+            outputs; or False.
+        rank: Number of terms, each with weights and biases of its own, that are added up (the paper's suggestion
+            in appendix A). With two modes and enough terms the layer is as general as a dense one.
+        descending: Take the last mode first. Only the biases per mode notice.
+        flat: Take and return the modes flattened into one last axis, as `torch.nn.Linear` does.
+        init: "variance" or "package".
+        device, dtype: As for `torch.nn.Linear`.
+
+    Shape:
+        `(*, *in_sizes)` to `(*, *out_sizes)` with any leading axes; `(*, Π in_sizes)` to `(*, Π out_sizes)` if `flat`.
+
+    Raises:
+        ShapeError: The two size lists differ in length, are empty, or hold a size below one.
+        ConfigError: `bias`, `rank` or `init` is none of the choices.
+
+    Cost: multiply-adds of the cheapest order; for two modes B D₂ D₁ H₂ + B D₁ H₁ H₂ or its mirror image.
+    """
+
+    def __init__(
+        self,
+        in_sizes: Sequence[int],
+        out_sizes: Sequence[int],
+        *,
+        bias: bool | str = True,
+        rank: int = 1,
+        descending: bool = False,
+        flat: bool = False,
+        init: str = "variance",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        _check_sizes(in_sizes, out_sizes)
+        if rank < 1:
+            raise ConfigError(f"NdLinear: rank, the number of terms, must be at least 1. Got rank={rank}.")
+        self.in_sizes, self.out_sizes = tuple(in_sizes), tuple(out_sizes)
+        self.rank, self.descending, self.flat = rank, descending, flat
+        self.init = _choose("init", init, INITS)
+        self.bias_kind = None if bias is False else "modes" if bias is True else _choose("bias", bias, BIASES)
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        terms = () if rank == 1 else (rank,)
+        pairs = list(zip(self.out_sizes, self.in_sizes, strict=True))
+        self.weights = nn.ParameterList(torch.empty(*terms, *pair, **factory) for pair in pairs)
+        has_mode_biases = self.bias_kind == "modes"
+        self.biases = nn.ParameterList(torch.empty(*terms, out, **factory) for out, _ in pairs if has_mode_biases)
+        self.full_bias: nn.Parameter | None
+        full = nn.Parameter(torch.empty(self.out_sizes, **factory)) if self.bias_kind == "full" else None
+        self.register_parameter("full_bias", full)
+        self.approximation: Approximation | None = None
+        self._plan = ops.cheapest_plan(self.in_sizes, self.out_sizes)
+        self._cut = ops.cheapest_cut(self.in_sizes, self.out_sizes, [rank] * len(pairs))
+        self.register_load_state_dict_pre_hook(_accept_package_keys)  # type: ignore[no-untyped-call]
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw weights and biases.
+
+        "variance": uniform weights, each mode's variance the n-th root of 1 / (rank Π Dᵢ), so that outputs have the
+        variance of inputs; biases are zero. "package": every mode as `torch.nn.Linear`, the scale of the `ndlinear`
+        package, with which the standard deviation falls by about √3 per mode.
+        """
+        if self.init == "variance":
+            variance = (self.rank * math.prod(self.in_sizes)) ** (-1 / len(self.in_sizes))
+            bounds = [math.sqrt(3 * variance)] * len(self.in_sizes)
+        else:
+            bounds = [size**-0.5 for size in self.in_sizes]
+        for weight, bound in zip(self.weights, bounds, strict=True):
+            nn.init.uniform_(weight, -bound, bound)
+        for bias, bound in zip(self.biases, bounds, strict=False):
+            nn.init.uniform_(bias, -bound, bound) if self.init == "package" else nn.init.zeros_(bias)
+        if self.full_bias is not None:
+            nn.init.zeros_(self.full_bias)
+
+    def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*out_shape"]:
+        """Map every mode; leading axes stay as they are."""
+        count = 1 if self.flat else len(self.in_sizes)
+        self._check_input(x, count)
+        lead = x.shape[: x.ndim - count]
+        rows = x.reshape(math.prod(lead), *self.in_sizes)
+        out = self._apply_to_rows(rows)
+        return out.reshape(*lead, math.prod(self.out_sizes)) if self.flat else out.reshape(*lead, *self.out_sizes)
+
+    def _apply_to_rows(self, rows: Tensor) -> Tensor:
+        weights, bias = list(self.weights), self._bias()
+        if self.rank == 1:
+            return ops.multi_mode_linear(rows, weights, bias, self._plan)
+        if len(weights) == 1:
+            return nn.functional.linear(rows, weights[0].sum(0), bias)
+        return ops.multi_mode_linear_terms(rows, weights, bias, self._cut)
+
+    def _bias(self) -> Tensor | None:
+        if self.bias_kind == "modes":
+            return ops.fold_biases(list(self.weights), list(self.biases), descending=self.descending)
+        return self.full_bias
+
+    def dense_weight(self) -> Float[Tensor, "out in"]:
+        """The weight of the dense layer that this one equals."""
+        stacked = [weight if self.rank > 1 else weight[None] for weight in self.weights]
+        return ops.join_terms(stacked).sum(0)
+
+    def dense_bias(self) -> Float[Tensor, " out"] | None:
+        """The bias of the dense layer that this one equals."""
+        bias = self._bias()
+        return None if bias is None else bias.flatten()
+
+    def to_linear(self) -> nn.Linear:
+        """The dense layer with the same answers on flattened modes."""
+        return linear_of(self.dense_weight(), self.dense_bias())
+
+    @classmethod
+    def from_linear(
+        cls, linear: nn.Linear, in_sizes: Sequence[int], out_sizes: Sequence[int], *, rank: int = 1, flat: bool = True
+    ) -> "NdLinear":
+        """Approximate a trained dense layer by the best sum of `rank` Kronecker products; its bias is kept as it is.
+
+        Two modes have a closed form (Van Loan and Pitsianis 1993) whose error is what the dropped singular values
+        say; more are fitted by alternating least squares. `approximation` of the result holds the relative error.
+
+        Raises:
+            ShapeError: The sizes do not multiply to the layer's features.
+        """
+        bias = False if linear.bias is None else "full"
+        layer = cls(in_sizes, out_sizes, bias=bias, rank=rank, flat=flat).to(linear.weight)
+        with torch.no_grad():
+            factors = _fit(linear.weight, layer.in_sizes, layer.out_sizes, rank)
+            for weight, factor in zip(layer.weights, factors, strict=True):
+                weight.copy_(factor.reshape(weight.shape))
+            if layer.full_bias is not None:
+                layer.full_bias.copy_(linear.bias.reshape(layer.out_sizes))
+            layer.approximation = Approximation(relative_error(linear.weight, layer.dense_weight()))
+        return layer
+
+    def package_state_dict(self) -> dict[str, Tensor]:
+        """The weights under the names of the `ndlinear` package; `load_state_dict` takes these too.
+
+        Raises:
+            ConfigError: The package has no such layer: rank above one, or a bias that is not one per mode.
+        """
+        if self.rank > 1 or self.bias_kind != "modes":
+            raise ConfigError(
+                f"NdLinear: the ndlinear package knows rank 1 with a bias per mode only. Got rank={self.rank}, "
+                f"bias={self.bias_kind!r}."
+            )
+        named = {"weight": self.weights, "bias": self.biases}
+        return {
+            f"align_layers.{mode}.{name}": parameters[mode].detach()
+            for mode in range(len(self.in_sizes))
+            for name, parameters in named.items()
+        }
+
+    def extra_repr(self) -> str:
+        """Sizes, and the options that differ from their defaults."""
+        parts = [f"{self.in_sizes} -> {self.out_sizes}"]
+        if self.bias_kind != "modes":
+            parts.append(f"bias={self.bias_kind or False}")
+        parts += [f"rank={self.rank}"] if self.rank > 1 else []
+        parts += [name for name in ("descending", "flat") if getattr(self, name)]
+        parts += [f"error={self.approximation}"] if self.approximation else []
+        return ", ".join(parts)
+
+    def _check_input(self, x: Tensor, count: int) -> None:
+        expected = (math.prod(self.in_sizes),) if self.flat else self.in_sizes
+        if tuple(x.shape[x.ndim - count :]) != expected or x.ndim < count:
+            raise ShapeError(
+                f"NdLinear: the last {count} axes of the input must be {expected}, after any batch axes. "
+                f"Got {tuple(x.shape)}."
+            )
+
+
+def _accept_package_keys(module: nn.Module, state: dict[str, Any], prefix: str, *_: object) -> None:
+    """Rename `align_layers.{i}.weight` of the package to `weights.{i}`, likewise biases."""
+    for mode in range(len(module.weights)):  # type: ignore[arg-type]
+        for name, ours in (("weight", "weights"), ("bias", "biases")):
+            key = f"{prefix}align_layers.{mode}.{name}"
+            if key in state:
+                state[f"{prefix}{ours}.{mode}"] = state.pop(key)
+
+
+def _fit(matrix: Tensor, in_sizes: Sequence[int], out_sizes: Sequence[int], rank: int) -> list[Tensor]:
+    """Factors `(rank, out, in)` of the nearest sum of Kronecker products; terms that are not needed are zero."""
+    generator = torch.Generator().manual_seed(0)  # alternating least squares start at random; the answer should not
+    terms = ops.kronecker_decompose(
+        matrix.double(), out_sizes, rank, column_sizes=in_sizes, starts=2, iterations=100, generator=generator
+    )
+    stacked = [torch.stack(factors) for factors in zip(*terms, strict=True)]
+    # A factor of norm one each, times the same root of the term's norm: one learning rate suits all
+    norms = torch.stack([factor.flatten(1).norm(dim=1) for factor in stacked])
+    each = norms.log().mean(0).exp()
+    even = [
+        factor * torch.where(norm > 0, each / norm, 0)[:, None, None]
+        for factor, norm in zip(stacked, norms, strict=True)
+    ]
+    return [torch.cat([factor, factor.new_zeros(rank - len(terms), *factor.shape[1:])]) for factor in even]
+
+
+def _check_sizes(in_sizes: Sequence[int], out_sizes: Sequence[int]) -> None:
+    if len(in_sizes) != len(out_sizes) or not in_sizes:
+        raise ShapeError(
+            f"NdLinear: give one output size per mode, and at least one mode. Got in_sizes={tuple(in_sizes)} "
+            f"({len(in_sizes)} modes) and out_sizes={tuple(out_sizes)} ({len(out_sizes)} modes)."
+        )
+    if min(*in_sizes, *out_sizes) < 1:
+        raise ShapeError(
+            f"NdLinear: sizes must be at least 1. Got in_sizes={tuple(in_sizes)}, out_sizes={tuple(out_sizes)}."
+        )
+
+
+def _choose(name: str, value: str | bool, known: Sequence[str]) -> str:
+    if value not in known:
+        raise ConfigError(
+            f"NdLinear: {name} must be one of {', '.join(known)}. Got {value!r}{closest(str(value), known)}"
+        )
+    return str(value)

@@ -1,0 +1,187 @@
+"""A linear layer whose weight is a tensor train: a chain of small cores in place of one large matrix."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from multiway import ops
+from multiway.errors import ConfigError, ShapeError
+from multiway.nn.approximation import Approximation, linear_of, relative_error
+
+
+class TTLinear(nn.Module):
+    r"""A dense layer with its weight as a matrix product operator.
+
+    $$W \approx G_1 \times^1_4 G_2 \times^1_4 \cdots \times^1_4 G_N, \qquad
+      G_n \in \mathbb{R}^{R_{n-1} \times I_n \times J_n \times R_n}$$
+
+    (Tensorized Graph Attention, eq. 2). Takes and returns flat features, as `torch.nn.Linear` does, and counts
+    Σ Rₙ₋₁ Iₙ Jₙ Rₙ parameters and the bias.
+
+    Differs from the paper: cores are contracted in two halves and the halves applied to the input, or to each other
+    where the dense product is cheaper; the paper contracts core by core (eq. 3). The result is the same.
+
+    Args:
+        in_sizes: Factors I₁…I_N of the number of input features.
+        out_sizes: Factors J₁…J_N of the number of output features, as many.
+        tt_ranks: One rank for every bond, the N - 1 inner ranks, or all N + 1 with ends of 1.
+        bias: Learn a bias for every output.
+        device, dtype: As for `torch.nn.Linear`.
+
+    Shape:
+        `(*, Π in_sizes)` to `(*, Π out_sizes)`.
+
+    Raises:
+        ShapeError: The sizes are not as many, or below one.
+        ConfigError: Ranks that are not as many as the bonds, or below one.
+    """
+
+    def __init__(
+        self,
+        in_sizes: Sequence[int],
+        out_sizes: Sequence[int],
+        *,
+        tt_ranks: int | Sequence[int],
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        _check_sizes(in_sizes, out_sizes)
+        self.in_sizes, self.out_sizes = tuple(in_sizes), tuple(out_sizes)
+        self.tt_ranks = _all_ranks(tt_ranks, len(self.in_sizes))
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        shapes = zip(self.tt_ranks[:-1], self.in_sizes, self.out_sizes, self.tt_ranks[1:], strict=True)
+        self.cores = nn.ParameterList(torch.empty(shape, **factory) for shape in shapes)
+        self.bias: nn.Parameter | None
+        offset = nn.Parameter(torch.empty(math.prod(self.out_sizes), **factory)) if bias else None
+        self.register_parameter("bias", offset)
+        self.approximation: Approximation | None = None
+        self._cut = ops.cheapest_cut(self.in_sizes, self.out_sizes, self.tt_ranks)
+        self.reset_parameters()
+
+    @classmethod
+    def quantized(
+        cls, in_features: int, out_features: int | None = None, *, tt_rank: int = 2, bias: bool = True, **factory: Any
+    ) -> "TTLinear":
+        """The quantised form: every size is two (TGA, remark 5); 16 (N - 1) parameters at rank 2 and as many outputs.
+
+        With unequal powers of two, the longer side's spare factors meet a one on the other side.
+
+        Raises:
+            ShapeError: A number of features is not a power of two.
+        """
+        outputs = in_features if out_features is None else out_features
+        twos = [_log2(features) for features in (in_features, outputs)]
+        count = max(*twos, 1)
+        in_sizes, out_sizes = ([2] * n + [1] * (count - n) for n in twos)
+        return cls(in_sizes, out_sizes, tt_ranks=tt_rank, bias=bias, **factory)
+
+    def reset_parameters(self) -> None:
+        """Draw cores so that outputs have the variance of inputs; the bias is zero.
+
+        An entry of W is a sum over Π Rₙ paths of products of N core entries: normal cores of variance s² with
+        s^(2N) Π Rₙ = 1 / Π Iₙ.
+        """
+        paths, fan_in = math.prod(self.tt_ranks), math.prod(self.in_sizes)
+        deviation = (paths * fan_in) ** (-0.5 / len(self.cores))
+        for core in self.cores:
+            nn.init.normal_(core, 0.0, deviation)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x: Float[Tensor, "*lead in"]) -> Float[Tensor, "*lead out"]:
+        """Map the last axis."""
+        if x.ndim == 0 or x.shape[-1] != math.prod(self.in_sizes):
+            raise ShapeError(
+                f"TTLinear: the last axis of the input must be {math.prod(self.in_sizes)} = Π {self.in_sizes}. "
+                f"Got {tuple(x.shape)}."
+            )
+        rows = x.reshape(-1, x.shape[-1])
+        out = ops.tt_linear(rows, list(self.cores), self.bias, self._cut)
+        return out.view(*x.shape[:-1], out.shape[-1])
+
+    def dense_weight(self) -> Float[Tensor, "out in"]:
+        """The weight of the dense layer that this one equals."""
+        return ops.tt_matrix(list(self.cores))
+
+    def to_linear(self) -> nn.Linear:
+        """The dense layer with the same answers."""
+        return linear_of(self.dense_weight(), self.bias)
+
+    @classmethod
+    def from_linear(
+        cls,
+        linear: nn.Linear,
+        in_sizes: Sequence[int],
+        out_sizes: Sequence[int],
+        *,
+        tt_ranks: int | Sequence[int] | None = None,
+        max_error: float | None = None,
+    ) -> "TTLinear":
+        """Approximate a trained dense layer by TT-SVD, to given ranks or to within a relative error.
+
+        `approximation` of the result holds the relative error and its bound, the root of the sum of squares of all
+        dropped singular values; both are in the layer's `repr`.
+
+        Raises:
+            ShapeError: The sizes do not multiply to the layer's features.
+            ConfigError: Not one of `tt_ranks` and `max_error`.
+        """
+        _check_sizes(in_sizes, out_sizes)
+        ranks = None if tt_ranks is None else _all_ranks(tt_ranks, len(in_sizes))
+        weight = linear.weight.detach()
+        cores, dropped = ops.tt_svd(weight.double(), in_sizes, out_sizes, tt_ranks=ranks, max_error=max_error)
+        found = [core.shape[0] for core in cores] + [1]
+        layer = cls(in_sizes, out_sizes, tt_ranks=found, bias=linear.bias is not None).to(weight)
+        with torch.no_grad():
+            for parameter, core in zip(layer.cores, cores, strict=True):
+                parameter.copy_(core)
+            if layer.bias is not None:
+                layer.bias.copy_(linear.bias)
+        norm = float(weight.double().norm())
+        bound = math.hypot(*dropped) / norm if norm > 0 else 0.0
+        layer.approximation = Approximation(relative_error(weight, layer.dense_weight()), bound)
+        return layer
+
+    def extra_repr(self) -> str:
+        """Sizes, ranks and the error of an approximation."""
+        parts = [f"{self.in_sizes} -> {self.out_sizes}", f"tt_ranks={self.tt_ranks}"]
+        parts += [] if self.bias is not None else ["bias=False"]
+        parts += [f"error={self.approximation}"] if self.approximation else []
+        return ", ".join(parts)
+
+
+def _all_ranks(tt_ranks: int | Sequence[int], count: int) -> tuple[int, ...]:
+    """N + 1 ranks from whichever form was given."""
+    if isinstance(tt_ranks, int):
+        ranks = [1, *[tt_ranks] * (count - 1), 1]
+    else:
+        ranks = [1, *tt_ranks, 1] if len(tt_ranks) == count - 1 else list(tt_ranks)
+    if len(ranks) != count + 1 or ranks[0] != 1 or ranks[-1] != 1 or min(ranks) < 1:
+        raise ConfigError(
+            f"TTLinear: {count} cores take one rank, {count - 1} inner ranks, or {count + 1} with ends of 1; "
+            f"all positive. Got tt_ranks={tt_ranks}."
+        )
+    return tuple(ranks)
+
+
+def _log2(features: int) -> int:
+    if features < 1 or features & (features - 1):
+        raise ShapeError(
+            f"TTLinear.quantized: the number of features must be a power of two. Got {features}. "
+            f"Use TTLinear with factors of your own."
+        )
+    return features.bit_length() - 1
+
+
+def _check_sizes(in_sizes: Sequence[int], out_sizes: Sequence[int]) -> None:
+    if len(in_sizes) != len(out_sizes) or not in_sizes or min(*in_sizes, *out_sizes) < 1:
+        raise ShapeError(
+            f"TTLinear: in_sizes and out_sizes must be as many, at least one, and positive. "
+            f"Got {tuple(in_sizes)} and {tuple(out_sizes)}."
+        )

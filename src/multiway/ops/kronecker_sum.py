@@ -1,0 +1,154 @@
+"""A matrix that is a sum of Kronecker products of two factors, applied from both sides: Σ_r A_r X B_rᵀ.
+
+Everything factorised comes down to this: NdLinear of rank R split between two modes, and a tensor train cut at a
+bond of rank R.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from multiway.errors import ShapeError
+
+ROWS = 64
+"""Batch for which the cheapest way is chosen; the choice depends on sizes alone, so a sample is computed alike in any
+batch and in an exported graph."""
+
+HALF_SPEED = 32
+"""A product whose smallest side is this reaches half the speed of a large one."""
+
+FLOPS_PER_BYTE = 10
+"""Operations in the time that memory moves one byte."""
+
+
+class Cut(NamedTuple):
+    """Where a list of modes or cores is cut in two, and the way to apply the halves."""
+
+    position: int
+    way: str
+
+
+def kronecker_sum_apply(
+    x: Float[Tensor, "batch left_in right_in"],
+    left: Float[Tensor, "terms left_out left_in"],
+    right: Float[Tensor, "terms right_out right_in"],
+    bias: Float[Tensor, "left_out right_out"] | None = None,
+    *,
+    way: str | None = None,
+) -> Float[Tensor, "batch left_out right_out"]:
+    """Σ_r A_r X B_rᵀ + bias in the cheapest of three ways; no way moves the input's axes.
+
+    Args:
+        x: Rows, their features seen as a matrix.
+        left: Factors A_r.
+        right: Factors B_r.
+        bias: Added to every row.
+        way: "right" or "left" factors first, or "dense"; the cheapest for these shapes if not given.
+
+    Cost, multiply-adds per sample: R times the smaller of B i₁ o₂ (i₂ + o₁) and A's mirror image, or the dense
+    product where that is less.
+
+    Raises:
+        ShapeError: The factors do not fit each other or the input.
+    """
+    if len(left) != len(right) or x.shape[1:] != (left.shape[2], right.shape[2]):
+        raise ShapeError(
+            f"kronecker_sum_apply: x {tuple(x.shape)}, batch first, needs left factors (terms, out, {x.shape[1]}) and as "
+            f"many right ones (terms, out, {x.shape[2]}). Got {tuple(left.shape)} and {tuple(right.shape)}."
+        )
+    return _WAYS[way or cheapest_way(left.shape, right.shape)](x, left, right, bias)
+
+
+def cheapest_way(left: Sequence[int], right: Sequence[int]) -> str:
+    """Name of the cheapest way for factors of these shapes: "right", "left" or "dense"."""
+    costs = way_costs(left, right)
+    return min(costs, key=lambda way: costs[way])
+
+
+def cheapest_cut(in_sizes: Sequence[int], out_sizes: Sequence[int], terms: Sequence[int]) -> Cut:
+    """Cut that costs least; `terms[n]` is the number of terms of a cut before mode n (ranks of a tensor train).
+
+    Fewer than two modes have no cut: position 0, the left half empty.
+    """
+    found = Cut(0, "right")
+    best = math.inf
+    for position in range(1, len(in_sizes)):
+        left = (terms[position], math.prod(out_sizes[:position]), math.prod(in_sizes[:position]))
+        right = (terms[position], math.prod(out_sizes[position:]), math.prod(in_sizes[position:]))
+        forming = forming_cost(math.prod(left)) + forming_cost(math.prod(right))
+        for way, cost in way_costs(left, right).items():
+            if cost + forming < best:
+                best, found = cost + forming, Cut(position, way)
+    return found
+
+
+def way_costs(left: Sequence[int], right: Sequence[int]) -> dict[str, float]:
+    """Cost of each way, forward and backward, in operations of a large product."""
+    terms, out1, in1 = left
+    _, out2, in2 = right
+    return {
+        "right": product_cost(ROWS * in1, terms * out2, in2) + product_cost(out1, out2, in1 * terms, stack=ROWS),
+        "left": product_cost(out1 * terms, in2, in1, stack=ROWS) + product_cost(ROWS * out1, out2, terms * in2),
+        "dense": product_cost(ROWS, out1 * out2, in1 * in2) + forming_cost(out1 * out2 * in1 * in2),
+    }
+
+
+def product_cost(rows: int, columns: int, inner: int, *, stack: int = 1) -> float:
+    """Operations that a (stack of) product(s) and its backward pass take the time of."""
+    smallest = min(rows, columns, inner)
+    moved = stack * (rows * columns + inner * columns) + (rows * inner if stack == 1 else stack * rows * inner / 4)
+    speed = smallest / (smallest + HALF_SPEED)
+    return 3 * (2 * stack * rows * columns * inner / speed + 4 * moved * FLOPS_PER_BYTE)
+
+
+def forming_cost(entries: int) -> float:
+    """Operations that forming a matrix and taking its gradient apart take the time of."""
+    return 24.0 * entries * FLOPS_PER_BYTE
+
+
+def _right_first(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
+    terms, out1, in1 = left.shape
+    out2 = right.shape[1]
+    # (batch, in1, terms · out2), seen as (batch, in1 · terms, out2): one matrix for all terms
+    mixed = F.linear(x, right.flatten(0, 1)).view(len(x), in1 * terms, out2)
+    return stack_product(left.permute(1, 2, 0).reshape(out1, in1 * terms), mixed, bias)
+
+
+def _left_first(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
+    terms, out1, in1 = left.shape
+    out2, in2 = right.shape[1:]
+    mixed = stack_product(left.transpose(0, 1).reshape(out1 * terms, in1), x, None)
+    out = F.linear(mixed.view(len(x), out1, terms * in2), right.transpose(0, 1).reshape(out2, terms * in2))
+    return out if bias is None else out + bias
+
+
+def _dense(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
+    out1, out2 = left.shape[1], right.shape[1]
+    flat = F.linear(x.flatten(1), kronecker_sum_matrix(left, right), None if bias is None else bias.flatten())
+    return flat.view(len(x), out1, out2)
+
+
+def kronecker_sum_matrix(
+    left: Float[Tensor, "terms left_out left_in"], right: Float[Tensor, "terms right_out right_in"]
+) -> Float[Tensor, "out in"]:
+    """Form Σ_r A_r ⊗ B_r: one product, and one copy to bring the sizes into place."""
+    out1, in1 = left.shape[1:]
+    out2, in2 = right.shape[1:]
+    pairs = left.flatten(1).mT @ right.flatten(1)
+    return pairs.view(out1, in1, out2, in2).transpose(1, 2).reshape(out1 * out2, in1 * in2)
+
+
+def stack_product(
+    matrix: Float[Tensor, "out in"], stack: Float[Tensor, "batch in columns"], bias: Tensor | None
+) -> Float[Tensor, "batch out columns"]:
+    """One matrix times every member of a stack. bmm, not matmul: that one transposes the stack for the gradient."""
+    each = matrix.expand(len(stack), -1, -1)
+    return torch.bmm(each, stack) if bias is None else torch.baddbmm(bias, each, stack)
+
+
+_WAYS = {"right": _right_first, "left": _left_first, "dense": _dense}

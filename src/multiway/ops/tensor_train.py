@@ -1,0 +1,162 @@
+"""Matrices as tensor trains (matrix product operators): from a dense matrix, to one, and applied without one."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from multiway.errors import ConfigError, DataError, ShapeError
+from multiway.ops.kronecker_sum import Cut, kronecker_sum_apply
+
+
+def tt_matrix(cores: Sequence[Tensor]) -> Float[Tensor, "out in"]:
+    """Form the dense matrix of a tensor train, `(Π out, Π in)`, row-major in the order of the cores.
+
+    W[j₁…j_N, i₁…i_N] = G₁[i₁, j₁] G₂[i₂, j₂] ⋯ G_N[i_N, j_N], products of rank × rank matrices (TGA eq. 2).
+
+    Raises:
+        ShapeError: Cores are not (rank, in, out, next rank) with ranks that meet and ends of 1.
+    """
+    check_cores(cores)
+    return _matrix(merge_cores(cores))
+
+
+def merge_cores(cores: Sequence[Tensor]) -> Float[Tensor, "rank in out next_rank"]:
+    """Contract neighbouring cores into one core over the products of their sizes."""
+    merged = cores[0]
+    for core in cores[1:]:
+        rank, in_, out, _ = merged.shape
+        _, next_in, next_out, last = core.shape
+        flat = merged.reshape(-1, merged.shape[3]) @ core.reshape(core.shape[0], -1)
+        apart = flat.reshape(rank, in_, out, next_in, next_out, last).permute(0, 1, 3, 2, 4, 5)
+        merged = apart.reshape(rank, in_ * next_in, out * next_out, last)
+    return merged
+
+
+def tt_linear(
+    x: Float[Tensor, "batch in"], cores: Sequence[Tensor], bias: Tensor | None, cut: Cut
+) -> Float[Tensor, "batch out"]:
+    """X Wᵀ + bias for the W of a tensor train, in two halves (TGA eqs. 1-3).
+
+    The cores before `cut` are contracted into A (i₁, j₁, r), the others into B (r, i₂, j₂): small, and independent of
+    the batch. Then W = Σ_r A_r ⊗ B_r, which `kronecker_sum_apply` applies without moving an axis of X, or forms where
+    the dense product is cheaper. Core by core, every step would pass over the whole batch.
+
+    Args:
+        x: Rows, features flattened row-major over the cores' sizes.
+        cores: `(rank, in, out, next_rank)`.
+        bias: `(out,)`.
+        cut: From `cheapest_cut`; position 0 for a single core, which is a matrix.
+    """
+    left, right = _halves(cores, cut.position)
+    folded = None if bias is None else bias.view(left.shape[1], right.shape[1])
+    return kronecker_sum_apply(x.view(-1, left.shape[2], right.shape[2]), left, right, folded, way=cut.way).flatten(1)
+
+
+def _halves(cores: Sequence[Tensor], cut: int) -> tuple[Tensor, Tensor]:
+    """Left (r, out, in) and right (r, out, in); a single core is the right half of a left one that does nothing."""
+    right = merge_cores(cores[cut:])[..., 0].transpose(1, 2)
+    if cut == 0:
+        return right.new_ones(1, 1, 1), right
+    return merge_cores(cores[:cut])[0].permute(2, 1, 0), right
+
+
+def tt_svd(
+    matrix: Float[Tensor, "out in"],
+    in_sizes: Sequence[int],
+    out_sizes: Sequence[int],
+    *,
+    tt_ranks: Sequence[int] | None = None,
+    max_error: float | None = None,
+) -> tuple[list[Tensor], list[float]]:
+    """Bring a matrix into tensor-train form by singular value decompositions, one per bond (Oseledets 2011).
+
+    The error is at most the root of the sum of squares of what each bond dropped, and at most √(N-1) times the
+    best error that the same ranks allow.
+
+    Args:
+        matrix: Weight `(Π out_sizes, Π in_sizes)`.
+        in_sizes: Factors of the number of columns.
+        out_sizes: Factors of the number of rows, as many.
+        tt_ranks: N + 1 ranks with ends of 1; those that exceed what a bond can hold are lowered.
+        max_error: Relative Frobenius error to stay within, in place of ranks.
+
+    Returns:
+        The cores `(rank, in, out, next_rank)`, and per bond the norm of the dropped singular values.
+
+    Raises:
+        ShapeError: The sizes do not multiply to the matrix's.
+        ConfigError: Neither or both of ranks and error are given, or they are out of range.
+        DataError: The matrix has a NaN or an infinity.
+    """
+    _check_target(matrix, in_sizes, out_sizes)
+    ranks = _limits(tt_ranks, max_error, len(in_sizes))
+    pairs = [axis for mode in range(len(in_sizes)) for axis in (mode + len(in_sizes), mode)]
+    rest = matrix.reshape(*out_sizes, *in_sizes).permute(pairs).reshape(1, -1)
+    allowed = 0.0 if max_error is None else max_error * float(matrix.norm()) / math.sqrt(max(len(in_sizes) - 1, 1))
+    cores, dropped, rank = [], [], 1
+    for in_, out, limit in zip(in_sizes[:-1], out_sizes[:-1], ranks, strict=True):
+        left, values, right = torch.linalg.svd(rest.reshape(rank * in_ * out, -1), full_matrices=False)
+        keep = _kept(values, limit, allowed)
+        cores.append(left[:, :keep].reshape(rank, in_, out, keep))
+        dropped.append(float(values[keep:].norm()))
+        rest, rank = values[:keep, None] * right[:keep], keep
+    cores.append(rest.reshape(rank, in_sizes[-1], out_sizes[-1], 1))
+    return balance_cores(cores), dropped
+
+
+def balance_cores(cores: Sequence[Tensor]) -> list[Tensor]:
+    """Give all cores the same norm without changing their product, so that one learning rate suits them all."""
+    norms = torch.stack([core.norm() for core in cores])
+    each = norms.clamp_min(torch.finfo(norms.dtype).tiny).log().mean().exp() if bool((norms > 0).all()) else None
+    return list(cores) if each is None else [core * (each / norm) for core, norm in zip(cores, norms, strict=True)]
+
+
+def check_cores(cores: Sequence[Tensor]) -> None:
+    """Refuse cores that do not make a train."""
+    shapes = [tuple(core.shape) for core in cores]
+    right = bool(shapes) and all(len(shape) == 4 for shape in shapes)
+    if not right or [1, *(s[3] for s in shapes)] != [*(s[0] for s in shapes), 1]:
+        raise ShapeError(
+            f"tensor train: cores are (rank, in, out, next rank), each next rank is the following rank, and the "
+            f"ends are 1. Got {shapes}."
+        )
+
+
+def _matrix(core: Tensor) -> Tensor:
+    """(1, in, out, 1) to (out, in)."""
+    return core[0, :, :, 0].mT
+
+
+def _limits(tt_ranks: Sequence[int] | None, max_error: float | None, count: int) -> list[int | None]:
+    if (tt_ranks is None) == (max_error is None):
+        raise ConfigError("tt_svd: give either tt_ranks or max_error.")
+    if tt_ranks is None:
+        if not (max_error is not None and 0 <= max_error < 1):
+            raise ConfigError(f"tt_svd: max_error is relative and lies in [0, 1). Got {max_error}.")
+        return [None] * (count - 1)
+    if len(tt_ranks) != count + 1 or tt_ranks[0] != 1 or tt_ranks[-1] != 1 or min(tt_ranks) < 1:
+        raise ConfigError(
+            f"tt_svd: {count} cores need {count + 1} positive ranks, the first and the last 1. Got {list(tt_ranks)}."
+        )
+    return list(tt_ranks[1:-1])
+
+
+def _kept(values: Tensor, limit: int | None, allowed: float) -> int:
+    if limit is not None:
+        return min(limit, len(values))
+    tails = values.double().square().flip(0).cumsum(0).sqrt()  # norm of the last 1, 2, … values
+    return max(1, len(values) - int((tails <= allowed).sum()))
+
+
+def _check_target(matrix: Tensor, in_sizes: Sequence[int], out_sizes: Sequence[int]) -> None:
+    shape = (math.prod(out_sizes), math.prod(in_sizes))
+    if not in_sizes or len(in_sizes) != len(out_sizes) or tuple(matrix.shape) != shape:
+        raise ShapeError(
+            f"tt_svd: in_sizes {tuple(in_sizes)} and out_sizes {tuple(out_sizes)} must be as many and multiply to the "
+            f"matrix's columns and rows. Got a matrix {tuple(matrix.shape)}, stored (out, in)."
+        )
+    if not bool(matrix.isfinite().all()):
+        raise DataError(f"tt_svd: every entry must be finite. Got {int((~matrix.isfinite()).sum())} that are not.")
