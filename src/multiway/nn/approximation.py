@@ -1,6 +1,6 @@
-"""What a factorised layer says of the dense layer that it stands for."""
+"""What factorised layers share: their error, their parameters, and the dense layer they stand for."""
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from torch import Tensor, nn
 
@@ -32,3 +32,8 @@ def linear_of(weight: Tensor, bias: Tensor | None) -> nn.Linear:
     if bias is not None:
         linear.bias = nn.Parameter(bias.detach().clone())
     return linear
+
+
+def parameters_of(parameters: nn.ParameterList) -> list[Tensor]:
+    """The members of a parameter list; indexing it costs more than a small product."""
+    return cast(list[Tensor], list(parameters._parameters.values()))

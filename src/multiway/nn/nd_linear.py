@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError, closest
-from multiway.nn.approximation import Approximation, linear_of, relative_error
+from multiway.nn.approximation import Approximation, linear_of, parameters_of, relative_error
 
 INITS = ("variance", "package")
 BIASES = ("modes", "full")
@@ -80,8 +80,11 @@ class NdLinear(nn.Module):
         full = nn.Parameter(torch.empty(self.out_sizes, **factory)) if self.bias_kind == "full" else None
         self.register_parameter("full_bias", full)
         self.approximation: Approximation | None = None
-        self._plan = ops.cheapest_plan(self.in_sizes, self.out_sizes)
-        self._cut = ops.cheapest_cut(self.in_sizes, self.out_sizes, [rank] * len(pairs))
+        # Compilers see these two: a graph serves batches of every size
+        self._usual_plan = ops.cheapest_plan(
+            self.in_sizes, self.out_sizes, has_biases=has_mode_biases, descending=descending
+        )
+        self._usual_cut = ops.cheapest_cut(self.in_sizes, self.out_sizes, (rank,) * len(pairs))
         self.register_load_state_dict_pre_hook(_accept_package_keys)  # type: ignore[no-untyped-call]
         self.reset_parameters()
 
@@ -109,17 +112,29 @@ class NdLinear(nn.Module):
         count = 1 if self.flat else len(self.in_sizes)
         self._check_input(x, count)
         lead = x.shape[: x.ndim - count]
-        rows = x.reshape(math.prod(lead), *self.in_sizes)
-        out = self._apply_to_rows(rows)
+        if len(lead) == 1 and not self.flat:
+            return self._map_rows(x)
+        out = self._map_rows(x.reshape(math.prod(lead), *self.in_sizes))
         return out.reshape(*lead, math.prod(self.out_sizes)) if self.flat else out.reshape(*lead, *self.out_sizes)
 
-    def _apply_to_rows(self, rows: Tensor) -> Tensor:
-        weights, bias = list(self.weights), self._bias()
-        if self.rank == 1:
-            return ops.multi_mode_linear(rows, weights, bias, self._plan)
-        if len(weights) == 1:
-            return nn.functional.linear(rows, weights[0].sum(0), bias)
-        return ops.multi_mode_linear_terms(rows, weights, bias, self._cut)
+    def _map_rows(self, rows: Tensor) -> Tensor:
+        weights, biases = parameters_of(self.weights), parameters_of(self.biases)
+        if self.rank > 1:
+            return ops.multi_mode_linear_terms(rows, weights, self._bias(), self._cut(rows))
+        plan = self._plan(rows)
+        return ops.multi_mode_linear(rows, weights, biases, plan, full_bias=self.full_bias, descending=self.descending)
+
+    def _plan(self, rows: Tensor) -> tuple[ops.Step, ...]:
+        if torch.compiler.is_compiling():
+            return self._usual_plan
+        batch = ops.rounded_rows(rows.shape[0])
+        return ops.cheapest_plan(self.in_sizes, self.out_sizes, batch, self.bias_kind == "modes", self.descending)
+
+    def _cut(self, rows: Tensor) -> ops.Cut:
+        if torch.compiler.is_compiling():
+            return self._usual_cut
+        terms = (self.rank,) * len(self.in_sizes)
+        return ops.cheapest_cut(self.in_sizes, self.out_sizes, terms, ops.rounded_rows(rows.shape[0]))
 
     def _bias(self) -> Tensor | None:
         if self.bias_kind == "modes":
@@ -193,7 +208,7 @@ class NdLinear(nn.Module):
 
     def _check_input(self, x: Tensor, count: int) -> None:
         expected = (math.prod(self.in_sizes),) if self.flat else self.in_sizes
-        if tuple(x.shape[x.ndim - count :]) != expected or x.ndim < count:
+        if x.ndim < count or x.shape[x.ndim - count :] != expected:
             raise ShapeError(
                 f"NdLinear: the last {count} axes of the input must be {expected}, after any batch axes. "
                 f"Got {tuple(x.shape)}."

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError
-from multiway.nn.approximation import Approximation, linear_of, relative_error
+from multiway.nn.approximation import Approximation, linear_of, parameters_of, relative_error
 
 
 class TTLinear(nn.Module):
@@ -61,7 +61,7 @@ class TTLinear(nn.Module):
         offset = nn.Parameter(torch.empty(math.prod(self.out_sizes), **factory)) if bias else None
         self.register_parameter("bias", offset)
         self.approximation: Approximation | None = None
-        self._cut = ops.cheapest_cut(self.in_sizes, self.out_sizes, self.tt_ranks)
+        self._usual_cut = ops.cheapest_cut(self.in_sizes, self.out_sizes, self.tt_ranks)
         self.reset_parameters()
 
     @classmethod
@@ -102,8 +102,14 @@ class TTLinear(nn.Module):
                 f"Got {tuple(x.shape)}."
             )
         rows = x.reshape(-1, x.shape[-1])
-        out = ops.tt_linear(rows, list(self.cores), self.bias, self._cut)
+        out = ops.tt_linear(rows, parameters_of(self.cores), self.bias, self._cut(rows))
         return out.view(*x.shape[:-1], out.shape[-1])
+
+    def _cut(self, rows: Tensor) -> ops.Cut:
+        if torch.compiler.is_compiling():  # a graph serves batches of every size
+            return self._usual_cut
+        batch = ops.rounded_rows(rows.shape[0])
+        return ops.cheapest_cut(self.in_sizes, self.out_sizes, self.tt_ranks, batch)
 
     def dense_weight(self) -> Float[Tensor, "out in"]:
         """The weight of the dense layer that this one equals."""

@@ -4,6 +4,7 @@ Everything factorised comes down to this: NdLinear of rank R split between two m
 bond of rank R.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,16 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.errors import ShapeError
-
-ROWS = 64
-"""Batch for which the cheapest way is chosen; the choice depends on sizes alone, so a sample is computed alike in any
-batch and in an exported graph."""
-
-HALF_SPEED = 32
-"""A product whose smallest side is this reaches half the speed of a large one."""
-
-FLOPS_PER_BYTE = 10
-"""Operations in the time that memory moves one byte."""
+from multiway.ops.costs import ROWS, forming_cost, product_cost
 
 
 class Cut(NamedTuple):
@@ -39,76 +31,64 @@ def kronecker_sum_apply(
     right: Float[Tensor, "terms right_out right_in"],
     bias: Float[Tensor, "left_out right_out"] | None = None,
     *,
-    way: str | None = None,
+    way: str = "right",
 ) -> Float[Tensor, "batch left_out right_out"]:
-    """Σ_r A_r X B_rᵀ + bias in the cheapest of three ways; no way moves the input's axes.
+    """Σ_r A_r X B_rᵀ + bias in one of three ways, none of which moves the input's axes.
 
     Args:
         x: Rows, their features seen as a matrix.
         left: Factors A_r.
         right: Factors B_r.
         bias: Added to every row.
-        way: "right" or "left" factors first, or "dense"; the cheapest for these shapes if not given.
+        way: "right" factors first, "left" factors first, or "dense", which forms the sum; see `cheapest_cut`.
 
-    Cost, multiply-adds per sample: R times the smaller of B i₁ o₂ (i₂ + o₁) and A's mirror image, or the dense
-    product where that is less.
+    Cost per sample, multiply-adds: R i₁ o₂ (i₂ + o₁), R i₂ o₁ (i₁ + o₂), or i₁ i₂ o₁ o₂.
 
     Raises:
         ShapeError: The factors do not fit each other or the input.
     """
     if len(left) != len(right) or x.shape[1:] != (left.shape[2], right.shape[2]):
         raise ShapeError(
-            f"kronecker_sum_apply: x {tuple(x.shape)}, batch first, needs left factors (terms, out, {x.shape[1]}) and as "
-            f"many right ones (terms, out, {x.shape[2]}). Got {tuple(left.shape)} and {tuple(right.shape)}."
+            f"kronecker_sum_apply: x {tuple(x.shape)}, batch first, needs left factors (terms, out, {x.shape[1]}) "
+            f"and as many right ones (terms, out, {x.shape[2]}). Got {tuple(left.shape)} and {tuple(right.shape)}."
         )
-    return _WAYS[way or cheapest_way(left.shape, right.shape)](x, left, right, bias)
+    return _WAYS[way](x, left, right, bias)
 
 
-def cheapest_way(left: Sequence[int], right: Sequence[int]) -> str:
-    """Name of the cheapest way for factors of these shapes: "right", "left" or "dense"."""
-    costs = way_costs(left, right)
-    return min(costs, key=lambda way: costs[way])
+@functools.lru_cache(maxsize=4096)
+def cheapest_cut(
+    in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], terms: tuple[int, ...], rows: int = ROWS
+) -> Cut:
+    """Cut and way that take the least time, forward and backward, by a model of the machine.
 
+    Args:
+        in_sizes: Factors of the number of inputs.
+        out_sizes: Factors of the number of outputs.
+        terms: Terms of a cut before each mode; for a tensor train its ranks.
+        rows: Size of the batch, roughly.
 
-def cheapest_cut(in_sizes: Sequence[int], out_sizes: Sequence[int], terms: Sequence[int]) -> Cut:
-    """Cut that costs least; `terms[n]` is the number of terms of a cut before mode n (ranks of a tensor train).
-
-    Fewer than two modes have no cut: position 0, the left half empty.
+    Returns:
+        The cut; for a single mode position 0, the left half empty.
     """
-    found = Cut(0, "right")
-    best = math.inf
+    best, found = math.inf, Cut(0, "right")
     for position in range(1, len(in_sizes)):
         left = (terms[position], math.prod(out_sizes[:position]), math.prod(in_sizes[:position]))
         right = (terms[position], math.prod(out_sizes[position:]), math.prod(in_sizes[position:]))
         forming = forming_cost(math.prod(left)) + forming_cost(math.prod(right))
-        for way, cost in way_costs(left, right).items():
+        for way, cost in _way_costs(left, right, rows).items():
             if cost + forming < best:
                 best, found = cost + forming, Cut(position, way)
     return found
 
 
-def way_costs(left: Sequence[int], right: Sequence[int]) -> dict[str, float]:
-    """Cost of each way, forward and backward, in operations of a large product."""
+def _way_costs(left: Sequence[int], right: Sequence[int], rows: int) -> dict[str, float]:
     terms, out1, in1 = left
     _, out2, in2 = right
     return {
-        "right": product_cost(ROWS * in1, terms * out2, in2) + product_cost(out1, out2, in1 * terms, stack=ROWS),
-        "left": product_cost(out1 * terms, in2, in1, stack=ROWS) + product_cost(ROWS * out1, out2, terms * in2),
-        "dense": product_cost(ROWS, out1 * out2, in1 * in2) + forming_cost(out1 * out2 * in1 * in2),
+        "right": product_cost(rows * in1, terms * out2, in2) + product_cost(out1, out2, in1 * terms, stack=rows),
+        "left": product_cost(out1 * terms, in2, in1, stack=rows) + product_cost(rows * out1, out2, terms * in2),
+        "dense": product_cost(rows, out1 * out2, in1 * in2) + forming_cost(out1 * out2 * in1 * in2),
     }
-
-
-def product_cost(rows: int, columns: int, inner: int, *, stack: int = 1) -> float:
-    """Operations that a (stack of) product(s) and its backward pass take the time of."""
-    smallest = min(rows, columns, inner)
-    moved = stack * (rows * columns + inner * columns) + (rows * inner if stack == 1 else stack * rows * inner / 4)
-    speed = smallest / (smallest + HALF_SPEED)
-    return 3 * (2 * stack * rows * columns * inner / speed + 4 * moved * FLOPS_PER_BYTE)
-
-
-def forming_cost(entries: int) -> float:
-    """Operations that forming a matrix and taking its gradient apart take the time of."""
-    return 24.0 * entries * FLOPS_PER_BYTE
 
 
 def _right_first(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
@@ -147,7 +127,7 @@ def stack_product(
     matrix: Float[Tensor, "out in"], stack: Float[Tensor, "batch in columns"], bias: Tensor | None
 ) -> Float[Tensor, "batch out columns"]:
     """One matrix times every member of a stack. bmm, not matmul: that one transposes the stack for the gradient."""
-    each = matrix.expand(len(stack), -1, -1)
+    each = matrix.expand(stack.shape[0], -1, -1)
     return torch.bmm(each, stack) if bias is None else torch.baddbmm(bias, each, stack)
 
 

@@ -1,10 +1,6 @@
-"""NdLinear: a linear map per mode, the biases folded into one, in the cheapest order of products."""
+"""NdLinear: a linear map per mode, in any order of products, and sums of several such maps."""
 
-import functools
-import itertools
-import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -12,42 +8,44 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.ops.kronecker import kronecker_product
-from multiway.ops.kronecker_sum import ROWS, Cut, forming_cost, kronecker_sum_apply, product_cost, stack_product
-
-LONGEST_REST = 8
-"""A product over a rest up to this long is widened by the identity into one large product."""
-
-
-class Step(NamedTuple):
-    """One product of a plan: modes `start` to `stop` at once, seen as one axis that runs to `end`.
-
-    `end` beyond `stop` takes the following modes in as they are (their factor is the identity), so that a product
-    over a short rest becomes one large product.
-    """
-
-    start: int
-    stop: int
-    end: int
+from multiway.ops.kronecker_sum import Cut, kronecker_sum_apply, stack_product
+from multiway.ops.plans import Step, is_in_turn
 
 
 def multi_mode_linear(
     x: Float[Tensor, "batch *in_sizes"],
     weights: Sequence[Tensor],
-    bias: Tensor | None,
+    biases: Sequence[Tensor],
     plan: Sequence[Step],
+    *,
+    full_bias: Tensor | None = None,
+    descending: bool = False,
 ) -> Float[Tensor, "batch *out_sizes"]:
-    """X ×₁ W₁ ×₂ W₂ ⋯ + bias, by the steps of a plan (NdLinear, Algorithm 1, with biases folded).
+    """X ×₁ W₁ + b₁ ×₂ W₂ + b₂ ⋯ by the steps of a plan (NdLinear, Algorithm 1).
+
+    Every plan gives the same result to rounding: where its order is not the one in which biases are added, they are
+    folded into one first.
 
     Args:
         x: Input.
         weights: One `(out, in)` per mode.
-        bias: Of the output's sizes, as `fold_biases` makes it.
-        plan: From `cheapest_plan`; every plan gives the same result to rounding.
+        biases: One `(out,)` per mode, or none.
+        plan: From `cheapest_plan`.
+        full_bias: Added at the end, of the output's sizes; in place of biases per mode.
+        descending: Biases belong to the products taken from the last mode to the first.
     """
-    batch, sizes = len(x), list(x.shape[1:])
+    if biases and not is_in_turn(plan, descending):
+        full_bias, biases = fold_biases(weights, biases, descending=descending), ()
+    batch = x.shape[0]
+    out_sizes = [weight.shape[0] for weight in weights]
     for step in plan[:-1]:
-        x = _apply(x.reshape(batch, *sizes), sizes, weights, step, None)
-    return _apply(x.reshape(batch, *sizes), sizes, weights, plan[-1], bias).view(batch, *sizes)
+        x = _product(x, batch, step, _matrix(weights, step), _bias(weights, biases, step, descending))
+    step, matrix = plan[-1], _matrix(weights, plan[-1])
+    if full_bias is None:
+        return _product(x, batch, step, matrix, _bias(weights, biases, step, descending)).view(batch, *out_sizes)
+    if step.before == 1:
+        return _product(x, batch, step, matrix, full_bias.reshape(-1, step.after)).view(batch, *out_sizes)
+    return _product(x, batch, step, matrix, None).view(batch, *out_sizes) + full_bias
 
 
 def multi_mode_linear_terms(
@@ -64,7 +62,8 @@ def multi_mode_linear_terms(
         bias: Of the output's sizes.
         cut: From `cheapest_cut`.
     """
-    left, right = join_terms(weights[: cut.position]), join_terms(weights[cut.position :])
+    right = join_terms(weights[cut.position :])
+    left = join_terms(weights[: cut.position]) if cut.position else right.new_ones(len(right), 1, 1)
     flat = None if bias is None else bias.reshape(left.shape[1], right.shape[1])
     out = kronecker_sum_apply(x.reshape(-1, left.shape[2], right.shape[2]), left, right, flat, way=cut.way)
     return out.view(len(x), *(weight.shape[1] for weight in weights))
@@ -106,67 +105,29 @@ def fold_biases(
     return folded.sum(0) if weights[0].ndim == 3 else folded
 
 
-@functools.lru_cache(maxsize=1024)
-def cheapest_plan(in_sizes: tuple[int, ...], out_sizes: tuple[int, ...]) -> tuple[Step, ...]:
-    """Order and grouping of the products that takes the least time, forward and backward, by a model of the machine.
-
-    Every way to join neighbouring modes and to order the joined products is priced; there are a few hundred for
-    five modes.
-    """
-    return min(_plans(in_sizes, out_sizes, frozenset()), key=lambda priced: priced[0])[1]
-
-
-_Priced = tuple[float, tuple[Step, ...]]
-
-
-def _plans(sizes: tuple[int, ...], out_sizes: tuple[int, ...], done: frozenset[int]) -> list[_Priced]:
-    if len(done) == len(sizes):
-        return [(0.0, ())]
-    found = []
-    for step in _steps(sizes, done):
-        modes = range(step.start, step.stop)
-        after = tuple(out_sizes[mode] if mode in modes else size for mode, size in enumerate(sizes))
-        cost, rest = min(_plans(after, out_sizes, done | set(modes)), key=lambda priced: priced[0])
-        found.append((cost + _step_cost(sizes, out_sizes, step), (step, *rest)))
-    return found
-
-
-def _steps(sizes: tuple[int, ...], done: frozenset[int]) -> list[Step]:
-    """Every next product: a run of modes still to do, and the rest taken in where it is short."""
-    count, steps = len(sizes), []
-    for start, stop in itertools.combinations(range(count + 1), 2):
-        if not done.intersection(range(start, stop)):
-            steps.append(Step(start, stop, stop))
-            if stop < count and 1 < math.prod(sizes[stop:]) <= LONGEST_REST:
-                steps.append(Step(start, stop, count))
-    return steps
-
-
-def _step_cost(sizes: tuple[int, ...], out_sizes: tuple[int, ...], step: Step) -> float:
-    before, rest = math.prod(sizes[: step.start]), math.prod(sizes[step.stop : step.end])
-    columns, inner = (math.prod(part[step.start : step.stop]) * rest for part in (out_sizes, sizes))
-    after = math.prod(sizes[step.end :])
-    forming = forming_cost(columns * inner) if step.end - step.start > 1 else 0.0
-    if after == 1:
-        return forming + product_cost(ROWS * before, columns, inner)
-    return forming + product_cost(columns, after, inner, stack=ROWS * before)
-
-
-def _apply(x: Tensor, sizes: list[int], weights: Sequence[Tensor], step: Step, bias: Tensor | None) -> Tensor:
-    """One step; `sizes` becomes those of the result."""
+def _matrix(weights: Sequence[Tensor], step: Step) -> Tensor:
+    """Matrix of one step, `(columns, inner)`."""
+    if step.is_single:
+        return weights[step.start]
     matrix = kronecker_product(weights[step.start : step.stop])
-    rest = math.prod(sizes[step.stop : step.end])
-    if rest > 1:
-        matrix = torch.kron(matrix, torch.eye(rest, dtype=matrix.dtype, device=matrix.device))
-    before, after = math.prod(sizes[: step.start]), math.prod(sizes[step.end :])
-    fused = bias if before == 1 else None
-    if after == 1:
-        rows = x.reshape(len(x), before, matrix.shape[1])
-        out = F.linear(rows, matrix, None if fused is None else fused.flatten())
-    else:
-        stack = x.reshape(len(x) * before, matrix.shape[1], after)
-        out = stack_product(matrix, stack, None if fused is None else fused.reshape(-1, after))
-    sizes[step.start : step.stop] = [weight.shape[0] for weight in weights[step.start : step.stop]]
-    if bias is None or before == 1:
-        return out
-    return out.view(len(x), *sizes) + bias
+    rest = step.columns // matrix.shape[0]
+    return matrix if rest == 1 else torch.kron(matrix, torch.eye(rest, dtype=matrix.dtype, device=matrix.device))
+
+
+def _bias(weights: Sequence[Tensor], biases: Sequence[Tensor], step: Step, descending: bool) -> Tensor | None:
+    """Bias of one step's modes, `(columns, 1)`: the same along every mode that the step leaves as it is."""
+    if not biases:
+        return None
+    if step.is_single:
+        return biases[step.start].unsqueeze(-1)
+    modes = slice(step.start, step.stop)
+    bias = fold_biases(weights[modes], biases[modes], descending=descending).reshape(-1, 1)
+    return bias.expand(-1, step.columns // bias.shape[0]).reshape(-1, 1)
+
+
+def _product(x: Tensor, batch: int, step: Step, matrix: Tensor, bias: Tensor | None) -> Tensor:
+    """One step; a product with nothing after it is a plain linear map."""
+    rows = batch * step.before
+    if step.after == 1:
+        return F.linear(x.reshape(rows, step.inner), matrix, None if bias is None else bias.flatten())
+    return stack_product(matrix, x.reshape(rows, step.inner, step.after), bias)
