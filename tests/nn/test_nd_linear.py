@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from multiway import ops
 from multiway.nn import NdLinear
-from multiway.ops.nd_linear import Step
+from multiway.ops.plans import Step
 from multiway.reference import ndlinear
 from tolerances import TOLERANCES, assert_same
 
@@ -88,22 +88,36 @@ def test_the_layer_is_the_packages_forward_and_backward(in_sizes, out_sizes, des
         assert_same(grad, want)
 
 
-def plans(count):
+def plans(in_sizes, out_sizes):
     """Every way to join neighbouring modes and to order what is joined, with and without taking in the rest."""
+    count = len(in_sizes)
     for cuts in itertools.product([False, True], repeat=count - 1):
         edges = [0, *(place for place, cut in enumerate(cuts, 1) if cut), count]
         for groups in itertools.permutations(itertools.pairwise(edges)):
-            yield [Step(start, stop, stop) for start, stop in groups]
-            yield [Step(start, stop, count) for start, stop in groups]
+            for widened in (False, True):
+                yield list(steps(list(in_sizes), out_sizes, groups, widened))
 
 
+def steps(sizes, out_sizes, groups, widened):
+    for start, stop in groups:
+        end = len(sizes) if widened else stop
+        rest = math.prod(sizes[stop:end])
+        inner, columns = math.prod(sizes[start:stop]) * rest, math.prod(out_sizes[start:stop]) * rest
+        yield Step(start, stop, end, math.prod(sizes[:start]), inner, columns, math.prod(sizes[end:]))
+        sizes[start:stop] = out_sizes[start:stop]
+
+
+@pytest.mark.parametrize("options", [{}, {"descending": True}, {"bias": "full"}, {"bias": False}], ids=str)
 @pytest.mark.parametrize(("in_sizes", "out_sizes"), [*SIZES[:3], SIZES[4]], ids=str)
-def test_every_plan_is_the_algorithm(in_sizes, out_sizes, generator):
-    layer = random_layer(generator, in_sizes, out_sizes)
+def test_every_plan_is_the_algorithm(in_sizes, out_sizes, options, generator):
+    layer = random_layer(generator, in_sizes, out_sizes, **options)
     x = normal(generator, 4, *in_sizes).requires_grad_()
-    wanted, bias = literal(layer, x), ops.fold_biases(list(layer.weights), list(layer.biases))
-    for plan in plans(len(in_sizes)):
-        out = ops.multi_mode_linear(x, list(layer.weights), bias, plan)
+    wanted = literal(layer, x)
+    for plan in plans(in_sizes, out_sizes):
+        out = ops.multi_mode_linear(
+            x, list(layer.weights), list(layer.biases), plan,
+            full_bias=layer.full_bias, descending=layer.descending,
+        )  # fmt: skip
         assert_same_with_gradients(out, wanted, [x, *layer.parameters()], generator)
 
 
