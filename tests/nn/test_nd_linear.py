@@ -278,3 +278,19 @@ def test_many_modes_are_planned_at_once(modes, generator):
     layer = random_layer(generator, (2,) * modes, (2,) * modes)
     x = normal(generator, 2, *(2,) * modes)
     assert_same(layer(x), literal(layer, x))
+
+
+class Doubled(torch.nn.Module):
+    def forward(self, weight):
+        return 2 * weight
+
+
+@pytest.mark.xfail(strict=True, reason="only the list's plain parameters are read; a parametrised one is left out")
+@pytest.mark.parametrize("rank", [1, 3])
+def test_a_weight_may_be_parametrised(rank, generator):
+    """As `torch.nn.utils.parametrizations` does for orthogonal or normalised weights."""
+    layer, x = random_layer(generator, (3, 5), (7, 2), rank=rank, bias=False), normal(generator, 4, 3, 5)
+    before = layer(x)
+    torch.nn.utils.parametrize.register_parametrization(layer.weights, "0", Doubled())
+    assert_same(layer(x), 2 * before)
+    assert_same(layer(x), x.flatten(1).matmul(layer.dense_weight().T).reshape(4, 7, 2))
