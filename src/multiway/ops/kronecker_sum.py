@@ -27,8 +27,8 @@ class Cut(NamedTuple):
 
 def kronecker_sum_apply(
     x: Float[Tensor, "batch left_in right_in"],
-    left: Float[Tensor, "terms left_out left_in"],
-    right: Float[Tensor, "terms right_out right_in"],
+    left: Float[Tensor, "terms left_out _"],
+    right: Float[Tensor, "_ right_out _"],
     bias: Float[Tensor, "left_out right_out"] | None = None,
     *,
     way: str = "right",

@@ -44,7 +44,7 @@ def multi_mode_linear(
     if full_bias is None:
         return _product(x, batch, step, matrix, _bias(weights, biases, step, descending)).view(batch, *out_sizes)
     if step.before == 1:
-        return _product(x, batch, step, matrix, full_bias.reshape(-1, step.after)).view(batch, *out_sizes)
+        return _product(x, batch, step, matrix, full_bias.reshape(step.columns, step.after)).view(batch, *out_sizes)
     return _product(x, batch, step, matrix, None).view(batch, *out_sizes) + full_bias
 
 
@@ -115,19 +115,20 @@ def _matrix(weights: Sequence[Tensor], step: Step) -> Tensor:
 
 
 def _bias(weights: Sequence[Tensor], biases: Sequence[Tensor], step: Step, descending: bool) -> Tensor | None:
-    """Bias of one step's modes, `(columns, 1)`: the same along every mode that the step leaves as it is."""
+    """Bias of one step's modes, `(columns,)`: the same along every mode that the step leaves as it is."""
     if not biases:
         return None
     if step.is_single:
-        return biases[step.start].unsqueeze(-1)
+        return biases[step.start]
     modes = slice(step.start, step.stop)
-    bias = fold_biases(weights[modes], biases[modes], descending=descending).reshape(-1, 1)
-    return bias.expand(-1, step.columns // bias.shape[0]).reshape(-1, 1)
+    bias = fold_biases(weights[modes], biases[modes], descending=descending).flatten()
+    return bias.repeat_interleave(step.columns // bias.shape[0]) if step.end > step.stop else bias
 
 
 def _product(x: Tensor, batch: int, step: Step, matrix: Tensor, bias: Tensor | None) -> Tensor:
-    """One step; a product with nothing after it is a plain linear map."""
+    """One step, its bias `(columns,)` or `(columns, after)`; a product with nothing after it is a plain linear map."""
     rows = batch * step.before
     if step.after == 1:
-        return F.linear(x.reshape(rows, step.inner), matrix, None if bias is None else bias.flatten())
-    return stack_product(matrix, x.reshape(rows, step.inner, step.after), bias)
+        return F.linear(x.reshape(rows, step.inner), matrix, bias if bias is None or bias.ndim == 1 else bias.flatten())
+    spread = bias if bias is None or bias.ndim == 2 else bias.unsqueeze(-1)
+    return stack_product(matrix, x.reshape(rows, step.inner, step.after), spread)

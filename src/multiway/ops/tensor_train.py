@@ -95,11 +95,12 @@ def tt_svd(
     ranks = _limits(tt_ranks, max_error, len(in_sizes))
     pairs = [axis for mode in range(len(in_sizes)) for axis in (mode + len(in_sizes), mode)]
     rest = matrix.reshape(*out_sizes, *in_sizes).permute(pairs).reshape(1, -1)
-    allowed = 0.0 if max_error is None else max_error * float(matrix.norm()) / math.sqrt(max(len(in_sizes) - 1, 1))
-    cores, dropped, rank = [], [], 1
+    budget = 0.0 if max_error is None else (max_error * float(matrix.norm())) ** 2
+    cores, dropped, rank = [], list[float](), 1
     for in_, out, limit in zip(in_sizes[:-1], out_sizes[:-1], ranks, strict=True):
         left, values, right = torch.linalg.svd(rest.reshape(rank * in_ * out, -1), full_matrices=False)
-        keep = _kept(values, limit, allowed)
+        left_over = max(budget - math.fsum(each**2 for each in dropped), 0.0)
+        keep = _kept(values, limit, math.sqrt(left_over / (len(ranks) - len(dropped))))
         cores.append(left[:, :keep].reshape(rank, in_, out, keep))
         dropped.append(float(values[keep:].norm()))
         rest, rank = values[:keep, None] * right[:keep], keep
