@@ -22,13 +22,6 @@ NAMES = {
     "onnx": ["NdLinear, two leading axes", "NdLinear, rank 3 and flat", "TTLinear", "KroneckerAttention"],
 }
 PAIRS = [(way, name) for way, names in NAMES.items() for name in names]
-FIXED = pytest.mark.xfail(strict=True, reason="len() of a tensor fixes the batch in the graph; shape[0] does not")
-SORTED = pytest.mark.xfail(strict=True, reason="the cheapest order of modes is sought among symbolic sizes")
-BROKEN = {
-    **{("export", name): FIXED for name in NAMES["export"][3:]},
-    **{("onnx", name): FIXED for name in NAMES["onnx"][1:]},
-    ("compile", "KroneckerAttention"): SORTED,
-}
 
 
 def has_onnx():
@@ -49,9 +42,7 @@ def problems(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize(
-    ("way", "name"), [pytest.param(*pair, marks=BROKEN.get(pair, ()), id=": ".join(pair)) for pair in PAIRS]
-)
+@pytest.mark.parametrize(("way", "name"), [pytest.param(*pair, id=": ".join(pair)) for pair in PAIRS])
 def test_a_graph_of_any_batch_and_length_is_the_layer(way, name, problems):
     if way == "onnx" and not has_onnx():
         pytest.skip("onnxruntime or onnxscript absent")

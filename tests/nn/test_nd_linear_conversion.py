@@ -3,6 +3,8 @@
 import copy
 import itertools
 import math
+import subprocess
+import sys
 
 import ndlinear as package
 import numpy as np
@@ -283,11 +285,11 @@ NAN.weight.data[1, 2] = math.nan
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: NdLinear((2, 3), (2,)), "in_sizes=(2, 3) (2 modes) and out_sizes=(2,) (1 modes)"),
+        (lambda: NdLinear((2, 3), (2,)), "in_sizes=(2, 3) and out_sizes=(2,) (2 and 1 modes)"),
         (lambda: NdLinear((), ()), "at least one mode"),
-        (lambda: NdLinear((2, 0), (2, 3)), "sizes must be at least 1. Got in_sizes=(2, 0), out_sizes=(2, 3)"),
-        (lambda: NdLinear((2, 3), (2, -3)), "sizes must be at least 1"),
-        (lambda: NdLinear((2, 3), (2, 3), rank=0), "must be at least 1. Got rank=0"),
+        (lambda: NdLinear((2, 0), (2, 3)), "whole numbers from 1 on"),
+        (lambda: NdLinear((2, 3), (2, -3)), "Got in_sizes=(2, 3) and out_sizes=(2, -3)"),
+        (lambda: NdLinear((2, 3), (2, 3), rank=0), "a whole number from 1 on. Got rank=0"),
         (lambda: NdLinear((2, 3), (2, 3), bias="ful"), "did you mean full"),
         (lambda: NdLinear((2, 3), (2, 3), init="varience"), "did you mean variance"),
         (lambda: NdLinear((2, 3), (2, 3))(torch.zeros(4, 3, 2)), "must be (2, 3), after any batch axes. Got (4, 3, 2)"),
@@ -296,7 +298,10 @@ NAN.weight.data[1, 2] = math.nan
         (lambda: NdLinear((2, 3), (2, 3), flat=True)(torch.zeros(2, 3)), "Got (2, 3)"),
         (lambda: NdLinear((2, 3), (2, 3), rank=2).package_state_dict(), "Got rank=2, bias='modes'"),
         (lambda: NdLinear((2, 3), (2, 3), bias="full").package_state_dict(), "Got rank=1, bias='full'"),
-        (lambda: NdLinear.from_linear(torch.nn.Linear(6, 6), (2, 4), (2, 3)), "Got (6, 6)"),
+        (
+            lambda: NdLinear.from_linear(torch.nn.Linear(6, 6), (2, 4), (2, 3)),
+            "6 inputs and 6 outputs. Got (2, 4), that is 8",
+        ),
         (lambda: NdLinear.from_linear(torch.nn.Linear(6, 6), (6,), (2, 3)), "one output size per mode"),
         (lambda: NdLinear.from_linear(torch.nn.Linear(6, 6), (2, 3), (2, 3), rank=0), "Got rank=0"),
         (lambda: NdLinear.from_linear(NAN, (2, 3), (2, 3)), "must be finite. Got 1 "),
@@ -307,3 +312,28 @@ def test_a_misuse_names_rule_and_values(call, text):
         call()
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_wrong_types_are_named_too():
+    """In a process without the shape checks, which would speak first."""
+    program = """
+from multiway import errors, nn
+calls = {
+    "in_sizes=(2, 3.0)": lambda: nn.NdLinear((2, 3.0), (2, 3)),
+    "in_sizes=3": lambda: nn.NdLinear(3, 2),
+    "one of True, 'modes', 'full', False. Got None": lambda: nn.NdLinear((2, 3), (2, 3), bias=None),
+    "Got rank=1.5": lambda: nn.NdLinear((2, 3), (2, 3), rank=1.5),
+    "Got tt_ranks=2.0": lambda: nn.TTLinear((2, 3), (2, 3), tt_ranks=2.0),
+    "power of two. Got 2.0": lambda: nn.TTLinear.quantized(2.0),
+}
+for text, call in calls.items():
+    try:
+        call()
+    except errors.MultiwayError as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(text)
+print("named")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "named\n", done.stderr[-2000:]

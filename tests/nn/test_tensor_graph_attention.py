@@ -239,7 +239,7 @@ def test_keys_learn_at_every_offset(offset):
         (lambda: nn.TensorGraphAttention(0), "dim must be a power of two. Got dim=0"),
         (lambda: nn.TensorGraphAttention(12, in_sizes=(3, 5)), "in_sizes must multiply to dim. Got in_sizes=(3, 5)"),
         (lambda: nn.TensorGraphAttention(12, out_dim=8, in_sizes=(3, 4)), "out_sizes must multiply to out_dim. Got"),
-        (lambda: nn.TensorGraphAttention(12, in_sizes=(3, 4), out_sizes=(2, 3, 2)), "must be as many"),
+        (lambda: nn.TensorGraphAttention(12, in_sizes=(3, 4), out_sizes=(2, 3, 2)), "(2 and 3 modes)"),
         (lambda: nn.TensorGraphAttention(8, num_heads=0), "at least one head is needed. Got num_heads=0."),
         (lambda: nn.TensorGraphAttention(8, preset="papr"), "is not one of normalised, paper; did you mean paper?"),
         (lambda: nn.TensorGraphAttention(8, damping=1.0), "damping must lie between 0 and 1"),

@@ -179,7 +179,6 @@ def test_low_precision_is_near_float64(dtype, case):
     assert_near(out, copy.deepcopy(layer).double()(x.double()), dtype, len(case[0]))
 
 
-@pytest.mark.xfail(strict=True, reason="a bias added after the product stays float32 and lifts the output to it")
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_autocast_gives_the_dtype_that_torchs_linear_gives(dtype):
     torch.manual_seed(0)

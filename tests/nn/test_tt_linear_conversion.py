@@ -215,9 +215,9 @@ NAN.weight.data[1, 2] = math.nan
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: TTLinear((2, 3), (2,), tt_ranks=2), "Got (2, 3) and (2,)"),
+        (lambda: TTLinear((2, 3), (2,), tt_ranks=2), "(2 and 1 modes)"),
         (lambda: TTLinear((), (), tt_ranks=2), "at least one"),
-        (lambda: TTLinear((2, 0), (2, 3), tt_ranks=2), "positive. Got (2, 0)"),
+        (lambda: TTLinear((2, 0), (2, 3), tt_ranks=2), "whole numbers from 1 on"),
         (lambda: TTLinear((2, 3), (2, 3), tt_ranks=0), "all positive. Got tt_ranks=0"),
         (lambda: TTLinear((2, 3), (2, 3), tt_ranks=(2, 2, 1)), "3 with ends of 1"),
         (lambda: TTLinear((2, 3), (2, 3), tt_ranks=(2, 2)), "2 cores take one rank, 1 inner ranks, or 3"),
@@ -228,8 +228,11 @@ NAN.weight.data[1, 2] = math.nan
         (lambda: TTLinear.from_linear(LINEAR, (2, 3), (2, 3), tt_ranks=2, max_error=0.1), "give either"),
         (lambda: TTLinear.from_linear(LINEAR, (2, 3), (2, 3), max_error=1.0), "lies in [0, 1). Got 1.0"),
         (lambda: TTLinear.from_linear(LINEAR, (2, 3), (2, 3), max_error=math.nan), "Got nan"),
-        (lambda: TTLinear.from_linear(LINEAR, (2, 4), (2, 3), tt_ranks=2), "Got a matrix (6, 6)"),
-        (lambda: TTLinear.from_linear(LINEAR, (6,), (2, 3), tt_ranks=2), "must be as many"),
+        (
+            lambda: TTLinear.from_linear(LINEAR, (2, 4), (2, 3), tt_ranks=2),
+            "6 inputs and 6 outputs. Got (2, 4), that is 8",
+        ),
+        (lambda: TTLinear.from_linear(LINEAR, (6,), (2, 3), tt_ranks=2), "(1 and 2 modes)"),
         (lambda: TTLinear.from_linear(NAN, (2, 3), (2, 3), tt_ranks=2), "must be finite. Got 1 "),
         (lambda: ops.tt_matrix(train((1, 2, 3, 2), (3, 2, 3, 1))), "each next rank is the following rank"),
         (lambda: ops.tt_matrix(train((2, 2, 3, 1))), "ends are 1"),

@@ -48,4 +48,5 @@ from multiway.ops.tensor_train import check_cores as check_cores
 from multiway.ops.tensor_train import merge_cores as merge_cores
 from multiway.ops.tensor_train import tt_linear as tt_linear
 from multiway.ops.tensor_train import tt_matrix as tt_matrix
+from multiway.ops.tensor_train import tt_norm as tt_norm
 from multiway.ops.tensor_train import tt_svd as tt_svd

@@ -104,7 +104,7 @@ def _left_first(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) -> 
     out2, in2 = right.shape[1:]
     mixed = stack_product(left.transpose(0, 1).reshape(out1 * terms, in1), x, None)
     out = F.linear(mixed.view(x.shape[0], out1, terms * in2), right.transpose(0, 1).reshape(out2, terms * in2))
-    return out if bias is None else out + bias
+    return out if bias is None else out + bias.to(out.dtype)
 
 
 def _dense(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:

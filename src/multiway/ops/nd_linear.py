@@ -45,7 +45,8 @@ def multi_mode_linear(
         return _product(x, batch, step, matrix, _bias(weights, biases, step, descending)).view(batch, *out_sizes)
     if step.before == 1:
         return _product(x, batch, step, matrix, full_bias.reshape(step.columns, step.after)).view(batch, *out_sizes)
-    return _product(x, batch, step, matrix, None).view(batch, *out_sizes) + full_bias
+    out = _product(x, batch, step, matrix, None).view(batch, *out_sizes)
+    return out + full_bias.to(out.dtype)
 
 
 def multi_mode_linear_terms(
