@@ -227,7 +227,10 @@ def explain(run: Path, *, out: Path | None = None) -> list[str]:
     folder = loaded.folder
     assert folder is not None
     if loaded.model.network is None:
-        raise RunError(f"{run}: the run has no network, and ridge attends to nothing. Train with network=true.")
+        raise RunError(
+            f"{run}: the run has no network, and ridge attends to nothing. "
+            "Set network to true in training (--set network=true)."
+        )
     explanation = forecasting.load_explanation(folder.path / "explanation")
     target = out or folder.path / "explanation"
     target.mkdir(parents=True, exist_ok=True)
