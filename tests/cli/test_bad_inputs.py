@@ -122,6 +122,10 @@ def trained(tmp_path, monkeypatch, capsys):
         ([*TRAIN, "--data", "good.csv"], "run exists already"),
         (["predict", "run", "--data", "lacking.csv"], "b"),
         (["predict", "run", "--data", "short.csv"], "needs 4 steps of history; there are 3"),
+        (
+            ["predict", "run", "--data", "empty.csv"],
+            "(--missing mask). A run keeps the options it was trained with: mend",
+        ),
         (["predict", "run", "--out", "absent/next.csv"], "there is no folder absent"),
         (["predict", "run", "--out", "next.xlsx"], "must end in .csv, .csv.gz or .parquet"),
         (["predict", "run", "--levels", "50"], "levels 80, 95"),
@@ -134,6 +138,7 @@ def trained(tmp_path, monkeypatch, capsys):
 def test_using_a_run_wrongly(words, text, trained, monkeypatch, capsys):
     (trained / "lacking.csv").write_text("date,a\n" + "".join(f"2024-01-{day:02d},{day}\n" for day in range(1, 13)))
     (trained / "short.csv").write_text("\n".join(GOOD.splitlines()[:4]) + "\n")
+    (trained / "empty.csv").write_text(GOOD.replace("5.5", ""))
     before = sorted(trained.rglob("*"))
     assert_one_line(call(words, monkeypatch, capsys), text)
     assert sorted(trained.rglob("*")) == before
