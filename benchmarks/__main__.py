@@ -1,34 +1,54 @@
-"""`python -m benchmarks NAME`: run one benchmark, print a table, and with --out append JSON lines."""
+"""`python -m benchmarks [NAME ...]`: run benchmarks, print a table, and with --out append JSON lines."""
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import torch
 
-from benchmarks import attention, windows
+from benchmarks import attention, graph, nd_linear, tensor_train, windows
+from benchmarks.comparison import table
 from multiway.memory import keep_freed_memory
 
-BENCHMARKS = {"attention": attention.run, "windows": windows.run}
+BENCHMARKS = {
+    "nd_linear": nd_linear.run,
+    "tensor_train": tensor_train.run,
+    "attention": attention.run,
+    "graph": graph.run,
+    "windows": windows.run,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("name", choices=BENCHMARKS)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all if none is given")
     parser.add_argument("--out", type=Path, help="append one JSON line per row")
     parser.add_argument("--repeats", type=int, default=9, help="timed rounds; peers take turns in each")
     parser.add_argument("--shapes", nargs="*", help="only these shapes")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--plain-malloc", action="store_true", help="let the C library return memory at once")
     chosen = parser.parse_args()
+    unknown = [name for name in chosen.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
     torch.set_num_threads(chosen.threads)
     if not chosen.plain_malloc:
         keep_freed_memory()
-    for row in BENCHMARKS[chosen.name](chosen.repeats, chosen.shapes):
-        print(json.dumps(row), flush=True)
+    for name in chosen.names or BENCHMARKS:
+        run_one(name, chosen)
+
+
+def run_one(name: str, chosen: argparse.Namespace) -> None:
+    rows = []
+    for row in BENCHMARKS[name](chosen.repeats, chosen.shapes):
+        print(json.dumps(row), file=sys.stderr, flush=True)
+        rows.append(row)
         if chosen.out:
             with chosen.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
+    if rows and "times_slower_than_ours" in rows[0]:
+        print("\n".join([name, *table(rows), ""]), flush=True)
 
 
 if __name__ == "__main__":

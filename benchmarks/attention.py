@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from benchmarks.timing import bandwidth, gemm_flops, median, rounds, saved_bytes
+from benchmarks.comparison import Comparison, measure
 from multiway import nn as mnn
 
 DIM, HEADS = 128, 8
@@ -84,57 +84,26 @@ def flops(sizes: tuple[int, ...]) -> float:
     return tokens * (4 * DIM**2 + 2 * DIM * sum(sizes[1:]))
 
 
-def traffic(sizes: tuple[int, ...]) -> float:
-    """Forward bytes that cannot be avoided: read the input, write and read the values once, write the output."""
-    return 4 * math.prod(sizes) * DIM * 4
-
-
 def run(repeats: int, names: list[str] | None) -> Iterator[dict[str, object]]:
-    """One row per shape and pass."""
-    peak, speed = gemm_flops(), bandwidth()
+    """Rows of every shape, in float32 and bfloat16."""
     for name, sizes in SHAPES.items():
         if names and name not in names:
             continue
         torch.manual_seed(0)
-        layers, x = peers(len(sizes) - 1), torch.randn(*sizes, DIM, requires_grad=True)
+        layers = peers(len(sizes) - 1)
         check(layers["paper"], sizes)
-        roof = max(flops(sizes) / peak, traffic(sizes) / speed)
-        kept = {peer: saved_bytes(layer, x) for peer, layer in layers.items()}
-        for direction in ("forward", "forward+backward"):
-            times = rounds({peer: _case(layer, x, direction) for peer, layer in layers.items()}, repeats)
-            yield _row(name, sizes, direction, times, roof * (1 if direction == "forward" else 3), kept)
+        yield from measure(_case(name, sizes, layers), repeats)
 
 
-def _case(layer: nn.Module, x: Tensor, direction: str):
-    if direction == "forward":
-        return torch.no_grad()(lambda: layer(x))
-    cotangent = torch.randn(x.shape)
-    leaves = [x, *(parameter for parameter in layer.parameters() if parameter.requires_grad)]
-    return lambda: torch.autograd.grad(layer(x), leaves, cotangent)
-
-
-def _row(name, sizes, direction, times, roof, kept) -> dict[str, object]:
-    ours = times["paper"]
-    ratios = {
-        peer: round(median([b / a for a, b in zip(ours, theirs, strict=False)]), 2)
-        for peer, theirs in times.items()
-        if peer != "paper"
-    }
-    bars = {peer: bar[name] for peer, bar in BARS.items() if name in bar} if direction != "forward" else {}
-    return {
-        "benchmark": "attention",
-        "shape": name,
-        "sizes": list(sizes),
-        "dim": DIM,
-        "heads": HEADS,
-        "pass": direction,
-        "ms": {peer: round(1e3 * median(each), 3) for peer, each in times.items()},
-        "times_slower_than_ours": ratios,
-        "bars": bars,
-        "met": {peer: ratios[peer] >= bar for peer, bar in bars.items()},
-        "over_roof": round(median(ours) / roof, 2),
-        "saved_mb": {peer: round(each / 1e6, 2) for peer, each in kept.items()},
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "rounds": len(ours),
-    }
+def _case(name: str, sizes: tuple[int, ...], layers: dict[str, nn.Module]) -> Comparison:
+    return Comparison(
+        benchmark="attention",
+        shape=name,
+        facts={"sizes": list(sizes), "dim": DIM, "heads": HEADS},
+        layers=layers,
+        x=torch.randn(*sizes, DIM),
+        flops=flops(sizes),
+        traffic=4 * math.prod(sizes) * DIM,  # read the input, write and read the values once, write the output
+        dtypes=(torch.float32, torch.bfloat16),
+        bars={"forward+backward": {peer: bar[name] for peer, bar in BARS.items() if name in bar}},
+    )

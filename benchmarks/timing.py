@@ -1,22 +1,25 @@
 """Timing peers in turns, the machine's roof, and what a backward pass keeps."""
 
+import functools
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 Case = Callable[[], object]
+Key = TypeVar("Key", bound=Hashable)
 
 
-def rounds(cases: dict[str, Case], repeats: int, slow_seconds: float = 0.5) -> dict[str, list[float]]:
+def rounds(cases: dict[Key, Case], repeats: int, slow_seconds: float = 0.5) -> dict[Key, list[float]]:
     """Seconds of every case, one timed call of each per round, so that drift hits all alike.
 
     An untimed call goes before each timed one: the first call after a peer finds the caches full of the peer's
     data. Neither matters to a case slower than `slow_seconds`, which is called once, in every third round only.
     """
-    times: dict[str, list[float]] = {name: [] for name in cases}
+    times: dict[Key, list[float]] = {name: [] for name in cases}
     for case in cases.values():
         case()
     for turn in range(repeats):
@@ -33,13 +36,15 @@ def median(times: list[float]) -> float:
     return statistics.median(times)
 
 
-def gemm_flops() -> float:
-    """Floating-point operations per second of a large float32 product."""
-    a, b = torch.randn(1536, 1536), torch.randn(1536, 1536)
+@functools.cache
+def gemm_flops(dtype: torch.dtype = torch.float32) -> float:
+    """Operations per second of a large product."""
+    a, b = torch.randn(1536, 1536, dtype=dtype), torch.randn(1536, 1536, dtype=dtype)
     best = min(_timed(lambda: a @ b) for _ in range(12))
     return 2 * 1536**3 / best
 
 
+@functools.cache
 def bandwidth() -> float:
     """Bytes per second of a copy larger than the caches, reads and writes counted."""
     source = torch.randn(16 * 1024 * 1024)

@@ -228,7 +228,10 @@ def explain(run: Path, *, out: Path | None = None) -> list[str]:
     folder = loaded.folder
     assert folder is not None
     if loaded.model.network is None:
-        raise RunError(f"{run}: the run has no network, and ridge attends to nothing. Train with network=true.")
+        raise RunError(
+            f"{run}: the run has no network, and ridge attends to nothing. "
+            "Set network to true in training (--set network=true)."
+        )
     explanation = forecasting.load_explanation(folder.path / "explanation")
     target = out or folder.path / "explanation"
     target.mkdir(parents=True, exist_ok=True)
@@ -287,7 +290,7 @@ def compress(
 ) -> Compressed:
     """Compress a run's network or a Hugging Face model by rules such as ".*fc1=tt:rank=8"; without `out` only plan."""
     if out is not None and out.exists():
-        raise RunError(f"{out} exists already. Choose another --out.")
+        raise RunError(f"{out} exists already. Set out to another folder (--out FOLDER).")
     parsed = _parse_rules(rules)
     budget = {"max_parameters": max_parameters, "max_error": max_error}
     if (folder / "config.yaml").is_file():

@@ -49,7 +49,7 @@ def test_a_dry_run_writes_nothing(run):
 def test_without_out_the_folder_lies_beside_the_run(run):
     assert call(run, *RULE).exit_code == 0
     assert (run.parent / "run-compressed" / "compression.json").is_file()
-    with pytest.raises(RunError, match=r"run-compressed exists already. Choose another --out"):
+    with pytest.raises(RunError, match=r"run-compressed exists already. Set out to another folder"):
         call(run, *RULE)
 
 

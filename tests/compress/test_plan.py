@@ -173,7 +173,7 @@ def test_a_fixed_rank_counts_towards_the_budget():
     ("rules", "options", "message"),
     [
         ({}, {}, "no rules"),
-        ({"0": LowRank()}, {}, r"0: LowRank needs a rank. Give rank=, max_error= or max_share=, or the plan a budget"),
+        ({"0": LowRank()}, {}, r"0: LowRank needs a rank. Set rank, max_error or max_share .lowrank:rank=8., or"),
         ({"0": TensorTrain()}, {}, "0: TensorTrain needs a rank"),
         ({"0": LowRank()}, {"max_parameters": 1.5}, "plan: max_parameters is a share between 0 and 1"),
         ({"0": LowRank()}, {"max_error": 0.0}, "plan: max_error is a share between 0 and 1"),

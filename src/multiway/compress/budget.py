@@ -79,8 +79,8 @@ def _own_ranks(target: Target, fit: Fit) -> tuple[int, ...] | None:
         return fit.fixed(1)
     else:
         raise ConfigError(
-            f"{target.names[0]}: {type(rule).__name__} needs a rank. Give rank=, max_error= or max_share=, or the plan "
-            f"a budget: max_parameters= or max_error=."
+            f"{target.names[0]}: {type(rule).__name__} needs a rank. Set rank, max_error or max_share "
+            f"({rule.kind}:rank=8), or a budget for the plan, max_parameters or max_error (--max-parameters 0.5)."
         )
     return None if option is None else option.ranks
 
@@ -95,7 +95,7 @@ def _check_error(names: Sequence[str], chosen: Sequence[Option | None], max_erro
     if max_error is not None and worst > max_error:
         raise ConfigError(
             f"plan: max_parameters can only be met with a relative error of {worst:.3g} ({name}), above "
-            f"max_error={max_error}. Allow more of either."
+            f"max_error={max_error}. Raise max_error (--max-error) or max_parameters (--max-parameters)."
         )
 
 
@@ -140,7 +140,7 @@ def share_out(
         least = (others + _parameters(layers, float("inf"))) / total
         raise ConfigError(
             f"plan: these rules cannot bring the model to {max_parameters:.1%} of its parameters; they reach "
-            f"{least:.1%}. Match more layers, or allow more."
+            f"{least:.1%}. Match more layers, or raise max_parameters (--max-parameters)."
         )
     return [_under(dense, options, thresholds[low]) for dense, options in layers]
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from multiway.compress.rules import LowRank, NdLinear, Rule, TensorTrain
 from multiway.nn import Approximation, LowRankLinear, TTLinear
 from multiway.nn import NdLinear as NdLayer
-from multiway.nn.approximation import relative_error
+from multiway.nn.factorised import relative_error
 
 Compressed = NdLayer | TTLinear | LowRankLinear
 THRESHOLDS = 64

@@ -40,7 +40,7 @@ def compress_pretrained(
         ConfigError: The rules do not fit the model.
     """
     if out is not None and out.exists():
-        raise RunError(f"{out} exists already. Choose another --out.")
+        raise RunError(f"{out} exists already. Set out to another folder (--out FOLDER).")
     batch = None if data is None else dict(read_tensors(data))
     made = plan(load_pretrained(folder), rules, data=batch, max_parameters=max_parameters, max_error=max_error)
     if out is not None:

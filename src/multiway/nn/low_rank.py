@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway.errors import ConfigError
-from multiway.nn.approximation import Approximation, linear_of, relative_error
+from multiway.nn.factorised import Approximation, linear_of, relative_error
 
 
 class LowRankLinear(nn.Module):

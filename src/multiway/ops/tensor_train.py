@@ -95,16 +95,26 @@ def tt_svd(
     ranks = _limits(tt_ranks, max_error, len(in_sizes))
     pairs = [axis for mode in range(len(in_sizes)) for axis in (mode + len(in_sizes), mode)]
     rest = matrix.reshape(*out_sizes, *in_sizes).permute(pairs).reshape(1, -1)
-    allowed = 0.0 if max_error is None else max_error * float(matrix.norm()) / math.sqrt(max(len(in_sizes) - 1, 1))
-    cores, dropped, rank = [], [], 1
+    budget = 0.0 if max_error is None else (max_error * float(matrix.norm())) ** 2
+    cores, dropped, rank = [], list[float](), 1
     for in_, out, limit in zip(in_sizes[:-1], out_sizes[:-1], ranks, strict=True):
         left, values, right = torch.linalg.svd(rest.reshape(rank * in_ * out, -1), full_matrices=False)
-        keep = _kept(values, limit, allowed)
+        left_over = max(budget - math.fsum(each**2 for each in dropped), 0.0)
+        keep = _kept(values, limit, math.sqrt(left_over / (len(ranks) - len(dropped))))
         cores.append(left[:, :keep].reshape(rank, in_, out, keep))
         dropped.append(float(values[keep:].norm()))
         rest, rank = values[:keep, None] * right[:keep], keep
     cores.append(rest.reshape(rank, in_sizes[-1], out_sizes[-1], 1))
     return balance_cores(cores), dropped
+
+
+def tt_norm(cores: Sequence[Tensor]) -> Float[Tensor, ""]:
+    """Frobenius norm of a train's matrix, without forming it: R² numbers go from core to core."""
+    check_cores(cores)
+    gram = torch.ones(1, 1, dtype=cores[0].dtype, device=cores[0].device)
+    for core in cores:
+        gram = torch.einsum("ab,aijc,bijd->cd", gram, core, core)
+    return gram[0, 0].clamp_min(0).sqrt()
 
 
 def balance_cores(cores: Sequence[Tensor]) -> list[Tensor]:
@@ -132,7 +142,9 @@ def _matrix(core: Tensor) -> Tensor:
 
 def _limits(tt_ranks: Sequence[int] | None, max_error: float | None, count: int) -> list[int | None]:
     if (tt_ranks is None) == (max_error is None):
-        raise ConfigError("tt_svd: give either tt_ranks or max_error.")
+        raise ConfigError(
+            f"tt_svd: give either tt_ranks or max_error. Got tt_ranks={tt_ranks} and max_error={max_error}."
+        )
     if tt_ranks is None:
         if not (max_error is not None and 0 <= max_error < 1):
             raise ConfigError(f"tt_svd: max_error is relative and lies in [0, 1). Got {max_error}.")

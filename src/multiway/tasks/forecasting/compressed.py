@@ -35,7 +35,9 @@ def compress_run(
     """
     run = load(path)
     if run.model.network is None or run.folder is None:
-        raise RunError(f"{path}: the run has no network to compress. Train with network=true.")
+        raise RunError(
+            f"{path}: the run has no network to compress. Set network to true in training (--set network=true)."
+        )
     prepared, digest = _prepare(run, run.folder)
     plan = compress.plan(
         run.model.network, rules, data=_windows(prepared), max_parameters=max_parameters, max_error=max_error

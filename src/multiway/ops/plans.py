@@ -1,0 +1,118 @@
+"""Plans for a linear map per mode: which modes to join, and in which order to multiply."""
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from multiway.ops.costs import LAUNCHES, ROWS, forming_cost, product_cost
+
+LONGEST_REST = 8
+"""A product over a rest up to this long may be widened by the identity into one large product."""
+
+JOINING = 2 * LAUNCHES
+"""Cost of joining two modes' weights and biases, beside that of the entries."""
+
+FOLDING = 2 * LAUNCHES
+"""Cost of folding one mode's bias."""
+
+
+class Step(NamedTuple):
+    """One product of a plan: modes `start` to `stop` at once, seen as one axis that runs to `end`.
+
+    `end` beyond `stop` takes the following modes in as they are (their factor is the identity), so that a product
+    over a short rest becomes one large product. The tensor is seen as (batch · before, inner, after) and becomes
+    (batch · before, columns, after).
+    """
+
+    start: int
+    stop: int
+    end: int
+    before: int
+    inner: int
+    columns: int
+    after: int
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the matrix is one mode's weight."""
+        return self.end - self.start == 1
+
+
+@functools.lru_cache(maxsize=4096)
+def cheapest_plan(
+    in_sizes: tuple[int, ...],
+    out_sizes: tuple[int, ...],
+    rows: int = ROWS,
+    has_biases: bool = True,
+    descending: bool = False,
+) -> tuple[Step, ...]:
+    """Order and grouping of the products that takes the least time, forward and backward, by a model of the machine.
+
+    Sought over sets of modes already done, so that its cost is that of 2ⁿ sets and not of n! orders.
+
+    Args:
+        in_sizes: Sizes of the input.
+        out_sizes: Sizes of the output.
+        rows: Size of the batch, roughly.
+        has_biases: Whether biases per mode would have to be folded in an order that is not theirs.
+        descending: Their order.
+    """
+    in_turn = _best(in_sizes, out_sizes, frozenset(), rows, turn=-1 if descending else 1)
+    free = _best(in_sizes, out_sizes, frozenset(), rows, turn=0)
+    folding = len(in_sizes) * FOLDING * has_biases
+    return free[1] if free[0] + folding < in_turn[0] else in_turn[1]
+
+
+@functools.lru_cache(maxsize=2**16)
+def _best(
+    sizes: tuple[int, ...], out_sizes: tuple[int, ...], done: frozenset[int], rows: int, turn: int
+) -> tuple[float, tuple[Step, ...]]:
+    """Cheapest plan for the modes still to do, and its cost; in ascending (1), descending (-1) or any order (0)."""
+    if len(done) == len(sizes):
+        return 0.0, ()
+    best: tuple[float, tuple[Step, ...]] = (math.inf, ())
+    for step in every_step(sizes, out_sizes, done):
+        if not _is_next(step, len(sizes), done, turn):
+            continue
+        modes = range(step.start, step.stop)
+        after = tuple(out_sizes[mode] if mode in modes else size for mode, size in enumerate(sizes))
+        cost, rest = _best(after, out_sizes, done | set(modes), rows, turn)
+        best = min(best, (cost + step_cost(step, rows), (step, *rest)))
+    return best
+
+
+def _is_next(step: Step, count: int, done: frozenset[int], turn: int) -> bool:
+    """Whether a step may come now; in turn, what is done is the start or the end of the modes."""
+    return turn == 0 or (step.start == len(done) if turn > 0 else step.stop == count - len(done))
+
+
+def every_step(sizes: tuple[int, ...], out_sizes: tuple[int, ...], done: frozenset[int]) -> Iterator[Step]:
+    """Every next product: a run of modes still to do, and the rest taken in where it is short."""
+    for start, stop in itertools.combinations(range(len(sizes) + 1), 2):
+        if not done.intersection(range(start, stop)):
+            yield _step(sizes, out_sizes, start, stop, stop)
+            if 1 < math.prod(sizes[stop:]) <= LONGEST_REST:
+                yield _step(sizes, out_sizes, start, stop, len(sizes))
+
+
+def _step(sizes: tuple[int, ...], out_sizes: tuple[int, ...], start: int, stop: int, end: int) -> Step:
+    rest = math.prod(sizes[stop:end])
+    inner, columns = (math.prod(part[start:stop]) * rest for part in (sizes, out_sizes))
+    return Step(start, stop, end, math.prod(sizes[:start]), inner, columns, math.prod(sizes[end:]))
+
+
+def step_cost(step: Step, rows: int) -> float:
+    """Cost of one step, its matrix included."""
+    joined = step.end - step.start - 1 + (step.end > step.stop)  # the identity has to be made first
+    forming = joined * JOINING + forming_cost(step.columns * step.inner) if joined else 0.0
+    if step.after == 1:
+        return forming + product_cost(rows * step.before, step.columns, step.inner)
+    return forming + product_cost(step.columns, step.after, step.inner, stack=rows * step.before)
+
+
+def is_in_turn(plan: Sequence[Step], descending: bool) -> bool:
+    """Whether the steps take the modes in the order in which biases are added."""
+    starts = [step.start for step in plan]
+    return starts == sorted(starts, reverse=descending)
