@@ -90,6 +90,17 @@ def test_a_model_is_planned_compressed_stored_and_undone(case, tmp_path):
     assert [type(each) for each in loaded.modules()] == [type(each) for each in model.modules()]
 
 
+def test_a_model_is_loaded_in_the_precision_that_it_was_saved_in(tmp_path):
+    model = bert().bfloat16()
+    model.bert.pooler.dense.float()
+    compress.save(compress.plan(model, {".*query": LowRank(rank=2)}, measure=False).apply(), tmp_path)
+    loaded = compress.load(tmp_path)
+    assert {name for name, each in loaded.named_parameters() if each.dtype is torch.float32} == {
+        "bert.pooler.dense.weight", "bert.pooler.dense.bias"
+    }  # fmt: skip
+    assert loaded.bert.encoder.layer[0].attention.self.query.up.dtype is torch.bfloat16
+
+
 def test_a_transposed_layer_is_approximated_as_its_transpose(generator):
     layer = transformers.pytorch_utils.Conv1D(35, 12)
     with torch.no_grad():

@@ -194,6 +194,11 @@ def test_a_pattern_without_a_match_names_the_nearest_layers():
         compress.plan(model, {r"decodr\.2": LowRank(rank=1)})
 
 
+def test_a_model_that_is_one_layer_says_so():
+    with pytest.raises(ConfigError, match="There is no dense layer below the model itself"):
+        compress.plan(nn.Linear(12, 35), {".*": NdLinear()})
+
+
 def test_sizes_that_do_not_fit_name_the_layer():
     with pytest.raises(ShapeError, match=r"0: NdLinear: sizes must be .* the layer's 12 inputs and 35 outputs"):
         compress.plan(perceptron(), {"0": NdLinear(in_sizes=(5, 3))})
@@ -207,6 +212,7 @@ def test_advice_on_speed_size_and_loss():
 
     assert "swapping is slower here: 0.50x" in advice(seconds=(1.0, 2.0))
     assert "slower" not in advice(seconds=(2.0, 1.0))
+    assert "takes more FLOPs than dense: 3.00x" in advice(seconds=None, flops=(10, 30))
     assert "no smaller than dense: 1.50x the parameters" in advice(parameters=(100, 150))
     assert "changes its weight by 80% of the norm: train further" in advice(weight_error=0.8)
     assert "changes its outputs by 40% of the norm: train further" in advice(weight_error=0.8, output_error=0.4)

@@ -24,6 +24,8 @@ def advice_of(layer: "LayerPlan", *, is_called: bool = True) -> tuple[str, ...]:
         said.append(f"no smaller than dense: {after / before:.2f}x the parameters")
     if layer.seconds is not None and layer.seconds[0] < SLOWER * layer.seconds[1]:
         said.append(f"swapping is slower here: {layer.seconds[0] / layer.seconds[1]:.2f}x")
+    if layer.seconds is None and layer.flops[1] > layer.flops[0]:
+        said.append(f"takes more FLOPs than dense: {layer.flops[1] / layer.flops[0]:.2f}x; measure it before use")
     error = layer.weight_error if layer.output_error is None else layer.output_error
     what = "weight" if layer.output_error is None else "outputs"
     if error > LOSSY:

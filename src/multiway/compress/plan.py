@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from multiway.compress import measuring
 from multiway.compress.budget import fit_layers
@@ -36,7 +36,7 @@ class Plan:
     parameters: tuple[int, int]
     output_error: float | None
     has_data: bool
-    versions: dict[str, tuple[int, int]] = dataclasses.field(repr=False)
+    versions: dict[str, list[tuple[int, int]]] = dataclasses.field(repr=False)
 
     def rows(self) -> list[dict[str, Any]]:
         """One mapping of plain values per layer, for a data frame."""
@@ -112,7 +112,7 @@ class Plan:
         for layer in self.layers:
             module = self.model.get_submodule(layer.name)
             if _version(module) != self.versions[layer.name]:
-                raise ConfigError(f"plan: the weight of {layer.name} changed since the plan was made. Make a new plan.")
+                raise ConfigError(f"plan: {layer.name} changed since the plan was made. Make a new plan.")
 
 
 def plan(
@@ -192,7 +192,6 @@ def _output_error(model: nn.Module, layers: list[LayerPlan], data: Any) -> float
         ) from None
 
 
-def _version(module: nn.Module) -> tuple[int, int]:
-    """Changes when the weight is another tensor, or was written to."""
-    weight: Tensor | None = module._parameters.get("weight")
-    return (0, 0) if weight is None else (id(weight), weight._version)
+def _version(module: nn.Module) -> list[tuple[int, int]]:
+    """Changes when a parameter is another tensor, or was written to."""
+    return [(id(parameter), parameter._version) for parameter in module.parameters()]

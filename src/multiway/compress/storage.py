@@ -59,7 +59,10 @@ def load(folder: str | Path, model: nn.Module | None = None) -> nn.Module:
     built = _build(path) if model is None else model
     restore(built, path)
     tensors = read_tensors(path / WEIGHTS)
-    fill(built, tensors | {name: tensors[kept] for name, kept in stored["tied"].items()}, path / WEIGHTS)
+    tensors |= {name: tensors[kept] for name, kept in stored.get("tied", {}).items() if kept in tensors}
+    if model is None:
+        _take_dtypes(built, tensors)
+    fill(built, tensors, path / WEIGHTS)
     return built
 
 
@@ -248,4 +251,11 @@ def _build(folder: Path) -> nn.Module:
     cls = model_class(read_json(folder / CONFIG), folder)
     config = cls.config_class.from_pretrained(str(folder), local_files_only=True)
     model: nn.Module = cls(config)
-    return (model if config.dtype is None else model.to(config.dtype)).eval()
+    return model.eval()
+
+
+def _take_dtypes(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Bring parameters to the precision that they were saved in; what was not saved keeps its own."""
+    for name, own in model.state_dict(keep_vars=True).items():
+        if name in tensors:
+            own.data = own.data.to(tensors[name].dtype)

@@ -65,11 +65,15 @@ def _matches(pattern: str, modules: Mapping[str, nn.Module]) -> list[str]:
         raise ConfigError(f"compress: the pattern {pattern!r} is no regular expression: {error}.") from None
     found = [name for name in modules if expression.fullmatch(name)]
     if not found:
-        layers = [name for name, module in modules.items() if kind_of(module)] or list(modules)
+        layers = [name for name, module in modules.items() if kind_of(module)]
         near = difflib.get_close_matches(pattern.replace("\\", ""), layers, n=3, cutoff=0.3) or layers[:3]
+        known = (
+            f"Among the dense layers are {', '.join(near)}"
+            if near
+            else "There is no dense layer below the model itself"
+        )
         raise ConfigError(
-            f"compress: the pattern {pattern!r} matches no module's whole name. Among the dense layers are "
-            f"{', '.join(near)}; '.*' stands for any beginning."
+            f"compress: the pattern {pattern!r} matches no module's whole name. {known}; '.*' stands for any beginning."
         )
     return found
 
