@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import attention, nd_linear, tensor_train, windows
+from benchmarks import attention, graph, nd_linear, tensor_train, windows
 from benchmarks.comparison import table
 from multiway.memory import keep_freed_memory
 
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "nd_linear": nd_linear.run,
     "tensor_train": tensor_train.run,
     "attention": attention.run,
+    "graph": graph.run,
     "windows": windows.run,
 }
 

@@ -50,7 +50,7 @@ class Chain(nn.Module):
         state = x.reshape(len(x), *self.in_sizes).unsqueeze(-1)  # the axis of the rank runs last
         for core in self.cores:
             state = torch.tensordot(state, core, dims=([1, state.ndim - 1], [1, 0]))
-        return state.flatten(1) + self.bias
+        return state.flatten(1) if self.bias is None else state.flatten(1) + self.bias
 
 
 def peers(in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], rank: int) -> dict[str, nn.Module]:

@@ -20,9 +20,10 @@ MAY_IMPORT = {
     "training": {"data"} | GROUND,
     "explain": GROUND,
     "report": {"explain"} | GROUND,
+    "compress": {"nn", "ops", "report"} | GROUND,
     "recipes": {"errors", "config"},
-    "tasks": {"models", "nn", "ops", "data", "training", "explain", "report"} | GROUND,
-    "workflows": {"tasks", "data", "training", "explain", "report", "recipes"} | GROUND,
+    "tasks": {"models", "nn", "ops", "data", "training", "explain", "report", "compress"} | GROUND,
+    "workflows": {"tasks", "data", "training", "explain", "report", "recipes", "compress"} | GROUND,
     "cli": {"workflows", "errors", "memory"},
     "__main__": {"cli"},
 }

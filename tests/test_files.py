@@ -3,6 +3,8 @@
 import errno
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from multiway import files
 from multiway.errors import RunError
@@ -48,3 +50,10 @@ def test_partial_files_are_removed_anywhere_below(tmp_path):
 def test_sha256_is_the_known_one(tmp_path):
     (tmp_path / "abc").write_bytes(b"abc")
     assert files.sha256_of(tmp_path / "abc").startswith("ba7816bf8f01cfea414140de5dae2223b00361a3")
+
+
+def test_others_may_read_what_any_new_file_lets_them(tmp_path):
+    """safetensors makes its own files private, and a shared run would not open."""
+    (tmp_path / "plain").touch()
+    files.write_with(tmp_path / "weights", lambda path: save_file({"a": torch.zeros(2)}, path))
+    assert (tmp_path / "weights").stat().st_mode == (tmp_path / "plain").stat().st_mode

@@ -9,7 +9,7 @@ from multiway import ops as ops
 from multiway.errors import MultiwayError as MultiwayError
 
 if TYPE_CHECKING:
-    from multiway import data, explain, models, report, tasks, training, workflows
+    from multiway import compress, data, explain, models, report, tasks, training, workflows
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
 
@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Forecaster",
     "MultiwayError",
+    "compress",
     "create_model",
     "data",
     "errors",
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 # What needs pandas, pydantic or accelerate is imported when first used, so that a layer costs only torch.
-_PARTS = ("data", "explain", "models", "report", "tasks", "training", "workflows")
+_PARTS = ("compress", "data", "explain", "models", "report", "tasks", "training", "workflows")
 _LAZY = {
     "Forecaster": "multiway.tasks.forecasting",
     "create_model": "multiway.models",

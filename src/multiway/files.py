@@ -24,7 +24,10 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """
     temporary = path.with_name(f"{path.name}{TEMPORARY_MARK}{secrets.token_hex(4)}")
     try:
+        temporary.touch()
+        mode = temporary.stat().st_mode  # what a new file has here; safetensors makes its files private
         yield temporary
+        temporary.chmod(mode)
         sync_file(temporary)
         temporary.replace(path)
         sync_folder(path.parent)

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from multiway import files
+from multiway.compress import Plan, Rule, compress_pretrained, parse_rule
 from multiway.data import CheckReport, ReadOptions, check_file, datasets
 from multiway.errors import ConfigError, RunError
 from multiway.explain import top_pairs
@@ -227,7 +228,10 @@ def explain(run: Path, *, out: Path | None = None) -> list[str]:
     folder = loaded.folder
     assert folder is not None
     if loaded.model.network is None:
-        raise RunError(f"{run}: the run has no network, and ridge attends to nothing. Train with network=true.")
+        raise RunError(
+            f"{run}: the run has no network, and ridge attends to nothing. "
+            "Set network to true in training (--set network=true)."
+        )
     explanation = forecasting.load_explanation(folder.path / "explanation")
     target = out or folder.path / "explanation"
     target.mkdir(parents=True, exist_ok=True)
@@ -256,6 +260,58 @@ def compare(runs: Sequence[Path], *, out: Path | None = None) -> list[dict[str, 
         files.write_text(out, render_comparison([forecasting.report_content(each) for each in loaded.values()]))
     rows = ((path, row) for path, each in loaded.items() for row in score_table(_mean_scores(each), "test"))
     return [{"run": path, **row} for path, row in rows]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Compressed:
+    """The plan of a compression, and the smaller run if a run was compressed and written."""
+
+    plan: Plan
+    run: ForecastRun | None
+
+    def lines(self) -> list[str]:
+        """What the smaller run forecasts with."""
+        return [] if self.run is None else [self.run.selection["sentence"]]
+
+    def table(self) -> list[dict[str, object]]:
+        """Its test scores, made anew."""
+        return [] if self.run is None else score_table(self.run.scores, "test")
+
+
+def compress(
+    folder: Path,
+    rules: Sequence[str],
+    *,
+    max_parameters: float | None = None,
+    max_error: float | None = None,
+    data: Path | None = None,
+    out: Path | None = None,
+    report: Path | None = None,
+) -> Compressed:
+    """Compress a run's network or a Hugging Face model by rules such as ".*fc1=tt:rank=8"; without `out` only plan."""
+    if out is not None and out.exists():
+        raise RunError(f"{out} exists already. Set out to another folder (--out FOLDER).")
+    parsed = _parse_rules(rules)
+    budget = {"max_parameters": max_parameters, "max_error": max_error}
+    if (folder / "config.yaml").is_file():
+        if data is not None:
+            raise ConfigError("compress: a run is measured on its own validation windows. Leave out --data.")
+        plan, run = forecasting.compress_run(folder, parsed, **budget, out=out)
+    else:
+        plan, run = compress_pretrained(folder, parsed, **budget, data=data, out=out), None
+    if report is not None:
+        files.write_text(report, plan.html(folder.resolve().name))
+    return Compressed(plan=plan, run=run)
+
+
+def _parse_rules(texts: Sequence[str]) -> dict[str, Rule]:
+    parsed: dict[str, Rule] = {}
+    for text in texts:
+        pattern, rule = parse_rule(text)
+        if pattern in parsed:
+            raise ConfigError(f"compress: the pattern {pattern!r} has two rules. Give it one.")
+        parsed[pattern] = rule
+    return parsed
 
 
 def list_recipes(pattern: str = "*") -> list[dict[str, object]]:

@@ -1,5 +1,7 @@
 """Every flaw of a forecasting file, at the command line: one line, exit 1, no traceback, nothing half-written."""
 
+import re
+import shlex
 import sys
 
 import pandas as pd
@@ -7,6 +9,7 @@ import pytest
 from test_bad_inputs import BAD, GOOD
 
 from multiway.cli.main import run
+from multiway.data import ReadOptions, check_file
 
 TRAIN = ["train", "forecast", "--horizon", "2", "--lookback", "4", "--out", "run", "--set", "network=false"]
 
@@ -50,6 +53,23 @@ def test_the_mend_that_check_names_mends(tmp_path, monkeypatch, capsys):
     assert "--set read.decimal=','" in call(["check", str(file)], monkeypatch, capsys)[1]
     code, out, _ = call(["check", str(file), "--set", "read.decimal=,"], monkeypatch, capsys)
     assert (code, out.splitlines()[-1]) == (0, "The file can be used as it is.")
+
+
+def mends_of(content, folder):
+    """Every error and warning that a check of this content names."""
+    (folder / "sales.csv").write_bytes(content)
+    return [finding.mend for finding in check_file(folder / "sales.csv").findings]
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_mend_names_its_option_in_python_and_on_the_command_line(case, tmp_path, monkeypatch, capsys):
+    fields = "|".join(ReadOptions.model_fields)
+    for mend in mends_of(BAD[case][0], tmp_path):
+        for name in re.findall(rf"(?:[Ss]et|with) ({fields})\b", mend):
+            assert re.search(rf"\(--(set read\.)?{name}\b", mend), mend
+        for words in re.findall(r"\((--[^)]*)\)", mend):
+            code, _, err = call(["check", str(tmp_path / "sales.csv"), *shlex.split(words)], monkeypatch, capsys)
+            assert code in (0, 1) and "known field" not in err and "Input should" not in err, (words, err)
 
 
 @pytest.mark.parametrize("assignment", ["training.epochs=1", "read=5", "decimal=,"])
@@ -102,6 +122,10 @@ def trained(tmp_path, monkeypatch, capsys):
         ([*TRAIN, "--data", "good.csv"], "run exists already"),
         (["predict", "run", "--data", "lacking.csv"], "b"),
         (["predict", "run", "--data", "short.csv"], "needs 4 steps of history; there are 3"),
+        (
+            ["predict", "run", "--data", "empty.csv"],
+            "(--missing mask). A run keeps the options it was trained with: mend",
+        ),
         (["predict", "run", "--out", "absent/next.csv"], "there is no folder absent"),
         (["predict", "run", "--out", "next.xlsx"], "must end in .csv, .csv.gz or .parquet"),
         (["predict", "run", "--levels", "50"], "levels 80, 95"),
@@ -114,6 +138,7 @@ def trained(tmp_path, monkeypatch, capsys):
 def test_using_a_run_wrongly(words, text, trained, monkeypatch, capsys):
     (trained / "lacking.csv").write_text("date,a\n" + "".join(f"2024-01-{day:02d},{day}\n" for day in range(1, 13)))
     (trained / "short.csv").write_text("\n".join(GOOD.splitlines()[:4]) + "\n")
+    (trained / "empty.csv").write_text(GOOD.replace("5.5", ""))
     before = sorted(trained.rglob("*"))
     assert_one_line(call(words, monkeypatch, capsys), text)
     assert sorted(trained.rglob("*")) == before

@@ -41,7 +41,7 @@ BAD = {
     "letter in a number": (replaced(5, "2024-01-04,x4.5,8"), r"line 5, column 'a', value 'x4\.5'\. Correct"),
     "column of words": (
         GOOD.replace(".5", "cold").encode(),
-        r"hold words, not numbers: column 'a', value '1cold'.* with variates: b\.",
+        r"hold words, not numbers: column 'a', value '1cold'.* with variates \(--variates NAME,NAME\): b\.",
     ),
     "wrong separator": (GOOD.replace(",", "!").encode(), r"no column separator was found: line 1, value 'date!a!b'"),
     "decimal comma": (

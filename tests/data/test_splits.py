@@ -38,7 +38,9 @@ def test_ett_leaves_the_rest_of_the_file_unused():
         train=(0, 8640), validation=(8640, 11520), test=(11520, 14400)
     )
     assert borders_of(panel(69_680), SplitOptions(protocol="ett_quarter_hourly")).test == (46080, 57600)
-    with pytest.raises(DataError, match=r"^x\.csv: the protocol ett_hourly uses 14,400 rows\. Got 100\. Use"):
+    with pytest.raises(
+        DataError, match=r"^x\.csv: the protocol ett_hourly uses 14,400 rows\. Got 100\. Set protocol to fraction"
+    ):
         borders_of(panel(100), SplitOptions(protocol="ett_hourly"))
 
 

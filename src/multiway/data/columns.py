@@ -158,7 +158,11 @@ def _parse_text(text: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_]
 def _report_words(worded: list[tuple[str, str]], numeric: list[str], findings: Findings) -> None:
     if worded:
         places = [Place(column=column, value=value) for column, value in worded]
-        mend = f"Choose the columns of numbers with variates: {listed(numeric)}." if numeric else "Give numbers."
+        mend = (
+            f"Choose the columns of numbers with variates (--variates NAME,NAME): {listed(numeric)}."
+            if numeric
+            else "Give numbers."
+        )
         findings.add("words", "error", "columns hold words, not numbers", mend, places)
 
 
@@ -171,7 +175,7 @@ def _report_cells(
         mend = (
             "Set decimal to ',' (--set read.decimal=','), or write points."
             if comma
-            else "Correct them, or empty them and choose a policy."
+            else "Correct them, or empty them and set missing to mask or ffill (--missing mask)."
         )
         rule = f"{_cells(len(wrong))} no finite number"
         findings.add("number", "error", rule, mend, [table.place(*cell) for cell in wrong[:20]], count=len(wrong))

@@ -62,7 +62,7 @@ def _pivot(
     if len(unique) * len(names) > MAX_CELLS:
         size = len(unique) * len(names) * 8e-9
         rule = f"{len(names):,} series at {len(unique):,} different times would take {size:.1f} GB"
-        raise findings.fatal("memory", rule, "Choose fewer with variates.")
+        raise findings.fatal("memory", rule, "Choose fewer with variates (--variates NAME,NAME).")
     cells = pd.Series(np.asarray(stamps) * len(names) + series)
     repeated = np.flatnonzero(cells.duplicated())
     if len(repeated):

@@ -64,7 +64,8 @@ class Panel:
             return pd.Index(np.arange(1, count + 1) * integer_step(self.times) + int(last))
         if self.frequency is None:
             raise DataError(
-                f"{self.source}: the step between times is unknown, so none can follow. Set frequency, such as h or D."
+                f"{self.source}: the step between times is unknown, so none can follow. "
+                f"Set frequency, such as h or D (--set read.frequency=D)."
             )
         ahead = pd.date_range(last, periods=count + 1, freq=self.frequency).as_unit(self.times.unit)
         return pd.DatetimeIndex(ahead[ahead > last][:count])

@@ -18,8 +18,9 @@ MENDS = {
     "gaps": "Set gaps to fill or ignore (--gaps fill).",
     "missing": "Set missing to mask or ffill (--missing mask).",
     "sentinel": "Set missing to mask or ffill (--missing mask); if it is a number like any other, set sentinels to an "
-    "empty list (--set read.sentinels=[]).",
+    "empty list (--set read.sentinels='[]').",
 }
+FREQUENCY = "set frequency to the step (--set read.frequency=D)"
 SHIFT_HINT = " If clocks changed there, write times with a UTC offset."
 
 
@@ -99,15 +100,16 @@ def without_gaps(draft: Draft, frequency: str | None, options: ReadOptions, find
     try:
         grid = time_grid(unique, frequency)
     except GridTooLong as error:
-        raise findings.fatal("gaps", str(error), "Correct the first or last time, or set frequency.") from None
+        raise findings.fatal("gaps", str(error), f"Correct the first or last time, or {FREQUENCY}.") from None
     if grid is None:
-        note("gaps", _not_filled(options), "times follow no regular step", [], 1, findings, " Or set frequency.")
+        note("gaps", _not_filled(options), "times follow no regular step", [], 1, findings, f" Or {FREQUENCY}.")
         return draft
     absent, off = grid.difference(unique), unique.difference(grid)
     if len(off):
         places = [draft.place(int(row)) for row in draft.times.get_indexer_for(off)[:20]]
         rule = f"{_rows(len(off))} off the step of {frequency or 'the others'}"
-        hint = " Round these times to the step, or set gaps to ignore." if options.gaps == "fill" else ""
+        ignore = " Round these times to the step, or set gaps to ignore (--gaps ignore)."
+        hint = ignore if options.gaps == "fill" else ""
         note("gaps", _not_filled(options), rule, places, len(off), findings, hint)
     if len(absent):
         runs = _runs(grid, absent)
@@ -195,7 +197,8 @@ def _report_absent(draft: Draft, options: ReadOptions, findings: Findings) -> No
     if absent:
         severity: Severity = "warning" if options.missing == "mask" else "error"
         places = [Place(column=name) for name in absent]
-        findings.add("missing", severity, "columns hold no value at all", "Leave them out with variates.", places)
+        mend = "Leave them out with variates (--variates NAME,NAME)."
+        findings.add("missing", severity, "columns hold no value at all", mend, places)
 
 
 def _forward_filled(draft: Draft, findings: Findings) -> Draft:
@@ -213,7 +216,7 @@ def report_constant(draft: Draft, findings: Findings) -> list[str]:
     high = np.nanmax(draft.values, axis=0, initial=-np.inf)
     names = [draft.names[column] for column in np.flatnonzero((low == high) & np.isfinite(low))]
     if names and len(draft.times) > 1:
-        mend = "Their forecast is that number; leave them out with variates if that is no use."
+        mend = "Their forecast is that number; leave them out with variates (--variates NAME,NAME) if that is no use."
         findings.add("constant", "warning", "columns never change", mend, [Place(column=name) for name in names])
     return names
 

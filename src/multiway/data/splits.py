@@ -57,7 +57,7 @@ def borders_of(panel: Panel, options: SplitOptions) -> Borders:
     if borders.test[1] > panel.num_rows:
         raise DataError(
             f"{panel.source}: the protocol {protocol} uses {borders.test[1]:,} rows. Got {panel.num_rows:,}. "
-            f"Use the protocol fraction or dates."
+            f"Set protocol to fraction or dates (--set split.protocol=fraction)."
         )
     return borders
 
@@ -90,7 +90,10 @@ def fraction_borders(rows: int, train: float = 0.7, test: float = 0.2) -> Border
 def date_borders(times: pd.Index, validation_start: str | None, test_start: str | None) -> Borders:
     """Split at two times: validation starts at the first row not before one, test at the other."""
     if validation_start is None or test_start is None:
-        raise ConfigError("split: the protocol `dates` needs validation_start and test_start.")
+        raise ConfigError(
+            "split: the protocol `dates` needs validation_start and test_start. "
+            "Set both (--set split.validation_start=DATE --set split.test_start=DATE)."
+        )
     first, last = (_row_of(times, moment) for moment in (validation_start, test_start))
     if not 0 < first < last < len(times):
         raise DataError(

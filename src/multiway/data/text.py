@@ -93,15 +93,18 @@ def _decode(raw: bytes, encoding: str | None, findings: Findings) -> str:
         text = raw.decode(encoding or "utf-8-sig")
     except LookupError:
         raise findings.fatal(
-            "encoding", f"no encoding is called '{quoted(encoding)}'", "Try utf-8 or cp1252."
+            "encoding",
+            f"no encoding is called '{quoted(encoding)}'",
+            "Set encoding to utf-8 or cp1252 (--set read.encoding=utf-8).",
         ) from None
     except UnicodeError as error:
         place = _place_of_byte(raw, error)
         if encoding is not None:
             rule = f"it is not text in {quoted(encoding)}"
-            raise findings.fatal("encoding", rule, "Leave the encoding out, or name another.", [place]) from None
+            mend = "Set encoding to another, or leave it out (--set read.encoding=null)."
+            raise findings.fatal("encoding", rule, mend, [place]) from None
         findings.encoding = "cp1252"
-        mend = "Set encoding if names look wrong."
+        mend = "Set encoding if names look wrong (--set read.encoding=NAME)."
         findings.add("encoding", "warning", "it is not UTF-8; read as Windows-1252", mend, [place])
         text = raw.decode("cp1252", errors="replace")
     _note_lost(text, findings)

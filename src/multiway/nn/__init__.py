@@ -1,6 +1,5 @@
 """Layers: thin owners of parameters over the functions of `multiway.ops`."""
 
-from multiway.nn.approximation import Approximation as Approximation
 from multiway.nn.blocks import FlattenHead as FlattenHead
 from multiway.nn.blocks import HOTBlock as HOTBlock
 from multiway.nn.blocks import PatchEmbedding as PatchEmbedding
@@ -10,7 +9,10 @@ from multiway.nn.blocks import make_norm as make_norm
 from multiway.nn.comparators import AxialAttention as AxialAttention
 from multiway.nn.comparators import FullAttention as FullAttention
 from multiway.nn.comparators import FullKernelAttention as FullKernelAttention
+from multiway.nn.factorised import Approximation as Approximation
 from multiway.nn.kronecker_attention import PRESETS as PRESETS
 from multiway.nn.kronecker_attention import KroneckerAttention as KroneckerAttention
+from multiway.nn.low_rank import LowRankLinear as LowRankLinear
 from multiway.nn.nd_linear import NdLinear as NdLinear
+from multiway.nn.tensor_graph_attention import TensorGraphAttention as TensorGraphAttention
 from multiway.nn.tt_linear import TTLinear as TTLinear

@@ -11,10 +11,17 @@ from torch import Tensor, nn
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError, closest
 from multiway.kernels.chain import can_run, run_chain
-from multiway.nn.approximation import Approximation, linear_of, parameters_of, relative_error
+from multiway.nn.factorised import (
+    Approximation,
+    check_fit,
+    checked_sizes,
+    linear_of,
+    parameters_of,
+    relative_error,
+)
 
 INITS = ("variance", "package")
-BIASES = ("modes", "full")
+BIASES = (True, "modes", "full", False)
 
 
 class NdLinear(nn.Module):
@@ -64,10 +71,8 @@ class NdLinear(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        _check_sizes(in_sizes, out_sizes)
-        if rank < 1:
-            raise ConfigError(f"NdLinear: rank, the number of terms, must be at least 1. Got rank={rank}.")
-        self.in_sizes, self.out_sizes = tuple(in_sizes), tuple(out_sizes)
+        self.in_sizes, self.out_sizes = checked_sizes("NdLinear", in_sizes, out_sizes)
+        _check_rank(rank)
         self.rank, self.descending, self.flat = rank, descending, flat
         self.init = _choose("init", init, INITS)
         self.bias_kind = None if bias is False else "modes" if bias is True else _choose("bias", bias, BIASES)
@@ -94,8 +99,9 @@ class NdLinear(nn.Module):
         """Draw weights and biases.
 
         "variance": uniform weights, each mode's variance the n-th root of 1 / (rank Π Dᵢ), so that outputs have the
-        variance of inputs; biases are zero. "package": every mode as `torch.nn.Linear`, the scale of the `ndlinear`
-        package, with which the standard deviation falls by about √3 per mode.
+        variance of inputs; each is brought to the norm that this means, as a few draws of a short mode would not be;
+        biases are zero. "package": every mode as `torch.nn.Linear`, the scale of the `ndlinear` package, with which the
+        standard deviation falls by about √3 per mode.
         """
         if self.init == "variance":
             variance = (self.rank * math.prod(self.in_sizes)) ** (-1 / len(self.in_sizes))
@@ -104,6 +110,8 @@ class NdLinear(nn.Module):
             bounds = [size**-0.5 for size in self.in_sizes]
         for weight, bound in zip(self.weights, bounds, strict=True):
             nn.init.uniform_(weight, -bound, bound)
+            if self.init == "variance":
+                _bring_to_norm(weight, bound / math.sqrt(3))
         for bias, bound in zip(self.biases, bounds, strict=False):
             nn.init.uniform_(bias, -bound, bound) if self.init == "package" else nn.init.zeros_(bias)
         if self.full_bias is not None:
@@ -181,11 +189,15 @@ class NdLinear(nn.Module):
 
         Raises:
             ShapeError: The sizes do not multiply to the layer's features.
+            ConfigError: `rank` is below 1. More terms than the sizes can tell apart are not made.
         """
+        in_sizes, out_sizes = checked_sizes("NdLinear.from_linear", in_sizes, out_sizes)
+        check_fit("NdLinear.from_linear", linear, in_sizes, out_sizes)
+        _check_rank(rank)
         bias = False if linear.bias is None else "full"
-        layer = cls(in_sizes, out_sizes, bias=bias, rank=rank, flat=flat).to(linear.weight)
-        with torch.no_grad():
-            factors = _fit(linear.weight, layer.in_sizes, layer.out_sizes, rank)
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            factors = _fit(linear.weight, in_sizes, out_sizes, rank)
+            layer = cls(in_sizes, out_sizes, bias=bias, rank=len(factors[0]), flat=flat).to(linear.weight)
             for weight, factor in zip(layer.weights, factors, strict=True):
                 weight.copy_(factor.reshape(weight.shape))
             if layer.full_bias is not None:
@@ -240,37 +252,34 @@ def _accept_package_keys(module: nn.Module, state: dict[str, Any], prefix: str, 
 
 
 def _fit(matrix: Tensor, in_sizes: Sequence[int], out_sizes: Sequence[int], rank: int) -> list[Tensor]:
-    """Factors `(rank, out, in)` of the nearest sum of Kronecker products; terms that are not needed are zero."""
+    """Factors `(terms, out, in)` of the nearest sum of Kronecker products, all of a term of one norm."""
     generator = torch.Generator().manual_seed(0)  # alternating least squares start at random; the answer should not
     terms = ops.kronecker_decompose(
         matrix.double(), out_sizes, rank, column_sizes=in_sizes, starts=2, iterations=100, generator=generator
     )
     stacked = [torch.stack(factors) for factors in zip(*terms, strict=True)]
-    # A factor of norm one each, times the same root of the term's norm: one learning rate suits all
     norms = torch.stack([factor.flatten(1).norm(dim=1) for factor in stacked])
     each = norms.log().mean(0).exp()
-    even = [
-        factor * torch.where(norm > 0, each / norm, 0)[:, None, None]
-        for factor, norm in zip(stacked, norms, strict=True)
-    ]
-    return [torch.cat([factor, factor.new_zeros(rank - len(terms), *factor.shape[1:])]) for factor in even]
+    scales = torch.where(norms > 0, each / norms, 0)
+    return [factor * scale[:, None, None] for factor, scale in zip(stacked, scales, strict=True)]
 
 
-def _check_sizes(in_sizes: Sequence[int], out_sizes: Sequence[int]) -> None:
-    if len(in_sizes) != len(out_sizes) or not in_sizes:
-        raise ShapeError(
-            f"NdLinear: give one output size per mode, and at least one mode. Got in_sizes={tuple(in_sizes)} "
-            f"({len(in_sizes)} modes) and out_sizes={tuple(out_sizes)} ({len(out_sizes)} modes)."
-        )
-    if min(*in_sizes, *out_sizes) < 1:
-        raise ShapeError(
-            f"NdLinear: sizes must be at least 1. Got in_sizes={tuple(in_sizes)}, out_sizes={tuple(out_sizes)}."
-        )
+def _bring_to_norm(weight: Tensor, deviation: float) -> None:
+    """Scale every term to the norm that entries of this standard deviation have on average."""
+    with torch.no_grad():
+        axes = (-2, -1)
+        norms = weight.norm(dim=axes, keepdim=True).clamp_min(torch.finfo(weight.dtype).tiny)
+        weight.mul_(deviation * math.sqrt(weight.shape[-1] * weight.shape[-2]) / norms)
 
 
-def _choose(name: str, value: str | bool, known: Sequence[str]) -> str:
-    if value not in known:
-        raise ConfigError(
-            f"NdLinear: {name} must be one of {', '.join(known)}. Got {value!r}{closest(str(value), known)}"
-        )
+def _check_rank(rank: int) -> None:
+    if not isinstance(rank, int) or rank < 1:
+        raise ConfigError(f"NdLinear: rank, the number of terms, must be a whole number from 1 on. Got rank={rank}.")
+
+
+def _choose(name: str, value: str | bool, known: Sequence[str | bool]) -> str:
+    if value not in known or (not isinstance(value, str) and value is not True):
+        names = ", ".join(map(repr, known))
+        near = closest(str(value), [each for each in known if isinstance(each, str)])
+        raise ConfigError(f"NdLinear: {name} must be one of {names}. Got {value!r}{near}")
     return str(value)

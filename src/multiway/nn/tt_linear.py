@@ -11,7 +11,14 @@ from torch import Tensor, nn
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError
 from multiway.kernels.chain import can_run, run_chain
-from multiway.nn.approximation import Approximation, linear_of, parameters_of, relative_error
+from multiway.nn.factorised import (
+    Approximation,
+    check_fit,
+    checked_sizes,
+    linear_of,
+    parameters_of,
+    relative_error,
+)
 
 
 class TTLinear(nn.Module):
@@ -52,8 +59,7 @@ class TTLinear(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        _check_sizes(in_sizes, out_sizes)
-        self.in_sizes, self.out_sizes = tuple(in_sizes), tuple(out_sizes)
+        self.in_sizes, self.out_sizes = checked_sizes("TTLinear", in_sizes, out_sizes)
         self.tt_ranks = _all_ranks(tt_ranks, len(self.in_sizes))
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         shapes = zip(self.tt_ranks[:-1], self.in_sizes, self.out_sizes, self.tt_ranks[1:], strict=True)
@@ -87,12 +93,18 @@ class TTLinear(nn.Module):
         """Draw cores so that outputs have the variance of inputs; the bias is zero.
 
         An entry of W is a sum over Π Rₙ paths of products of N core entries: normal cores of variance s² with
-        s^(2N) Π Rₙ = 1 / Π Iₙ.
+        s^(2N) Π Rₙ = 1 / Π Iₙ. Products of many small cores spread widely, so all are then scaled to bring W to the
+        norm that this means.
         """
         paths, fan_in = math.prod(self.tt_ranks), math.prod(self.in_sizes)
         deviation = (paths * fan_in) ** (-0.5 / len(self.cores))
         for core in self.cores:
             nn.init.normal_(core, 0.0, deviation)
+        with torch.no_grad():
+            norm = ops.tt_norm([core.double() for core in self.cores]).clamp_min(torch.finfo(torch.float64).tiny)
+            scale = (math.sqrt(math.prod(self.out_sizes)) / norm) ** (1 / len(self.cores))
+            for core in self.cores:
+                core.mul_(scale.to(core.dtype))
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
@@ -155,19 +167,21 @@ class TTLinear(nn.Module):
             ShapeError: The sizes do not multiply to the layer's features.
             ConfigError: Not one of `tt_ranks` and `max_error`.
         """
-        _check_sizes(in_sizes, out_sizes)
+        in_sizes, out_sizes = checked_sizes("TTLinear.from_linear", in_sizes, out_sizes)
+        check_fit("TTLinear.from_linear", linear, in_sizes, out_sizes)
         ranks = None if tt_ranks is None else _all_ranks(tt_ranks, len(in_sizes))
         weight = linear.weight.detach()
         cores, dropped = ops.tt_svd(weight.double(), in_sizes, out_sizes, tt_ranks=ranks, max_error=max_error)
         found = [core.shape[0] for core in cores] + [1]
-        layer = cls(in_sizes, out_sizes, tt_ranks=found, bias=linear.bias is not None).to(weight)
-        with torch.no_grad():
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            layer = cls(in_sizes, out_sizes, tt_ranks=found, bias=linear.bias is not None).to(weight)
             for parameter, core in zip(layer.cores, cores, strict=True):
                 parameter.copy_(core)
             if layer.bias is not None:
                 layer.bias.copy_(linear.bias)
         norm = float(weight.double().norm())
-        bound = math.hypot(*dropped) / norm if norm > 0 else 0.0
+        rounding = len(cores) * torch.finfo(weight.dtype).eps  # of the cores, as they are stored
+        bound = math.hypot(*dropped) / norm + rounding if norm > 0 else 0.0
         layer.approximation = Approximation(relative_error(weight, layer.dense_weight()), bound)
         return layer
 
@@ -184,8 +198,10 @@ def _all_ranks(tt_ranks: int | Sequence[int], count: int) -> tuple[int, ...]:
     if isinstance(tt_ranks, int):
         ranks = [1, *[tt_ranks] * (count - 1), 1]
     else:
-        ranks = [1, *tt_ranks, 1] if len(tt_ranks) == count - 1 else list(tt_ranks)
-    if len(ranks) != count + 1 or ranks[0] != 1 or ranks[-1] != 1 or min(ranks) < 1:
+        given = list(tt_ranks) if isinstance(tt_ranks, Sequence) else []
+        ranks = [1, *given, 1] if len(given) == count - 1 else given
+    whole = all(isinstance(rank, int) for rank in ranks)
+    if not whole or len(ranks) != count + 1 or ranks[0] != 1 or ranks[-1] != 1 or min(ranks) < 1:
         raise ConfigError(
             f"TTLinear: {count} cores take one rank, {count - 1} inner ranks, or {count + 1} with ends of 1; "
             f"all positive. Got tt_ranks={tt_ranks}."
@@ -194,17 +210,9 @@ def _all_ranks(tt_ranks: int | Sequence[int], count: int) -> tuple[int, ...]:
 
 
 def _log2(features: int) -> int:
-    if features < 1 or features & (features - 1):
+    if not isinstance(features, int) or features < 1 or features & (features - 1):
         raise ShapeError(
             f"TTLinear.quantized: the number of features must be a power of two. Got {features}. "
             f"Use TTLinear with factors of your own."
         )
     return features.bit_length() - 1
-
-
-def _check_sizes(in_sizes: Sequence[int], out_sizes: Sequence[int]) -> None:
-    if len(in_sizes) != len(out_sizes) or not in_sizes or min(*in_sizes, *out_sizes) < 1:
-        raise ShapeError(
-            f"TTLinear: in_sizes and out_sizes must be as many, at least one, and positive. "
-            f"Got {tuple(in_sizes)} and {tuple(out_sizes)}."
-        )

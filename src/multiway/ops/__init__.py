@@ -5,6 +5,7 @@ from multiway.ops.attention import kernel_factor as kernel_factor
 from multiway.ops.attention import masked_softmax as masked_softmax
 from multiway.ops.attention import normalised_features as normalised_features
 from multiway.ops.attention import softmax_factor as softmax_factor
+from multiway.ops.banded_graph import banded_graph_filter as banded_graph_filter
 from multiway.ops.chains import nd_linear_chain as nd_linear_chain
 from multiway.ops.chains import tensor_train_chain as tensor_train_chain
 from multiway.ops.costs import rounded_rows as rounded_rows
@@ -16,6 +17,11 @@ from multiway.ops.feature_maps import kernel_logits as kernel_logits
 from multiway.ops.feature_maps import orthogonal_projection as orthogonal_projection
 from multiway.ops.feature_maps import positive_log_features as positive_log_features
 from multiway.ops.feature_maps import smreg_log_features as smreg_log_features
+from multiway.ops.graph import attention_adjacency as attention_adjacency
+from multiway.ops.graph import content_adjacency as content_adjacency
+from multiway.ops.graph import damping_reach as damping_reach
+from multiway.ops.graph import graph_filter as graph_filter
+from multiway.ops.graph import time_adjacency as time_adjacency
 from multiway.ops.kronecker import exact_kronecker_decomposition as exact_kronecker_decomposition
 from multiway.ops.kronecker import kronecker_apply as kronecker_apply
 from multiway.ops.kronecker import kronecker_decompose as kronecker_decompose
@@ -44,4 +50,5 @@ from multiway.ops.tensor_train import check_cores as check_cores
 from multiway.ops.tensor_train import merge_cores as merge_cores
 from multiway.ops.tensor_train import tt_linear as tt_linear
 from multiway.ops.tensor_train import tt_matrix as tt_matrix
+from multiway.ops.tensor_train import tt_norm as tt_norm
 from multiway.ops.tensor_train import tt_svd as tt_svd

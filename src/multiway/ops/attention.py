@@ -129,14 +129,14 @@ def apply_factors(
         return value
     if combine == "product":
         sizes, factors = merge_small(sizes, factors)
-    laid = _to_heads(value.reshape(len(value), *sizes, value.shape[-1]), num_heads)
+    laid = _to_heads(value.reshape(value.shape[0], *sizes, value.shape[-1]), num_heads)
     if combine == "product":
         for mode in _cheapest_order(sizes, factors):
             laid = _apply(laid, factors[mode], mode)
     else:
         parts = [_apply(laid, factor, mode) for mode, factor in enumerate(factors) if factor is not None]
         laid = torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
-    return _from_heads(laid).reshape(len(value), *out_sizes, value.shape[-1])
+    return _from_heads(laid).reshape(value.shape[0], *out_sizes, value.shape[-1])
 
 
 def merge_small(sizes: Sequence[int], factors: Sequence[Factor]) -> tuple[list[int], list[Factor]]:
@@ -213,6 +213,8 @@ def _shape(factor: Tensor | tuple[Tensor, Tensor]) -> tuple[int, int]:
 def _cheapest_order(sizes: Sequence[int], factors: Sequence[Factor]) -> list[int]:
     """Last mode first while it is in place, unless cross-attention changes sizes: then the one that shrinks most."""
     given = [(mode, factor) for mode, factor in enumerate(factors) if factor is not None]
+    if torch.compiler.is_compiling():  # sizes may be symbols, which cannot be ordered
+        return [mode for mode, _ in reversed(given)]
 
     def growth(item: tuple[int, Factor]) -> tuple[float, int]:
         rows, columns = _shape(item[1])  # type: ignore[arg-type]  # None was filtered above

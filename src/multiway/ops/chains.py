@@ -9,7 +9,7 @@ import math
 from multiway.kernels.chain import Chain, Factor, Link
 from multiway.ops.costs import FLOPS_PER_BYTE, LAUNCHES
 from multiway.ops.kronecker_sum import priced_cut
-from multiway.ops.plans import FOLDING, JOINING, Step, every_plan, priced_plan
+from multiway.ops.plans import FOLDING, JOINING, Step, best_plan, priced_plan
 
 MOST_FACTORS = 16
 LANES = 16
@@ -49,8 +49,7 @@ def nd_linear_chain(
         usual = priced_cut(in_sizes, out_sizes, (terms,) * len(in_sizes), rows)[0] + 2 * JOINING * (len(in_sizes) - 2)
         usual += per_mode * FOLDING * len(in_sizes)
     else:
-        plans = every_plan(in_sizes, out_sizes, lambda step: _step_cost(step, rows))
-        cost, plan = min(plans)
+        cost, plan = best_plan(in_sizes, out_sizes, frozenset(), rows, _step_cost)
         links = [_link(step, out_sizes) for step in plan]
         usual = priced_plan(in_sizes, out_sizes, rows, per_mode, bias == "descending")[0]
     return _chain(cost, usual, factors, links, in_sizes, out_sizes, rows, terms=terms, bias=bias)

@@ -166,11 +166,16 @@ def _alternate(
 
 
 def _solve_mode(target: Tensor, factors: list[Tensor], mode: int) -> Tensor:
-    """Least squares for one factor with the others fixed."""
-    others = [factor for other, factor in enumerate(factors) if other != mode]
-    columns = others[0]
-    for factor in others[1:]:
-        columns = (columns[:, None] * factor[None]).reshape(-1, columns.shape[1])  # Khatri-Rao, row-major
+    """Least squares for one factor with the others fixed, on their orthonormal bases: small, and well conditioned.
+
+    With the others' factors Qₘ Rₘ, the columns of the problem are (⊗ Qₘ) (Khatri-Rao of Rₘ).
+    """
+    columns = torch.ones(1, factors[0].shape[1], dtype=target.dtype, device=target.device)
+    for other, factor in enumerate(factors):
+        if other != mode:
+            basis, triangle = torch.linalg.qr(factor)
+            target = torch.tensordot(target, basis, dims=([other], [0])).movedim(-1, other)
+            columns = (columns[:, None] * triangle[None]).reshape(-1, columns.shape[1])  # Khatri-Rao, row-major
     solution: Tensor = torch.linalg.lstsq(columns, target.movedim(mode, 0).flatten(1).mT).solution
     return solution.mT
 

@@ -103,7 +103,7 @@ def _right_first(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) ->
     terms, out1, in1 = left.shape
     out2 = right.shape[1]
     # (batch, in1, terms · out2), seen as (batch, in1 · terms, out2): one matrix for all terms
-    mixed = F.linear(x, right.flatten(0, 1)).view(len(x), in1 * terms, out2)
+    mixed = F.linear(x, right.flatten(0, 1)).view(x.shape[0], in1 * terms, out2)
     return stack_product(left.permute(1, 2, 0).reshape(out1, in1 * terms), mixed, bias)
 
 
@@ -111,14 +111,14 @@ def _left_first(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) -> 
     terms, out1, in1 = left.shape
     out2, in2 = right.shape[1:]
     mixed = stack_product(left.transpose(0, 1).reshape(out1 * terms, in1), x, None)
-    out = F.linear(mixed.view(len(x), out1, terms * in2), right.transpose(0, 1).reshape(out2, terms * in2))
-    return out if bias is None else out + bias
+    out = F.linear(mixed.view(x.shape[0], out1, terms * in2), right.transpose(0, 1).reshape(out2, terms * in2))
+    return out if bias is None else out + bias.to(out.dtype)
 
 
 def _dense(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
     out1, out2 = left.shape[1], right.shape[1]
     flat = F.linear(x.flatten(1), kronecker_sum_matrix(left, right), None if bias is None else bias.flatten())
-    return flat.view(len(x), out1, out2)
+    return flat.view(x.shape[0], out1, out2)
 
 
 def kronecker_sum_matrix(

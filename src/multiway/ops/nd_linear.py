@@ -45,7 +45,8 @@ def multi_mode_linear(
         return _product(x, batch, step, matrix, _bias(weights, biases, step, descending)).view(batch, *out_sizes)
     if step.before == 1:
         return _product(x, batch, step, matrix, full_bias.reshape(step.columns, step.after)).view(batch, *out_sizes)
-    return _product(x, batch, step, matrix, None).view(batch, *out_sizes) + full_bias
+    out = _product(x, batch, step, matrix, None).view(batch, *out_sizes)
+    return out + full_bias.to(out.dtype)
 
 
 def multi_mode_linear_terms(
@@ -66,7 +67,7 @@ def multi_mode_linear_terms(
     left = join_terms(weights[: cut.position]) if cut.position else right.new_ones(len(right), 1, 1)
     flat = None if bias is None else bias.reshape(left.shape[1], right.shape[1])
     out = kronecker_sum_apply(x.reshape(-1, left.shape[2], right.shape[2]), left, right, flat, way=cut.way)
-    return out.view(len(x), *(weight.shape[1] for weight in weights))
+    return out.view(x.shape[0], *(weight.shape[1] for weight in weights))
 
 
 def join_terms(weights: Sequence[Tensor]) -> Float[Tensor, "terms out in"]:

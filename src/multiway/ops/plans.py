@@ -50,8 +50,7 @@ def cheapest_plan(
 ) -> tuple[Step, ...]:
     """Order and grouping of the products that takes the least time, forward and backward, by a model of the machine.
 
-    Every way to join neighbouring modes and to order the joined products is priced; there are a few hundred for
-    five modes.
+    Sought over sets of modes already done, so that its cost is that of 2ⁿ sets and not of n! orders.
 
     Args:
         in_sizes: Sizes of the input.
@@ -67,31 +66,42 @@ def cheapest_plan(
 def priced_plan(
     in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], rows: int, has_biases: bool, descending: bool
 ) -> tuple[float, tuple[Step, ...]]:
-    """`cheapest_plan` with its cost."""
+    """`cheapest_plan` after its cost."""
+    in_turn = best_plan(in_sizes, out_sizes, frozenset(), rows, step_cost, -1 if descending else 1)
+    cost, plan = best_plan(in_sizes, out_sizes, frozenset(), rows, step_cost)
     folding = len(in_sizes) * FOLDING * has_biases
-    plans = every_plan(in_sizes, out_sizes, lambda step: _cost(step, rows))
-    return min((cost + folding * (not is_in_turn(plan, descending)), plan) for cost, plan in plans)
+    return (cost + folding, plan) if cost + folding < in_turn[0] else in_turn
 
 
-def every_plan(
+@functools.lru_cache(maxsize=2**16)
+def best_plan(
     sizes: tuple[int, ...],
     out_sizes: tuple[int, ...],
-    price: Callable[[Step], float],
-    done: frozenset[int] = frozenset(),
-) -> list[tuple[float, tuple[Step, ...]]]:
-    """Every plan for the modes still to do, with the sum of its steps' prices."""
+    done: frozenset[int],
+    rows: int,
+    price: Callable[[Step, int], float],
+    turn: int = 0,
+) -> tuple[float, tuple[Step, ...]]:
+    """Cheapest plan for the modes still to do, after its cost; in ascending (1), descending (-1) or any order (0)."""
     if len(done) == len(sizes):
-        return [(0.0, ())]
-    found = []
-    for step in _steps(sizes, out_sizes, done):
+        return 0.0, ()
+    best: tuple[float, tuple[Step, ...]] = (math.inf, ())
+    for step in every_step(sizes, out_sizes, done):
+        if not _is_next(step, len(sizes), done, turn):
+            continue
         modes = range(step.start, step.stop)
         after = tuple(out_sizes[mode] if mode in modes else size for mode, size in enumerate(sizes))
-        rest = every_plan(after, out_sizes, price, done | set(modes))
-        found += [(price(step) + more, (step, *steps)) for more, steps in rest]
-    return found
+        cost, rest = best_plan(after, out_sizes, done | set(modes), rows, price, turn)
+        best = min(best, (cost + price(step, rows), (step, *rest)))
+    return best
 
 
-def _steps(sizes: tuple[int, ...], out_sizes: tuple[int, ...], done: frozenset[int]) -> Iterator[Step]:
+def _is_next(step: Step, count: int, done: frozenset[int], turn: int) -> bool:
+    """Whether a step may come now; in turn, what is done is the start or the end of the modes."""
+    return turn == 0 or (step.start == len(done) if turn > 0 else step.stop == count - len(done))
+
+
+def every_step(sizes: tuple[int, ...], out_sizes: tuple[int, ...], done: frozenset[int]) -> Iterator[Step]:
     """Every next product: a run of modes still to do, and the rest taken in where it is short."""
     for start, stop in itertools.combinations(range(len(sizes) + 1), 2):
         if not done.intersection(range(start, stop)):
@@ -106,7 +116,8 @@ def _step(sizes: tuple[int, ...], out_sizes: tuple[int, ...], start: int, stop: 
     return Step(start, stop, end, math.prod(sizes[:start]), inner, columns, math.prod(sizes[end:]))
 
 
-def _cost(step: Step, rows: int) -> float:
+def step_cost(step: Step, rows: int) -> float:
+    """Cost of one step, its matrix included."""
     joined = step.end - step.start - 1 + (step.end > step.stop)  # the identity has to be made first
     forming = joined * JOINING + forming_cost(step.columns * step.inner) if joined else 0.0
     if step.after == 1:

@@ -108,6 +108,15 @@ def tt_svd(
     return balance_cores(cores), dropped
 
 
+def tt_norm(cores: Sequence[Tensor]) -> Float[Tensor, ""]:
+    """Frobenius norm of a train's matrix, without forming it: R² numbers go from core to core."""
+    check_cores(cores)
+    gram = torch.ones(1, 1, dtype=cores[0].dtype, device=cores[0].device)
+    for core in cores:
+        gram = torch.einsum("ab,aijc,bijd->cd", gram, core, core)
+    return gram[0, 0].clamp_min(0).sqrt()
+
+
 def balance_cores(cores: Sequence[Tensor]) -> list[Tensor]:
     """Give all cores the same norm without changing their product, so that one learning rate suits them all."""
     norms = torch.stack([core.norm() for core in cores])
@@ -133,7 +142,9 @@ def _matrix(core: Tensor) -> Tensor:
 
 def _limits(tt_ranks: Sequence[int] | None, max_error: float | None, count: int) -> list[int | None]:
     if (tt_ranks is None) == (max_error is None):
-        raise ConfigError("tt_svd: give either tt_ranks or max_error.")
+        raise ConfigError(
+            f"tt_svd: give either tt_ranks or max_error. Got tt_ranks={tt_ranks} and max_error={max_error}."
+        )
     if tt_ranks is None:
         if not (max_error is not None and 0 <= max_error < 1):
             raise ConfigError(f"tt_svd: max_error is relative and lies in [0, 1). Got {max_error}.")

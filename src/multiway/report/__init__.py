@@ -1,6 +1,9 @@
 """The one-file HTML report, and the page that compares runs."""
 
 from multiway.report.comparison import render_comparison as render_comparison
+from multiway.report.compression import CompressedLayer as CompressedLayer
+from multiway.report.compression import CompressionReport as CompressionReport
+from multiway.report.compression import render_compression_report as render_compression_report
 from multiway.report.content import Candidate as Candidate
 from multiway.report.content import CheckFinding as CheckFinding
 from multiway.report.content import CoverageRow as CoverageRow

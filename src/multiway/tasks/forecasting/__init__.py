@@ -3,6 +3,7 @@
 from multiway.tasks.forecasting.backtest import backtest_frame as backtest_frame
 from multiway.tasks.forecasting.backtest import evaluate_panel as evaluate_panel
 from multiway.tasks.forecasting.backtest import score_backtest as score_backtest
+from multiway.tasks.forecasting.compressed import compress_run as compress_run
 from multiway.tasks.forecasting.config import ForecastConfig as ForecastConfig
 from multiway.tasks.forecasting.estimator import Forecaster as Forecaster
 from multiway.tasks.forecasting.explanation import Explanation as Explanation

@@ -38,7 +38,10 @@ def explain(run: ForecastRun, panel: Panel, windows: Windows | None) -> Explanat
     """
     network = run.model.network
     if network is None:
-        raise RunError("explain: the run has no network, and ridge attends to nothing. Train with network=true.")
+        raise RunError(
+            "explain: the run has no network, and ridge attends to nothing. "
+            "Set network to true in training (--set network=true)."
+        )
     patch, lookback = network.config.patch_length, run.config.lookback
     past, observed = last_window(run, panel)
     labels = (run.names, time_labels(panel.times[-lookback:], patch))

@@ -49,13 +49,33 @@ class WindowLoss:
 def fit(prepared: Prepared, config: ForecastConfig, *, run: RunFolder | None = None, progress: bool = False) -> Fitted:
     """Fit ridge, train the network, let validation weigh them, calibrate intervals, then read the test rows once."""
     clock, seconds = time.perf_counter(), {}
-    windows, scaler = prepared.windows, prepared.scaler
+    windows = prepared.windows
     floor = fit_floor(windows["train"], windows["validation"])
     model = build_model(prepared, config, floor)
     model.floor.set_weight(floor.weight)
     seconds["ridge"], clock = time.perf_counter() - clock, time.perf_counter()
     history = None if model.network is None else _train(model, floor, windows, config, run, progress)
-    seconds["network"], clock = time.perf_counter() - clock, time.perf_counter()
+    seconds["network"] = time.perf_counter() - clock
+    return _weigh_and_score(prepared, config, model, floor, history, seconds)
+
+
+def score_again(
+    prepared: Prepared, config: ForecastConfig, model: RidgeAndNetwork, seconds: dict[str, float]
+) -> Fitted:
+    """Weigh, calibrate and score a model whose network was changed after its training, which took `seconds`."""
+    floor = fit_floor(prepared.windows["train"], prepared.windows["validation"])
+    return _weigh_and_score(prepared, config, model, floor, None, dict(seconds))
+
+
+def _weigh_and_score(
+    prepared: Prepared,
+    config: ForecastConfig,
+    model: RidgeAndNetwork,
+    floor: Floor,
+    history: History | None,
+    seconds: dict[str, float],
+) -> Fitted:
+    clock, windows, scaler = time.perf_counter(), prepared.windows, prepared.scaler
     model.eval()
     selection = None if model.network is None else choose(model, windows["validation"], config)
     model.weight.fill_(0.0 if selection is None else selection.weight)

@@ -39,7 +39,9 @@ def future_frame(run: ForecastRun, panel: Panel, levels: tuple[float, ...] | Non
             for column, values in columns.items()
         }
         if "ds" in wide or len(wide) < len(panel.names) * len(columns):
-            raise ConfigError("predict: two columns of the wide table would have one name. Choose the long layout.")
+            raise ConfigError(
+                "predict: two columns of the wide table would have one name. Set layout to long (--layout long)."
+            )
         return pd.DataFrame({"ds": times, **wide})
     if layout != "long":
         raise ConfigError(f"predict: layout is long or wide, got {layout!r}.")
@@ -88,7 +90,8 @@ def radius_of(run: ForecastRun, level: float) -> NDArray[np.float64]:
     if level not in run.config.levels:
         fitted = ", ".join(f"{known:g}" for known in run.config.levels)
         raise ConfigError(
-            f"predict: intervals were fitted for levels {fitted}; got {level:g}. Train with --set levels=[…]."
+            f"predict: intervals were fitted for levels {fitted}; got {level:g}. "
+            "Set levels in training (--set levels='[80,95]')."
         )
     return run.radii[run.config.levels.index(level)].double().numpy()
 

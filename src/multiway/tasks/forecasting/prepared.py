@@ -67,7 +67,7 @@ def _check_values(panel: Panel, borders: Borders) -> None:
         if stop > panel.num_rows:
             raise DataError(
                 f"{panel.source}: the split's {name} rows end at {stop} and the file has {panel.num_rows}. "
-                f"Choose another split.protocol."
+                f"Set protocol to another (--set split.protocol=fraction)."
             )
         missing = np.isnan(panel.values[start:stop])
         empty = missing.all(0)
@@ -75,7 +75,7 @@ def _check_values(panel: Panel, borders: Borders) -> None:
             shown = ", ".join(panel.names[index] for index in np.flatnonzero(empty)[:5])
             raise DataError(
                 f"{panel.source}: {shown} has no value in the {name} rows, {panel.times[start]} to "
-                f"{panel.times[stop - 1]}. Leave it out with --variates, or move the split."
+                f"{panel.times[stop - 1]}. Leave it out with variates (--variates NAME,NAME), or move the split."
             )
 
 

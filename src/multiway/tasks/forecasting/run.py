@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from multiway import files
-from multiway.data import Borders, Panel, Scaler, match_panel, read_panel
-from multiway.errors import MultiwayError, RunError
+from multiway import compress, files
+from multiway.data import Borders, Panel, ReadOptions, Scaler, match_panel, read_panel
+from multiway.errors import DataError, MultiwayError, RunError
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.evaluation import Errors
 from multiway.tasks.forecasting.explanation import explain, save_explanation
@@ -53,12 +53,22 @@ class ForecastRun:
             DataError: It lacks a series, or its rows are not as far apart as those of the training.
         """
         options = self.config.read.replace(variates=self.names)
-        panel = match_panel(read_panel(locate(source) if isinstance(source, str) else source, options), self.names)
+        panel = match_panel(_read(locate(source) if isinstance(source, str) else source, options), self.names)
         return at_frequency(panel, self.frequency, strict=self.config.read.gaps != "ignore")
 
     def predict(self, source: Any, levels: tuple[float, ...] | None = None, layout: str = "long") -> pd.DataFrame:
         """Forecast the steps after the end of a file or frame, with intervals."""
         return future_frame(self, self.read(source), levels, layout)
+
+
+def _read(source: Any, options: ReadOptions) -> Panel:
+    """Read under a run's policies; say of a mend that is an option that it is one of training."""
+    try:
+        return read_panel(source, options)
+    except DataError as error:
+        if "(--" not in str(error):
+            raise
+        raise DataError(f"{error} A run keeps the options it was trained with: mend the file, or train anew.") from None
 
 
 def start(config: ForecastConfig, path: Path, *, progress: bool = False) -> ForecastRun:
@@ -226,6 +236,8 @@ def load(path: Path) -> ForecastRun:
         matrices = 1 if selection["ridge"]["shared"] else len(names)
         network = config.network_config(len(names)) if config.network else None
         model = RidgeAndNetwork(config.lookback, config.horizon, state["season"], matrices, network)
+        if model.network is not None and compress.has_swaps(folder.path):
+            compress.restore(model.network, folder.path)
         folder.load_weights(model)
         radii = load_file(folder.path / RADII)["radii"]
         return ForecastRun(

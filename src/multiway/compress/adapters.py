@@ -1,0 +1,249 @@
+"""Small trainable branches beside frozen dense layers: NdLinear, tensor-train and low-rank adapters for fine-tuning."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from multiway import files
+from multiway.compress.dense import features_of, kind_of
+from multiway.compress.fits import Compressed
+from multiway.compress.rules import LowRank, NdLinear, Rule
+from multiway.compress.storage import build, describe, fill, read_json, read_tensors, save_tensors
+from multiway.compress.swap import leave_fast_paths, set_module
+from multiway.compress.targets import find_targets
+from multiway.errors import ConfigError, RunError
+
+ADAPTERS, SHAPES = "adapters.safetensors", "adapters.json"
+RECORD = "_multiway_adapters"
+
+
+class Adapted(nn.Module):
+    """A frozen dense layer and a branch beside it: $y = W x + b + s · branch(dropout(x))$.
+
+    Args:
+        dense: The layer; its parameters are left as they are.
+        branch: A factorised layer without bias, whose last factor is zero at first.
+        scale: s.
+        dropout: Share of the branch's inputs dropped in training.
+
+    Shape:
+        As the dense layer.
+    """
+
+    def __init__(self, dense: nn.Module, branch: Compressed, *, scale: float, dropout: float) -> None:
+        super().__init__()
+        self.dense, self.branch, self.scale = dense, branch, scale
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Float[Tensor, "*lead in"]) -> Float[Tensor, "*lead out"]:
+        """Add the branch to the dense layer's answer."""
+        dense: Tensor = self.dense(x)
+        added: Tensor = self.branch(self.dropout(x))
+        return dense + self.scale * added
+
+    def merge(self) -> nn.Module:
+        """Add the branch to the dense layer's weight and return that layer."""
+        weight = self.dense.get_parameter("weight")
+        with torch.no_grad():
+            added = self.scale * self.branch.dense_weight()
+            weight.add_(added.mT if kind_of(self.dense) == "Conv1D" else added)
+        return self.dense
+
+    def extra_repr(self) -> str:
+        """Scale of the branch."""
+        return f"scale={self.scale}"
+
+
+@dataclasses.dataclass
+class Record:
+    """Names of the adapted layers, what was trainable before, and settings of parents that had to change."""
+
+    names: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
+    trainable: list[nn.Parameter] = dataclasses.field(default_factory=list)
+    settings: list[tuple[str, str, Any]] = dataclasses.field(default_factory=list)
+
+
+def adapt(
+    model: nn.Module,
+    rules: Mapping[str, Rule],
+    *,
+    scale: float = 1.0,
+    dropout: float = 0.05,
+    generator: torch.Generator | None = None,
+) -> nn.Module:
+    """Freeze a model and put trainable branches beside its matched dense layers, in place.
+
+    The last factor of every branch is zero, so that the model's answers are the same until it is trained. Sizes are
+    the two most balanced factors of each side unless the rule says otherwise (the choice of NdLinear-LoRA).
+
+    Args:
+        model: Any module; all its parameters stop being trainable, and `merge` makes those that were so again.
+        rules: Patterns and rules as for `plan`; a rule needs a rank, except NdLinear, which takes one term.
+        scale: Factor of every branch.
+        dropout: Share of a branch's inputs dropped in training.
+        generator: Source of the other factors; torch's own if not given.
+
+    Returns:
+        The same model.
+
+    Raises:
+        ConfigError: A pattern matches nothing that can be adapted, a rule has no rank, or the model has adapters.
+    """
+    if RECORD in model.__dict__:
+        raise ConfigError("adapt: this model has adapters already. Merge them first, or give all rules at once.")
+    if not 0 <= dropout < 1:
+        raise ConfigError(f"adapt: dropout is a share from 0 to below 1. Got dropout={dropout}.")
+    targets, _ = find_targets(model, rules)
+    branches = [_branch(target.names[0], target.rule, target.module, generator) for target in targets]
+    record = Record(trainable=[each for each in model.parameters() if each.requires_grad])
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    for target, branch in zip(targets, branches, strict=True):
+        _insert(model, record, target.names, branch, scale=scale, dropout=dropout)
+    model.__dict__[RECORD] = record
+    return model
+
+
+def merge(model: nn.Module) -> nn.Module:
+    """Add every branch to its dense layer's weight and take the branches away, in place.
+
+    What was trainable before `adapt` is so again.
+
+    Returns:
+        The same model.
+
+    Raises:
+        ConfigError: The model has no adapters.
+    """
+    for adapted in _adapted(model).values():
+        adapted.merge()
+    return remove_adapters(model)
+
+
+def remove_adapters(model: nn.Module) -> nn.Module:
+    """Take the branches away, in place: the model is what it was before `adapt`.
+
+    Raises:
+        ConfigError: The model has no adapters.
+    """
+    record = _record(model)
+    for names, adapted in zip(record.names, _adapted(model).values(), strict=True):
+        set_module(model, names, adapted.dense)
+    for parameter in record.trainable:
+        parameter.requires_grad_(True)
+    for name, setting, value in reversed(record.settings):
+        setattr(model.get_submodule(name), setting, value)
+    del model.__dict__[RECORD]
+    return model
+
+
+def adapter_state_dict(model: nn.Module) -> dict[str, Tensor]:
+    """The branches' parameters under the names that they have in the model.
+
+    Raises:
+        ConfigError: The model has no adapters.
+    """
+    return {
+        f"{name}.branch.{key}": tensor
+        for name, adapted in _adapted(model).items()
+        for key, tensor in adapted.branch.state_dict().items()
+    }
+
+
+def save_adapters(model: nn.Module, folder: str | Path) -> None:
+    """Write the branches alone: `adapters.safetensors` and `adapters.json`.
+
+    Raises:
+        ConfigError: The model has no adapters.
+    """
+    path, record = Path(folder), _record(model)
+    path.mkdir(parents=True, exist_ok=True)
+    save_tensors(adapter_state_dict(model), path / ADAPTERS)
+    layers = [
+        {"names": names, "scale": each.scale, "dropout": each.dropout.p, **describe(each.branch)}
+        for names, each in zip(record.names, _adapted(model).values(), strict=True)
+    ]
+    files.write_text(path / SHAPES, json.dumps({"format": 1, "layers": layers}, indent=1) + "\n")
+
+
+def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
+    """Put saved branches beside the layers of the dense model that they were trained with, in place.
+
+    Raises:
+        ConfigError: The model has adapters already.
+        RunError: A file is missing or damaged, or the model is of another architecture.
+    """
+    path = Path(folder)
+    stored = read_json(path / SHAPES)
+    if RECORD in model.__dict__:
+        raise ConfigError("load_adapters: this model has adapters already. Merge or remove them first.")
+    tensors, found = read_tensors(path / ADAPTERS), {}
+    try:
+        for entry in stored["layers"]:
+            names = tuple(entry["names"])
+            dense = model.get_submodule(names[0])
+            branch = build(entry, *features_of(dense)).to(dense.get_parameter("weight"))
+            prefix = f"{names[0]}.branch."
+            own = {key.removeprefix(prefix): each for key, each in tensors.items() if key.startswith(prefix)}
+            fill(branch, own, path / ADAPTERS)
+            found[names] = branch, entry
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(f"{path / SHAPES} does not fit this model ({error}).") from None
+    record = Record(trainable=[each for each in model.parameters() if each.requires_grad])
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    for names, (branch, entry) in found.items():
+        _insert(model, record, names, branch, scale=entry["scale"], dropout=entry["dropout"])
+    model.__dict__[RECORD] = record
+    return model
+
+
+def _insert(
+    model: nn.Module, record: Record, names: tuple[str, ...], branch: Compressed, *, scale: float, dropout: float
+) -> None:
+    dense = model.get_submodule(names[0])
+    adapted = Adapted(dense, branch, scale=scale, dropout=dropout)
+    set_module(model, names, adapted.train(dense.training))
+    record.names.append(names)
+    record.settings += leave_fast_paths(model, names)
+
+
+def _branch(name: str, rule: Rule, dense: nn.Module, generator: torch.Generator | None) -> Compressed:
+    """A branch without bias whose last factor is zero."""
+    if rule.rank is None and not (isinstance(rule, NdLinear) and rule.max_error is None and rule.max_share is None):
+        raise ConfigError(f"{name}: an adapter has no weight to measure errors of. Give {type(rule).__name__} a rank.")
+    in_features, out_features = features_of(dense)
+    rank = rule.rank or 1
+    entry: dict[str, Any] = {"kind": rule.kind, "rank": rank, "tt_ranks": rank, "bias": False, "error": None}
+    if isinstance(rule, LowRank):
+        entry["rank"] = min(rank, in_features, out_features)
+    else:
+        entry["in_sizes"], entry["out_sizes"] = rule.sizes(in_features, out_features)
+    branch = build(entry, in_features, out_features)
+    factors = list(branch.parameters())
+    with torch.no_grad():
+        for factor in factors[:-1]:
+            factor.normal_(0.0, float(factor.std(correction=0)), generator=generator)
+        factors[-1].zero_()
+    return branch.to(dense.get_parameter("weight"))
+
+
+def _record(model: nn.Module) -> Record:
+    record: Record | None = model.__dict__.get(RECORD)
+    if record is None:
+        raise ConfigError("compress: this model has no adapters. Give the model that adapt() returned.")
+    return record
+
+
+def _adapted(model: nn.Module) -> dict[str, Adapted]:
+    return {
+        names[0]: module
+        for names in _record(model).names
+        if isinstance(module := model.get_submodule(names[0]), Adapted)
+    }

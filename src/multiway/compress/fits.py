@@ -1,0 +1,263 @@
+"""Fit a rule's layer to a dense one: what each rank costs and loses, and the layer of the rank that was chosen."""
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from multiway.compress.rules import LowRank, NdLinear, Rule, TensorTrain
+from multiway.nn import Approximation, LowRankLinear, TTLinear
+from multiway.nn import NdLinear as NdLayer
+from multiway.nn.factorised import relative_error
+
+Compressed = NdLayer | TTLinear | LowRankLinear
+THRESHOLDS = 64
+
+
+class Option(NamedTuple):
+    """One choice of ranks: its parameters, bias included, and the relative error of the weight it promises."""
+
+    parameters: int
+    error: float
+    ranks: tuple[int, ...]
+
+
+class Fit(Protocol):
+    """A dense layer on its way to a rule's layer."""
+
+    def options(self) -> list[Option]:
+        """Choices of ranks, cheapest first; each loses less than the one before."""
+        ...
+
+    def fixed(self, rank: int) -> tuple[int, ...]:
+        """Ranks for a rule that gives one; what a weight cannot use is left out."""
+        ...
+
+    def build(self, ranks: tuple[int, ...]) -> Compressed:
+        """The layer, its `approximation` set."""
+        ...
+
+
+def fit_of(rule: Rule, linear: nn.Linear) -> Fit:
+    """The way to fit this rule to this layer."""
+    if isinstance(rule, LowRank):
+        return LowRankFit(linear)
+    in_sizes, out_sizes = rule.sizes(linear.in_features, linear.out_features)
+    if len(in_sizes) == 2:
+        return PairFit(linear, in_sizes, out_sizes, as_train=isinstance(rule, TensorTrain))
+    return TrainFit(linear, in_sizes, out_sizes) if isinstance(rule, TensorTrain) else TermsFit(rule, linear)
+
+
+class Spectrum:
+    """A matrix as a product of two factors of any rank, best in the Frobenius norm.
+
+    From the eigenvectors of the smaller Gram matrix, in float64: several times cheaper than singular vectors. What it
+    loses is an error below about 1e-8 of the norm.
+    """
+
+    def __init__(self, matrix: Tensor) -> None:
+        self.matrix = matrix.detach().double()
+        self.is_tall = matrix.shape[0] >= matrix.shape[1]
+        gram = self.matrix.mT @ self.matrix if self.is_tall else self.matrix @ self.matrix.mT
+        squares, vectors = torch.linalg.eigh(gram)
+        self.squares, self.vectors = squares.flip(0).clamp_min(0), vectors.flip(1)
+
+    def errors(self) -> list[float]:
+        """Relative error at rank 1, 2, … up to the full one."""
+        tails = self.squares.flip(0).cumsum(0).flip(0)
+        total = float(tails[0])
+        if total == 0:
+            return [0.0]
+        return [*(tails[1:] / total).sqrt().tolist(), 0.0]
+
+    def factors(self, rank: int) -> tuple[Tensor, Tensor]:
+        """Left `(rows, rank)` and right `(rank, columns)`, of equal norms term by term."""
+        kept = self.vectors[:, :rank]
+        left, right = (self.matrix @ kept, kept.mT) if self.is_tall else (kept, kept.mT @ self.matrix)
+        norms = (left if self.is_tall else right.mT).norm(dim=0)
+        roots = torch.where(norms > 0, norms.sqrt(), 1.0)
+        return (left / roots, roots[:, None] * right) if self.is_tall else (left * roots, right / roots[:, None])
+
+
+class LowRankFit:
+    """W ≈ U V."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        self.linear = linear
+
+    @functools.cached_property
+    def spectrum(self) -> Spectrum:
+        """Of the weight itself."""
+        return Spectrum(self.linear.weight)
+
+    def options(self) -> list[Option]:
+        """One for each rank."""
+        each = self.linear.in_features + self.linear.out_features
+        return [
+            Option(rank * each + bias_of(self.linear), error, (rank,))
+            for rank, error in enumerate(self.spectrum.errors(), 1)
+        ]
+
+    def fixed(self, rank: int) -> tuple[int, ...]:
+        """At most the smaller side."""
+        return (min(rank, *self.linear.weight.shape),)
+
+    def build(self, ranks: tuple[int, ...]) -> Compressed:
+        """Two factors of the weight."""
+        linear, (rank,) = self.linear, ranks
+        layer = LowRankLinear(linear.in_features, linear.out_features, rank=rank, bias=linear.bias is not None)
+        up, down = self.spectrum.factors(rank)
+        return _filled(layer.to(linear.weight), linear, {"up": up, "down": down})
+
+
+class PairFit:
+    """W ≈ Σ_r A_r ⊗ B_r: NdLinear over two modes, and a train of two cores, from one rearranged matrix."""
+
+    def __init__(
+        self, linear: nn.Linear, in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], *, as_train: bool
+    ) -> None:
+        self.linear, self.in_sizes, self.out_sizes, self.as_train = linear, in_sizes, out_sizes, as_train
+
+    @functools.cached_property
+    def spectrum(self) -> Spectrum:
+        """Of the weight with each factor's rows and columns side by side (Van Loan and Pitsianis 1993)."""
+        blocks = self.linear.weight.reshape(*self.out_sizes, *self.in_sizes).permute(0, 2, 1, 3)
+        return Spectrum(blocks.reshape(math.prod(blocks.shape[:2]), -1))
+
+    def options(self) -> list[Option]:
+        """One for each rank."""
+        each = sum(out * in_ for out, in_ in zip(self.out_sizes, self.in_sizes, strict=True))
+        return [
+            Option(rank * each + bias_of(self.linear), error, (rank,))
+            for rank, error in enumerate(self.spectrum.errors(), 1)
+        ]
+
+    def fixed(self, rank: int) -> tuple[int, ...]:
+        """At most the smaller side of the rearranged matrix."""
+        return (min(rank, *(out * in_ for out, in_ in zip(self.out_sizes, self.in_sizes, strict=True))),)
+
+    def build(self, ranks: tuple[int, ...]) -> Compressed:
+        """Factors as terms of an NdLinear, or as two cores."""
+        (rank,) = ranks
+        left, right = self.spectrum.factors(rank)
+        first, second = (
+            part.reshape(rank, out, in_)
+            for part, out, in_ in zip((left.mT, right), self.out_sizes, self.in_sizes, strict=True)
+        )
+        has_bias = self.linear.bias is not None
+        layer: Compressed
+        if self.as_train:
+            layer = TTLinear(self.in_sizes, self.out_sizes, tt_ranks=rank, bias=has_bias)
+            values = {"cores.0": first.permute(2, 1, 0)[None], "cores.1": second.mT[..., None]}
+        else:
+            layer = NdLayer(self.in_sizes, self.out_sizes, rank=rank, bias="full" if has_bias else False, flat=True)
+            values = {"weights.0": first, "weights.1": second}
+        return _filled(layer.to(self.linear.weight), self.linear, values)
+
+
+class TrainFit:
+    """A train of three cores or more: ranks from the singular values at each bond, cores by TT-SVD."""
+
+    def __init__(self, linear: nn.Linear, in_sizes: tuple[int, ...], out_sizes: tuple[int, ...]) -> None:
+        self.linear, self.in_sizes, self.out_sizes = linear, in_sizes, out_sizes
+
+    @functools.cached_property
+    def bonds(self) -> list[list[float]]:
+        """Relative errors of every bond at each rank from 1."""
+        count = len(self.in_sizes)
+        pairs = [axis for mode in range(count) for axis in (mode, mode + count)]
+        paired = self.linear.weight.reshape(*self.out_sizes, *self.in_sizes).permute(pairs)
+        return [Spectrum(paired.reshape(math.prod(paired.shape[: 2 * bond]), -1)).errors() for bond in range(1, count)]
+
+    def options(self) -> list[Option]:
+        """All bonds share a threshold; the error promised is TT-SVD's bound, which the layer stays within."""
+        allowed = [0.0, *(10 ** (-4 * step / THRESHOLDS) for step in range(THRESHOLDS + 1))]
+        found = {tuple(_first_within(errors, each) for errors in self.bonds) for each in allowed}
+        return falling([Option(self._parameters(ranks), self._bound(ranks), ranks) for ranks in found])
+
+    def fixed(self, rank: int) -> tuple[int, ...]:
+        """At most what each bond can hold."""
+        return tuple(min(rank, len(errors)) for errors in self.bonds)
+
+    def build(self, ranks: tuple[int, ...]) -> Compressed:
+        """Cores by TT-SVD."""
+        return TTLinear.from_linear(self.linear, self.in_sizes, self.out_sizes, tt_ranks=ranks)
+
+    def _bound(self, ranks: tuple[int, ...]) -> float:
+        return math.hypot(*(errors[rank - 1] for errors, rank in zip(self.bonds, ranks, strict=True)))
+
+    def _parameters(self, ranks: tuple[int, ...]) -> int:
+        ends = (1, *ranks, 1)
+        cores = zip(ends[:-1], self.in_sizes, self.out_sizes, ends[1:], strict=True)
+        return sum(math.prod(core) for core in cores) + bias_of(self.linear)
+
+
+class TermsFit:
+    """NdLinear over three modes or more, by alternating least squares; ranks 1, 2, 4, … are tried."""
+
+    def __init__(self, rule: NdLinear, linear: nn.Linear) -> None:
+        self.linear = linear
+        self.in_sizes, self.out_sizes = rule.sizes(linear.in_features, linear.out_features)
+        self.built: dict[int, Compressed] = {}
+
+    def options(self) -> list[Option]:
+        """Powers of two while the layer stays smaller than the dense one."""
+        each = sum(out * in_ for out, in_ in zip(self.out_sizes, self.in_sizes, strict=True))
+        options, rank = list[Option](), 1
+        while rank == 1 or rank * each < self.linear.weight.numel():
+            error = approximation_of(self.build((rank,))).error
+            options.append(Option(rank * each + bias_of(self.linear), error, (rank,)))
+            rank *= 2
+        return falling(options)
+
+    def fixed(self, rank: int) -> tuple[int, ...]:
+        """As given."""
+        return (rank,)
+
+    def build(self, ranks: tuple[int, ...]) -> Compressed:
+        """Fit once per rank."""
+        (rank,) = ranks
+        if rank not in self.built:
+            self.built[rank] = NdLayer.from_linear(self.linear, self.in_sizes, self.out_sizes, rank=rank)
+        return self.built[rank]
+
+
+def _first_within(errors: Sequence[float], allowed: float) -> int:
+    """The smallest rank that loses no more."""
+    return next(rank for rank, lost in enumerate(errors, 1) if lost <= allowed)
+
+
+def falling(options: Sequence[Option]) -> list[Option]:
+    """Cheapest first, without those that cost more and lose as much."""
+    kept: list[Option] = []
+    for option in sorted(options):
+        if not kept or option.error < kept[-1].error:
+            kept.append(option)
+    return kept
+
+
+def bias_of(linear: nn.Linear) -> int:
+    """Parameters of the bias."""
+    return 0 if linear.bias is None else linear.bias.numel()
+
+
+def approximation_of(layer: Compressed) -> Approximation:
+    """Error of a layer that was fitted."""
+    assert layer.approximation is not None
+    return layer.approximation
+
+
+def _filled(layer: Compressed, linear: nn.Linear, values: dict[str, Tensor]) -> Compressed:
+    """Copy factors and bias into a new layer and measure its error."""
+    bias = layer.full_bias if isinstance(layer, NdLayer) else layer.bias
+    with torch.no_grad():
+        for name, value in values.items():
+            parameter = layer.get_parameter(name)
+            parameter.copy_(value.reshape(parameter.shape))
+        if bias is not None:
+            bias.copy_(linear.bias.reshape(bias.shape))
+        layer.approximation = Approximation(relative_error(linear.weight, layer.dense_weight()))
+    return layer

@@ -1,0 +1,197 @@
+"""A dry run: what each layer would become, what that costs and loses, and whether it pays."""
+
+import copy
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from multiway.compress import measuring
+from multiway.compress.budget import fit_layers
+from multiway.compress.fits import Compressed
+from multiway.compress.layer import LayerPlan, measured_layer
+from multiway.compress.rules import Rule, check_share
+from multiway.compress.swap import copy_without, swap_in, swapped
+from multiway.compress.table import report_text
+from multiway.compress.targets import Refused, Target, find_targets
+from multiway.errors import ConfigError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What compressing a model would do to it. The model itself is not changed until `apply`.
+
+    layers: The dense layers that the rules match.
+    refused: Layers that they match and that cannot be swapped, with the reason.
+    parameters: Of the whole model, before and after.
+    output_error: Relative error of the model's floating outputs on the data; None without data.
+    has_data: Whether data was given.
+    """
+
+    model: nn.Module = dataclasses.field(repr=False)
+    layers: list[LayerPlan]
+    refused: list[Refused]
+    parameters: tuple[int, int]
+    output_error: float | None
+    has_data: bool
+    versions: dict[str, list[tuple[int, int]]] = dataclasses.field(repr=False)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One mapping of plain values per layer, for a data frame."""
+        return [
+            {
+                "layer": layer.name,
+                "becomes": layer.becomes,
+                "in_features": layer.in_features,
+                "out_features": layer.out_features,
+                "parameters_before": layer.parameters[0],
+                "parameters_after": layer.parameters[1],
+                "flops_before": layer.flops[0],
+                "flops_after": layer.flops[1],
+                "seconds_before": layer.seconds[0] if layer.seconds else None,
+                "seconds_after": layer.seconds[1] if layer.seconds else None,
+                "weight_error": layer.weight_error,
+                "output_error": layer.output_error,
+                "advice": "; ".join(layer.advice),
+            }
+            for layer in self.layers
+        ]
+
+    def report(self) -> str:
+        """The plan as text: a table of layers, totals, advice, and what was refused."""
+        return report_text(self)
+
+    def html(self, title: str = "Compression") -> str:
+        """The plan as one self-contained HTML page."""
+        from multiway.compress.page import page_of
+
+        return page_of(self, title)
+
+    def apply(self, *, inplace: bool = False, keep_originals: bool = True) -> nn.Module:
+        """Swap the layers.
+
+        Args:
+            inplace: Change the model itself; otherwise a copy is changed, and the dense layers are never copied.
+            keep_originals: Remember the dense layers for `undo`. They are the model's own, so this takes memory only
+                if that model would otherwise be thrown away.
+
+        Returns:
+            The compressed model.
+
+        Raises:
+            ConfigError: The model changed since the plan was made.
+        """
+        self._check_unchanged()
+        chosen = {layer.names: layer.replacement for layer in self.layers if layer.replacement is not None}
+        model = self.model if inplace else copy_without(self.model, list(chosen))
+        layers = {names: copy.deepcopy(layer) for names, layer in chosen.items()}
+        swap_in(model, layers, keep_originals=keep_originals)
+        return model
+
+    def without(self, *names: str) -> "Plan":
+        """The same plan with these layers left as they are.
+
+        Raises:
+            ConfigError: The plan has no layer of that name.
+        """
+        unknown = set(names) - {layer.name for layer in self.layers}
+        if unknown:
+            raise ConfigError(f"plan: there is no layer {sorted(unknown)[0]} to leave out.")
+        left = [layer for layer in self.layers if layer.name in names]
+        saved = sum(layer.parameters[0] - layer.parameters[1] for layer in left)
+        return dataclasses.replace(
+            self,
+            layers=[layer for layer in self.layers if layer.name not in names],
+            parameters=(self.parameters[0], self.parameters[1] + saved),
+            output_error=None,
+        )
+
+    def _check_unchanged(self) -> None:
+        for layer in self.layers:
+            module = self.model.get_submodule(layer.name)
+            if _version(module) != self.versions[layer.name]:
+                raise ConfigError(f"plan: {layer.name} changed since the plan was made. Make a new plan.")
+
+
+def plan(
+    model: nn.Module,
+    rules: Mapping[str, Rule],
+    *,
+    data: Any = None,
+    max_parameters: float | None = None,
+    max_error: float | None = None,
+    measure: bool = True,
+) -> Plan:
+    """Fit every matched layer to its rule and measure the result; the model stays as it is.
+
+    Args:
+        model: Any module.
+        rules: Patterns, matched against whole names of modules, and what their dense layers become. The first
+            pattern that matches counts.
+        data: One batch as the model takes it: a tensor, a tuple of arguments or a mapping of named ones; or a list
+            of batches. With it, errors of outputs are measured, and time is taken on the layers' own input shapes.
+        max_parameters: Share of the model's parameters to come down to. Rules without a rank or budget of their own
+            get the ranks for it, from one threshold of relative weight error that they all share.
+        max_error: That threshold itself; together with `max_parameters`, its upper end.
+        measure: Time the layers.
+
+    Raises:
+        ConfigError: A pattern matches nothing, or nothing that can be swapped; a rule has no rank and there is no
+            budget; the budget cannot be met.
+        ShapeError: Given sizes do not fit a layer.
+    """
+    check_share("plan", "max_parameters", max_parameters)
+    check_share("plan", "max_error", max_error)
+    targets, refused = find_targets(model, rules)
+    total = sum(parameter.numel() for parameter in model.parameters())
+    with torch.random.fork_rng(devices=[]):  # new layers are drawn before they are fitted
+        built = fit_layers(targets, total, max_parameters, max_error)
+    watched = _watch(model, targets, built, data)
+    layers = [
+        measured_layer(target, layer, seen, measure=measure)
+        for target, layer, seen in zip(targets, built, watched, strict=True)
+    ]
+    saved = sum(layer.parameters[0] - layer.parameters[1] for layer in layers)
+    return Plan(
+        model=model,
+        layers=layers,
+        refused=refused,
+        parameters=(total, total - saved),
+        output_error=None if data is None else _output_error(model, layers, data),
+        has_data=data is not None,
+        versions={target.names[0]: _version(target.module) for target in targets},
+    )
+
+
+def _watch(
+    model: nn.Module, targets: list[Target], built: list[Compressed | None], data: Any
+) -> list[measuring.Observed]:
+    if data is None:
+        return [measuring.Observed(layer, was_called=True) for layer in built]
+    pairs = [(target.module, layer) for target, layer in zip(targets, built, strict=True)]
+    return measuring.observe(model, pairs, data)
+
+
+def _output_error(model: nn.Module, layers: list[LayerPlan], data: Any) -> float:
+    """Difference of the whole model's outputs.
+
+    Raises:
+        ConfigError: The model asks a swapped layer for what only a dense one has.
+    """
+    before = measuring.outputs_of(model, data)
+    chosen = {layer.names: layer.replacement for layer in layers if layer.replacement is not None}
+    try:
+        with swapped(model, chosen):
+            return measuring.difference(before, measuring.outputs_of(model, data))
+    except (AttributeError, TypeError) as error:
+        raise ConfigError(
+            f"plan: the model asks a swapped layer for what only a dense one has ({error}). Leave that layer out of "
+            f"the patterns."
+        ) from None
+
+
+def _version(module: nn.Module) -> list[tuple[int, int]]:
+    """Changes when a parameter is another tensor, or was written to."""
+    return [(id(parameter), parameter._version) for parameter in module.parameters()]

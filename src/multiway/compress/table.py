@@ -1,0 +1,82 @@
+"""A plan as text."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from multiway.compress.advice import LOSSY, TRAIN
+
+if TYPE_CHECKING:
+    from multiway.compress.layer import LayerPlan
+    from multiway.compress.plan import Plan
+
+MISSING = "-"
+
+
+def report_text(plan: "Plan") -> str:
+    """A table of layers, then totals, how it was measured, advice, and what was refused."""
+    head = ["layer", "becomes", "parameters", "share", "FLOPs", "time", "weight error", "output error"]
+    lines = _aligned([head, *(_cells(layer) for layer in plan.layers)])
+    lines += ["", *summary(plan)]
+    lines += [f"advice  {text}" for text in advice_lines(plan)]
+    lines += [f"refused {each.name}: {each.reason}" for each in plan.refused]
+    return "\n".join(lines)
+
+
+def advice_lines(plan: "Plan") -> list[str]:
+    """Advice on single layers, and one line for all that have to be trained further."""
+    single = {layer.name: [text for text in layer.advice if not text.endswith(TRAIN)] for layer in plan.layers}
+    lossy = sum(text.endswith(TRAIN) for layer in plan.layers for text in layer.advice)
+    lines = [f"{name}: {'; '.join(texts)}" for name, texts in single.items() if texts]
+    what = "outputs" if plan.has_data else "weights"
+    return [*lines, f"{lossy} layers change their {what} by more than {LOSSY:.0%}: {TRAIN}"] if lossy else lines
+
+
+def summary(plan: "Plan") -> list[str]:
+    """Totals in sentences."""
+    before, after = plan.parameters
+    swapped = sum(layer.replacement is not None for layer in plan.layers)
+    said = [
+        f"{swapped} of {len(plan.layers)} layers swapped: {before:,} -> {after:,} parameters ({after / before:.1%})."
+    ]
+    if plan.output_error is not None:
+        said.append(f"The model's outputs on the data change by {plan.output_error:.3g} of their norm.")
+    timed = [layer for layer in plan.layers if layer.seconds is not None]
+    if timed:
+        where = "on the layers' inputs of the data" if plan.has_data else f"on inputs of {timed[0].input_shape[0]} rows"
+        said.append(f"Times are medians of calls in turns {where}, on this machine; below 1x is slower than dense.")
+    return said
+
+
+def speed(layer: "LayerPlan") -> str:
+    """Dense time over new time, as a factor."""
+    return MISSING if layer.seconds is None else f"{layer.seconds[0] / layer.seconds[1]:.2f}x"
+
+
+def number(value: float | None) -> str:
+    """Three digits, or a dash."""
+    return MISSING if value is None else f"{value:.3g}"
+
+
+def _cells(layer: "LayerPlan") -> list[str]:
+    before, after = layer.parameters
+    return [
+        layer.name if len(layer.names) == 1 else f"{layer.name} (+{len(layer.names) - 1})",
+        layer.becomes,
+        f"{before:,} -> {after:,}",
+        f"{after / before:.1%}",
+        f"{layer.flops[1] / layer.flops[0]:.1%}" if layer.flops[0] else MISSING,
+        speed(layer),
+        number(layer.weight_error),
+        number(layer.output_error),
+    ]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,97 @@
+"""Which layers of a model the patterns mean, and which of those cannot be swapped."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from torch import nn
+
+from multiway.compress.dense import kind_of, parameter_owners, refusal
+from multiway.compress.rules import Rule
+from multiway.errors import ConfigError
+
+
+class Target(NamedTuple):
+    """A dense layer to swap, with every name that a shared module goes by."""
+
+    names: tuple[str, ...]
+    module: nn.Module
+    rule: Rule
+
+
+class Refused(NamedTuple):
+    """A layer that a pattern means and that stays as it is."""
+
+    name: str
+    reason: str
+
+
+def find_targets(model: nn.Module, rules: Mapping[str, Rule]) -> tuple[list[Target], list[Refused]]:
+    """Match names of modules, whole, against the patterns; of several that match, the first counts.
+
+    A pattern may take in blocks and activations along with dense layers: they are passed over. A dense layer that
+    cannot be swapped is refused with its reason.
+
+    Raises:
+        ConfigError: A pattern is no regular expression, matches nothing, or nothing that could be swapped.
+    """
+    if not rules:
+        raise ConfigError(
+            "compress: no rules. Give a mapping of patterns to rules, such as {r'.*\\.fc1': TensorTrain()}."
+        )
+    modules = {name: module for name, module in model.named_modules(remove_duplicate=False) if name}
+    matched = {pattern: _matches(pattern, modules) for pattern in rules}
+    owners, targets, refused = parameter_owners(model), dict[int, Target](), dict[str, str]()
+    for pattern, rule in rules.items():
+        for name in matched[pattern]:
+            module = modules[name]
+            reason = refusal(model, name, module, owners)
+            if reason is not None:
+                refused.setdefault(name, reason)
+            elif id(module) not in targets:
+                names = tuple(other for other, same in modules.items() if same is module)
+                targets[id(module)] = Target(names, module, rule)
+        _check_some(pattern, matched[pattern], targets, refused, modules)
+    return list(targets.values()), [
+        Refused(name, reason) for name, reason in refused.items() if _looks_dense(modules[name])
+    ]
+
+
+def _matches(pattern: str, modules: Mapping[str, nn.Module]) -> list[str]:
+    try:
+        expression = re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"compress: the pattern {pattern!r} is no regular expression: {error}.") from None
+    found = [name for name in modules if expression.fullmatch(name)]
+    if not found:
+        layers = [name for name, module in modules.items() if kind_of(module)]
+        near = difflib.get_close_matches(pattern.replace("\\", ""), layers, n=3, cutoff=0.3) or layers[:3]
+        known = (
+            f"Among the dense layers are {', '.join(near)}"
+            if near
+            else "There is no dense layer below the model itself"
+        )
+        raise ConfigError(
+            f"compress: the pattern {pattern!r} matches no module's whole name. {known}; '.*' stands for any beginning."
+        )
+    return found
+
+
+def _check_some(
+    pattern: str,
+    names: list[str],
+    targets: Mapping[int, Target],
+    refused: Mapping[str, str],
+    modules: Mapping[str, nn.Module],
+) -> None:
+    if not any(id(modules[name]) in targets for name in names):
+        name = next((name for name in names if _looks_dense(modules[name])), names[0])
+        raise ConfigError(
+            f"compress: nothing that the pattern {pattern!r} matches can be swapped. {name}: {refused[name]}."
+        )
+
+
+def _looks_dense(module: nn.Module) -> bool:
+    """Whether a reader of the pattern would expect this layer to be swapped."""
+    return isinstance(module, nn.Linear) or "Linear" in type(module).__name__ or kind_of(module) is not None

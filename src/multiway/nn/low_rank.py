@@ -1,0 +1,102 @@
+"""A linear layer whose weight is a product of two thin matrices."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from multiway.errors import ConfigError
+from multiway.nn.factorised import Approximation, linear_of, relative_error
+
+
+class LowRankLinear(nn.Module):
+    r"""A dense layer through a bottleneck: $y = U (V x) + b$ with `rank` rows of V.
+
+    Counts rank (in + out) parameters and the bias.
+
+    Args:
+        in_features: Features of the input.
+        out_features: Features of the output.
+        rank: Width of the bottleneck.
+        bias: Learn a bias for every output.
+        device, dtype: As for `torch.nn.Linear`.
+
+    Shape:
+        `(*, in_features)` to `(*, out_features)`.
+
+    Raises:
+        ConfigError: `rank` is below one or above the smaller number of features.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        rank: int,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if not 1 <= rank <= min(in_features, out_features):
+            raise ConfigError(
+                f"LowRankLinear: rank lies between 1 and the smaller number of features, "
+                f"{min(in_features, out_features)}. Got rank={rank}."
+            )
+        self.in_features, self.out_features, self.rank = in_features, out_features, rank
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.down = nn.Parameter(torch.empty(rank, in_features, **factory))
+        self.up = nn.Parameter(torch.empty(out_features, rank, **factory))
+        self.bias: nn.Parameter | None
+        self.register_parameter("bias", nn.Parameter(torch.empty(out_features, **factory)) if bias else None)
+        self.approximation: Approximation | None = None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw both factors normal, so that outputs have the variance of inputs; the bias is zero."""
+        nn.init.normal_(self.down, 0.0, self.in_features**-0.5)
+        nn.init.normal_(self.up, 0.0, self.rank**-0.5)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x: Float[Tensor, "*lead in"]) -> Float[Tensor, "*lead out"]:
+        """Map the last axis."""
+        return F.linear(F.linear(x, self.down), self.up, self.bias)
+
+    def dense_weight(self) -> Float[Tensor, "out in"]:
+        """The weight of the dense layer that this one equals."""
+        return self.up @ self.down
+
+    def to_linear(self) -> nn.Linear:
+        """The dense layer with the same answers."""
+        return linear_of(self.dense_weight(), self.bias)
+
+    @classmethod
+    def from_linear(cls, linear: nn.Linear, *, rank: int) -> "LowRankLinear":
+        """Approximate a trained dense layer by the largest `rank` singular values of its weight.
+
+        `approximation` of the result holds the relative error, which no other matrix of that rank undercuts.
+        """
+        out, in_ = linear.weight.shape
+        layer = cls(in_, out, rank=rank, bias=linear.bias is not None).to(linear.weight)
+        with torch.no_grad():
+            left, values, right = torch.linalg.svd(linear.weight.double(), full_matrices=False)
+            roots = values[:rank].sqrt()
+            layer.up.copy_(left[:, :rank] * roots)
+            layer.down.copy_(roots[:, None] * right[:rank])
+            if layer.bias is not None:
+                layer.bias.copy_(linear.bias)
+        norm = float(values.norm())
+        bound = float(values[rank:].norm()) / norm if norm > 0 else 0.0
+        layer.approximation = Approximation(relative_error(linear.weight, layer.dense_weight()), bound)
+        return layer
+
+    def extra_repr(self) -> str:
+        """Sizes, rank and the error of an approximation."""
+        parts = [f"{self.in_features} -> {self.out_features}", f"rank={self.rank}"]
+        parts += [] if self.bias is not None else ["bias=False"]
+        parts += [f"error={self.approximation}"] if self.approximation else []
+        return ", ".join(parts)

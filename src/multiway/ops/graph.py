@@ -1,0 +1,138 @@
+"""Attention as a graph filter: adjacencies in time and in content, and I + Ψ (TGA secs. 2-3)."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from multiway.errors import ConfigError, ShapeError, closest
+
+NORMALISATIONS = ("none", "symmetric", "row")
+
+
+def time_adjacency(
+    length: int,
+    damping: float,
+    *,
+    causal: bool = False,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype | None = None,
+) -> Float[Tensor, "length length"]:
+    """Weigh pairs of time steps by their distance: Ω = (A + Aᵀ)/2 with a = c^lag and a zero diagonal (TGA sec. 2).
+
+    Causal: the one triangle alone, c^(i - j) for j < i. Differs from the paper, whose A is the upper triangle: left of
+    the values, as in its eq. y = (I + A) x, that one shows every step its future.
+
+    Args:
+        length: Time steps (TGA: L).
+        damping: Weight of a neighbour, between 0 and 1 (TGA: c).
+        causal: Whether a step sees only what came before, at full weight instead of half.
+        device: Of the result.
+        dtype: Of the result.
+
+    Raises:
+        ConfigError: `damping` is not between 0 and 1.
+    """
+    check_damping("time_adjacency", damping)
+    steps = torch.arange(length, device=device)
+    return time_weights(steps[:, None] - steps, damping, causal, dtype or torch.get_default_dtype())
+
+
+def content_adjacency(key: Float[Tensor, "*batch length dim"]) -> Float[Tensor, "*batch length length"]:
+    """Weigh pairs of tokens by what they hold: Θ = ReLU(K Kᵀ / √d) with a zero diagonal (TGA sec. 3)."""
+    scaled = scale_keys(key)
+    others = ~torch.eye(key.shape[-2], dtype=torch.bool, device=key.device)
+    return (scaled @ scaled.mT).relu() * others
+
+
+def attention_adjacency(
+    key: Float[Tensor, "*batch length dim"], damping: float, *, causal: bool = False
+) -> Float[Tensor, "*batch length length"]:
+    """Weigh pairs of tokens by time and content: Ψ = Ω ⊙ Θ (TGA sec. 3).
+
+    Ω is not negative and its diagonal is zero, so Ψ = ReLU(Ω ⊙ K Kᵀ / √d), of which one tensor is saved for the
+    gradient instead of two.
+
+    Raises:
+        ConfigError: `damping` is not between 0 and 1.
+    """
+    time = time_adjacency(key.shape[-2], damping, causal=causal, device=key.device, dtype=key.dtype)
+    scaled = scale_keys(key)
+    return (scaled @ scaled.mT).mul_(time).relu_()
+
+
+def graph_filter(
+    x: Float[Tensor, "*batch length dim"],
+    adjacency: Float[Tensor, "*graphs rows columns"],
+    normalisation: str = "none",
+) -> Float[Tensor, "*batch length dim"]:
+    """Filter a signal on a graph: Y = (I + Ψ) X (TGA sec. 3).
+
+    Args:
+        x: Signals at the vertices (TGA: V).
+        adjacency: Weights of the edges, not negative; row i holds what vertex i receives (TGA: Ψ).
+        normalisation: With D = diag(1 + Ψ 1): "none" as printed; "symmetric", D^-½ (I + Ψ) D^-½, whose norm is at most
+            1 where Ψ is symmetric (Kipf & Welling 2017); "row", D⁻¹ (I + Ψ), means over what a vertex receives.
+
+    Raises:
+        ShapeError: The adjacency is not square or not of the signals' length.
+        ConfigError: The normalisation is unknown.
+    """
+    if adjacency.shape[-2:] != (x.shape[-2], x.shape[-2]):
+        raise ShapeError(
+            f"graph_filter: the adjacency must be ({x.shape[-2]}, {x.shape[-2]}), as x has {x.shape[-2]} vertices. Got "
+            f"x {tuple(x.shape)} and adjacency {tuple(adjacency.shape)}, batch first."
+        )
+    before, after = degree_scales(adjacency.sum(-1), normalisation)
+    scaled = x * before
+    return (scaled + adjacency @ scaled) * after
+
+
+def degree_scales(received: Tensor, normalisation: str) -> tuple[Tensor | float, Tensor | float]:
+    """Factors on the rows of a signal before and after I + Ψ, from what each vertex receives over its edges.
+
+    Raises:
+        ConfigError: The normalisation is unknown.
+    """
+    if normalisation not in NORMALISATIONS:
+        raise ConfigError(
+            f"graph_filter: normalisation={normalisation!r} is not one of {', '.join(NORMALISATIONS)}"
+            f"{closest(normalisation, NORMALISATIONS)}"
+        )
+    if normalisation == "none":
+        return 1.0, 1.0
+    degree = (1 + received)[..., None]  # the vertex itself counts once, so no degree is zero
+    return (degree.rsqrt(), degree.rsqrt()) if normalisation == "symmetric" else (1.0, 1 / degree)
+
+
+def time_weights(lags: Tensor, damping: float, causal: bool, dtype: torch.dtype) -> Tensor:
+    """Entries of the time adjacency at the lags row minus column, integers."""
+    weights: Tensor = damping ** lags.abs().to(torch.promote_types(dtype, torch.float32))
+    kept = torch.where(lags > 0, weights, 0) if causal else torch.where(lags != 0, weights / 2, 0)
+    return kept.to(dtype)
+
+
+def scale_keys(key: Tensor) -> Tensor:
+    """Bring in 1/√d on the small side of the product K Kᵀ, half of it on either factor."""
+    return key / math.sqrt(math.sqrt(max(key.shape[-1], 1)))
+
+
+def check_damping(where: str, damping: float) -> None:
+    """Refuse a damping that does not damp."""
+    if not 0 < damping < 1:
+        raise ConfigError(f"{where}: damping must lie between 0 and 1, neither included. Got damping={damping}.")
+
+
+def damping_reach(damping: float, tolerance: float) -> int:
+    """Longest lag that counts: all longer ones together weigh at most `tolerance` of a neighbour, Σ cˡ = cʳ⁺¹/(1 - c).
+
+    Raises:
+        ConfigError: `damping` or `tolerance` is not between 0 and 1.
+    """
+    check_damping("damping_reach", damping)
+    if not 0 < tolerance < 1:
+        raise ConfigError(
+            f"damping_reach: tolerance must lie between 0 and 1, neither included. Got tolerance={tolerance}."
+        )
+    return max(1, math.ceil(math.log(tolerance * (1 - damping)) / math.log(damping)) - 1)

@@ -1,0 +1,287 @@
+"""A plan measures and leaves the model alone; its numbers are those of the layers it made."""
+
+import copy
+import dataclasses
+
+import pytest
+import torch
+from torch import nn
+
+from compress.models import Branching, Reader, Shared, perceptron
+from multiway import compress
+from multiway.compress import LowRank, NdLinear, TensorTrain
+from multiway.compress.advice import advice_of
+from multiway.compress.measuring import batches_of, compare_seconds, difference, outputs_of
+from multiway.errors import ConfigError, ShapeError
+from tolerances import STEPS64, SUMS64, assert_same
+
+EVERY = {r"0": LowRank(rank=3), r"2": TensorTrain(rank=2)}
+
+
+@pytest.fixture
+def batch(generator):
+    return torch.randn(5, 12, dtype=torch.float64, generator=generator)
+
+
+def test_a_plan_leaves_no_trace(batch):
+    model = nn.Sequential(perceptron(), nn.BatchNorm1d(6, dtype=torch.float64), nn.Dropout(0.5)).train()
+    model[1].eval()
+    before, state = copy.deepcopy(model.state_dict()), torch.get_rng_state()
+    compress.plan(model, {r"0\..*": NdLinear()}, data=batch)
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
+    assert [module.training for module in model] == [True, False, True]
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    assert torch.equal(torch.get_rng_state(), state)
+    assert type(model[0][0]) is nn.Linear
+
+
+def test_a_failing_model_is_left_as_it_was():
+    model = perceptron()
+    with pytest.raises(RuntimeError):
+        compress.plan(model, EVERY, data=torch.randn(5, 13, dtype=torch.float64))
+    assert not model[0]._forward_hooks and model.training
+    reader = Reader()
+    with pytest.raises(ConfigError):
+        compress.plan(reader, {"fc": LowRank(rank=2)}, data=torch.randn(5, 12))
+    assert type(reader.fc) is nn.Linear
+
+
+def test_numbers_of_a_layer(batch):
+    model = perceptron()
+    first, second = compress.plan(model, EVERY, data=batch, measure=False).layers
+    assert (first.name, first.in_features, first.out_features) == ("0", 12, 35)
+    assert first.parameters == (12 * 35 + 35, 3 * (12 + 35) + 35)
+    assert first.flops == (2 * 5 * 12 * 35, 2 * 5 * 3 * (12 + 35))
+    assert first.input_shape == (5, 12) and second.input_shape == (5, 35)
+    assert first.becomes == "low rank 3" and second.becomes == "tensor train 7×5 to 3×2, rank 2"
+    assert first.seconds is None
+    values = torch.linalg.svdvals(model[0].weight.detach())
+    assert first.weight_error == pytest.approx(float(values[3:].norm() / values.norm()), rel=SUMS64)
+
+
+def test_output_errors_are_those_of_layers_and_model(batch):
+    model = perceptron()
+    plan = compress.plan(model, EVERY, data=batch, measure=False)
+    small = plan.apply()
+    with torch.no_grad():
+        hidden = model[1](model[0](batch))
+        for layer, x, index in zip(plan.layers, (batch, hidden), (0, 2), strict=True):
+            exact = model[index](x)
+            distance = (small[index](x) - exact).norm() / exact.norm()
+            assert layer.output_error == pytest.approx(float(distance), rel=STEPS64)
+        distance = (small(batch) - model(batch)).norm() / model(batch).norm()
+        assert plan.output_error == pytest.approx(float(distance), rel=STEPS64)
+
+
+def test_a_list_of_batches_counts_as_one(batch):
+    whole = compress.plan(perceptron(), EVERY, data=batch, measure=False)
+    parts = compress.plan(perceptron(), EVERY, data=[batch[:2], (batch[2:],)], measure=False)
+    assert parts.output_error == pytest.approx(whole.output_error, rel=STEPS64)
+    assert parts.layers[0].output_error == pytest.approx(whole.layers[0].output_error, rel=STEPS64)
+
+
+def test_without_data_there_are_weight_errors_only():
+    plan = compress.plan(perceptron(), EVERY)
+    assert plan.output_error is None and plan.layers[0].output_error is None
+    assert plan.layers[0].input_shape == (256, 12)
+    assert all(time > 0 for time in plan.layers[0].seconds)
+    assert "on inputs of 256 rows" in plan.report()
+
+
+@pytest.mark.parametrize("data", [3.0, "text", [], [torch.zeros(2), 3]], ids=str)
+def test_data_of_another_kind_is_refused(data):
+    with pytest.raises(ConfigError, match="data is a tensor, a tuple of arguments, a mapping of named arguments"):
+        batches_of(data)
+
+
+def test_named_arguments_and_nested_outputs_are_understood(generator):
+    model = Branching()
+    x = torch.randn(5, 12, generator=generator)
+    plan = compress.plan(model, {".*": LowRank(rank=2)}, data={"x": x, "scale": 2.0}, measure=False)
+    used, unused = plan.layers
+    assert used.output_error == pytest.approx(plan.output_error, rel=1e-2)
+    assert unused.output_error is None and unused.input_shape == (256, 12)
+    assert unused.advice[0].startswith("never called on this data")
+    out, mean = outputs_of(model, {"x": x})
+    assert torch.equal(out.mean(), mean)
+
+
+def test_a_model_that_reads_weights_itself_is_found_out_by_data(generator):
+    x = torch.randn(5, 12, generator=generator)
+    with pytest.raises(ConfigError, match=r"asks a swapped layer for what only a dense one has .*'weight'"):
+        compress.plan(Reader(), {"fc|out": LowRank(rank=2)}, data=x, measure=False)
+
+
+def test_a_shared_layer_is_swapped_once_under_both_names(generator):
+    model = Shared()
+    plan = compress.plan(model, {"second": LowRank(rank=2)}, measure=False)
+    assert plan.layers[0].names == ("first", "second")
+    assert plan.parameters == (12 * 12 + 12, 2 * 24 + 12)
+    small = plan.apply()
+    assert small.first is small.second and small.first.rank == 2
+    assert "first (+1)" in plan.report()
+
+
+def test_the_first_pattern_that_matches_counts():
+    layers = compress.plan(perceptron(), {"0": LowRank(rank=2), ".*": NdLinear()}, measure=False).layers
+    assert [layer.becomes for layer in layers] == ["low rank 2", "NdLinear 7×5 to 3×2, rank 1"]
+
+
+def test_ranks_from_a_layers_own_budget():
+    model = perceptron()
+    by_error, by_share = compress.plan(
+        model, {"0": LowRank(max_error=0.5), "2": NdLinear(max_share=0.4)}, measure=False
+    ).layers
+    values = torch.linalg.svdvals(model[0].weight.detach())
+    assert by_error.weight_error <= 0.5 < float(values[by_error.replacement.rank - 1 :].norm() / values.norm())
+    each = 7 * 3 + 5 * 2
+    assert by_share.parameters[1] == by_share.replacement.rank * each + 6
+    assert by_share.parameters[1] <= 0.4 * by_share.parameters[0] < by_share.parameters[1] + each
+
+
+def test_a_model_comes_within_its_share():
+    model = perceptron()
+    rules = {"0": LowRank(), "2": TensorTrain()}
+    for share in (0.3, 0.5, 0.8):
+        plan = compress.plan(model, rules, max_parameters=share, measure=False)
+        before, after = plan.parameters
+        assert before == sum(each.numel() for each in model.parameters())
+        assert after == sum(each.numel() for each in plan.apply().parameters()) <= share * before
+
+
+def test_a_models_error_is_a_threshold_for_every_layer():
+    plan = compress.plan(perceptron(), {".*": LowRank()}, max_error=0.6, measure=False)
+    assert all(layer.weight_error <= 0.6 for layer in plan.layers)
+    assert any(layer.replacement is not None for layer in plan.layers)
+
+
+def test_a_layer_that_cannot_be_made_smaller_stays_dense():
+    plan = compress.plan(perceptron(), {".*": LowRank()}, max_error=1e-3, measure=False)
+    assert {layer.becomes for layer in plan.layers} == {"dense"}
+    assert plan.parameters[0] == plan.parameters[1]
+    assert plan.layers[0].advice == ("left dense: no smaller layer is good enough",)
+    assert "0 of 2 layers swapped" in plan.report()
+
+
+def test_a_fixed_rank_counts_towards_the_budget():
+    plan = compress.plan(perceptron(), {"0": LowRank(rank=1), "2": LowRank()}, max_parameters=0.3, measure=False)
+    assert plan.layers[0].becomes == "low rank 1"
+    assert plan.parameters[1] <= 0.3 * plan.parameters[0]
+
+
+@pytest.mark.parametrize(
+    ("rules", "options", "message"),
+    [
+        ({}, {}, "no rules"),
+        ({"0": LowRank()}, {}, r"0: LowRank needs a rank. Set rank, max_error or max_share .lowrank:rank=8., or"),
+        ({"0": TensorTrain()}, {}, "0: TensorTrain needs a rank"),
+        ({"0": LowRank()}, {"max_parameters": 1.5}, "plan: max_parameters is a share between 0 and 1"),
+        ({"0": LowRank()}, {"max_error": 0.0}, "plan: max_error is a share between 0 and 1"),
+        ({"0": LowRank()}, {"max_parameters": 0.1}, r"cannot bring the model to 10.0% of its parameters; they reach"),
+        ({".*": LowRank()}, {"max_parameters": 0.3, "max_error": 0.1}, "can only be met with a relative error of"),
+        ({"(": LowRank()}, {}, r"the pattern '\(' is no regular expression"),
+        ({"1": LowRank()}, {}, "nothing that the pattern '1' matches can be swapped. 1: Tanh is not a dense layer"),
+    ],
+)
+def test_a_plan_that_cannot_be_says_why(rules, options, message):
+    with pytest.raises(ConfigError, match=message):
+        compress.plan(perceptron(), rules, **options)
+
+
+def test_a_pattern_without_a_match_names_the_nearest_layers():
+    model = nn.ModuleDict({"encoder": perceptron(), "decoder": perceptron()})
+    with pytest.raises(ConfigError, match=r"'decodr\\\\.2' matches no module's whole name. .* are decoder\.2,"):
+        compress.plan(model, {r"decodr\.2": LowRank(rank=1)})
+
+
+def test_a_model_that_is_one_layer_says_so():
+    with pytest.raises(ConfigError, match="There is no dense layer below the model itself"):
+        compress.plan(nn.Linear(12, 35), {".*": NdLinear()})
+
+
+def test_sizes_that_do_not_fit_name_the_layer():
+    with pytest.raises(ShapeError, match=r"0: NdLinear: sizes must be .* the layer's 12 inputs and 35 outputs"):
+        compress.plan(perceptron(), {"0": NdLinear(in_sizes=(5, 3))})
+
+
+def test_advice_on_speed_size_and_loss():
+    layer = compress.plan(perceptron(), {"0": LowRank(rank=3)}).layers[0]
+
+    def advice(**changes):
+        return "; ".join(advice_of(dataclasses.replace(layer, **changes)))
+
+    assert "swapping is slower here: 0.50x" in advice(seconds=(1.0, 2.0))
+    assert "slower" not in advice(seconds=(2.0, 1.0))
+    assert "takes more FLOPs than dense: 3.00x" in advice(seconds=None, flops=(10, 30))
+    assert "no smaller than dense: 1.50x the parameters" in advice(parameters=(100, 150))
+    assert "changes its weight by 80% of the norm: train further" in advice(weight_error=0.8)
+    assert "changes its outputs by 40% of the norm: train further" in advice(weight_error=0.8, output_error=0.4)
+    assert advice(weight_error=0.8, output_error=0.1, seconds=(1.0, 1.0)) == ""
+
+
+def test_times_are_taken_in_turns():
+    calls = []
+
+    class Watched(nn.Module):
+        def __init__(self, name):
+            super().__init__()
+            self.name = name
+
+        def forward(self, x):
+            calls.append(self.name)
+            return x
+
+    before, after = compare_seconds(Watched("dense"), Watched("small"), torch.zeros(1))
+    assert before > 0 and after > 0
+    assert calls == ["dense", "small"] * (len(calls) // 2) and len(calls) >= 12
+
+
+def test_the_report_holds_a_row_per_layer_totals_and_refusals(batch):
+    model = nn.ModuleDict({"net": perceptron(), "attend": nn.MultiheadAttention(12, 2)})
+    report = compress.plan(model, {".*": LowRank(rank=2)}, measure=False).report()
+    assert report.splitlines()[0].split() == [*"layer becomes parameters share FLOPs time".split(),
+                                              *"weight error output error".split()]  # fmt: skip
+    assert "net.0" in report and "455 -> 129" in report
+    assert "2 of 2 layers swapped" in report
+    assert "advice  2 layers change their weights by more than 30%: train further before use" in report
+    assert "refused attend.out_proj: MultiheadAttention reads its weight and never calls it" in report
+
+
+def test_rows_are_plain_values(batch):
+    row = compress.plan(perceptron(), EVERY, data=batch).rows()[0]
+    assert row["layer"] == "0" and row["parameters_after"] == 176
+    assert all(isinstance(value, str | int | float | None) for value in row.values())
+
+
+def test_a_plan_without_some_layers():
+    plan = compress.plan(perceptron(), EVERY, measure=False)
+    less = plan.without("0")
+    assert [layer.name for layer in less.layers] == ["2"]
+    assert type(less.apply()[0]) is nn.Linear
+    assert less.parameters[1] == sum(each.numel() for each in less.apply().parameters())
+    with pytest.raises(ConfigError, match="there is no layer 7 to leave out"):
+        plan.without("7")
+
+
+def test_difference_of_nothing_and_of_zeros():
+    assert difference([], []) == 0.0
+    assert difference([torch.zeros(3)], [torch.zeros(3)]) == 0.0
+    assert difference([torch.zeros(3)], [torch.ones(3)]) == pytest.approx(3**0.5)
+
+
+def test_the_page_is_whole_and_safe(batch):
+    model = nn.ModuleDict({"<b>net</b>": perceptron()})
+    page = compress.plan(model, {".*": LowRank(rank=2)}, measure=False).html("A & B")
+    assert page.startswith("<!doctype html>") and "A &amp; B" in page
+    assert "&lt;b&gt;net&lt;/b&gt;" in page and "<b>net</b>" not in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_a_copy_answers_as_the_plan_says_and_the_model_as_before(batch):
+    model = perceptron()
+    exact = model(batch)
+    small = compress.plan(model, EVERY, measure=False).apply()
+    assert torch.equal(model(batch), exact)
+    weight = small[0].up @ small[0].down
+    hidden = torch.tanh(batch @ weight.T + model[0].bias)
+    assert_same(small(batch), hidden @ small[2].dense_weight().T + model[2].bias)

@@ -1,0 +1,238 @@
+"""Layers go in and come out again; those that cannot are refused with the reason."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils import parametrizations, prune
+
+from compress.models import Shared, Tied, encoder, perceptron
+from multiway import compress
+from multiway.compress import LowRank, NdLinear, TensorTrain
+from multiway.errors import ConfigError
+from multiway.nn import KroneckerAttention, LowRankLinear
+from tolerances import LONG32, assert_same
+
+EVERY = {"0": NdLinear(rank=2), "2": LowRank(rank=2)}
+
+
+@pytest.fixture
+def batch(generator):
+    return torch.randn(5, 12, dtype=torch.float64, generator=generator)
+
+
+def planned(model, rules=EVERY, **options):
+    return compress.plan(model, rules, measure=False, **options)
+
+
+def test_a_copy_shares_nothing_but_the_originals_that_it_remembers(batch):
+    model = perceptron()
+    small = planned(model).apply()
+    own = {each.data_ptr() for each in model.parameters()}
+    assert not own & {each.data_ptr() for each in small.parameters()}
+    assert type(model[0]) is nn.Linear
+    with torch.no_grad():
+        for parameter in small.parameters():
+            parameter.zero_()
+    assert float(model(batch).abs().sum().detach()) > 0
+
+
+def test_two_copies_share_nothing():
+    plan = planned(perceptron())
+    one, two = plan.apply(), plan.apply()
+    assert not {each.data_ptr() for each in one.parameters()} & {each.data_ptr() for each in two.parameters()}
+
+
+def test_in_place_changes_the_model_itself():
+    model = perceptron()
+    assert planned(model).apply(inplace=True) is model
+    assert type(model[2]) is LowRankLinear
+
+
+def test_a_swapped_layer_keeps_its_mode_and_whether_it_learns():
+    model = perceptron().eval()
+    model[0].requires_grad_(False)
+    small = planned(model).apply()
+    assert not small[0].training
+    assert not any(each.requires_grad for each in small[0].parameters())
+    assert all(each.requires_grad for each in small[2].parameters())
+
+
+def test_a_model_that_changed_since_the_plan_is_refused():
+    model = perceptron()
+    plan = planned(model)
+    with torch.no_grad():
+        model[2].weight.add_(1)
+    with pytest.raises(ConfigError, match=r"2 changed since the plan was made. Make a new plan"):
+        plan.apply()
+    plan = planned(model)
+    plan.apply(inplace=True)
+    with pytest.raises(ConfigError, match="0 changed"):
+        plan.apply(inplace=True)
+
+
+def test_undo_brings_the_originals_back_to_the_bit(batch):
+    model = perceptron()
+    exact = model(batch)
+    small = planned(model).apply()
+    assert compress.undo(small) is small
+    assert torch.equal(small(batch), exact)
+    assert type(small[0]) is nn.Linear and small[0].weight is not model[0].weight
+    with pytest.raises(ConfigError, match="nothing was swapped in this model"):
+        compress.undo(small)
+
+
+def test_undo_in_place_needs_the_originals_to_be_kept(batch):
+    model = perceptron()
+    exact = model(batch)
+    assert torch.equal(compress.undo(planned(model).apply(inplace=True))(batch), exact)
+    small = planned(model).apply(inplace=True, keep_originals=False)
+    near = small(batch)
+    assert_same(compress.undo(small)(batch), near)
+
+
+def test_undo_may_keep_what_was_learned_since(batch):
+    small = planned(perceptron()).apply()
+    with torch.no_grad():
+        for parameter in small.parameters():
+            parameter.mul_(1.5)
+    near = small(batch)
+    dense = compress.undo(small, originals=False)
+    assert [type(layer) for layer in dense] == [nn.Linear, nn.Tanh, nn.Linear]
+    assert_same(dense(batch), near)
+
+
+def test_undo_follows_the_model_to_another_dtype(batch):
+    small = planned(perceptron()).apply().float().eval()
+    dense = compress.undo(small)
+    assert {each.dtype for each in dense.parameters()} == {torch.float32}
+    assert not dense[0].training
+
+
+def test_a_compressed_model_is_copied_with_its_memory(batch):
+    model = perceptron()
+    twin = copy.deepcopy(planned(model).apply())
+    assert torch.equal(compress.undo(twin)(batch), model(batch))
+
+
+def test_a_compressed_model_can_be_compressed_further(batch):
+    model = perceptron()
+    once = planned(model, {"0": NdLinear(rank=2)}).apply()
+    twice = planned(once, {"2": LowRank(rank=2)}).apply()
+    assert [type(layer).__name__ for layer in twice] == ["NdLinear", "Tanh", "LowRankLinear"]
+    assert torch.equal(compress.undo(twice)(batch), model(batch))
+
+
+def test_a_shared_layer_comes_back_under_both_names():
+    small = compress.undo(planned(Shared(), {"first": LowRank(rank=2)}).apply())
+    assert type(small.first) is nn.Linear and small.first is small.second
+
+
+def with_weight(layer, weight):
+    layer.weight = nn.Parameter(weight, requires_grad=False)
+    return layer
+
+
+class Scaled(nn.Linear):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+def hooked(layer):
+    layer.register_forward_hook(lambda *_: None)
+    return layer
+
+
+def pruned(layer):
+    prune.l1_unstructured(layer, "weight", 0.5)
+    return layer
+
+
+REFUSED = {
+    "parametrised": (lambda: parametrizations.weight_norm(nn.Linear(4, 6)), "its weight is computed from others"),
+    "pruned": (lambda: pruned(nn.Linear(4, 6)), "its weight is computed from others"),
+    "subclass": (lambda: Scaled(4, 6), "Scaled is not a dense layer that can be swapped"),
+    "quantised": (
+        lambda: with_weight(nn.Linear(4, 6), torch.zeros(6, 4, dtype=torch.int8)),
+        r"its weight is a Tensor of torch.int8, quantised",
+    ),
+    "lazy": (lambda: nn.LazyLinear(6), "LazyLinear is not|its sizes are not known yet"),
+    "meta": (lambda: nn.Linear(4, 6, device="meta"), "its weight is on the meta device"),
+    "hooks": (lambda: hooked(nn.Linear(4, 6)), "it has hooks, which a swap would lose"),
+    "nan": (lambda: with_weight(nn.Linear(4, 6), torch.full((6, 4), torch.nan)), "holds a NaN or an infinity"),
+    "convolution": (lambda: nn.Conv2d(3, 4, 1), "Conv2d is not a dense layer that can be swapped"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=str)
+def test_a_layer_that_cannot_be_swapped_is_refused_with_the_reason(case):
+    make, reason = REFUSED[case]
+    model = nn.ModuleDict({"fc": make(), "other": nn.Linear(4, 6)})
+    with pytest.raises(ConfigError, match=rf"nothing that the pattern 'fc' matches can be swapped. fc: .*({reason})"):
+        planned(model, {"fc": LowRank(rank=1)})
+
+
+def test_of_several_layers_the_refused_ones_are_listed_and_the_others_swapped():
+    model = nn.ModuleDict({"attend": nn.MultiheadAttention(12, 2), "fc": nn.Linear(12, 12), "act": nn.ReLU()})
+    plan = planned(model, {".*": LowRank(rank=1)})
+    assert [layer.name for layer in plan.layers] == ["fc"]
+    assert [each.name for each in plan.refused] == ["attend.out_proj"]
+    assert type(plan.apply()["attend"].out_proj) is type(model["attend"].out_proj)
+
+
+@pytest.mark.parametrize("pattern", [r"out_proj", r"query_key\.0", "value", "out"])
+def test_layers_whose_weights_an_attention_reads_are_refused(pattern):
+    model = nn.MultiheadAttention(12, 2) if pattern == "out_proj" else KroneckerAttention(12, num_heads=2, num_modes=2)
+    with pytest.raises(ConfigError, match="Attention reads its weight and never calls it"):
+        planned(model, {pattern: LowRank(rank=1)})
+
+
+def test_tied_weights_are_refused_with_both_names():
+    with pytest.raises(ConfigError, match=r"its parameters are tied: embed.weight and head.weight are the same tensor"):
+        planned(Tied(), {"head": LowRank(rank=1)})
+    assert [layer.name for layer in planned(Tied(), {".*": LowRank(rank=1)}).layers] == ["body"]
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_transformer_encoders_leave_their_fused_path(norm_first, generator):
+    model = encoder(norm_first=norm_first).eval()
+    small = planned(model, {r".*linear\d": TensorTrain(rank=3)}).apply()
+    x = torch.randn(3, 5, 12, generator=generator)
+    padding = torch.arange(5) >= torch.tensor([5, 3, 4])[:, None]
+    for options in ({}, {"src_key_padding_mask": padding}):
+        slow = small.train()(x, **options).detach()  # in training torch calls the layers one by one
+        with torch.no_grad():
+            fast = small.eval()(x, **options)
+        assert torch.allclose(fast[~padding], slow[~padding], rtol=LONG32, atol=LONG32)
+        assert not torch.allclose(fast[~padding], model(x)[~padding], rtol=LONG32, atol=LONG32)
+
+
+def test_undo_gives_encoders_their_fused_path_back():
+    model = encoder().eval()
+    small = planned(model, {r"layers\.0\.linear1": TensorTrain(rank=3)}).apply()
+    assert not small.use_nested_tensor and small.layers[0].activation_relu_or_gelu == 0
+    assert small.layers[1].activation_relu_or_gelu == model.layers[1].activation_relu_or_gelu == 1
+    compress.undo(small)
+    assert small.use_nested_tensor and small.layers[0].activation_relu_or_gelu == 1
+
+
+def test_a_plan_with_data_leaves_the_fused_path_as_it_was(generator):
+    model = encoder()
+    plan = planned(model, {r".*linear\d": TensorTrain(rank=3)}, data=torch.randn(3, 5, 12, generator=generator))
+    assert plan.output_error > 0
+    assert model.use_nested_tensor and model.layers[0].activation_relu_or_gelu == 1
+
+
+def test_a_compressed_model_learns(batch):
+    small = planned(perceptron()).apply()
+    optimiser = torch.optim.Adam(small.parameters(), lr=0.02)
+    target = torch.sin(batch[:, :6])
+    losses = []
+    for _ in range(40):
+        loss = (small(batch) - target).square().mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(float(loss.detach()))
+    assert losses[-1] < 0.2 * losses[0]

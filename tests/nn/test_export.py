@@ -1,0 +1,49 @@
+"""Compiled, exported and in ONNX the layers are what they are in Python, at two batches and two lengths."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+NAMES = {
+    "compile": ["NdLinear", "NdLinear, rank 3 and flat", "TTLinear", "KroneckerAttention"],
+    "export": [
+        "NdLinear",
+        "NdLinear, two leading axes",
+        "NdLinear, descending",
+        "NdLinear, rank 3 and flat",
+        "TTLinear",
+        "TTLinear, one core",
+        "KroneckerAttention",
+    ],
+    "onnx": ["NdLinear, two leading axes", "NdLinear, rank 3 and flat", "TTLinear", "KroneckerAttention"],
+}
+PAIRS = [(way, name) for way, names in NAMES.items() for name in names]
+
+
+def has_onnx():
+    return all(importlib.util.find_spec(name) for name in ("onnxruntime", "onnxscript"))
+
+
+@pytest.fixture(scope="module")
+def problems(tmp_path_factory):
+    """What went wrong, by way and layer; empty where nothing did."""
+    program, folder = Path(__file__).with_name("export_program.py"), tmp_path_factory.mktemp("onnx")
+    pairs = [pair for pair in PAIRS if pair[0] != "onnx" or has_onnx()]
+    command = [sys.executable, str(program), str(folder), json.dumps(pairs)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    found = {(way, name): problem for way, name, problem in rows}
+    assert list(found) == pairs
+    return found
+
+
+@pytest.mark.parametrize(("way", "name"), [pytest.param(*pair, id=": ".join(pair)) for pair in PAIRS])
+def test_a_graph_of_any_batch_and_length_is_the_layer(way, name, problems):
+    if way == "onnx" and not has_onnx():
+        pytest.skip("onnxruntime or onnxscript absent")
+    assert problems[way, name] == ""
