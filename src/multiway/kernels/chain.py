@@ -13,8 +13,8 @@ from torch.autograd import forward_ad
 from multiway.kernels.library import launcher, library
 
 BIASES = {None: 0, "full": 1, "ascending": 2, "descending": 3}
-THREAD_WORK = 2_000_000
-"""Multiply-adds that are worth a thread of their own."""
+THREAD_WORK = 300_000
+"""Multiply-adds, those of half-empty vectors included, that are worth a thread of their own."""
 
 
 class Factor(NamedTuple):
@@ -61,20 +61,19 @@ class Chain(NamedTuple):
     """What a backward call hands over; a forward call has zeros at the end."""
     out_shape: tuple[int, ...]
     work: int
-    """Multiply-adds per sample."""
+    """Multiply-adds per sample, about."""
 
     @classmethod
     def of(
         cls, factors: Sequence[Factor], links: Sequence[Link], inputs: int, out_shape: tuple[int, ...], **kind: Any
     ) -> "Chain":
-        """Lay out a chain; `terms` and `bias` name the rest."""
+        """Lay out a chain; `terms`, `bias` and `work` name the rest."""
         bias: str | None = kind["bias"]
         head = (len(factors), len(links), kind["terms"], BIASES[bias], inputs, math.prod(out_shape))
         flat = [*head, *(n for part in (*factors, *links) for n in part)]
-        work = sum(link.before * link.inner * link.columns * link.after for link in links)
         layout = (ctypes.c_longlong * len(flat))(*flat)
         parameters = len(factors) + (0 if bias is None else 1 if bias == "full" else len(factors))
-        return cls(layout, ctypes.addressof(layout), struct.Struct(f"{4 + 2 * parameters}q"), out_shape, work)
+        return cls(layout, ctypes.addressof(layout), struct.Struct(f"{4 + 2 * parameters}q"), out_shape, kind["work"])
 
 
 Slow = Callable[..., Tensor]
@@ -123,8 +122,9 @@ class _Run(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *above: Tensor) -> Any:
         tensors, needed = ctx.saved_tensors, ctx.needs_input_grad[2:]
-        if torch.is_grad_enabled() or not can_run(grad := above[0].contiguous()):
-            return None, None, *_slow_gradients(ctx.slow, tensors, needed, above[0])
+        grad = above[0].contiguous()
+        if torch.is_grad_enabled() or not can_run(grad, *tensors) or not _has_memory(grad):
+            return None, None, *_slow_gradients(ctx.slow, tensors, needed, grad)
         found = [torch.empty_like(tensor) if need else None for tensor, need in zip(tensors, needed, strict=True)]
         x, *parameters = tensors
         into, *gradients = [0 if tensor is None else tensor.data_ptr() for tensor in found]
@@ -146,6 +146,14 @@ def _call(chain: Chain, x: Tensor, *pointers: int) -> None:
     failed = library().chain(chain.address, given, rows, threads, launcher() if threads > 1 else None)  # type: ignore[union-attr]
     if failed:
         raise MemoryError("multiway kernels: no memory for the scratch of a chain of products.")
+
+
+def _has_memory(tensor: Tensor) -> bool:
+    """Whether there are numbers to point at; a batch of cotangents (`is_grads_batched`) looks plain but has none."""
+    try:
+        return tensor.data_ptr() != 0
+    except RuntimeError:
+        return False
 
 
 def _slow_gradients(slow: Slow, tensors: Sequence[Tensor], needed: Sequence[bool], grad: Tensor) -> list[Tensor | None]:

@@ -11,17 +11,18 @@ import tempfile
 from pathlib import Path
 
 SOURCE = Path(__file__).with_name("chain.c")
+HEADER = Path(__file__).with_name("products.h")
 FLAGS = ("-O3", "-march=native", "-fPIC", "-shared")
 
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
     """The library, or None where it is switched off (MULTIWAY_KERNELS=0) or cannot be had."""
-    if os.environ.get("MULTIWAY_KERNELS", "1") == "0":
+    if os.environ.get("MULTIWAY_KERNELS", "1") == "0" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
     try:
         found = ctypes.CDLL(str(_built()))
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, RuntimeError, subprocess.SubprocessError):  # no compiler, or nowhere to keep what it makes
         return None
     size = ctypes.c_longlong
     found.chain.argtypes = (ctypes.c_void_p, ctypes.c_void_p, size, size, ctypes.c_void_p)
@@ -30,7 +31,7 @@ def library() -> ctypes.CDLL | None:
 
 def _built() -> Path:
     """The library's file, named after source, flags and processor: no machine loads what another was built for."""
-    what = "\n".join([SOURCE.read_text(), *FLAGS, platform.machine(), _processor()])
+    what = "\n".join([SOURCE.read_text(), HEADER.read_text(), *FLAGS, platform.machine(), _processor()])
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "multiway"
     path = folder / f"chain-{hashlib.sha256(what.encode()).hexdigest()[:16]}.so"
     if not path.is_file():

@@ -1,0 +1,222 @@
+"""The compiled chain against the same layers in ops of torch, in float64: values and gradients, however it is cut."""
+
+import functools
+import random
+
+import pytest
+import torch
+
+from multiway import nn as mnn
+from multiway.kernels import chain as kernel
+from multiway.kernels.library import library
+from multiway.ops import chains
+from multiway.ops.plans import best_plan
+from tolerances import LONG32, SUMS32, SUMS64
+
+pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler")
+
+ND_SIZES = [
+    ((5, 7, 3), (11, 2, 6)),
+    ((1, 1), (1, 1)),
+    ((17,), (19,)),
+    ((16, 32), (32, 16)),
+    ((33, 1, 5), (1, 65, 9)),
+    ((4, 3, 5, 2), (3, 20, 1, 40)),
+    ((28, 28, 3), (64, 64, 6)),
+    ((2, 3, 2, 3, 2), (3, 2, 3, 2, 3)),
+]
+TT_SIZES = [
+    ((5, 7), (3, 11), 4),
+    ((5, 7, 3), (11, 2, 6), 3),
+    ((2,) * 7, (2,) * 7, 2),
+    ((1, 17), (19, 1), 1),
+    ((16, 16), (16, 16), 9),
+]
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch):
+    """The chain is used whatever it costs."""
+    monkeypatch.setattr(chains, "MARGIN", 0.0)
+    caches = (chains.nd_linear_chain, chains.tensor_train_chain)
+    for cached in caches:
+        cached.cache_clear()
+    yield
+    for cached in caches:
+        cached.cache_clear()
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Counts the calls of the library."""
+    made = []
+    plain = kernel._call
+    monkeypatch.setattr(kernel, "_call", lambda *given: (made.append(given), plain(*given)))
+    return made
+
+
+def results(layer, x, cotangent):
+    leaves = [x.detach().clone().requires_grad_(), *layer.parameters()]
+    out = layer(leaves[0])
+    return [out.detach(), *torch.autograd.grad(out, leaves, cotangent)]
+
+
+def randomise(layer, generator):
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) / parameter.shape[-1] ** 0.5)
+    return layer
+
+
+def assert_near_float64(layer, x, generator, calls, tolerance=SUMS32):
+    shape = layer(x).shape
+    cotangent = torch.randn(shape, generator=generator)
+    calls.clear()
+    got = results(layer, x, cotangent)
+    assert len(calls) == 2
+    want = results(layer.double(), x.double(), cotangent.double())
+    assert len(calls) == 2
+    layer.float()
+    for mine, exact in zip(got, want, strict=True):
+        assert mine.shape == exact.shape
+        assert float((mine.double() - exact).norm()) <= tolerance * float(exact.norm())
+
+
+@pytest.mark.parametrize("bias", ["modes", "full", False])
+@pytest.mark.parametrize("sizes", ND_SIZES, ids=str)
+def test_nd_linear(sizes, bias, generator, calls):
+    for rank, descending, batch in ((1, False, 1), (1, True, 7), (3, False, 6), (3, True, 33)):
+        layer = mnn.NdLinear(*sizes, bias=bias, rank=rank, descending=descending)
+        x = torch.randn(batch, *sizes[0], generator=generator)
+        assert_near_float64(randomise(layer, generator), x, generator, calls)
+
+
+@pytest.mark.parametrize("sizes", TT_SIZES, ids=str)
+def test_tt_linear(sizes, generator, calls):
+    for bias, lead in ((True, (1,)), (False, (9,)), (True, (2, 3, 5))):
+        layer = randomise(mnn.TTLinear(*sizes[:2], tt_ranks=sizes[2], bias=bias), generator)
+        x = torch.randn(*lead, layer.dense_weight().shape[1], generator=generator)
+        assert_near_float64(layer, x, generator, calls)
+
+
+def test_every_plan_gives_the_same(generator, calls, monkeypatch):
+    sizes = (5, 2, 3, 3), (6, 2, 2, 4)
+    plans = set()
+    draw = random.Random(0)
+    for _ in range(60):
+        price = functools.cache(lambda step, rows: draw.random())
+        monkeypatch.setattr(chains, "_step_cost", price)
+        chains.nd_linear_chain.cache_clear()
+        plans.add(best_plan(*sizes, frozenset(), 4, price)[1])
+        layer = randomise(mnn.NdLinear(*sizes), generator)
+        assert_near_float64(layer, torch.randn(5, *sizes[0], generator=generator), generator, calls)
+    assert len(plans) > 15
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+@pytest.mark.parametrize("way", ["right", "left", "dense"])
+def test_every_cut_gives_the_same(cut, way, generator, calls, monkeypatch):
+    def chosen(in_sizes, out_sizes, terms, rows):
+        if way == "dense":
+            return 1.0, chains._dense(in_sizes, out_sizes)
+        return 1.0, chains._two_sided(in_sizes, out_sizes, terms[cut], cut)[way == "left"]
+
+    monkeypatch.setattr(chains, "_cheapest_two", chosen)
+    sizes = (5, 3, 2, 7), (2, 7, 5, 3)
+    for layer in (mnn.TTLinear(*sizes, tt_ranks=(2, 3, 4)), mnn.NdLinear(*sizes, rank=3, flat=True)):
+        x = torch.randn(6, 210, generator=generator)
+        assert_near_float64(randomise(layer, generator), x, generator, calls, LONG32)
+
+
+@pytest.mark.parametrize("frozen", range(5))
+def test_gradients_that_nobody_asks_for_are_not_made(frozen, generator):
+    layer = randomise(mnn.NdLinear((5, 7), (3, 4)), generator)
+    x = torch.randn(6, 5, 7, generator=generator, requires_grad=True)
+    tensors = [x, *layer.parameters()]
+    whole = torch.autograd.grad(layer(x).square().sum(), tensors)
+    tensors[frozen].requires_grad_(False)
+    layer(x).square().sum().backward()
+    for place, (tensor, gradient) in enumerate(zip(tensors, whole, strict=True)):
+        if place == frozen:
+            assert tensor.grad is None
+        else:
+            torch.testing.assert_close(tensor.grad, gradient, rtol=SUMS32, atol=SUMS32)
+
+
+def test_only_the_input_or_only_a_bias(generator):
+    layer = randomise(mnn.TTLinear((5, 7), (3, 4), tt_ranks=2), generator)
+    x = torch.randn(6, 35, generator=generator, requires_grad=True)
+    whole = torch.autograd.grad(layer(x).square().sum(), [x, layer.bias])
+    for alone, gradient in zip((x, layer.bias), whole, strict=True):
+        assert torch.equal(torch.autograd.grad(layer(x).square().sum(), alone)[0], gradient)
+
+
+def test_two_threads(generator, calls):
+    sizes = (16, 16, 5), (16, 12, 7)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        layer = randomise(mnn.NdLinear(*sizes), generator)
+        assert_near_float64(layer, torch.randn(67, *sizes[0], generator=generator), generator, calls)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_second_derivatives(generator, calls):
+    layers = [mnn.NdLinear((3, 4), (2, 5)), mnn.TTLinear((3, 4), (2, 5), tt_ranks=2)]
+    for layer, shape in zip(layers, [(6, 3, 4), (6, 12)], strict=True):
+        x = torch.randn(shape, generator=generator)
+
+        def penalty(layer, x):
+            leaves = [x.clone().requires_grad_(), *layer.parameters()]
+            first = torch.autograd.grad(layer(leaves[0]).pow(3).sum(), leaves, create_graph=True)
+            return torch.autograd.grad(sum(each.square().sum() for each in first), leaves)
+
+        calls.clear()
+        got = penalty(randomise(layer, generator), x)
+        assert calls
+        for mine, exact in zip(got, penalty(layer.double(), x.double()), strict=True):
+            assert float((mine.double() - exact).norm()) <= LONG32 * float(exact.norm())
+
+
+def test_a_parameter_that_the_input_depends_on_counts_once_each_way(generator):
+    layer = randomise(mnn.NdLinear((3, 4), (2, 5)), generator)
+    x = torch.randn(6, 3, 4, generator=generator)
+
+    def gradient(layer, x, create_graph):
+        scaled = x * layer.weights[0].sum()
+        return torch.autograd.grad(layer(scaled).square().sum(), layer.weights[0], create_graph=create_graph)[0]
+
+    want = gradient(layer.double(), x.double(), False)
+    layer.float()
+    for create_graph in (False, True):
+        torch.testing.assert_close(gradient(layer, x, create_graph).double(), want, rtol=LONG32, atol=LONG32)
+
+
+def test_batched_gradients(generator):
+    layer = randomise(mnn.NdLinear((3, 4), (2, 5)), generator)
+    x = torch.randn(6, 3, 4, generator=generator, requires_grad=True)
+    out = layer(x)
+    seeds = torch.randn(3, *out.shape, generator=generator)
+    batched = torch.autograd.grad(out, x, seeds, is_grads_batched=True, retain_graph=True)[0]
+    alone = torch.stack([torch.autograd.grad(out, x, seed, retain_graph=True)[0] for seed in seeds])
+    torch.testing.assert_close(batched, alone, rtol=SUMS32, atol=SUMS32)
+
+
+def test_a_cotangent_of_another_layout(generator):
+    layer = randomise(mnn.NdLinear((3, 4), (2, 5)), generator)
+    x = torch.randn(6, 3, 4, generator=generator, requires_grad=True)
+    out = layer(x)
+    for seed in (torch.ones(1).expand(out.shape), torch.randn(5, 2, 6, generator=generator).permute(2, 1, 0)):
+        got, want = (
+            torch.autograd.grad(out, x, each, retain_graph=True)[0] for each in (seed, seed.clone().contiguous())
+        )
+        assert torch.equal(got, want)
+
+
+def test_float64_agrees_to_its_own_rounding(generator, calls):
+    layer = mnn.NdLinear((3, 4), (2, 5)).double()
+    x = torch.randn(6, 3, 4, generator=generator, dtype=torch.float64)
+    dense = torch.nn.functional.linear(x.flatten(1), layer.dense_weight(), layer.dense_bias())
+    torch.testing.assert_close(layer(x).flatten(1), dense, rtol=SUMS64, atol=SUMS64)
+    assert not calls

@@ -1,0 +1,132 @@
+"""Where the chain is not used: switched off, without a compiler, watched, transformed, or where it does not pay."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch.autograd import forward_ad
+from torch.utils.flop_counter import FlopCounterMode
+
+from multiway import nn as mnn
+from multiway import ops
+from multiway.kernels import chain as kernel
+from multiway.kernels.library import library
+from tolerances import SUMS32, SUMS64
+
+SIZES = (16, 16), (16, 16)
+PROGRAM = """
+import torch
+from multiway import nn
+from multiway.kernels.library import library
+torch.manual_seed(0)
+layer = nn.NdLinear((16, 16), (16, 16))
+x = torch.randn(128, 16, 16, requires_grad=True)
+layer(x).square().sum().backward()
+print(library() is not None, float(x.grad.double().norm()))
+"""
+
+needs_library = pytest.mark.skipif(library() is None, reason="no C compiler")
+
+
+def answer(tmp_path, **environment: str) -> tuple[bool, float]:
+    """Whether a process of its own has the library, and a number that it computed."""
+    variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), **environment}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True, check=True)
+    has, norm = done.stdout.split()
+    assert not done.stderr
+    return has == "True", float(norm)
+
+
+@needs_library
+def test_it_is_built_once_and_can_be_switched_off(tmp_path):
+    has, norm = answer(tmp_path)
+    built = list((tmp_path / "multiway").iterdir())
+    assert has and [path.suffix for path in built] == [".so"]
+    stamp = built[0].stat().st_mtime_ns
+    assert answer(tmp_path) == (True, norm)
+    assert built[0].stat().st_mtime_ns == stamp
+    off, plain = answer(tmp_path, MULTIWAY_KERNELS="0")
+    assert not off
+    assert plain == pytest.approx(norm, rel=SUMS32)
+
+
+def test_without_a_compiler_torch_does_the_work(tmp_path):
+    has, norm = answer(tmp_path, CC="no-such-compiler")
+    assert not has and norm > 0
+    assert not (tmp_path / "multiway").exists()
+
+
+def test_a_compiler_that_fails_is_no_error(tmp_path):
+    has, norm = answer(tmp_path, CC="false")
+    assert not has and norm > 0
+    assert list((tmp_path / "multiway").iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_made_is_no_error(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    assert answer(tmp_path, XDG_CACHE_HOME=str(file))[0] is False
+
+
+@pytest.fixture
+def layer(monkeypatch):
+    """A layer that the chain serves, and fails the test if it is called."""
+    found = mnn.NdLinear(*SIZES)
+    if library() is None:
+        return found
+    assert ops.nd_linear_chain(*SIZES, 1, ops.rounded_rows(128), "ascending") is not None
+
+    def refuse(*given):
+        raise AssertionError("the chain was called")
+
+    monkeypatch.setattr(kernel, "_call", refuse)
+    return found
+
+
+@pytest.fixture
+def x(generator):
+    return torch.randn(128, 16, 16, generator=generator)
+
+
+@needs_library
+def test_a_plain_batch_is_served(layer, x):
+    with pytest.raises(AssertionError, match="the chain was called"):
+        layer(x)
+
+
+def test_other_inputs_are_left_to_torch(layer, x):
+    dense = layer.double().to_linear()
+    want = torch.nn.functional.linear(x.double().flatten(1), dense.weight, dense.bias).view(x.shape)
+    torch.testing.assert_close(layer(x.double()), want, rtol=SUMS64, atol=SUMS64)
+    layer.float()
+    torch.testing.assert_close(layer(x.mT.contiguous().mT).double(), want, rtol=SUMS32, atol=SUMS32)
+    assert layer(x[:0]).shape == (0, 16, 16)
+    layer.bfloat16()
+    assert layer(x.bfloat16()).dtype == torch.bfloat16
+
+
+def test_modes_of_torch_are_left_to_torch(layer, x):
+    assert torch.func.vmap(layer)(x[:4].unsqueeze(1)).shape == (4, 1, 16, 16)
+    assert torch.func.jacrev(lambda row: layer(row).sum((1, 2)))(x[:2]).shape == (2, 2, 16, 16)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert layer(x).dtype == torch.bfloat16
+    with FlopCounterMode(display=False) as counter:
+        layer(x)
+    assert counter.get_total_flops() > 0
+    assert layer.to("meta")(x.to("meta")).device.type == "meta"
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+def test_forward_mode_derivatives_are_left_to_torch(layer, x):
+    with forward_ad.dual_level():
+        out = layer(forward_ad.make_dual(x, torch.ones_like(x)))
+        assert forward_ad.unpack_dual(out).tangent is not None
+
+
+def test_where_it_does_not_pay_it_is_not_used():
+    assert ops.nd_linear_chain((197, 64), (197, 64), 1, 16, "ascending") is None
+    assert ops.tensor_train_chain((32, 32), (32, 32), (1, 32, 1), 1024, True) is None
+    assert ops.tensor_train_chain((64,), (64,), (1, 1), 64, True) is None
+    assert ops.nd_linear_chain((2,) * 17, (2,) * 17, 1, 16, None) is None
