@@ -151,7 +151,8 @@ def test_only_the_input_or_only_a_bias(generator):
         assert torch.equal(torch.autograd.grad(layer(x).square().sum(), alone)[0], gradient)
 
 
-def test_two_threads(generator, calls):
+def test_two_threads(generator, calls, monkeypatch):
+    monkeypatch.setattr(kernel, "THREAD_WORK", 1)
     sizes = (16, 16, 5), (16, 12, 7)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
