@@ -12,7 +12,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from multiway import nn as mnn
 from multiway import ops
 from multiway.kernels import chain as kernel
-from multiway.kernels.library import library
+from multiway.kernels import library as module
+from multiway.kernels.library import FAILURES, SOURCES, build, library, library_path
 from tolerances import SUMS32, SUMS64
 
 SIZES = (16, 16), (16, 16)
@@ -27,12 +28,12 @@ layer(x).square().sum().backward()
 print(library() is not None, float(x.grad.double().norm()))
 """
 
-needs_library = pytest.mark.skipif(library() is None, reason="no C compiler")
+needs_library = pytest.mark.skipif(library() is None, reason="the install found no C compiler")
 
 
-def answer(tmp_path, **environment: str) -> tuple[bool, float]:
+def answer(**environment: str) -> tuple[bool, float]:
     """Whether a process of its own has the library, and a number that it computed."""
-    variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), **environment}
+    variables = {**os.environ, **environment}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True, check=True)
     has, norm = done.stdout.split()
     assert not done.stderr
@@ -40,34 +41,36 @@ def answer(tmp_path, **environment: str) -> tuple[bool, float]:
 
 
 @needs_library
-def test_it_is_built_once_and_can_be_switched_off(tmp_path):
-    has, norm = answer(tmp_path)
-    built = list((tmp_path / "multiway").iterdir())
-    assert has and [path.suffix for path in built] == [".so"]
-    stamp = built[0].stat().st_mtime_ns
-    assert answer(tmp_path) == (True, norm)
-    assert built[0].stat().st_mtime_ns == stamp
-    off, plain = answer(tmp_path, MULTIWAY_KERNELS="0")
-    assert not off
+def test_it_can_be_switched_off():
+    (has, norm), (off, plain) = answer(), answer(MULTIWAY_KERNELS="0")
+    assert has and not off
     assert plain == pytest.approx(norm, rel=SUMS32)
 
 
-def test_without_a_compiler_torch_does_the_work(tmp_path):
-    has, norm = answer(tmp_path, CC="no-such-compiler")
-    assert not has and norm > 0
-    assert not (tmp_path / "multiway").exists()
+@needs_library
+def test_it_is_built_once(tmp_path):
+    built = build(tmp_path)
+    stamp = built.stat().st_mtime_ns
+    assert list(tmp_path.iterdir()) == [built] == [library_path(tmp_path)]
+    assert build(tmp_path).stat().st_mtime_ns == stamp
 
 
-def test_a_compiler_that_fails_is_no_error(tmp_path):
-    has, norm = answer(tmp_path, CC="false")
-    assert not has and norm > 0
-    assert list((tmp_path / "multiway").iterdir()) == []
+@pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])
+def test_a_compiler_that_is_absent_or_fails_leaves_nothing(compiler, tmp_path, monkeypatch):
+    monkeypatch.setenv("CC", compiler)
+    with pytest.raises(FAILURES):
+        build(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cache_that_cannot_be_made_is_no_error(tmp_path):
-    file = tmp_path / "file"
-    file.touch()
-    assert answer(tmp_path, XDG_CACHE_HOME=str(file))[0] is False
+def test_another_processor_does_not_load_it(tmp_path, monkeypatch):
+    here = library_path(tmp_path)
+    monkeypatch.setattr(module, "_processor", lambda: "another")
+    assert library_path(tmp_path) != here
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    for name in SOURCES:
+        (tmp_path / name).touch()
+    assert library.__wrapped__() is None
 
 
 @pytest.fixture

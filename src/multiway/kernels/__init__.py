@@ -1,1 +1,1 @@
-"""Optional compiled kernels; without a C compiler, or with MULTIWAY_KERNELS=0, everything runs without them."""
+"""Optional compiled kernels; where the install found no C compiler, or with MULTIWAY_KERNELS=0, torch does the work."""

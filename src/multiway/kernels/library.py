@@ -1,4 +1,8 @@
-"""The compiled chain: built with the machine's C compiler on first use, kept in the user's cache folder."""
+"""The compiled chain: built by the install where there is a C compiler, loaded where it was built.
+
+`python -m multiway.kernels` builds it later, or anew. This file imports the standard library alone, since the
+install runs it before anything else is there.
+"""
 
 import ctypes
 import functools
@@ -10,42 +14,50 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("chain.c")
-HEADER = Path(__file__).with_name("products.h")
+FOLDER = Path(__file__).parent
+SOURCES = ("chain.c", "products.h")
 FLAGS = ("-O3", "-march=native", "-fPIC", "-shared")
+FAILURES = (OSError, RuntimeError, subprocess.SubprocessError)
+"""No compiler, one that fails, or nowhere to put what it makes: then there is no library, and torch does the work."""
 
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The library, or None where it is switched off (MULTIWAY_KERNELS=0) or cannot be had."""
+    """The library, or None where it is switched off (MULTIWAY_KERNELS=0) or was not built on this machine."""
     if os.environ.get("MULTIWAY_KERNELS", "1") == "0" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
     try:
-        found = ctypes.CDLL(str(_built()))
-    except (OSError, RuntimeError, subprocess.SubprocessError):  # no compiler, or nowhere to keep what it makes
+        found = ctypes.CDLL(str(library_path(FOLDER)))
+    except FAILURES:
         return None
     size = ctypes.c_longlong
     found.chain.argtypes = (ctypes.c_void_p, ctypes.c_void_p, size, size, ctypes.c_void_p)
     return found
 
 
-def _built() -> Path:
-    """The library's file, named after source, flags and processor: no machine loads what another was built for."""
-    what = "\n".join([SOURCE.read_text(), HEADER.read_text(), *FLAGS, platform.machine(), _processor()])
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "multiway"
-    path = folder / f"chain-{hashlib.sha256(what.encode()).hexdigest()[:16]}.so"
+def build(folder: Path = FOLDER) -> Path:
+    """Compile the sources into a folder, unless that was done.
+
+    Raises:
+        OSError, subprocess.SubprocessError: No compiler, one that fails, or a folder that cannot be written.
+    """
+    path = library_path(folder)
     if not path.is_file():
         compiler = shutil.which(os.environ.get("CC", "cc"))
         if compiler is None:
-            raise FileNotFoundError("no C compiler")
-        folder.mkdir(parents=True, exist_ok=True)
+            raise FileNotFoundError("multiway.kernels: no C compiler. Install one, or name it with CC=...")
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             made = Path(scratch) / "chain.so"
-            subprocess.run(
-                [compiler, *FLAGS, str(SOURCE), "-o", str(made)], check=True, capture_output=True, timeout=60
-            )
+            command = [compiler, *FLAGS, str(FOLDER / SOURCES[0]), "-o", str(made)]
+            subprocess.run(command, check=True, capture_output=True, timeout=60)
             made.replace(path)  # at once: another process finds all of it or nothing
     return path
+
+
+def library_path(folder: Path) -> Path:
+    """Where it lies, named after sources, flags and processor: no machine loads what another was built for."""
+    what = "\n".join([*((FOLDER / name).read_text() for name in SOURCES), *FLAGS, platform.machine(), _processor()])
+    return folder / f"chain-{hashlib.sha256(what.encode()).hexdigest()[:16]}.so"
 
 
 def _processor() -> str:

@@ -1,0 +1,35 @@
+"""Compile the optional kernels while installing, where there is a compiler; an install never fails for them."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+KERNELS = Path("src") / "multiway" / "kernels"
+
+
+class KernelHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Leave a library beside the sources, named after this machine, and put it into the wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build, or say why not to whoever watches the install."""
+        if self.target_name != "wheel":
+            return
+        library = _load(Path(self.root) / KERNELS / "library.py")
+        try:
+            built = library.build()
+        except library.FAILURES as error:
+            self.app.display_info(f"multiway: no compiled kernels ({error}); everything runs without them")
+            return
+        build_data["artifacts"].append(f"/{KERNELS.as_posix()}/{built.name}")
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+
+
+def _load(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location("multiway_kernels_library", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,11 @@
+"""`python -m multiway.kernels`: compile the kernels after the install, or say why that cannot be done."""
+
+import sys
+
+from multiway.kernels.library import FAILURES, build
+
+if __name__ == "__main__":
+    try:
+        print(build())
+    except FAILURES as error:
+        sys.exit(f"multiway: error: no compiled kernels: {error}")
