@@ -1,5 +1,6 @@
 """One layer beside its peers: time of each in turns, ratios, the roof, and what autograd keeps."""
 
+import copy
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.timing import bandwidth, gemm_flops, median, rounds, saved_bytes
+from multiway.kernels.library import library
 
 PASSES = ("forward", "forward+backward")
 
@@ -60,8 +62,6 @@ def same_answers(ours: nn.Module, theirs: nn.Module, x: Tensor) -> None:
 def _cast(layer: nn.Module, dtype: torch.dtype) -> nn.Module:
     if dtype == torch.float32:
         return layer
-    import copy
-
     return copy.deepcopy(layer).to(dtype)
 
 
@@ -101,6 +101,7 @@ def _row(case, direction, dtype, times, kept, roof) -> dict[str, object]:
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "processor": _processor(),
+        "kernels": library() is not None,
         "rounds": len(ours),
     }
 
