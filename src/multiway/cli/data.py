@@ -27,7 +27,8 @@ def check(
     sets: Sets = None,
 ) -> None:
     """Say what is in a file, what is wrong with it, and how to mend each; exit 1 if it cannot be used so."""
-    report = workflows.check(file, reading(variates, missing, duplicates, gaps) | _read_fields(sets or []))
+    read = reading(variates, missing, duplicates, gaps) | _read_fields(sets or [])
+    report = workflows.check(file, {"read": read})
     show.lines(report.lines())
     if not report.is_usable:
         raise typer.Exit(1)

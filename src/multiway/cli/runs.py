@@ -88,8 +88,8 @@ def predict(
     levels: Levels = None,
 ) -> None:
     """Forecast the steps after the end of a file (the training file if none is given), with intervals."""
-    frame = workflows.predict(run, data=data, out=out, layout=layout.value, levels=options.levels(levels))
-    show.lines([f"{len(frame)} rows written to {out}"] if out else [frame.to_csv(index=False).rstrip()])
+    given = {"layout": layout.value, "levels": options.levels(levels)}
+    show.lines(workflows.predict(run, data=data, out=out, options=given))
     _say_which(run)
 
 
