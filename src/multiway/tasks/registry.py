@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
     _forecasting: Task[ForecastConfig, ForecastRun] = forecasting
 
-MODULES = {"forecast": "multiway.tasks.forecasting.task"}
+MODULES = {
+    "forecast": "multiway.tasks.forecasting.task",
+    "volumes": "multiway.tasks.volumes.task",
+    "segment": "multiway.tasks.segmentation.task",
+}
 TASKS = tuple(MODULES)
 
 

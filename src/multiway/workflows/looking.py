@@ -3,19 +3,27 @@
 from pathlib import Path
 from typing import Any
 
+from multiway.config import merge
 from multiway.data import CheckReport, datasets
 from multiway.tasks.registry import task_of
 
 
-def check(path: str | Path, options: dict[str, Any] | None = None, *, task: str | None = None) -> CheckReport:
+def check(
+    path: str | Path,
+    options: dict[str, Any] | None = None,
+    *,
+    task: str | None = None,
+    overrides: dict[str, Any] | None = None,
+) -> CheckReport:
     """Say what is in a file and what is wrong with it, all at once.
 
     Args:
         path: A file, a folder of scans, or the name of a known data set.
         options: Settings of a run that concern reading, such as `{"read": {"missing": "mask"}}`.
         task: What the data are for; seen from the data if not given.
+        overrides: More such settings, which win.
     """
-    return task_of(task or task_of_data(path)).check(path, options or {})
+    return task_of(task or task_of_data(path)).check(path, merge(options or {}, overrides or {}))
 
 
 def task_of_data(path: str | Path) -> str:
