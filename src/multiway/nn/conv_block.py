@@ -8,11 +8,12 @@ from torch import Tensor, nn
 from multiway.errors import ShapeError
 
 MOST_GROUPS = 8
-CONVOLUTIONS: dict[int, type[nn.Conv2d] | type[nn.Conv3d]] = {2: nn.Conv2d, 3: nn.Conv3d}
+CONVOLUTIONS: dict[int, type[nn.Module]] = {2: nn.Conv2d, 3: nn.Conv3d}
+TRANSPOSED: dict[int, type[nn.Module]] = {2: nn.ConvTranspose2d, 3: nn.ConvTranspose3d}
 
 
 def make_convolution(
-    num_modes: int, in_channels: int, out_channels: int, kernel_size: int, **options: Any
+    num_modes: int, in_channels: int, out_channels: int, kernel_size: int, *, transposed: bool = False, **options: Any
 ) -> nn.Module:
     """Build a convolution over two or three modes; `options` are those of `torch.nn.Conv3d`.
 
@@ -20,8 +21,9 @@ def make_convolution(
         ShapeError: Another number of modes.
     """
     if num_modes not in CONVOLUTIONS:
-        raise ShapeError(f"convolution: there are forms for 2 and 3 modes. Got num_modes={num_modes}.")
-    return CONVOLUTIONS[num_modes](in_channels, out_channels, kernel_size, **options)
+        raise ShapeError(f"make_convolution: there are forms for 2 and 3 modes. Got num_modes={num_modes}.")
+    kind = (TRANSPOSED if transposed else CONVOLUTIONS)[num_modes]
+    return kind(in_channels, out_channels, kernel_size, **options)
 
 
 def make_group_norm(channels: int, *, device: Any = None, dtype: Any = None) -> nn.GroupNorm:
@@ -39,6 +41,7 @@ class ConvBlock(nn.Module):
         in_channels: Channels of the input.
         out_channels: Channels of the output.
         num_modes: 2 or 3.
+        hidden_channels: Channels between the two; those of the output if not given.
         kernel_size: Odd, in voxels.
         device, dtype: As for `torch.nn.Conv3d`.
 
@@ -52,6 +55,7 @@ class ConvBlock(nn.Module):
         out_channels: int,
         *,
         num_modes: int,
+        hidden_channels: int | None = None,
         kernel_size: int = 3,
         device: Any = None,
         dtype: Any = None,
@@ -59,9 +63,10 @@ class ConvBlock(nn.Module):
         super().__init__()
         factory = {"device": device, "dtype": dtype}
         options: dict[str, Any] = {"padding": kernel_size // 2, "bias": False, **factory}
-        self.first = make_convolution(num_modes, in_channels, out_channels, kernel_size, **options)
-        self.first_norm = make_group_norm(out_channels, **factory)
-        self.second = make_convolution(num_modes, out_channels, out_channels, kernel_size, **options)
+        hidden = out_channels if hidden_channels is None else hidden_channels
+        self.first = make_convolution(num_modes, in_channels, hidden, kernel_size, **options)
+        self.first_norm = make_group_norm(hidden, **factory)
+        self.second = make_convolution(num_modes, hidden, out_channels, kernel_size, **options)
         self.second_norm = make_group_norm(out_channels, **factory)
         self.shortcut: nn.Module = nn.Identity()
         if in_channels != out_channels:

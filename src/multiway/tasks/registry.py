@@ -39,7 +39,16 @@ def task_of_run(path: Path) -> Task[Any, Any]:
     Raises:
         RunError: It is no run folder, or one of a task that is not known.
     """
+    return task_of(name_of_run(path))
+
+
+def name_of_run(path: Path) -> str:
+    """Name of the task that wrote a run folder, without importing it.
+
+    Raises:
+        RunError: It is no run folder, or one of a task that is not known.
+    """
     name = RunFolder.open(path).config().get("task")
     if name not in MODULES:
         raise RunError(f"{path} is a run of the task {name}; known are {', '.join(MODULES)}. It needs another version.")
-    return task_of(name)
+    return str(name)

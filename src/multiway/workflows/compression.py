@@ -11,7 +11,7 @@ from multiway.tasks import forecasting
 from multiway.tasks.forecasting import ForecastRun
 from multiway.tasks.forecasting.task import score_table, sentence
 from multiway.tasks.protocol import Row
-from multiway.tasks.registry import task_of_run
+from multiway.tasks.registry import name_of_run
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ def compress(
 
 
 def _check_run(folder: Path, data: Path | None) -> None:
-    task = task_of_run(folder).NAME
+    task = name_of_run(folder)
     if task != "forecast":
         raise ConfigError(
             f"compress: {folder} is a run of {task}; runs of forecast can be compressed here. In Python, "

@@ -20,19 +20,19 @@ def task_of_recipe(name: str) -> str:
 
 def list_recipes(pattern: str = "*") -> list[Row]:
     """One row per recipe: its cell and the published figures; a column that no recipe fills is left out."""
-    recipes = {name: load_recipe(name) for name in recipe_names(pattern)}
-    shown = [metric for metric in FIGURES if any(metric in recipe.figures for recipe in recipes.values())]
-    return [_recipe_row(name, recipe, shown) for name, recipe in recipes.items()]
+    rows = [_recipe_row(name, load_recipe(name)) for name in recipe_names(pattern)]
+    filled = [column for column in (rows[0] if rows else ()) if any(row[column] is not None for row in rows)]
+    return [{column: row[column] for column in filled} for row in rows]
 
 
-def _recipe_row(name: str, recipe: Recipe, metrics: Sequence[str]) -> Row:
+def _recipe_row(name: str, recipe: Recipe) -> Row:
     return {
         "recipe": name,
         "table": recipe.table,
         "row": recipe.row,
-        "variant": recipe.variant or "",
-        "horizons": ",".join(map(str, recipe.horizons)),
-        **{metric: recipe.figures.get(metric) for metric in metrics},
+        "variant": recipe.variant,
+        "horizons": ",".join(map(str, recipe.horizons)) or None,
+        **{metric: recipe.figures.get(metric) for metric in FIGURES},
         "source": recipe.published.source if recipe.published else "",
     }
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from multiway.tasks.protocol import Run
-from multiway.tasks.registry import task_of_run
+from multiway.tasks.registry import name_of_run, task_of_run
 
 
 def run_folders(path: Path) -> list[Path]:
@@ -21,4 +21,4 @@ def load_runs(path: Path) -> list[Run]:
 
 def task_name(path: Path) -> str:
     """The task of the run in a folder, or of the seeds below it."""
-    return task_of_run(run_folders(path)[0]).NAME
+    return name_of_run(run_folders(path)[0])
