@@ -20,8 +20,10 @@ from pydantic import Field
 
 from multiway import files
 from multiway.config import Config
+from multiway.data.datasets import _cache
 from multiway.data.findings import quoted
 from multiway.data.volumes.cases import Cases
+from multiway.data.volumes.loading import read_cases
 from multiway.errors import DataError, RunError
 
 Field3 = NDArray[np.float64]
@@ -199,3 +201,11 @@ def _smooth(values: Field3, width: float) -> Field3:
         shape = [-1 if axis == other else 1 for other in range(values.ndim)]
         spectrum *= np.exp(-2 * (np.pi * width * np.fft.fftfreq(size)) ** 2).reshape(shape)
     return np.asarray(np.fft.ifftn(spectrum).real)
+
+
+def cached_lesions(source: Path) -> Path:
+    """Table of the lesion set of a source, made in the download cache when it is first asked for."""
+    folder = _cache() / f"lesions-{source.stem}"
+    if not (folder / TABLE).is_file():
+        make_lesions(read_cases(source), folder, LesionOptions(format="npy"))
+    return folder / TABLE
