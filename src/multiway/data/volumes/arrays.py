@@ -114,7 +114,7 @@ def _filled(stream: IO[bytes], header: ArrayHeader, where: str) -> NDArray[np.ge
     """Values from a stream that stands at them, in the machine's byte order; the sizes are checked already."""
     count = header.nbytes // header.dtype.itemsize
     flat = np.empty(count, header.dtype)
-    into = memoryview(flat.view(np.uint8))
+    into = flat.view(np.uint8).data
     done = 0
     while done < len(into):
         block = stream.read(min(BLOCK, len(into) - done))

@@ -36,7 +36,7 @@ class Volume:
     @property
     def channels(self) -> int:
         """Number of values per voxel."""
-        return self.values.shape[0]
+        return int(self.values.shape[0])
 
     @property
     def spacing(self) -> tuple[float, ...] | None:
@@ -62,7 +62,8 @@ class VolumeHeader:
     @property
     def nbytes(self) -> int:
         """Bytes that its values take in memory."""
-        return math.prod(self.sizes) * self.channels * self.dtype.itemsize
+        count = self.channels * int(self.dtype.itemsize)
+        return count * math.prod(self.sizes)
 
     @property
     def spacing(self) -> tuple[float, ...] | None:
