@@ -33,9 +33,7 @@ def measure(predict: Predictor, examples: Examples, rows: Sequence[int]) -> pd.D
     return pd.DataFrame(found)
 
 
-def _rows_of_case(
-    classes: NDArray[np.int64], example: Example, examples: Examples, row: int
-) -> list[dict[str, Any]]:
+def _rows_of_case(classes: NDArray[np.int64], example: Example, examples: Examples, row: int) -> list[dict[str, Any]]:
     target = torch.from_numpy(example.target.astype(np.int64))
     given = torch.where(target == IGNORED, IGNORED, torch.from_numpy(classes))
     patient = examples.names[row] if examples.patients is None else examples.patients[row]
@@ -132,9 +130,7 @@ def _interval(column: Floats) -> dict[str, float | None]:
     return {"value": float(value), "low": float(low), "high": float(high)}
 
 
-def score_of(
-    scores: Sequence[dict[str, Any]], model: str, split: str, metric: str, name: str = MEAN
-) -> float | None:
+def score_of(scores: Sequence[dict[str, Any]], model: str, split: str, metric: str, name: str = MEAN) -> float | None:
     """One figure of a run."""
     for row in scores:
         if (row["model"], row["split"], row["metric"], row["class"]) == (model, split, metric, name):

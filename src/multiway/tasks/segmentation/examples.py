@@ -166,7 +166,9 @@ def _absent(
         seen = np.unique(np.concatenate([labels[blocks[i].rows, blocks[i].columns].ravel() for i in rows]))
         missing = [value for value in values if value not in seen]
         if missing:
-            notes.append(f"{split} has no pixel of the labels {listed(missing)}: they lie in too few blocks to be split")
+            notes.append(
+                f"{split} has no pixel of the labels {listed(missing)}: they lie in too few blocks to be split"
+            )
     return tuple(notes)
 
 
@@ -190,7 +192,9 @@ def to_classes(mask: Array, values: tuple[int, ...], ignore: int | None, where: 
     return target
 
 
-def class_names(values: tuple[int, ...], config: SegmentConfig, known: tuple[str, ...] | None = None) -> tuple[str, ...]:
+def class_names(
+    values: tuple[int, ...], config: SegmentConfig, known: tuple[str, ...] | None = None
+) -> tuple[str, ...]:
     """What the values are called: by the config, by the data set, or by themselves.
 
     Raises:

@@ -90,13 +90,9 @@ def _draw(count: int) -> int:
 class GridPatches:
     """Patches that cover each case once, the same at every validation."""
 
-    def __init__(
-        self, examples: Examples, rows: Sequence[int], scale: IntensityScale, patch: tuple[int, ...]
-    ) -> None:
+    def __init__(self, examples: Examples, rows: Sequence[int], scale: IntensityScale, patch: tuple[int, ...]) -> None:
         self.examples, self.scale, self.patch = examples, scale, patch
-        self.places = [
-            (row, list(start)) for row in rows for start in _grid(examples.read(row).target.shape, patch)
-        ]
+        self.places = [(row, list(start)) for row in rows for start in _grid(examples.read(row).target.shape, patch)]
 
     def __len__(self) -> int:
         """Patches of all cases."""
@@ -119,9 +115,7 @@ def _grid(sizes: Sequence[int], patch: Sequence[int]) -> itertools.product[tuple
     )
 
 
-def cut(
-    example: Example, start: Sequence[int], patch: Sequence[int], scale: IntensityScale
-) -> tuple[Tensor, Tensor]:
+def cut(example: Example, start: Sequence[int], patch: Sequence[int], scale: IntensityScale) -> tuple[Tensor, Tensor]:
     """One patch, normalised; where the image is smaller, zeros lie on both sides and do not count."""
     inside = tuple(slice(low, low + side) for low, side in zip(start, patch, strict=True))
     if scale.per_volume:

@@ -1,5 +1,6 @@
 """Masks of images nobody has labelled, on each image's own grid, one image in memory at a time."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -85,23 +86,18 @@ def predict_volume(run: SegmentRun, volume: Volume) -> NDArray[Any]:
     Raises:
         DataError: It has other channels or axes than the training, or is not sound.
     """
-    placed = volume if volume.affine is not None else _with_affine(volume, np.eye(4))
-    prepared = prepare(placed if _is_regridded(run) else volume, run.config.read)
+    read = run.config.read
+    is_regridded = any(option is not None for option in (read.orientation, read.spacing, read.size, read.resample_to))
+    if is_regridded and volume.affine is None and read.orientation is None and read.spacing is None:
+        placed = dataclasses.replace(volume, affine=np.eye(4))  # so that the way back to its grid is known
+    else:
+        placed = volume
+    prepared = prepare(placed, read)
     _check(run, prepared.values, volume.source, num_modes=3)
     classes = run.network(prepared.values)
-    if prepared.affine is not None and _is_regridded(run):
-        assert placed.affine is not None
+    if is_regridded and prepared.affine is not None and placed.affine is not None:
         classes = to_grid(classes, prepared.affine, volume.sizes, placed.affine)
     return _values(run, classes)
-
-
-def _is_regridded(run: SegmentRun) -> bool:
-    read = run.config.read
-    return any(option is not None for option in (read.orientation, read.spacing, read.size, read.resample_to))
-
-
-def _with_affine(volume: Volume, affine: NDArray[np.float64]) -> Volume:
-    return Volume(values=volume.values, affine=affine, source=volume.source, axes=volume.axes)
 
 
 def to_grid(

@@ -113,9 +113,7 @@ def resume(path: Path, *, progress: bool = False) -> SegmentRun:
         return _fit_into(folder, read_examples(source, config), config, digest, progress)
 
 
-def _fit_into(
-    folder: RunFolder, examples: Examples, config: SegmentConfig, digest: str, progress: bool
-) -> SegmentRun:
+def _fit_into(folder: RunFolder, examples: Examples, config: SegmentConfig, digest: str, progress: bool) -> SegmentRun:
     fitted = fit(examples, config, run=folder, progress=progress)
     run = SegmentRun(
         config=config, classes=examples.classes, values=examples.values, channels=examples.channels,
