@@ -23,7 +23,7 @@ def test_bare_axes_run_as_in_memory():
     assert [plane.stack(np.zeros(SIZES)).shape for plane in found] == [(2, 3, 5), (3, 2, 5), (5, 2, 3)]
     volume = np.arange(30).reshape(SIZES)
     np.testing.assert_array_equal(found[1].stack(volume)[2], volume[:, 2])
-    assert found[0].edges == ("", "width →", "", "height ↓")
+    assert found[0].edges == ("height ↓", "", "", "width →")
 
 
 @pytest.mark.parametrize("letters", ["RAS", "LPS", "LAS", "SRP", "ASL", "IPR"])

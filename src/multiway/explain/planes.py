@@ -80,7 +80,7 @@ def planes(
 
 def _bare(axis: int, axes: Sequence[str]) -> Plane:
     down, across = (other for other in range(3) if other != axis)
-    edges = ("", f"{axes[across]} →", "", f"{axes[down]} ↓")
+    edges = (f"{axes[down]} ↓", "", "", f"{axes[across]} →")
     return Plane(axes[axis], axis, down, across, False, False, edges, 1.0, None)
 
 
