@@ -1,0 +1,19 @@
+"""Volumes: files of scans to cases, arrays and batches; knows no model."""
+
+from multiway.data.volumes.augmentation import augment as augment
+from multiway.data.volumes.augmentation import shape_transform as shape_transform
+from multiway.data.volumes.cases import Cases as Cases
+from multiway.data.volumes.catalogue import VOLUME_DATASETS as VOLUME_DATASETS
+from multiway.data.volumes.intensity import IntensityScale as IntensityScale
+from multiway.data.volumes.loading import read_cases as read_cases
+from multiway.data.volumes.nifti import write_nifti as write_nifti
+from multiway.data.volumes.options import AugmentOptions as AugmentOptions
+from multiway.data.volumes.options import VolumeOptions as VolumeOptions
+from multiway.data.volumes.options import VolumeSplit as VolumeSplit
+from multiway.data.volumes.preparing import prepare as prepare
+from multiway.data.volumes.reading import read_header as read_header
+from multiway.data.volumes.reading import read_volume as read_volume
+from multiway.data.volumes.store import VolumeBatches as VolumeBatches
+from multiway.data.volumes.store import load_values as load_values
+from multiway.data.volumes.volume import Volume as Volume
+from multiway.data.volumes.volume import VolumeHeader as VolumeHeader

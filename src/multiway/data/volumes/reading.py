@@ -1,0 +1,112 @@
+"""`read_volume` and `read_header`: one scan from any of the formats."""
+
+from pathlib import Path
+
+import numpy as np
+
+from multiway.data.findings import listed, quoted
+from multiway.data.volumes import arrays, dicom, nifti
+from multiway.data.volumes.options import MAX_BYTES
+from multiway.data.volumes.volume import Volume, VolumeHeader
+from multiway.errors import DataError
+
+ENDINGS = (".nii", ".nii.gz", ".npy", ".npz", ".dcm")
+FORMATS = "Give .nii, .nii.gz, .npy, .npz, .dcm, or a folder that holds one DICOM series."
+
+
+def read_volume(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool = False) -> Volume:
+    """Read one scan.
+
+    Args:
+        path: NIfTI, .npy, .npz with one array, .dcm, or a folder that holds one DICOM series.
+        max_bytes: Largest array to make; compared with the header, and that with the file, before anything is read.
+        channels: Take a fourth axis as channels: the last one of NIfTI, the first one of .npy and .npz.
+
+    Raises:
+        DataError: The file is not sound: one line with its name, the rule, the values and the mend.
+        ConfigError: The library that reads the format is not installed.
+    """
+    path = Path(path)
+    where = quoted(path.name, 80)
+    match format_of(path):
+        case "nifti":
+            return nifti.read_nifti(path, max_bytes, where, channels)
+        case "dicom":
+            return dicom.read_series(path, max_bytes, where)
+        case "npy":
+            values = arrays.read_npy(path, max_bytes, where)
+        case _:
+            archive = arrays.Archive(path, max_bytes, where)
+            values = archive.read(_only(archive))
+    _form(values.shape, channels, where)
+    values = values.astype(np.uint8) if values.dtype == bool else values
+    return Volume(values=values if values.ndim == 4 else values[None], affine=None, source=where)
+
+
+def read_header(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool = False) -> VolumeHeader:
+    """Read what a file says of its volume, and compare its size with the limit and with the file.
+
+    Raises:
+        DataError: As `read_volume`, for what the header tells.
+        ConfigError: The library that reads the format is not installed.
+    """
+    path = Path(path)
+    where = quoted(path.name, 80)
+    match format_of(path):
+        case "nifti":
+            return nifti.read_nifti_header(path, max_bytes, where, channels).public()
+        case "dicom":
+            return dicom.read_series_header(path, max_bytes, where)
+        case "npy":
+            header = arrays.read_npy_header(path, max_bytes, where)
+        case _:
+            archive = arrays.Archive(path, max_bytes, where)
+            header = archive.header(_only(archive))
+    count, *sizes = _form(header.shape, channels, where)
+    dtype = np.dtype(np.uint8) if header.dtype == bool else header.dtype.newbyteorder("=")
+    return VolumeHeader(sizes=tuple(sizes), channels=count, dtype=dtype, affine=None)
+
+
+def _form(shape: tuple[int, ...], channels: bool, where: str) -> tuple[int, ...]:
+    """Channels and sizes of an array."""
+    form = shape if channels and len(shape) == 4 else (1, *shape)
+    if len(form) != 4 or 0 in form:
+        more = " Set channels if the first is one of channels (--set read.channels=true)." if len(shape) == 4 else ""
+        raise DataError(f"{where}: a volume has three axes with voxels on each. Got shape {shape}.{more}")
+    return form
+
+
+def _only(archive: arrays.Archive) -> str:
+    if len(archive.names) != 1:
+        raise DataError(
+            f"{archive.where}: a .npz of one volume holds one array. Got {listed(archive.names) or 'none'}. Save each "
+            f"volume by itself, or give the file itself as data if it is MedMNIST's."
+        )
+    return archive.names[0]
+
+
+def format_of(path: Path) -> str:
+    """How to read a path: `nifti`, `npy`, `npz` or `dicom`.
+
+    Raises:
+        DataError: It does not exist or has another ending.
+    """
+    name = path.name.lower()
+    if path.is_dir():
+        return "dicom"
+    if not path.is_file():
+        raise DataError(f"{quoted(path, 200)}: there is no such file. Correct the path; {FORMATS}")
+    if name == "dicomdir":
+        raise DataError(f"{quoted(path, 200)}: a DICOMDIR is an index, and its paths are not followed. {FORMATS}")
+    if name.endswith((".nii", ".nii.gz")):
+        return "nifti"
+    if name.endswith((".npy", ".npz")):
+        return name[-3:]
+    if name.endswith((".dcm", ".dicom", ".ima")) or dicom.is_dicom(path):
+        return "dicom"
+    raise DataError(f"{quoted(path, 200)}: its name says no format of volumes. {FORMATS}")
+
+
+def is_scan(path: Path) -> bool:
+    """Whether a name looks like a scan's."""
+    return path.name.lower().endswith((*ENDINGS, ".dicom", ".ima"))
