@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from documents import run_document
+from scans import write_scans
 
 ROOT = Path(__file__).parent.parent
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
@@ -14,7 +15,7 @@ GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with the file that the examples speak of: daily sales of three shops."""
+    """A folder with what the examples speak of: daily sales of three shops, and a table of scans."""
     generator = np.random.default_rng(0)
     days = pd.date_range("2022-01-01", periods=700, freq="D")
     week = 10 * np.sin(2 * np.pi * np.arange(700) / 7)
@@ -22,6 +23,7 @@ def folder(tmp_path, monkeypatch):
     pd.DataFrame({"date": days, **{name: shop.round(3) for name, shop in shops.items()}}).to_csv(
         tmp_path / "sales.csv", index=False
     )
+    write_scans(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -13,6 +13,11 @@ HEAVY = (
     "torchmetrics",
     "pydantic",
     "sklearn",
+    "scipy",
+    "monai",
+    "captum",
+    "nibabel",
+    "pydicom",
 )
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from multiway.errors import ConfigError
 from multiway.recipes import load_recipe, recipe_names, recipes_of
+from multiway.tasks.registry import task_of
 
 HORIZONS = (96, 192, 336, 720)
 
@@ -12,6 +13,29 @@ def test_table_1_has_every_cell_of_the_paper():
     cells = {(recipe.row, recipe.horizons) for recipe in recipes_of("hot-table-1").values()}
     rows = ("ecl", "exchange", "solar", "traffic", "weather")
     assert cells == {(row, (horizon,)) for row in rows for horizon in HORIZONS}
+
+
+def test_table_2_has_the_paper_and_two_resnets_on_all_six_sets():
+    rows = ("organ", "nodule", "fracture", "adrenal", "vessel", "synapse")
+    cells = {(recipe.row, recipe.variant, recipe.data) for recipe in recipes_of("hot-table-2").values()}
+    variants = ("HOT", "ResNet-18 3D", "ResNet-50 3D")
+    assert cells == {(row, variant, f"{row}mnist3d") for row in rows for variant in variants}
+    assert all(set(recipe.figures) == {"auc", "acc"} for recipe in recipes_of("hot-table-2").values())
+
+
+@pytest.mark.parametrize("table", ["hot-table-4", "hot-table-6"])
+def test_ablation_tables_of_volumes_have_four_variants_of_three_rows_and_of_adrenal(table):
+    recipes = recipes_of(table).values()
+    cells = {(recipe.row, recipe.variant) for recipe in recipes}
+    assert len(cells) == 16
+    for recipe in recipes:
+        assert bool(recipe.figures) == (recipe.row != "adrenal")
+
+
+def test_figure_3_varies_heads_alone():
+    settings = [dict(recipe.settings["model"]) for recipe in recipes_of("hot-figure-3").values()]
+    assert sorted(each.pop("num_heads") for each in settings) == [1, 2, 4, 8, 16, 32]
+    assert all(each == settings[0] for each in settings)
 
 
 @pytest.mark.parametrize("table", ["hot-table-3", "hot-table-5"])
@@ -26,6 +50,43 @@ def test_every_recipe_states_a_source(name):
     recipe = load_recipe(name)
     assert recipe.published is not None
     assert recipe.published.source
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_has_settings_that_its_task_knows(name):
+    recipe = load_recipe(name)
+    task = task_of(recipe.task)
+    for settings in recipe.settings_of_runs():
+        assert task.make_config(settings, {}).data == recipe.data
+
+
+def test_a_cell_of_several_horizons_is_a_run_for_each():
+    recipe = load_recipe("hot-order-ecl-both")
+    assert [settings["horizon"] for settings in recipe.settings_of_runs()] == list(HORIZONS)
+    assert [settings["data"] for settings in load_recipe("hot-organ").settings_of_runs()] == ["organmnist3d"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "task: volumes\nhorizons: [96]\n",
+            r"horizons belong to the task forecast.* Got volumes, \(96,\)",
+        ),
+        ("task: forecast\n", "horizons belong to the task forecast"),
+        ("task: volumes\npublished: {mse: 0.1, source: here}\n", "published: mse is no figure of the task volumes"),
+        (
+            "task: volumes\npublished: {auc: 88.6, source: here}\n",
+            "published.auc: Input should be less",
+        ),
+        ("task: volume\n", "'forecast', 'volumes' or 'segment'"),
+    ],
+)
+def test_what_does_not_belong_to_the_task_is_refused(text, message, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"table: mine\nrow: a\ndata: a\n{text}")
+    with pytest.raises(ConfigError, match=message):
+        load_recipe(str(path))
 
 
 def test_a_misspelt_name_gets_the_nearest():

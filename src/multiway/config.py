@@ -56,6 +56,15 @@ def load_yaml(path: Path) -> dict[str, Any]:
     return values
 
 
+def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Nested mappings, the second winning."""
+    result = dict(below)
+    for name, value in above.items():
+        old = result.get(name)
+        result[name] = merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return result
+
+
 def _read_small(path: Path) -> str:
     if not path.is_file():
         raise ConfigError(f"{path} is not a file. Give the path of a YAML file.")

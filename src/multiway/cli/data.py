@@ -6,8 +6,24 @@ from typing import Annotated, Any
 import typer
 
 from multiway import workflows
-from multiway.cli import show
-from multiway.cli.options import Duplicates, Gaps, Missing, Sets, Variates, nested, reading
+from multiway.cli import options, show
+from multiway.cli.options import (
+    Axes,
+    Duplicates,
+    Gaps,
+    Label,
+    Mask,
+    Missing,
+    Orientation,
+    Patient,
+    ResampleTo,
+    Sets,
+    Size,
+    Spacing,
+    Task,
+    Variates,
+    Window,
+)
 
 datasets = typer.Typer(help="Known data sets: where they are, and fetching them.", no_args_is_help=True)
 
@@ -19,27 +35,47 @@ def add_to(app: typer.Typer) -> None:
 
 
 def check(
-    file: Annotated[Path, typer.Argument(help="A CSV, CSV.gz or Parquet file of series.")],
+    file: Annotated[Path, typer.Argument(help="A file of series; or scans: a table, an npz, a volume, a folder.")],
+    task: Annotated[Task | None, typer.Option(help="What the data are for; seen from the data if not given.")] = None,
     variates: Variates = None,
     missing: Missing = None,
     duplicates: Duplicates = None,
     gaps: Gaps = None,
+    label: Label = None,
+    mask: Mask = None,
+    patient: Patient = None,
+    size: Size = None,
+    spacing: Spacing = None,
+    resample_to: ResampleTo = None,
+    orientation: Orientation = None,
+    window: Window = None,
+    axes: Axes = None,
     sets: Sets = None,
 ) -> None:
     """Say what is in a file, what is wrong with it, and how to mend each; exit 1 if it cannot be used so."""
-    report = workflows.check(file, reading(variates, missing, duplicates, gaps) | _read_fields(sets or []))
+    name = task.value if task else workflows.task_of_data(file)
+    series = {"variates": variates, "missing": missing, "duplicates": duplicates, "gaps": gaps}
+    columns = {"label": label, "mask": mask, "patient": patient, "axes": axes}
+    grid = {"size": size, "spacing": spacing, "resample_to": resample_to, "orientation": orientation}
+    read = options.reading(name, {**series, **columns, **grid, "window": window})
+    report = workflows.check(file, {"read": read}, task=name, overrides=_sections(name, sets or []))
     show.lines(report.lines())
     if not report.is_usable:
         raise typer.Exit(1)
 
 
-def _read_fields(sets: list[str]) -> dict[str, Any]:
+SECTIONS = {"forecast": ("read",), "volumes": ("read", "split"), "segment": ("read", "split")}
+
+
+def _sections(task: str, sets: list[str]) -> dict[str, Any]:
     """What `--set` says of reading; it wins over the named options, as it does in `train`."""
-    given = nested(sets)
-    read = given.pop("read", {})
-    if given or not isinstance(read, dict):
-        raise typer.BadParameter("a check takes fields of read only: --set read.decimal=,", param_hint="--set")
-    return read
+    given, allowed = options.nested(sets), SECTIONS[task]
+    if any(name not in allowed or not isinstance(fields, dict) for name, fields in given.items()):
+        example = "read.decimal=," if task == "forecast" else "read.window=[-100,300]"
+        raise typer.BadParameter(
+            f"a check takes fields of {' and '.join(allowed)} only: --set {example}", param_hint="--set"
+        )
+    return given
 
 
 @datasets.command("list")

@@ -1,16 +1,26 @@
 """Options that several commands share, and how `--set` becomes a nested mapping."""
 
 import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import yaml
 
+from multiway.errors import ConfigError
+
+
+class Task(StrEnum):
+    """What can be trained."""
+
+    forecast = "forecast"
+    volumes = "volumes"
+    segment = "segment"
+
+
 RunFolder = Annotated[Path, typer.Argument(help="Folder written by `multiway train`.")]
-DataFile = Annotated[
-    str | None, typer.Option("--data", help="A CSV, CSV.gz or Parquet file, or a known data set's name.")
-]
+DataFile = Annotated[str | None, typer.Option("--data", help="A file, a folder of scans, or a known data set's name.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Where to write; the ending says the format.")]
 Sets = Annotated[
     list[str] | None,
@@ -21,6 +31,46 @@ Variates = Annotated[str | None, typer.Option(help="Columns to use, separated by
 Missing = Annotated[str | None, typer.Option(help="What to do with missing cells: error, mask or ffill.")]
 Duplicates = Annotated[str | None, typer.Option(help="Repeated time stamps: error, first, last, mean or keep.")]
 Gaps = Annotated[str | None, typer.Option(help="Absent time stamps: error, fill or ignore.")]
+
+
+Label = Annotated[str | None, typer.Option(help="Column of the class of each scan.")]
+Patient = Annotated[str | None, typer.Option(help="Column of the patient; splits keep a patient's scans together.")]
+Mask = Annotated[str | None, typer.Option(help="Column of the mask of each scan.")]
+Size = Annotated[str | None, typer.Option(help="Voxels to crop or pad to, about the centre: 64,64,64.")]
+Spacing = Annotated[str | None, typer.Option(help="Millimetres per voxel to resample to: 1,1,1.")]
+ResampleTo = Annotated[str | None, typer.Option(help="Voxels to stretch or shrink to: 28,28,28.")]
+Orientation = Annotated[str | None, typer.Option(help="Order and direction of the axes to turn to: RAS.")]
+Window = Annotated[str | None, typer.Option(help="Lowest and highest intensity that are told apart: -100,300.")]
+Axes = Annotated[str | None, typer.Option(help="Names of the three axes of arrays without an affine.")]
+
+TASKS_OF_OPTION: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("horizon", "lookback", "variates", "missing", "duplicates", "gaps", "layout", "levels"), ("forecast",)
+    ),
+    **dict.fromkeys(
+        ("patient", "size", "spacing", "resample_to", "orientation", "window", "axes", "keep_going", "cases"),
+        ("volumes", "segment"),
+    ),
+    "label": ("volumes",),
+    "maps": ("volumes",),
+    "mask": ("segment",),
+}
+"""Tasks that an option is for; one that is not here is for every task."""
+
+
+def belonging(task: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Options that were given.
+
+    Raises:
+        ConfigError: One of them is not for this task.
+    """
+    chosen = {name: value for name, value in given.items() if value is not None}
+    for name in chosen:
+        tasks = TASKS_OF_OPTION.get(name, (task,))
+        if task not in tasks:
+            option = "--" + name.replace("_", "-")
+            raise ConfigError(f"{option} is for {' and '.join(tasks)}, not for {task}. Leave it out.")
+    return chosen
 
 
 def nested(assignments: list[str]) -> dict[str, Any]:
@@ -52,10 +102,31 @@ def _assign(target: dict[str, Any], path: list[str], value: Any) -> None:
     target[path[-1]] = value
 
 
-def reading(variates: str | None, missing: str | None, duplicates: str | None, gaps: str | None) -> dict[str, Any]:
-    """Fields of the reading policy that were given."""
-    given = {"variates": names(variates), "missing": missing, "duplicates": duplicates, "gaps": gaps}
-    return {name: value for name, value in given.items() if value is not None}
+NUMBERS = {"size": (int, 3), "resample_to": (int, 3), "spacing": (float, 3), "window": (float, 2)}
+
+
+def reading(task: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Fields of the section `read` of a run, from the options that were given; lists are split."""
+    chosen = belonging(task, given)
+    for name in chosen:
+        if name in NUMBERS:
+            kind, count = NUMBERS[name]
+            chosen[name] = numbers(chosen[name], kind, count, "--" + name.replace("_", "-"))
+        elif name in ("variates", "axes"):
+            chosen[name] = names(chosen[name])
+    return chosen
+
+
+def numbers(text: str, kind: type[int] | type[float], count: int, option: str) -> list[float]:
+    """Split "64,64,64" into so many numbers."""
+    try:
+        values = [kind(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != count:
+        what = "whole numbers" if kind is int else "numbers"
+        raise typer.BadParameter(f"give {count} {what}, separated by commas, got {text!r}", param_hint=option)
+    return values
 
 
 def names(text: str | None) -> list[str] | None:

@@ -24,6 +24,7 @@ def recipes(pattern: Annotated[str, typer.Argument(help="Shell pattern, such as 
 def reproduce(
     table: Annotated[str, typer.Argument(help="A table's name, such as hot-table-1.")],
     rows: Annotated[str | None, typer.Option(help="Only these data sets, separated by commas.")] = None,
+    variants: Annotated[str | None, typer.Option(help="Only these variants, separated by commas.")] = None,
     horizons: Annotated[str | None, typer.Option(help="Only these horizons, separated by commas.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds per cell.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Append one JSON line per cell to this file.")] = None,
@@ -34,6 +35,7 @@ def reproduce(
     for row in workflows.reproduce(
         table,
         rows=options.names(rows),
+        variants=options.names(variants),
         horizons=options.names(horizons),
         seeds=seeds,
         out=out,

@@ -8,13 +8,27 @@ import typer
 
 from multiway import workflows
 from multiway.cli import options, show
-from multiway.cli.options import DataFile, Duplicates, Gaps, Levels, Missing, Out, RunFolder, Sets, Variates
-
-
-class Task(StrEnum):
-    """What `train` can train."""
-
-    forecast = "forecast"
+from multiway.cli.options import (
+    Axes,
+    DataFile,
+    Duplicates,
+    Gaps,
+    Label,
+    Levels,
+    Mask,
+    Missing,
+    Orientation,
+    Out,
+    Patient,
+    ResampleTo,
+    RunFolder,
+    Sets,
+    Size,
+    Spacing,
+    Task,
+    Variates,
+    Window,
+)
 
 
 class Layout(StrEnum):
@@ -50,18 +64,30 @@ def train(
     missing: Missing = None,
     duplicates: Duplicates = None,
     gaps: Gaps = None,
+    label: Label = None,
+    mask: Mask = None,
+    patient: Patient = None,
+    size: Size = None,
+    spacing: Spacing = None,
+    resample_to: ResampleTo = None,
+    orientation: Orientation = None,
+    window: Window = None,
+    axes: Axes = None,
     sets: Sets = None,
 ) -> None:
     """Train on a file or a recipe, score on its test rows beside the baselines, and leave a run folder."""
     if resume is not None:
         finished = workflows.resume(resume)
     else:
-        if task is None and recipe is None:
-            raise typer.BadParameter("name a task (`multiway train forecast ...`), a --recipe or a run to --resume")
-        given = {"data": data, "horizon": horizon, "lookback": lookback}
-        read = options.reading(variates, missing, duplicates, gaps)
+        name = _task_name(task, recipe)
+        given = options.belonging(name, {"data": data, "horizon": horizon, "lookback": lookback})
+        series = {"variates": variates, "missing": missing, "duplicates": duplicates, "gaps": gaps}
+        columns = {"label": label, "mask": mask, "patient": patient, "axes": axes}
+        grid = {"size": size, "spacing": spacing, "resample_to": resample_to, "orientation": orientation}
+        read = options.reading(name, {**series, **columns, **grid, "window": window})
         finished = workflows.train(
-            {name: value for name, value in given.items() if value is not None} | ({"read": read} if read else {}),
+            given | ({"read": read} if read else {}),
+            task=name,
             recipe=recipe,
             overrides=options.nested(sets or []),
             out=out,
@@ -69,6 +95,14 @@ def train(
         )
     show.lines(finished.lines())
     show.table(finished.table())
+
+
+def _task_name(task: Task | None, recipe: str | None) -> str:
+    if task is not None:
+        return task.value
+    if recipe is None:
+        raise typer.BadParameter("name a task (`multiway train forecast ...`), a --recipe or a run to --resume")
+    return workflows.task_of_recipe(recipe)
 
 
 def evaluate(
@@ -84,12 +118,24 @@ def predict(
     run: RunFolder,
     data: DataFile = None,
     out: Out = None,
-    layout: Annotated[Layout, typer.Option(help="Rows per series and time, or a column per series.")] = Layout.long,
+    layout: Annotated[
+        Layout | None, typer.Option(help="Of forecasts: rows per series and time, or a column per series.")
+    ] = None,
     levels: Levels = None,
+    maps: Annotated[Path | None, typer.Option(help="Folder for maps of what the model looked at, per scan.")] = None,
+    keep_going: Annotated[
+        bool | None, typer.Option("--keep-going", help="Go on after a scan that cannot be read, and list those.")
+    ] = None,
 ) -> None:
-    """Forecast the steps after the end of a file (the training file if none is given), with intervals."""
-    frame = workflows.predict(run, data=data, out=out, layout=layout.value, levels=options.levels(levels))
-    show.lines([f"{len(frame)} rows written to {out}"] if out else [frame.to_csv(index=False).rstrip()])
+    """Forecast the steps after the end of a file, or say the class, or the mask, of every scan in a folder or table."""
+    given = {
+        "layout": layout and layout.value,
+        "levels": options.levels(levels),
+        "maps": maps,
+        "keep_going": keep_going,
+    }
+    chosen = options.belonging(workflows.task_name(run), given)
+    show.lines(workflows.predict(run, data=data, out=out, options=chosen))
     _say_which(run)
 
 
@@ -107,15 +153,20 @@ def backtest(
 
 
 def explain(
-    run: RunFolder, out: Annotated[Path | None, typer.Option(help="Folder for arrays and PNG files.")] = None
+    run: RunFolder,
+    out: Annotated[Path | None, typer.Option(help="Folder for arrays and pictures.")] = None,
+    cases: Annotated[
+        str | None, typer.Option(help="Scans to explain, by name, separated by commas; a few if not given.")
+    ] = None,
 ) -> None:
-    """Write one attention map per mode, labelled with the file's own names and times."""
-    show.lines(workflows.explain(run, out=out))
+    """Write one attention map per mode, labelled with the data's own names, times or slices."""
+    chosen = options.belonging(workflows.task_name(run), {"cases": options.names(cases)})
+    show.lines(workflows.explain(run, out=out, options=chosen))
     _say_which(run)
 
 
 def _say_which(run: Path) -> None:
-    """One network forecasts; where a folder holds several, say which it is."""
+    """One network predicts; where a folder holds several, say which it is."""
     folders = workflows.run_folders(run)
     if len(folders) > 1:
         typer.echo(f"{run} holds {len(folders)} seeds; this is {folders[0]}. Name another to use that.", err=True)

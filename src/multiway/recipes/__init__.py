@@ -3,26 +3,38 @@
 import fnmatch
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from multiway.config import Config, load_yaml
 from multiway.errors import ConfigError, closest
 
+FIGURES: dict[str, tuple[str, ...]] = {
+    "mse": ("forecast",),
+    "mae": ("forecast",),
+    "auc": ("volumes",),
+    "acc": ("volumes", "segment"),
+    "dice": ("segment",),
+}
+"""Published metrics, each with the tasks that measure it; auc, acc and dice from 0 to 1."""
+
 
 class Published(Config):
-    """A figure as printed, and where."""
+    """Figures as printed, and where; percentages as shares."""
 
-    mse: float | None = None
-    mae: float | None = None
+    mse: float | None = Field(None, ge=0)
+    mae: float | None = Field(None, ge=0)
+    auc: float | None = Field(None, ge=0, le=1)
+    acc: float | None = Field(None, ge=0, le=1)
+    dice: float | None = Field(None, ge=0, le=1)
     source: str
 
 
 class Recipe(Config):
     """Settings that reproduce one cell; a cell averaged over horizons lists them all."""
 
-    task: Literal["forecast"]
+    task: Literal["forecast", "volumes", "segment"]
     table: str
     """Table this cell belongs to, such as hot-table-1."""
     row: str
@@ -31,12 +43,33 @@ class Recipe(Config):
     """What distinguishes cells of one row, such as the attended modes."""
     data: str
     """Name of a known data set."""
-    horizons: tuple[int, ...] = Field(min_length=1)
+    horizons: tuple[int, ...] = ()
+    """Steps to forecast, one run each; of forecasts only."""
     published: Published | None = None
     note: str | None = None
     """What a reader of the figures has to know."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Fields of the task's config."""
+
+    @model_validator(mode="after")
+    def _fields_fit_the_task(self) -> Self:
+        if bool(self.horizons) != (self.task == "forecast"):
+            raise ValueError(f"horizons belong to the task forecast, at least one. Got {self.task}, {self.horizons}")
+        foreign = [metric for metric in self.figures if self.task not in FIGURES[metric]]
+        if foreign:
+            raise ValueError(f"published: {', '.join(foreign)} is no figure of the task {self.task}")
+        return self
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Published scores by metric."""
+        given = {} if self.published is None else self.published.model_dump()
+        return {metric: given[metric] for metric in FIGURES if given.get(metric) is not None}
+
+    def settings_of_runs(self) -> list[dict[str, Any]]:
+        """Settings of each run that the cell is the mean of: one per horizon, or one."""
+        base = {"data": self.data, **self.settings}
+        return [{"horizon": horizon, **base} for horizon in self.horizons] or [base]
 
 
 def recipe_names(pattern: str = "*") -> list[str]:

@@ -1,0 +1,76 @@
+"""Making a trained model smaller."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from multiway import files
+from multiway.compress import Plan, Rule, compress_pretrained, parse_rule
+from multiway.errors import ConfigError, RunError
+from multiway.tasks import forecasting
+from multiway.tasks.forecasting import ForecastRun
+from multiway.tasks.forecasting.task import score_table, sentence
+from multiway.tasks.protocol import Row
+from multiway.tasks.registry import name_of_run
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Compressed:
+    """The plan of a compression, and the smaller run if a run was compressed and written."""
+
+    plan: Plan
+    run: ForecastRun | None
+
+    def lines(self) -> list[str]:
+        """What the smaller run forecasts with."""
+        return [] if self.run is None else [sentence(self.run)]
+
+    def table(self) -> list[Row]:
+        """Its test scores, made anew."""
+        return [] if self.run is None else score_table([self.run], "test")
+
+
+def compress(
+    folder: Path,
+    rules: Sequence[str],
+    *,
+    max_parameters: float | None = None,
+    max_error: float | None = None,
+    data: Path | None = None,
+    out: Path | None = None,
+    report: Path | None = None,
+) -> Compressed:
+    """Compress a run's network or a Hugging Face model by rules such as ".*fc1=tt:rank=8"; without `out` only plan."""
+    if out is not None and out.exists():
+        raise RunError(f"{out} exists already. Set out to another folder (--out FOLDER).")
+    parsed = _parse_rules(rules)
+    budget = {"max_parameters": max_parameters, "max_error": max_error}
+    if (folder / "config.yaml").is_file():
+        _check_run(folder, data)
+        plan, run = forecasting.compress_run(folder, parsed, **budget, out=out)
+    else:
+        plan, run = compress_pretrained(folder, parsed, **budget, data=data, out=out), None
+    if report is not None:
+        files.write_text(report, plan.html(folder.resolve().name))
+    return Compressed(plan=plan, run=run)
+
+
+def _check_run(folder: Path, data: Path | None) -> None:
+    task = name_of_run(folder)
+    if task != "forecast":
+        raise ConfigError(
+            f"compress: {folder} is a run of {task}; runs of forecast can be compressed here. In Python, "
+            "multiway.compress.plan takes any model, this run's among them."
+        )
+    if data is not None:
+        raise ConfigError("compress: a run is measured on its own validation windows. Leave out --data.")
+
+
+def _parse_rules(texts: Sequence[str]) -> dict[str, Rule]:
+    parsed: dict[str, Rule] = {}
+    for text in texts:
+        pattern, rule = parse_rule(text)
+        if pattern in parsed:
+            raise ConfigError(f"compress: the pattern {pattern!r} has two rules. Give it one.")
+        parsed[pattern] = rule
+    return parsed

@@ -1,0 +1,41 @@
+"""Looking at data: what is in a file, and which data sets are known."""
+
+from pathlib import Path
+from typing import Any
+
+from multiway.config import merge
+from multiway.data import CheckReport, datasets
+from multiway.tasks.registry import task_of
+
+
+def check(
+    path: str | Path,
+    options: dict[str, Any] | None = None,
+    *,
+    task: str | None = None,
+    overrides: dict[str, Any] | None = None,
+) -> CheckReport:
+    """Say what is in a file and what is wrong with it, all at once.
+
+    Args:
+        path: A file, a folder of scans, or the name of a known data set.
+        options: Settings of a run that concern reading, such as `{"read": {"missing": "mask"}}`.
+        task: What the data are for; seen from the data if not given.
+        overrides: More such settings, which win.
+    """
+    return task_of(task or task_of_data(path)).check(path, merge(options or {}, overrides or {}))
+
+
+def task_of_data(path: str | Path) -> str:
+    """The task that data look like they are for: `volumes`, or else `forecast`."""
+    return "forecast"
+
+
+def list_datasets() -> list[dict[str, object]]:
+    """One row per known data set: name, size, licence, and where it lies on this machine."""
+    return datasets.describe()
+
+
+def fetch_dataset(name: str) -> Path:
+    """Download a known data set, check its hash, and return its path."""
+    return datasets.fetch_dataset(name)

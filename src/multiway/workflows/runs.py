@@ -1,0 +1,24 @@
+"""Runs on disk: one folder, or a folder of seeds, taken up by the task that wrote them."""
+
+from pathlib import Path
+
+from multiway.tasks.protocol import Run
+from multiway.tasks.registry import name_of_run, task_of_run
+
+
+def run_folders(path: Path) -> list[Path]:
+    """The folder of a run, or those of every seed below it, in the order of their seeds."""
+    if (path / "config.yaml").is_file():
+        return [path]
+    below = [folder for folder in path.glob("seed-*") if folder.name[5:].isdecimal()]
+    return sorted(below, key=lambda folder: int(folder.name[5:])) or [path]
+
+
+def load_runs(path: Path) -> list[Run]:
+    """The run in a folder, or the runs of every seed below it."""
+    return [task_of_run(folder).load(folder) for folder in run_folders(path)]
+
+
+def task_name(path: Path) -> str:
+    """The task of the run in a folder, or of the seeds below it."""
+    return name_of_run(run_folders(path)[0])

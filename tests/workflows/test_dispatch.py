@@ -1,0 +1,172 @@
+"""The workflows leave to the task what is the task's: seen with one that only records what it is asked."""
+
+import dataclasses
+import json
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from multiway import workflows
+from multiway.config import Config, merge
+from multiway.data import CheckReport
+from multiway.errors import ConfigError, RunError
+from multiway.recipes import Recipe
+from multiway.tasks import registry
+from multiway.tasks.tables import cell_head, cell_tail, check_target
+from multiway.training import RunFolder, TrainingConfig
+from multiway.workflows import reproducing, training
+
+
+class ToyConfig(Config):
+    data: str | None = None
+    width: int = 1
+    training: TrainingConfig = TrainingConfig.parse({})
+
+
+@dataclasses.dataclass
+class ToyRun:
+    config: ToyConfig
+    folder: RunFolder
+
+    @property
+    def score(self):
+        return self.config.width + self.config.training.seed
+
+
+def make_config(settings, overrides):
+    return ToyConfig.parse(merge(settings, overrides), "settings")
+
+
+def start(config, path, *, progress=False):
+    folder = RunFolder.create(path, {"task": "volumes", "settings": config.plain()})
+    folder.finish({})
+    return ToyRun(config, folder)
+
+
+def load(path):
+    folder = RunFolder.open(path)
+    return ToyRun(ToyConfig.parse(folder.config()["settings"]), folder)
+
+
+def score_table(runs, split):
+    return [{"model": "toy", "split": split, "auc": sum(run.score for run in runs) / len(runs)}]
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """A task `volumes` whose score is its width and its seed."""
+    module = types.ModuleType("toy_task")
+    module.NAME = "volumes"
+    module.make_config, module.start, module.load, module.score_table = make_config, start, load, score_table
+    module.resume = lambda path, *, progress=False: load(path)
+    module.sentence = lambda run: f"width {run.config.width}"
+    module.evaluate = lambda runs, data, split: [{"data": data, **row} for row in score_table(runs, split)]
+    module.predict = lambda run, data, out, options: [f"seed {run.config.training.seed}", str(data), str(options)]
+    module.explain = lambda run, out, options: [str(out), str(options)]
+    module.report = lambda runs: f"{len(runs)} runs"
+    module.compare = lambda groups: str([len(group) for group in groups])
+    module.check = lambda path, options: CheckReport(source=str(path), summary=options, findings=())
+    module.cell_row = lambda name, cell, runs, seeds: {
+        **cell_head(name, cell, seeds), "auc": score_table(runs, "test")[0]["auc"], **cell_tail(runs)
+    }  # fmt: skip
+    monkeypatch.setitem(sys.modules, "toy_task", module)
+    monkeypatch.setitem(registry.MODULES, "volumes", "toy_task")
+    return module
+
+
+def train(folder, **options):
+    return workflows.train({"data": "x.npz"}, task="volumes", out=folder, progress=False, **options)
+
+
+def test_a_run_goes_through_every_workflow_of_its_task(toy, tmp_path):
+    done = train(tmp_path / "run", overrides={"width": 5})
+    assert done.lines() == [f"{tmp_path / 'run'}: width 5"] and done.table()[0]["auc"] == 5
+    assert workflows.task_name(tmp_path / "run") == "volumes"
+    assert workflows.resume(tmp_path / "run").lines() == done.lines()
+    assert workflows.evaluate(tmp_path / "run", data="later.csv", split="validation") == [
+        {"data": "later.csv", "model": "toy", "split": "validation", "auc": 5.0}
+    ]
+    assert workflows.predict(tmp_path / "run", data="scans", options={"maps": Path("m")})[1:] == [
+        "scans", str({"maps": Path("m")})
+    ]  # fmt: skip
+    assert workflows.explain(tmp_path / "run", out=tmp_path / "maps", options={"cases": ["a"]}) == [
+        str(tmp_path / "maps"), "{'cases': ['a']}"
+    ]  # fmt: skip
+    assert workflows.report(tmp_path / "run").read_text() == "1 runs"
+
+
+def test_seeds_lie_in_one_folder_and_are_averaged(toy, tmp_path):
+    train(tmp_path / "run", seeds=3, overrides={"training": {"seed": 4}})
+    assert [folder.name for folder in workflows.run_folders(tmp_path / "run")] == ["seed-4", "seed-5", "seed-6"]
+    assert workflows.evaluate(tmp_path / "run")[0]["auc"] == 1 + 5
+    assert workflows.predict(tmp_path / "run")[0] == "seed 4"
+    assert workflows.report(tmp_path / "run").read_text() == "3 runs"
+    train(tmp_path / "one")
+    rows = workflows.compare([tmp_path / "run", tmp_path / "one"], out=tmp_path / "page.html")
+    assert [row["auc"] for row in rows] == [6.0, 1.0]
+    assert (tmp_path / "page.html").read_text() == "[3, 1]"
+
+
+def test_runs_of_two_tasks_are_not_compared(toy, tmp_path):
+    train(tmp_path / "one")
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "config.yaml").write_text("task: forecast\n")
+    with pytest.raises(ConfigError, match=r"must be of one task. Got .*one of volumes, .*two of forecast"):
+        workflows.compare([tmp_path / "one", tmp_path / "two"])
+
+
+def test_what_is_of_forecasts_only_says_so(toy, tmp_path):
+    train(tmp_path / "run")
+    with pytest.raises(RunError, match="run is a run of volumes, and a backtest is of forecasts"):
+        workflows.backtest(tmp_path / "run")
+    with pytest.raises(ConfigError, match="run is a run of volumes; runs of forecast can be compressed here"):
+        workflows.compress(tmp_path / "run", [".*=nd"])
+
+
+def test_a_check_passes_settings_on_and_overrides_win(toy):
+    given = {"read": {"label": "a", "size": [1, 2, 3]}}
+    found = workflows.check("x.npz", given, task="volumes", overrides={"read": {"label": "b"}})
+    assert found.summary == {"read": {"label": "b", "size": [1, 2, 3]}}
+
+
+RECIPE = {"task": "volumes", "table": "t", "row": "organ", "data": "organmnist3d", "settings": {"width": 3}}
+CELLS = {
+    "a": Recipe.parse({**RECIPE, "variant": "HOT", "published": {"auc": 0.9, "source": "there"}}),
+    "b": Recipe.parse({**RECIPE, "variant": "other"}),
+}
+
+
+def test_a_table_is_reproduced_cell_by_cell(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(reproducing, "recipes_of", lambda table: CELLS)
+    rows = list(workflows.reproduce("t", seeds=2, out=tmp_path / "rows.jsonl", overrides={"width": 7}, progress=False))
+    assert [(row["recipe"], row["variant"], row["seeds"]) for row in rows] == [("a", "HOT", 2), ("b", "other", 2)]
+    assert rows[0]["published_auc"] == 0.9 and "published_auc" not in rows[1]
+    assert rows[0]["auc"] == 7.5 and "horizons" not in rows[0]
+    written = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert [row["settings"]["width"] for row in written] == [7, 7]
+    assert [row["recipe"] for row in workflows.reproduce("t", variants=["other"], progress=False)] == ["b"]
+
+
+def test_a_cell_that_is_not_there_is_named(toy, monkeypatch):
+    monkeypatch.setattr(reproducing, "recipes_of", lambda table: CELLS)
+    with pytest.raises(ConfigError, match="no cell of t has rows organ and variants mine"):
+        next(workflows.reproduce("t", rows=["organ"], variants=["mine"]))
+
+
+def test_a_recipe_brings_its_task_and_settings(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "load_recipe", lambda name: CELLS["a"])
+    monkeypatch.chdir(tmp_path)
+    done = workflows.train({}, recipe="mine/a.yaml", progress=False)
+    assert done.runs[0].config.width == 3 and done.runs[0].folder.path == Path("runs/a")
+    with pytest.raises(ConfigError, match=r"the recipe mine/a.yaml is one of the task volumes. Got forecast"):
+        workflows.train({}, task="forecast", recipe="mine/a.yaml")
+
+
+def test_a_target_is_looked_at_before_the_work(tmp_path):
+    check_target(tmp_path / "rows.csv.gz")
+    with pytest.raises(ConfigError, match=r"rows.xlsx must end in .csv, .csv.gz or .parquet"):
+        check_target(tmp_path / "rows.xlsx")
+    with pytest.raises(RunError, match="there is no folder"):
+        check_target(tmp_path / "absent" / "rows.csv")
