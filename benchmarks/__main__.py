@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import attention, graph, nd_linear, tensor_train, windows
+from benchmarks import attention, graph, nd_linear, tensor_train, volumes, windows
 from benchmarks.comparison import table
 from multiway.memory import keep_freed_memory
 
@@ -17,7 +17,9 @@ BENCHMARKS = {
     "attention": attention.run,
     "graph": graph.run,
     "windows": windows.run,
+    "volumes": volumes.run,
 }
+TABLES = {"volumes": volumes.table}
 
 
 def main() -> None:
@@ -47,8 +49,8 @@ def run_one(name: str, chosen: argparse.Namespace) -> None:
         if chosen.out:
             with chosen.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
-    if rows and "times_slower_than_ours" in rows[0]:
-        print("\n".join([name, *table(rows), ""]), flush=True)
+    if rows and (name in TABLES or "times_slower_than_ours" in rows[0]):
+        print("\n".join([name, *TABLES.get(name, table)(rows), ""]), flush=True)
 
 
 if __name__ == "__main__":

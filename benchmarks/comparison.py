@@ -100,13 +100,13 @@ def _row(case, direction, dtype, times, kept, roof) -> dict[str, object]:
         "saved_mb": {name: round(kept[name, dtype] / 1e6, 3) for name in case.layers},
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
-        "processor": _processor(),
+        "processor": processor(),
         "kernels": library() is not None,
         "rounds": len(ours),
     }
 
 
-def _processor() -> str:
+def processor() -> str:
     """Model of the processor, with its widest vector unit: what figures depend on."""
     info = Path("/proc/cpuinfo")
     if not info.is_file():

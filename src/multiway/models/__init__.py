@@ -1,13 +1,22 @@
 """Whole networks, one file per system, and their registry."""
 
+from multiway.models.cnn_volume_classifier import CNNVolumeClassifier as CNNVolumeClassifier
+from multiway.models.cnn_volume_classifier import CNNVolumeClassifierConfig as CNNVolumeClassifierConfig
 from multiway.models.hot_forecaster import HOTForecaster as HOTForecaster
 from multiway.models.hot_forecaster import HOTForecasterConfig as HOTForecasterConfig
+from multiway.models.hot_segmenter_2d import HOTSegmenter2d as HOTSegmenter2d
+from multiway.models.hot_segmenter_2d import HOTSegmenter2dConfig as HOTSegmenter2dConfig
 from multiway.models.hot_volume_classifier import HOTVolumeClassifier as HOTVolumeClassifier
 from multiway.models.hot_volume_classifier import HOTVolumeClassifierConfig as HOTVolumeClassifierConfig
+from multiway.models.monai_resnet import ResNet3D as ResNet3D
+from multiway.models.monai_resnet import ResNet3DConfig as ResNet3DConfig
 from multiway.models.registry import create_model as create_model
 from multiway.models.registry import list_models as list_models
 from multiway.models.registry import model_config as model_config
 from multiway.models.registry import register as register
+from multiway.models.sliding_window import sliding_window as sliding_window
+from multiway.models.volume_unet import VolumeUNet as VolumeUNet
+from multiway.models.volume_unet import VolumeUNetConfig as VolumeUNetConfig
 
 register("hot_forecaster", HOTForecaster, HOTForecasterConfig)
 register("hot_forecaster_paper", HOTForecaster, HOTForecasterConfig, **HOTForecasterConfig.paper())
@@ -18,3 +27,18 @@ register(
     HOTVolumeClassifierConfig,
     **HOTVolumeClassifierConfig.seven_million(),
 )
+register("cnn_volume_classifier", CNNVolumeClassifier, CNNVolumeClassifierConfig)
+register("resnet18_3d", ResNet3D, ResNet3DConfig, depth=18)
+register("resnet50_3d", ResNet3D, ResNet3DConfig, depth=50)
+register("hot_volume_unet", VolumeUNet, VolumeUNetConfig)
+register("volume_unet", VolumeUNet, VolumeUNetConfig, block="convolution")
+register(
+    "unet_2d",
+    VolumeUNet,
+    VolumeUNetConfig,
+    block="convolution",
+    num_modes=2,
+    num_blocks=(0, 0, 0),
+    channels=(12, 24, 48),
+)
+register("hot_segmenter_2d", HOTSegmenter2d, HOTSegmenter2dConfig)

@@ -7,9 +7,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from multiway.errors import ConfigError, ShapeError
+from multiway.nn.conv_block import make_group_norm
 
 KERNEL_SIZES = (3, 5, 7)
-MOST_GROUPS = 8
 
 
 class ConvStem(nn.Module):
@@ -49,7 +49,7 @@ class ConvStem(nn.Module):
         self.layers = nn.ModuleList(
             nn.Sequential(
                 nn.Conv3d(narrow, wide, kernel_size, stride=2, padding=kernel_size // 2, bias=False, **factory),
-                nn.GroupNorm(_groups(wide), wide, **factory),
+                make_group_norm(wide, **factory),
                 nn.GELU(approximate="tanh"),
             )
             for narrow, wide in zip(before, channels, strict=True)
@@ -68,8 +68,3 @@ class ConvStem(nn.Module):
         for layer in self.layers:
             x = layer(x)
         return x.movedim(1, -1)
-
-
-def _groups(channels: int) -> int:
-    """As many groups as divide the channels, 8 at most."""
-    return max(groups for groups in range(1, MOST_GROUPS + 1) if channels % groups == 0)

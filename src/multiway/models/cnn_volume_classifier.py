@@ -1,0 +1,93 @@
+"""A small convolutional classifier of volumes, of the size of the small HOT classifier: its neighbour in every run."""
+
+from typing import Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor
+from torch import nn as torch_nn
+from torch.utils.checkpoint import checkpoint
+
+from multiway import nn
+from multiway.config import Config
+from multiway.errors import ShapeError
+
+NUM_MODES = 3
+
+
+class CNNVolumeClassifierConfig(Config):
+    """Everything needed to rebuild a `CNNVolumeClassifier`; saved inside each run."""
+
+    sizes: tuple[int, int, int] = (28, 28, 28)
+    """Voxels along each mode."""
+    in_channels: int = Field(1, gt=0)
+    """Values per voxel."""
+    num_classes: int = Field(2, ge=2)
+    channels: tuple[int, ...] = (16, 32, 64)
+    """Features of each stage; every stage halves the volume."""
+    kernel_size: int = Field(3, gt=0)
+    """Side of the convolutions, in voxels; odd."""
+    dropout: float = Field(0.1, ge=0.0, lt=1.0)
+    """Share of the head's features dropped in training."""
+    checkpoint: bool = False
+    """Compute activations again in the backward pass instead of keeping them."""
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> Self:
+        if min(self.sizes) < 1:
+            raise ValueError(f"sizes must be positive. Got sizes={self.sizes}.")
+        if not self.channels or min(self.channels) < 1:
+            raise ValueError(f"channels needs one positive number per stage, at least one. Got {self.channels}.")
+        if self.kernel_size % 2 == 0:
+            raise ValueError(f"kernel_size must be odd, so that a size is kept. Got {self.kernel_size}.")
+        return self
+
+
+class CNNVolumeClassifier(torch_nn.Module):
+    """Class logits of a volume: stages of a strided and two further convolutions, mean over voxels, a linear head.
+
+    Group normalisation throughout, so that a sample's logits depend on that sample alone, in training too.
+
+    Shape:
+        Input `(batch, in_channels, *sizes)`; output `(batch, num_classes)`.
+    """
+
+    def __init__(self, config: CNNVolumeClassifierConfig) -> None:
+        super().__init__()
+        self.config = config
+        before = (config.in_channels, *config.channels[:-1])
+        self.stages = torch_nn.ModuleList(
+            _build_stage(narrow, wide, config.kernel_size) for narrow, wide in zip(before, config.channels, strict=True)
+        )
+        self.dropout = torch_nn.Dropout(config.dropout)
+        self.head = torch_nn.Linear(config.channels[-1], config.num_classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Class logits.
+
+        Raises:
+            ShapeError: x is not `(batch, in_channels, *sizes)`.
+        """
+        self._check(x)
+        again = self.config.checkpoint and self.training and torch.is_grad_enabled()
+        for stage in self.stages:
+            x = checkpoint(stage, x, use_reentrant=False) if again else stage(x)
+        logits: Tensor = self.head(self.dropout(x.mean((2, 3, 4))))
+        return logits
+
+    def _check(self, x: Tensor) -> None:
+        wanted = (self.config.in_channels, *self.config.sizes)
+        if x.ndim != 5 or tuple(x.shape[1:]) != wanted:
+            raise ShapeError(
+                f"CNNVolumeClassifier: x must be (batch, channels, *sizes) with {wanted[0]} channels and sizes "
+                f"{wanted[1:]}. Got {tuple(x.shape)}. Batch first, then channels, then the three modes."
+            )
+
+
+def _build_stage(in_channels: int, out_channels: int, kernel_size: int) -> torch_nn.Sequential:
+    return torch_nn.Sequential(
+        torch_nn.Conv3d(in_channels, out_channels, kernel_size, stride=2, padding=kernel_size // 2, bias=False),
+        nn.make_group_norm(out_channels),
+        torch_nn.GELU(approximate="tanh"),
+        nn.ConvBlock(out_channels, out_channels, num_modes=NUM_MODES, kernel_size=kernel_size),
+    )

@@ -1,0 +1,101 @@
+"""ResNet-18 and ResNet-50 over volumes, through MONAI, in the form that MedMNIST measures (HOT table 2)."""
+
+import warnings
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from multiway.config import Config
+from multiway.errors import ConfigError, ShapeError
+
+LAYERS: dict[int, tuple[str, list[int]]] = {18: ("basic", [2, 2, 2, 2]), 50: ("bottleneck", [3, 4, 6, 3])}
+WIDTHS = [64, 128, 256, 512]
+TOTAL_STRIDE = 8
+
+
+class ResNet3DConfig(Config):
+    """Everything needed to rebuild a `ResNet3D`; saved inside each run."""
+
+    sizes: tuple[int, int, int] = (28, 28, 28)
+    """Voxels along each mode."""
+    in_channels: int = Field(1, gt=0)
+    """Values per voxel."""
+    num_classes: int = Field(2, ge=2)
+    depth: Literal[18, 50] = 18
+    """Layers with weights, as in its name."""
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> Self:
+        if min(self.sizes) < 1:
+            raise ValueError(f"sizes must be positive. Got sizes={self.sizes}.")
+        return self
+
+
+class ResNet3D(nn.Module):
+    """MONAI's ResNet with three-dimensional convolutions, as MedMNIST builds it for 28³ voxels.
+
+    A first convolution of 3 voxels and stride 1, and no max pool. Its batch normalisation makes a sample's
+    logits depend on its batch mates in training, and on that sample alone under `eval()`.
+
+    Differs from MedMNIST's: convolutions start from MONAI's Kaiming draw for ReLU over the fan-out, not from torch's.
+
+    Shape:
+        Input `(batch, in_channels, *sizes)`; output `(batch, num_classes)`.
+
+    Raises:
+        ConfigError: MONAI is not installed.
+    """
+
+    def __init__(self, config: ResNet3DConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.network = _build_network(config)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Class logits.
+
+        Raises:
+            ShapeError: x is not `(batch, in_channels, *sizes)`, or too small to take batch statistics of.
+        """
+        self._check(x)
+        logits: Tensor = self.network(x)
+        return logits
+
+    def _check(self, x: Tensor) -> None:
+        wanted = (self.config.in_channels, *self.config.sizes)
+        if x.ndim != 5 or tuple(x.shape[1:]) != wanted:
+            raise ShapeError(
+                f"ResNet3D: x must be (batch, channels, *sizes) with {wanted[0]} channels and sizes {wanted[1:]}. "
+                f"Got {tuple(x.shape)}. Batch first, then channels, then the three modes."
+            )
+        if self.training and len(x) == 1 and max(self.config.sizes) <= TOTAL_STRIDE:
+            raise ShapeError(
+                f"ResNet3D: batch normalisation needs more than one value per channel in training. Got one volume of "
+                f"sizes {wanted[1:]}. Train on larger batches or volumes."
+            )
+
+
+def _build_network(config: ResNet3DConfig) -> nn.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # MONAI's imports use what its own dependencies have deprecated
+            from monai.networks.nets.resnet import ResNet
+    except ImportError:
+        raise ConfigError(
+            f"ResNet3D: resnet{config.depth}_3d is built by MONAI, which is not installed. Run "
+            "pip install 'multiway[volumes]'."
+        ) from None
+    block, layers = LAYERS[config.depth]
+    network: nn.Module = ResNet(
+        block,
+        layers,
+        WIDTHS,
+        n_input_channels=config.in_channels,
+        conv1_t_size=3,
+        conv1_t_stride=1,
+        no_max_pool=True,
+        num_classes=config.num_classes,
+        bias_downsample=False,
+    )
+    return network
