@@ -121,8 +121,22 @@ def test_the_gap_is_the_part_of_the_change_that_too_few_steps_miss():
             return torch.sigmoid(40 * (x.flatten(1).sum(1, keepdim=True) - 0.9)).repeat(1, 2)
 
     x = torch.full((1, 1, 1, 1, 2), 0.5)
-    coarse, fine = (integrated_gradients(Step(), x, torch.tensor([0]), steps=n).gap.abs().item() for n in (2, 200))
+    coarse, fine = (integrated_gradients(Step(), x, torch.tensor([0]), steps=n).gap.abs().item() for n in (4, 400))
     assert fine < COARSE32 < 0.05 < coarse
+
+
+def test_a_change_close_to_the_baseline_is_not_missed(generator):
+    """A normalised network is all change within the first hundredth of the path."""
+
+    class Normalised(nn.Module):
+        def forward(self, x):
+            flat = x.flatten(1)
+            return torch.stack([flat[:, 0] / (flat.square().mean(1) + 1e-5).sqrt(), flat[:, 1]], 1)
+
+    x = torch.rand(1, 1, 2, 3, 5, generator=generator) + 0.5
+    found = integrated_gradients(Normalised(), x, torch.tensor([0]))
+    assert found.change.item() > 0.5
+    assert abs(found.gap.item()) < COARSE32 * found.change.item()
 
 
 def test_without_captum_the_error_says_what_to_install(monkeypatch):

@@ -143,7 +143,7 @@ def view(index: int = 0, sizes: tuple[int, int, int] = (7, 8, 10), **changes: ob
         "spacing": (5.0, 1.0, 1.0),
         "attention": 2 * ball,
         "gradients": ball * np.sign(grid[2]),
-        "gap": 0.013,
+        "sums": (1.31, 1.3),
     }
     return CaseView(**{**content, **changes})
 

@@ -261,12 +261,12 @@ def test_every_case_has_its_own_switch_and_works_without_a_script(make_classific
     assert all("--at:" in attrs["style"] for attrs in films)
     assert "Most confident errors" in page.text
     assert "Is malignant (3 %), named benign with 97 %" in page.text
-    assert "misses the change of the logit by 1.3 %" in page.text
+    assert "The gradients sum to +1.31; the logit changes by +1.30." in page.text
     assert "Attention is not attribution:" in page.text
 
 
 def test_a_case_without_label_or_overlay_is_shown(make_classification, make_view):
-    bare = make_view(actual=None, attention=None, gradients=None, gap=None, spacing=None, orientation="LPS")
+    bare = make_view(actual=None, attention=None, gradients=None, sums=None, spacing=None, orientation="LPS")
     text = Page(render_classification_report(make_classification(cases=[bare]))).text
     assert "Named benign with 97 %" in text
     assert "coronal" in text

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from multiway.errors import ConfigError, ShapeError
 
 Floats = npt.NDArray[np.float64]
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0)
+PIECES = (0.0, 1 / 64, 1 / 16, 1 / 4, 1.0)
+"""Parts of the path that get as many points each: behind a normalisation, most of the change is near the start."""
 INTERPOLATIONS = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
 
@@ -85,38 +88,45 @@ def integrated_gradients(
     target: Tensor,
     *,
     baseline: float = 0.0,
-    steps: int = 32,
+    steps: int = 64,
     batch_size: int = 8,
 ) -> Gradients:
     """Share the change of a class's logit, from an empty volume to this one, among the voxels.
 
-    Sundararajan, Taly & Yan (2017), by captum, along the straight line from the baseline.
+    Sundararajan, Taly & Yan (2017), by captum, along the straight line from the baseline. The line is taken in
+    pieces that shorten towards the baseline, as a normalised network changes fastest there: the gap is then
+    several times smaller than with as many points in one piece.
 
     Args:
         model: Takes volumes to logits `(batch, classes)`; put into evaluation for the call.
         volumes: `(batch, channels, *sizes)`, as the model takes them.
         target: Class per sample, `(batch,)`.
         baseline: Value of an empty voxel, in the model's own units.
-        steps: Points of the integral.
+        steps: Points of the integral, in all; four pieces share them.
         batch_size: Points that are computed at once; memory grows with it.
 
     Raises:
         ConfigError: captum is not installed.
     """
-    method = _captum().IntegratedGradients(model, multiply_by_inputs=True)
+    method = _captum().IntegratedGradients(model)
     was_training = model.training
     model.eval()
     try:
         empty = torch.full_like(volumes, baseline)
-        values = method.attribute(
-            volumes.detach(), empty, target=target, n_steps=steps, internal_batch_size=max(batch_size, len(volumes))
-        )
+        values = torch.zeros_like(volumes)
+        for start, end in pairwise(PIECES):
+            values += method.attribute(
+                torch.lerp(empty, volumes.detach(), end),
+                torch.lerp(empty, volumes.detach(), start),
+                target=target,
+                n_steps=max(1, steps // (len(PIECES) - 1)),
+                internal_batch_size=max(batch_size, len(volumes)),
+            ).detach()
         with torch.no_grad():
             rows = torch.arange(len(volumes))
             change = model(volumes)[rows, target] - model(empty)[rows, target]
     finally:
         model.train(was_training)
-    values = values.detach()
     return Gradients(values, change, values.flatten(1).sum(1) - change)
 
 

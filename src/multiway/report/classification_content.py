@@ -81,7 +81,7 @@ class CaseView:
     volume: `(*sizes)`, one channel, in the orientation that the network saw.
     attention: Relative, 1 is an even look, `(*sizes)`.
     gradients: Signed, `(*sizes)`.
-    gap: By how much of their sum the gradients miss the logit's change, as a share.
+    sums: Sum of the gradients, and the change of the logit that it should equal.
     """
 
     name: str
@@ -97,7 +97,7 @@ class CaseView:
     orientation: str | None = None
     attention: Floats | None = None
     gradients: Floats | None = None
-    gap: float | None = None
+    sums: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -94,9 +94,10 @@ def _sentence(view: CaseView) -> str:
 
 
 def _note(view: CaseView) -> str:
-    if view.gap is None:
+    if view.sums is None:
         return ""
-    return f"The gradients' sum misses the change of the logit by {text.percent(100 * abs(view.gap), 1)} of it."
+    total, change = view.sums
+    return f"The gradients sum to {text.signed(total, 2)}; the logit changes by {text.signed(change, 2)}."
 
 
 def _film(plane: Plane, levels: Array, overlays: dict[str, tuple[Array, Array]], at: int) -> Film:
