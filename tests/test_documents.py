@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from documents import run_document
-from scans import write_scans
+from scan_files import write_scans
 
 ROOT = Path(__file__).parent.parent
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from multiway.cli.main import run
-from scans import SIZES, make_volume, write_scan, write_scans
+from scan_files import SIZES, make_volume, write_scan, write_scans
 
 TRAIN = ["train", "volumes", "--data", "scans.csv", "--out", "run", "--set", "training.epochs=1"]
 SMALL = ["--set", "model.dim=16", "--set", "model.num_blocks=1", "--set", "draws=20"]

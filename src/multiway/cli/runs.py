@@ -9,6 +9,8 @@ import typer
 from multiway import workflows
 from multiway.cli import options, show
 from multiway.cli.options import (
+    SCANS,
+    SERIES,
     Axes,
     DataFile,
     Duplicates,
@@ -55,8 +57,10 @@ def train(
     task: Annotated[Task | None, typer.Argument(help="The task; a recipe names its own.")] = None,
     data: DataFile = None,
     out: Annotated[Path | None, typer.Option(help="Folder to make for the run.")] = None,
-    horizon: Annotated[int | None, typer.Option(help="Steps to forecast.")] = None,
-    lookback: Annotated[int | None, typer.Option(help="Past steps that the model sees.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="Steps to forecast.", rich_help_panel=SERIES)] = None,
+    lookback: Annotated[
+        int | None, typer.Option(help="Past steps that the model sees.", rich_help_panel=SERIES)
+    ] = None,
     recipe: Annotated[str | None, typer.Option(help="Name from `multiway recipes`, or a YAML file.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Continue this interrupted run.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs that differ only in their seed.")] = 1,
@@ -119,12 +123,19 @@ def predict(
     data: DataFile = None,
     out: Out = None,
     layout: Annotated[
-        Layout | None, typer.Option(help="Of forecasts: rows per series and time, or a column per series.")
+        Layout | None,
+        typer.Option(help="Rows per series and time, or a column per series.", rich_help_panel=SERIES),
     ] = None,
     levels: Levels = None,
-    maps: Annotated[Path | None, typer.Option(help="Folder for maps of what the model looked at, per scan.")] = None,
+    maps: Annotated[
+        Path | None,
+        typer.Option(help="Folder for maps of what the model looked at, per scan.", rich_help_panel=SCANS),
+    ] = None,
     keep_going: Annotated[
-        bool | None, typer.Option("--keep-going", help="Go on after a scan that cannot be read, and list those.")
+        bool | None,
+        typer.Option(
+            "--keep-going", help="Go on after a scan that cannot be read, and list those.", rich_help_panel=SCANS
+        ),
     ] = None,
 ) -> None:
     """Forecast the steps after the end of a file, or say the class, or the mask, of every scan in a folder or table."""
@@ -156,7 +167,8 @@ def explain(
     run: RunFolder,
     out: Annotated[Path | None, typer.Option(help="Folder for arrays and pictures.")] = None,
     cases: Annotated[
-        str | None, typer.Option(help="Scans to explain, by name, separated by commas; a few if not given.")
+        str | None,
+        typer.Option(help="Scans to explain, by name, separated by commas; a few if not given.", rich_help_panel=SCANS),
     ] = None,
 ) -> None:
     """Write one attention map per mode, labelled with the data's own names, times or slices."""

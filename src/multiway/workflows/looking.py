@@ -5,6 +5,7 @@ from typing import Any
 
 from multiway.config import merge
 from multiway.data import CheckReport, datasets
+from multiway.data.volumes import VOLUME_DATASETS, looks_like_volumes
 from multiway.tasks.registry import task_of
 
 
@@ -28,7 +29,8 @@ def check(
 
 def task_of_data(path: str | Path) -> str:
     """The task that data look like they are for: `volumes`, or else `forecast`."""
-    return "forecast"
+    is_of_volumes = str(path) in VOLUME_DATASETS or looks_like_volumes(path)
+    return "volumes" if is_of_volumes else "forecast"
 
 
 def list_datasets() -> list[dict[str, object]]:

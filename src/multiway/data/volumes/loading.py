@@ -1,15 +1,73 @@
 """`read_cases`: a MedMNIST file, a table of files or a folder of scans as cases."""
 
+import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multiway.data.findings import listed, quoted
 from multiway.data.volumes.cases import Cases
-from multiway.data.volumes.medmnist import read_medmnist
+from multiway.data.volumes.listing import Entry, case_names, list_entries
+from multiway.data.volumes.medmnist import is_medmnist, read_medmnist
 from multiway.data.volumes.options import VolumeOptions, VolumeSplit
-from multiway.data.volumes.preparing import prepared_header
+from multiway.data.volumes.preparing import differing, prepared_header
+from multiway.data.volumes.reading import read_header, read_volume
+from multiway.data.volumes.splitting import Splits, named_splits, split_cases
+from multiway.data.volumes.store import SAME_SIZE
+from multiway.data.volumes.volume import BARE_AXES, Volume, VolumeHeader
 from multiway.errors import DataError
+
+
+class FileScans:
+    """Volumes that are files of their own."""
+
+    def __init__(self, entries: Sequence[Entry], options: VolumeOptions) -> None:
+        self.entries, self.options = entries, options
+
+    def header(self, index: int) -> VolumeHeader:
+        """What is said of a volume before it is read."""
+        with _placed(self.place(index), self.entries[index].file):
+            return read_header(
+                self.entries[index].file, max_bytes=self.options.max_bytes, channels=self.options.channels
+            )
+
+    def volume(self, index: int) -> Volume:
+        """The volume as it is in the file."""
+        return self._read(index, self.entries[index].file, self.options.channels)
+
+    def mask(self, index: int) -> Volume | None:
+        """Its segmentation mask as it is in the file."""
+        file = self.entries[index].mask
+        return None if file is None else self._read(index, file, False)
+
+    def _read(self, index: int, file: Path, channels: bool) -> Volume:
+        with _placed(self.place(index), file):
+            volume = read_volume(file, max_bytes=self.options.max_bytes, channels=channels)
+        return dataclasses.replace(volume, source=self._name(index, file))
+
+    def _name(self, index: int, file: Path) -> str:
+        place, name = self.place(index), quoted(file.name, 80)
+        return place if place.endswith(name) else f"{place}, {name}"
+
+    def place(self, index: int) -> str:
+        """File, or table and row."""
+        return self.entries[index].place
+
+
+class _placed:
+    """Put the row of the table before what is wrong with a file."""
+
+    def __init__(self, place: str, file: Path) -> None:
+        self.place, self.name = place, quoted(file.name, 80)
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, DataError) and not self.place.endswith(self.name):
+            raise DataError(f"{self.place}: {error}") from None
 
 
 def read_cases(
@@ -24,9 +82,9 @@ def read_cases(
     Args:
         source: A MedMNIST .npz; a CSV, TSV, Parquet or JSON list of files; a folder of scans; or one scan.
         options: How to read and prepare.
-        split: How to split what does not say itself. Without it nothing is split and no scan is opened, as for
-            prediction; `channels` and `sizes` are then None unless the source knows them.
-        same_sizes: Refuse cases that differ in size or channels after preparing.
+        split: How to split what does not say itself. Without it, files are not opened yet and only splits that the
+            data names are there, as for prediction; `channels` and `sizes` are then None.
+        same_sizes: Refuse cases that differ in size after preparing; else `sizes` is None where they do.
 
     Raises:
         DataError: The source is not sound: one line with the file, the row, the value and the mend.
@@ -35,22 +93,150 @@ def read_cases(
     path = Path(source)
     if not path.exists():
         raise DataError(f"{quoted(path, 200)} does not exist. Give a .npz, a table of files, or a folder of scans.")
-    if path.suffix.lower() == ".npz" and path.is_file():
+    if path.suffix.lower() == ".npz" and path.is_file() and is_medmnist(path):
         return _from_medmnist(path, options)
-    raise DataError(f"{quoted(path, 200)} cannot be read yet.")
+    entries = list_entries(path, options)
+    where = quoted(path.name, 80)
+    labels, classes = _classes(entries, where)
+    patients = _patients(entries)
+    cases = Cases(
+        names=case_names(entry.file for entry in entries), labels=labels, classes=classes, patients=patients, splits={},
+        channels=None, sizes=None, axes=options.axes or BARE_AXES, source=where, options=options,
+        scans=FileScans(entries, options), has_masks=any(entry.mask is not None for entry in entries),
+    )  # fmt: skip
+    if split is None:
+        return dataclasses.replace(cases, splits=_only_named(entries))
+    _check_files(entries, where)
+    splits = _splits(entries, labels, patients, split, where)
+    return _with_headers(dataclasses.replace(cases, splits=splits), same_sizes)
 
 
 def _from_medmnist(path: Path, options: VolumeOptions) -> Cases:
     table = read_medmnist(path, options)
     header = prepared_header(table.scans.header(0), options, table.scans.where)
-    notes = list(table.notes)
-    for split, rows in table.splits.items():
-        present = np.unique(table.labels[rows])
-        if len(present) < 2:
-            notes.append(f"{split} has one class only, {listed([table.classes[i] for i in present])}: AUC is undefined")
     return Cases(
         names=table.names, labels=table.labels, classes=table.classes, patients=None, splits=table.splits,
         channels=header.channels, sizes=header.sizes, axes=header.axes, source=table.scans.where,
-        options=options, scans=table.scans,
-        dtype=header.dtype, notes=tuple(notes),
+        options=options, scans=table.scans, dtype=header.dtype,
+        notes=(*table.notes, *one_class_notes(table.labels, table.classes, table.splits)),
     )  # fmt: skip
+
+
+def one_class_notes(labels: NDArray[np.int64] | None, classes: Sequence[str], splits: Splits) -> tuple[str, ...]:
+    """One line for each split of one class."""
+    if labels is None:
+        return ()
+    present = {split: np.unique(labels[rows]) for split, rows in splits.items()}
+    return tuple(
+        f"{split} has one class only, {quoted(classes[found[0]])}: AUC is undefined there"
+        for split, found in present.items() if len(found) == 1
+    )  # fmt: skip
+
+
+def _classes(entries: Sequence[Entry], where: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+    """Labels as positions in the sorted classes: whole numbers by value, words by letter."""
+    given = [entry.label for entry in entries]
+    if all(label is None for label in given):
+        return None, ()
+    missing = next((entry for entry in entries if entry.label is None), None)
+    if missing is not None:
+        raise DataError(f"{missing.place}: a label is needed in every row, or in none. Fill it in, or drop the row.")
+    odd = next((entry for entry in entries if not isinstance(entry.label, str | int)), None)
+    if odd is not None:
+        raise DataError(f"{odd.place}: a label is a word or a whole number. Got {quoted(odd.label)}. Correct it.")
+    if any(isinstance(label, str) for label in given):
+        given = [str(label) for label in given]
+    classes = sorted(set(given))  # type: ignore[type-var]
+    if len(classes) > max(50, len(given) // 2):
+        raise DataError(
+            f"{where}: {len(classes)} different labels for {len(given)} cases are no classes: {listed(classes, 4)}. "
+            f"Name another column (--label NAME)."
+        )
+    position = {label: index for index, label in enumerate(classes)}
+    return np.array([position[label] for label in given], dtype=np.int64), tuple(map(str, classes))
+
+
+def _patients(entries: Sequence[Entry]) -> tuple[str, ...] | None:
+    found = [entry.patient for entry in entries]
+    if all(patient is None for patient in found):
+        return None
+    missing = next((entry for entry in entries if entry.patient is None), None)
+    if missing is not None:
+        raise DataError(f"{missing.place}: a patient is needed for every case, or for none. Fill it in.")
+    return tuple(str(patient) for patient in found)
+
+
+def _only_named(entries: Sequence[Entry]) -> Splits:
+    names = [entry.split for entry in entries]
+    present = [name for name in ("train", "validation", "test") if name in names]
+    return {name: np.flatnonzero(np.array([one == name for one in names])) for name in present}
+
+
+def _check_files(entries: Sequence[Entry], where: str) -> None:
+    seen: dict[Path, str] = {}
+    for entry in entries:
+        if entry.file in seen:
+            raise DataError(
+                f"{where}: a file must be listed once. {quoted(entry.file.name)} is in {seen[entry.file]} and "
+                f"{entry.place}. Drop one of them."
+            )
+        seen[entry.file] = entry.place
+
+
+def _splits(
+    entries: Sequence[Entry],
+    labels: NDArray[np.int64] | None,
+    patients: tuple[str, ...] | None,
+    split: VolumeSplit,
+    where: str,
+) -> Splits:
+    names = [entry.split for entry in entries]
+    if any(name is not None for name in names):
+        return named_splits(names, labels, patients, split, where, [entry.place for entry in entries])
+    counted = labels if labels is not None or patients is not None else np.zeros(len(entries), np.int64)
+    return split_cases(counted, patients, split, where)
+
+
+def _with_headers(cases: Cases, same_sizes: bool) -> Cases:
+    """Open every header: sizes and channels after preparing, and notes on what differs."""
+    before = [cases.scans.header(index) for index in range(cases.count)]
+    after = [prepared_header(header, cases.options, cases.scans.place(index)) for index, header in enumerate(before)]
+    names = cases.names
+    sizes = {name: "x".join(map(str, header.sizes)) for name, header in zip(names, after, strict=True)}
+    channels = {name: str(header.channels) for name, header in zip(names, after, strict=True)}
+    if len(set(channels.values())) > 1:
+        raise DataError(f"{cases.source}: {differing('cases differ in channels', channels)}. Use one kind of scan.")
+    if same_sizes and len(set(sizes.values())) > 1:
+        raise DataError(f"{cases.source}: {differing('cases differ in size', sizes)}. {SAME_SIZE}")
+    notes = geometry_notes(dict(zip(names, before, strict=True)), cases.options)
+    return dataclasses.replace(
+        cases,
+        channels=after[0].channels,
+        sizes=after[0].sizes if len(set(sizes.values())) == 1 else None,
+        axes=after[0].axes,
+        dtype=np.result_type(*{header.dtype for header in after}),
+        notes=(*notes, *one_class_notes(cases.labels, cases.classes, cases.splits)),
+    )
+
+
+def geometry_notes(headers: dict[str, VolumeHeader], options: VolumeOptions) -> tuple[str, ...]:
+    """What differs between scans and the option that mends it, and voxels that are no cubes."""
+    notes = []
+    spacings = {name: _spacing(header) for name, header in headers.items()}
+    if options.spacing is None and len(set(spacings.values())) > 1:
+        notes.append(f"{differing('spacings differ', spacings)}. Set spacing to interpolate to one (--spacing 1,1,1).")
+    turned = {name: header.orientation or "none" for name, header in headers.items()}
+    if options.orientation is None and len(set(turned.values())) > 1:
+        notes.append(f"{differing('orientations differ', turned)}. Set orientation to turn all (--orientation RAS).")
+    long = {name: spacing for name, spacing in spacings.items() if _is_anisotropic(headers[name])}
+    if options.spacing is None and options.resample_to is None and long:
+        notes.append(f"{differing('voxels are no cubes', long)}. Set spacing if that matters (--spacing 1,1,1).")
+    return tuple(notes)
+
+
+def _spacing(header: VolumeHeader) -> str:
+    return "none" if header.spacing is None else " x ".join(f"{step:.3g}" for step in header.spacing) + " mm"
+
+
+def _is_anisotropic(header: VolumeHeader) -> bool:
+    return header.spacing is not None and max(header.spacing) > 1.05 * min(header.spacing)

@@ -1,0 +1,241 @@
+"""`check_volumes`: read every scan once and say what is in them and what is wrong with them."""
+
+import collections
+import hashlib
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiway.data.findings import CheckReport, Findings, Place, listed, quoted
+from multiway.data.volumes.cases import Cases
+from multiway.data.volumes.listing import PATIENT_NAMES
+from multiway.data.volumes.loading import geometry_notes, one_class_notes, read_cases
+from multiway.data.volumes.medmnist import ArchiveScans
+from multiway.data.volumes.options import VolumeOptions, VolumeSplit
+from multiway.data.volumes.preparing import prepare, prepared_header
+from multiway.data.volumes.reading import is_scan
+from multiway.data.volumes.volume import Volume, VolumeHeader
+from multiway.errors import MultiwayError
+
+ORDER = {"error": 0, "warning": 1, "note": 2}
+
+
+def looks_like_volumes(path: str | Path) -> bool:
+    """Whether a path is a scan, a MedMNIST file, a folder, a datalist, or a table with a column of scans."""
+    path = Path(path)
+    if path.is_dir() or is_scan(path) or path.suffix.lower() == ".json":
+        return True
+    if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
+        return _parquet_of_scans(path)
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            lines = [file.readline(100_000) for _ in range(3)]
+    except OSError:
+        return False
+    cells = [cell.strip().strip('"') for line in lines[1:] for mark in ",;\t|" for cell in line.split(mark)]
+    return any(is_scan(Path(cell)) for cell in cells if cell) or _names_folders(lines[0])
+
+
+def _names_folders(header: str) -> bool:
+    """Whether a header says `path` beside labels or patients, as where series lie in folders."""
+    names = {cell.strip().strip('"').lower() for mark in ",;\t|" for cell in header.split(mark)}
+    return "path" in names and bool(names & {"label", "mask", *PATIENT_NAMES})
+
+
+def _parquet_of_scans(path: Path) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    if path.suffix.lower() not in (".parquet", ".pq"):
+        return False
+    try:
+        return _names_folders(",".join(parquet.read_schema(path).names))
+    except (OSError, pa.ArrowException):
+        return False
+
+
+def check_volumes(
+    source: str | Path, options: VolumeOptions | None = None, split: VolumeSplit | None = None
+) -> CheckReport:
+    """Read each scan, one at a time, and report all that is wrong under these options.
+
+    Raises:
+        ConfigError: A library that reads a format is not installed.
+    """
+    path, options = Path(source), options or VolumeOptions()
+    findings = Findings(quoted(path.name, 80))
+    try:
+        cases = read_cases(path, options)
+        sound = _read_all(cases, findings)
+        summary = _summary(cases, sound)
+        _check_sizes(cases, sound, findings)
+        _check_whole(path, options, split, cases, findings, summary)
+    except MultiwayError as error:
+        findings.add("source", "error", _rule(error))
+        summary = {}
+    found = tuple(sorted(findings.found, key=lambda finding: ORDER[finding.severity]))
+    return CheckReport(source=findings.source, summary=summary, findings=found)
+
+
+def _rule(error: MultiwayError) -> str:
+    """The text of an error without its last full stop, which a finding adds."""
+    return str(error).rstrip(".")
+
+
+class _Scan:
+    """What is kept of a scan after its voxels are gone."""
+
+    def __init__(self, volume: Volume, options: VolumeOptions) -> None:
+        values = volume.values
+        self.low, self.high = float(values.min()), float(values.max())
+        self.digest = hashlib.sha256(f"{values.shape}{values.dtype.kind}".encode() + values.tobytes()).hexdigest()
+        self.header = VolumeHeader(
+            sizes=volume.sizes, channels=volume.channels, dtype=values.dtype, affine=volume.affine, axes=volume.axes
+        )
+        self.prepared = prepared_header(self.header, options, volume.source)
+
+
+def _read_all(cases: Cases, findings: Findings) -> dict[int, _Scan]:
+    """Read each case and its mask; what fails is a finding, and the others go on."""
+    sound: dict[int, _Scan] = {}
+    failures: list[str] = []
+    for index in range(cases.count):
+        try:
+            volume = cases.read(index)
+            prepare(volume, VolumeOptions())
+            sound[index] = _Scan(volume, cases.options)
+            cases.mask(index)
+        except MultiwayError as error:
+            failures.append(_rule(error))
+    for text in failures[:20]:
+        findings.add("file", "error", text)
+    if len(failures) > 20:
+        findings.add("file", "error", f"{len(failures) - 20} more files cannot be used")
+    _check_values(cases, sound, findings)
+    _check_duplicates(cases, sound, findings)
+    return sound
+
+
+def _check_values(cases: Cases, sound: dict[int, _Scan], findings: Findings) -> None:
+    zero = [index for index, scan in sound.items() if scan.low == scan.high == 0]
+    flat = [index for index, scan in sound.items() if scan.low == scan.high != 0]
+    for kind, rule, rows in (("zero", "every voxel is 0", zero), ("constant", "every voxel has one value", flat)):
+        if rows:
+            places = _places(cases, rows)
+            findings.add(kind, "warning", rule, "Leave these cases out if that is not meant.", places, len(rows))
+
+
+def _check_duplicates(cases: Cases, sound: dict[int, _Scan], findings: Findings) -> None:
+    """Equal voxels within a split, across splits, and with different labels."""
+    same: dict[str, list[int]] = collections.defaultdict(list)
+    for index, scan in sound.items():
+        if scan.low < scan.high:
+            same[scan.digest].append(index)
+    groups = [rows for rows in same.values() if len(rows) > 1]
+    split_of = {int(row): name for name, rows in cases.splits.items() for row in rows}
+    across = [rows for rows in groups if len({split_of.get(row) for row in rows}) > 1]
+    within = [rows for rows in groups if rows not in across]
+    labels = np.zeros(cases.count) if cases.labels is None else cases.labels
+    mixed = [rows for rows in groups if len({int(labels[row]) for row in rows}) > 1]
+    for kind, rule, mend, chosen in (
+        ("leak", "equal volumes are in different splits", "Keep each in one split.", across),
+        ("duplicates", "equal volumes are listed more than once", "Drop all but one, or name their patient.", within),
+        ("labels", "equal volumes have different labels", "Correct the labels.", mixed),
+    ):  # fmt: skip
+        if chosen:
+            places = [Place(detail=" = ".join(cases.names[row] for row in rows[:4])) for rows in chosen]
+            findings.add(kind, "warning", rule, mend, places, len(chosen))
+
+
+def _places(cases: Cases, rows: Iterable[int]) -> list[Place]:
+    return [Place(detail=cases.scans.place(row)) for row in rows]
+
+
+def _check_sizes(cases: Cases, sound: dict[int, _Scan], findings: Findings) -> None:
+    for note in geometry_notes({cases.names[row]: scan.header for row, scan in sound.items()}, cases.options):
+        findings.add("geometry", "warning" if "differ" in note else "note", note.rstrip("."))
+
+
+def _check_whole(
+    path: Path,
+    options: VolumeOptions,
+    split: VolumeSplit | None,
+    cases: Cases,
+    findings: Findings,
+    summary: dict[str, Any],
+) -> None:
+    """What only shows when all cases are taken together, as training would."""
+    for note in cases.notes:
+        findings.add("note", "note", note.rstrip("."))
+    if cases.labels is None and not cases.has_masks:
+        findings.add("labels", "note", "there are no labels and no masks, so it can be predicted on and not trained on")
+        return
+    if findings.errors():
+        return
+    if isinstance(cases.scans, ArchiveScans):
+        return
+    try:
+        whole = read_cases(path, options, split or VolumeSplit(), same_sizes=not cases.has_masks)
+    except MultiwayError as error:
+        findings.add("split", "error", _rule(error))
+        return
+    summary["splits"] = _split_counts(whole)
+    for note in one_class_notes(whole.labels, whole.classes, whole.splits):
+        findings.add("classes", "warning", note)
+
+
+def _summary(cases: Cases, sound: dict[int, _Scan]) -> dict[str, Any]:
+    headers = [scan.header for scan in sound.values()]
+    prepared = {_sizes(scan.prepared) for scan in sound.values()}
+    return {
+        "cases": cases.count,
+        "sizes": _distinct(_sizes(header) for header in headers),
+        "prepared sizes": _distinct(prepared) if prepared != {_sizes(header) for header in headers} else None,
+        "channels": _distinct(str(header.channels) for header in headers),
+        "axes": ", ".join(cases.options.axes or (headers[0].axes if headers else cases.axes)),
+        "spacing": _distinct(_spacing(header) for header in headers),
+        "orientation": _distinct(header.orientation or "none" for header in headers),
+        "type": _distinct(header.dtype.name for header in headers),
+        "intensities": _range(sound.values()),
+        "classes": _class_counts(cases),
+        "patients": None if cases.patients is None else len(set(cases.patients)),
+        "masks": "yes" if cases.has_masks else None,
+        "splits": _split_counts(cases) or None,
+    }  # fmt: skip
+
+
+def _range(scans: Collection[_Scan]) -> str | None:
+    return f"{min(scan.low for scan in scans):g} to {max(scan.high for scan in scans):g}" if scans else None
+
+
+def _sizes(header: VolumeHeader) -> str:
+    return " x ".join(map(str, header.sizes))
+
+
+def _spacing(header: VolumeHeader) -> str:
+    return "none" if header.spacing is None else " x ".join(f"{step:.4g}" for step in header.spacing) + " mm"
+
+
+def _distinct(values: Iterable[str]) -> str | None:
+    counts = collections.Counter(values)
+    if len(counts) < 2:
+        return next(iter(counts), None)
+    return listed((f"{value} ({count})" for value, count in counts.most_common()), 4)
+
+
+def _class_counts(cases: Cases) -> str | None:
+    if cases.labels is None:
+        return None
+    counts = np.bincount(cases.labels, minlength=len(cases.classes))
+    return listed((f"{name} {count}" for name, count in zip(cases.classes, counts, strict=True)), 12)
+
+
+def _split_counts(cases: Cases) -> str:
+    counts = cases.class_counts()
+    parts = []
+    for name, rows in cases.splits.items():
+        inner = ", ".join(f"{quoted(label)} {count}" for label, count in counts.get(name, {}).items())
+        parts.append(f"{name} {len(rows)}" + (f" ({inner})" if inner and len(cases.classes) <= 6 else ""))
+    return "; ".join(parts)

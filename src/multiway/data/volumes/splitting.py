@@ -1,0 +1,112 @@
+"""Splits of cases: those that the data names, else by patient and class."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.findings import quoted
+from multiway.data.volumes.cases import SPLITS
+from multiway.data.volumes.options import VolumeSplit
+from multiway.errors import DataError
+
+Splits = dict[str, NDArray[np.int64]]
+
+
+def split_cases(
+    labels: NDArray[np.int64] | None, patients: Sequence[str] | None, split: VolumeSplit, source: str
+) -> Splits:
+    """Cut cases into train, validation and test by share.
+
+    All cases of a patient fall into one split. Patients are drawn class by class (a patient's class is its commonest
+    label), so that each split has its share of each class as far as whole patients allow.
+
+    Raises:
+        DataError: A split would be empty.
+    """
+    groups = _groups(labels, patients)
+    return _checked(_drawn(groups, {"test": split.test, "validation": split.validation}, split.seed), source)
+
+
+def named_splits(
+    names: Sequence[str | None],
+    labels: NDArray[np.int64] | None,
+    patients: Sequence[str] | None,
+    split: VolumeSplit,
+    source: str,
+    places: Sequence[str],
+) -> Splits:
+    """Splits as the data names them; without a validation split, it is taken from the training cases by share.
+
+    Raises:
+        DataError: A case has no split, a patient is in two, or a split is empty.
+    """
+    without = [place for place, name in zip(places, names, strict=True) if name is None]
+    if without:
+        raise DataError(
+            f"{without[0]}: a split is needed in every row, or in none ({len(without)} lack it). Fill it in."
+        )
+    if patients is not None:
+        _check_leak(names, patients, source)
+    result = {name: np.flatnonzero(np.array([one == name for one in names])) for name in SPLITS}
+    if not len(result["validation"]) and len(result["train"]):
+        rows = result["train"]
+        inner = _groups(
+            None if labels is None else labels[rows], None if patients is None else [patients[int(row)] for row in rows]
+        )
+        result |= {
+            name: rows[index] for name, index in _drawn(inner, {"validation": split.validation}, split.seed).items()
+        }
+    return _checked(result, source)
+
+
+def _check_leak(names: Sequence[str | None], patients: Sequence[str], source: str) -> None:
+    where: dict[str, set[str]] = {}
+    for patient, name in zip(patients, names, strict=True):
+        where.setdefault(patient, set()).add(str(name))
+    leaks = [patient for patient, found in where.items() if len(found) > 1]
+    if leaks:
+        found = " and ".join(sorted(where[leaks[0]]))
+        raise DataError(
+            f"{source}: a patient must be in one split. Patient '{quoted(leaks[0])}' is in {found} ({len(leaks)} "
+            f"such). Correct the column of splits, or leave it out to split by patient."
+        )
+
+
+def _groups(labels: NDArray[np.int64] | None, patients: Sequence[str] | None) -> list[tuple[int, NDArray[np.int64]]]:
+    """Class and cases of each patient, in the order of first appearance."""
+    count = len(labels) if labels is not None else len(patients or ())
+    rows: dict[object, list[int]] = {}
+    for row in range(count):
+        rows.setdefault(row if patients is None else patients[row], []).append(row)
+    groups = [np.array(group, dtype=np.int64) for group in rows.values()]
+    return [(0 if labels is None else int(np.bincount(labels[group]).argmax()), group) for group in groups]
+
+
+def _drawn(groups: list[tuple[int, NDArray[np.int64]]], shares: dict[str, float], seed: int) -> Splits:
+    """Take shuffled patients of each class for the named splits until their shares are met; the rest trains."""
+    chance = np.random.default_rng(seed)
+    taken: dict[str, list[NDArray[np.int64]]] = {name: [] for name in ("train", *shares)}
+    owed = dict.fromkeys(shares, 0.0)
+    for label in sorted({label for label, _ in groups}):
+        members = [group for one, group in groups if one == label]
+        order = [members[row] for row in chance.permutation(len(members))]
+        total = sum(map(len, order))
+        for name, share in shares.items():
+            owed[name] += share * total  # what rounding kept from one class is made up in the next
+            while len(order) > 1 and owed[name] >= len(order[-1]) / 2:
+                owed[name] -= len(order[-1])
+                taken[name].append(order.pop())
+        taken["train"] += order
+    return {name: np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64) for name, parts in taken.items()}
+
+
+def _checked(splits: Splits, source: str) -> Splits:
+    empty = [name for name in SPLITS if not len(splits.get(name, ()))]
+    if empty:
+        counts = ", ".join(f"{name} {len(splits.get(name, ()))}" for name in SPLITS)
+        raise DataError(
+            f"{source}: each split needs cases. Got {counts}. Add cases or patients, change the shares "
+            f"(--set split.test=0.3), or name all three splits in a column."
+        )
+    return {name: splits[name] for name in SPLITS}

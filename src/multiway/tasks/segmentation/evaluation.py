@@ -1,0 +1,138 @@
+"""Scores of a segmentation: one row per case and class, and their means with intervals over cases."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from multiway.tasks.segmentation.examples import Example, Examples
+from multiway.tasks.segmentation.predictors import Predictor
+from multiway.training.overlap_losses import IGNORED
+from multiway.training.segmentation import cl_dice, hd95, overlap
+
+LEVEL = 95.0
+MEAN = "mean"
+ALL = "all"
+COUNTS = ("both", "predicted", "missed")
+Floats = NDArray[np.float64]
+
+
+def measure(predict: Predictor, examples: Examples, rows: Sequence[int]) -> pd.DataFrame:
+    """Predict each case; one row per case and class with its counts and metrics, NaN where one is undefined.
+
+    Voxels that do not count are taken out of prediction and target alike. Surface distances and clDice are measured
+    on volumes; of a scene's blocks, which cut through its fields, only overlaps mean anything.
+    """
+    found = []
+    for row in rows:
+        example = examples.read(row)
+        found += _rows_of_case(predict(example.values), example, examples, row)
+    return pd.DataFrame(found)
+
+
+def _rows_of_case(classes: NDArray[np.int64], example: Example, examples: Examples, row: int) -> list[dict[str, Any]]:
+    target = torch.from_numpy(example.target.astype(np.int64))
+    given = torch.where(target == IGNORED, IGNORED, torch.from_numpy(classes))
+    patient = examples.names[row] if examples.patients is None else examples.patients[row]
+    rows = []
+    for label, name in enumerate(examples.classes):
+        mine, wanted = given == label, target == label
+        counts = overlap(mine, wanted)
+        is_scored = label in examples.scored
+        has_surface = is_scored and examples.num_modes == 3
+        rows.append(
+            {
+                "case": examples.names[row],
+                "patient": patient,
+                "class": name,
+                "scored": is_scored,
+                **counts._asdict(),
+                "dice": _number(counts.dice() if is_scored else None),
+                "cl_dice": _number(cl_dice(mine, wanted) if has_surface else None),
+                "hd95": _number(hd95(mine, wanted, example.spacing) if has_surface else None),
+            }
+        )
+    return rows
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def score_rows(frame: pd.DataFrame, model: str, split: str, draws: int, seed: int) -> list[dict[str, Any]]:
+    """Means over cases of one model on one split, each with a bootstrap interval over patients.
+
+    `dice`, `cl_dice` and `hd95` are means over the cases where they are defined, of each class and over classes
+    ("mean"). `dice_pooled` counts all voxels of the split together, and `acc` is the share of all counted voxels
+    that have their class. `cases` says how many cases a figure rests on; a figure that is undefined is None.
+    """
+    classes = list(dict.fromkeys(frame["class"][frame["scored"]]))
+    weights = bootstrap_weights(frame.drop_duplicates("case")["patient"].to_numpy(), draws, seed)
+    tables = {name: _table(frame, name, classes) for name in ("dice", "cl_dice", "hd95", *COUNTS)}
+    rows = []
+    for metric in ("dice", "cl_dice", "hd95"):
+        values = tables[metric]
+        rows += _rows(metric, classes, _means(weights, values), np.isfinite(values).sum(0))
+    both, predicted, missed = (weights @ tables[name] for name in COUNTS)
+    total = 2 * both + predicted + missed
+    pooled = np.divide(2 * both, total, out=np.full(total.shape, np.nan), where=total > 0)
+    rows += _rows("dice_pooled", classes, pooled, np.isfinite(tables["dice"]).sum(0))
+    every = list(dict.fromkeys(frame["class"]))
+    hits, missing = (weights @ _table(frame, name, every).sum(1) for name in ("both", "missed"))
+    right = (hits / np.maximum(hits + missing, 1))[:, None]
+    rows += [row for row in _rows("acc", [ALL], right, np.array([weights.shape[1]])) if row["class"] == ALL]
+    return [{"model": model, "split": split, **row} for row in rows]
+
+
+def _table(frame: pd.DataFrame, name: str, classes: list[str]) -> Floats:
+    """`(cases, classes)`, cases in the order of the frame."""
+    wide = frame.pivot(index="case", columns="class", values=name)
+    return wide.loc[list(dict.fromkeys(frame["case"])), classes].to_numpy(dtype=np.float64)
+
+
+def bootstrap_weights(patients: NDArray[Any], draws: int, seed: int) -> Floats:
+    """How often each case is in a sample: first once each, then patients drawn with replacement, all cases of each."""
+    names, member = np.unique(patients, return_inverse=True)
+    generator = np.random.default_rng(seed)
+    drawn = generator.multinomial(len(names), np.full(len(names), 1 / len(names)), size=draws)
+    return np.concatenate([np.ones((1, len(patients))), drawn[:, member].astype(np.float64)])
+
+
+def _means(weights: Floats, values: Floats) -> Floats:
+    """Weighted mean over cases where values are defined, `(draws, classes)`; NaN where none is."""
+    known = np.isfinite(values)
+    total, count = weights @ np.where(known, values, 0), weights @ known.astype(np.float64)
+    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+
+
+def _rows(metric: str, classes: list[str], values: Floats, cases: NDArray[Any]) -> list[dict[str, Any]]:
+    """One row per class and one for their mean; the first draw is the data themselves."""
+    known = np.isfinite(values)
+    mean = np.divide(
+        np.where(known, values, 0).sum(1), known.sum(1), out=np.full(len(values), np.nan), where=known.any(1)
+    )
+    columns = [*zip(classes, values.T, cases.tolist(), strict=True), (MEAN, mean, int(cases.max(initial=0)))]
+    return [
+        {"metric": metric, "class": name, **_interval(column), "cases": int(count)} for name, column, count in columns
+    ]
+
+
+def _interval(column: Floats) -> dict[str, float | None]:
+    value, drawn = column[0], column[1:][np.isfinite(column[1:])]
+    if not np.isfinite(value):
+        return {"value": None, "low": None, "high": None}
+    if not len(drawn):
+        return {"value": float(value), "low": None, "high": None}
+    low, high = np.percentile(drawn, [50 - LEVEL / 2, 50 + LEVEL / 2])
+    return {"value": float(value), "low": float(low), "high": float(high)}
+
+
+def score_of(scores: Sequence[dict[str, Any]], model: str, split: str, metric: str, name: str = MEAN) -> float | None:
+    """One figure of a run."""
+    for row in scores:
+        if (row["model"], row["split"], row["metric"], row["class"]) == (model, split, metric, name):
+            return None if row["value"] is None else float(row["value"])
+    return None

@@ -1,0 +1,82 @@
+"""A few test cases kept as slices, so that a report can show them when the data are gone."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from multiway import files
+from multiway.tasks.segmentation.evaluation import Floats
+from multiway.tasks.segmentation.examples import Examples
+from multiway.tasks.segmentation.predictors import NetworkPredictor
+
+SLICES = "slices.safetensors"
+SHOWN = 9
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Shown:
+    """One case: grey image, target and prediction of one slice, `(rows, columns)`, and its mean Dice."""
+
+    case: str
+    dice: float
+    image: NDArray[np.uint8]
+    target: NDArray[np.int16]
+    predicted: NDArray[np.int16]
+
+
+def save_slices(path: Path, cases: pd.DataFrame, network: NetworkPredictor, examples: Examples) -> None:
+    """Keep the worst, middle and best test cases of the network by mean Dice."""
+    from safetensors.torch import save_file
+
+    rows = cases[(cases["split"] == "test") & (cases["model"] == "multiway") & cases["scored"]]
+    dice = rows.groupby("case", sort=False)["dice"].mean().dropna().sort_values(kind="stable")
+    tensors, names = {}, {}
+    for number, place in enumerate(_spread(len(dice))):
+        case = str(dice.index[place])
+        example = examples.read(examples.names.index(case))
+        predicted = network(example.values).astype(np.int16)
+        shown = _slice(example.values, example.target, predicted)
+        for part, values in zip(("image", "target", "predicted"), shown, strict=True):
+            tensors[f"{number}.{part}"] = torch.from_numpy(np.ascontiguousarray(values))
+        names[f"{number}"] = f"{float(dice.iloc[place]):.6f} {case}"
+    files.write_with(path, lambda temporary: save_file(tensors, temporary, metadata=names))
+
+
+def _spread(count: int) -> list[int]:
+    """Places of three thirds of what is shown: first, middle and last."""
+    third = SHOWN // 3
+    middle = max(count // 2 - third // 2, 0)
+    places = [*range(third), *range(middle, middle + third), *range(count - third, count)]
+    return sorted({place for place in places if 0 <= place < count})
+
+
+def _slice(
+    values: NDArray[Any], target: NDArray[np.int16], predicted: NDArray[np.int16]
+) -> tuple[NDArray[np.uint8], NDArray[np.int16], NDArray[np.int16]]:
+    """Across the first axis of a volume, where target and prediction mark most; the mean over channels in grey."""
+    grey: Floats = values.astype(np.float64).mean(0)
+    if grey.ndim == 3:
+        marked = ((target > 0) | (predicted > 0)).sum((1, 2))
+        place = int(marked.argmax())
+        grey, target, predicted = grey[place], target[place], predicted[place]
+    low, high = np.percentile(grey, [1, 99])
+    level = np.clip((grey - low) / max(high - low, 1e-12), 0, 1)
+    return np.rint(255 * level).astype(np.uint8), target, predicted
+
+
+def load_slices(path: Path) -> list[Shown]:
+    """Read what `save_slices` kept."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        found = []
+        for number, text in sorted((file.metadata() or {}).items(), key=lambda item: int(item[0])):
+            dice, case = text.split(" ", 1)
+            parts = {name: file.get_tensor(f"{number}.{name}").numpy() for name in ("image", "target", "predicted")}
+            found.append(Shown(case=case, dice=float(dice), **parts))
+        return found
