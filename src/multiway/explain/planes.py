@@ -9,7 +9,7 @@ import numpy.typing as npt
 from multiway.errors import ShapeError
 
 Array = npt.NDArray[Any]
-Spacing = tuple[float, float, float]
+Spacing = tuple[float, ...]
 OPPOSITE = {"R": "L", "L": "R", "A": "P", "P": "A", "S": "I", "I": "S"}
 # By the axis that is cut: name, then the letters of the left and the top edge (the patient faces the reader).
 _ANATOMY = {"RL": ("sagittal", "A", "S"), "AP": ("coronal", "R", "S"), "IS": ("axial", "R", "A")}

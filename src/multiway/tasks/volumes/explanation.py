@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from multiway.tasks.volumes.run import VolumeRun
 
 Floats = NDArray[np.float32]
-SHOWN_CASES = 8
 AVERAGED_CASES = 64
 USUAL_BLOCK = 4
 MAX_VOXELS = 2**21

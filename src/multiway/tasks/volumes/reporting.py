@@ -7,29 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.volumes import Cases
+from multiway.data.volumes import Cases, check_volumes
 from multiway.errors import ConfigError, MultiwayError
 from multiway.explain import ModeMap, average_curves
 from multiway.report import classification_content as page
 from multiway.report import render_classification_comparison, render_classification_report
 from multiway.report.content import CheckFinding, DataCheck, ModelCost, TrainingRow
-from multiway.tasks.volumes.explanation import (
-    AVERAGED_CASES,
-    SHOWN_CASES,
-    CaseExplanation,
-    average_attention,
-    explain_case,
-)
+from multiway.tasks.volumes.again import CHOSEN, COSTLY_VOXELS, Rows, interesting, read_again, source_of
+from multiway.tasks.volumes.explanation import AVERAGED_CASES, CaseExplanation, average_attention, explain_case
 from multiway.tasks.volumes.explanation_files import first_channel
 from multiway.training import classification
 
 if TYPE_CHECKING:
     from multiway.tasks.volumes.run import VolumeRun
 
-CHOSEN = "multiway"
 METRICS = {
     "auc": "AUC",
     "acc": "ACC",
@@ -44,10 +37,6 @@ MODELS = {
     "resnet18_3d": "ResNet-18 3D",
     "resnet50_3d": "ResNet-50 3D",
 }
-ERRORS, RIGHT = "Most confident errors", "Rightly named, most confident of each class"
-SHOWN_RIGHT = 4
-COSTLY_VOXELS = 64**3
-"""Volumes above this are explained for fewer cases: the page must not take an hour."""
 
 
 def report(runs: Sequence[VolumeRun]) -> str:
@@ -70,9 +59,9 @@ def report_content(runs: Sequence[VolumeRun], *, details: bool = True) -> page.C
     run = runs[0]
     seeds = [each.config.training.seed for each in runs]
     manifest = run.folder.verify() if run.folder else {}
-    test = _test_rows(run, CHOSEN)
+    test = Rows(run)
     cases = _cases_of(run) if details else None
-    detail = _details(run, cases, test) if cases is not None else {}
+    detail = _details(run, cases, test) if cases is not None and len(test) else {}
     return page.ClassificationReport(
         title=Path(str(run.config.data)).stem if run.config.data else "Volumes in memory",
         source=str(run.config.data or "arrays in memory"),
@@ -85,11 +74,11 @@ def report_content(runs: Sequence[VolumeRun], *, details: bool = True) -> page.C
         scores=[_score(row, seed) for each, seed in zip(runs, seeds, strict=True) for row in each.scores],
         costs=_costs(run),
         seeds=seeds,
-        check=_check(run) if details else None,
+        check=_check(run) if cases is not None else None,
         splits=_splits(run),
         roc=_roc(run),
-        confusion=None if test is None else _confusion(run, test),
-        reliability=[] if test is None else _reliability(test),
+        confusion=_confusion(run, test) if len(test) else None,
+        reliability=_reliability(test),
         training=[
             TrainingRow(
                 epoch=row["epoch"],
@@ -106,24 +95,6 @@ def report_content(runs: Sequence[VolumeRun], *, details: bool = True) -> page.C
         notes=run.facts.get("notes", ()),
         **detail,
     )
-
-
-class _Rows:
-    """Rows of one model's predictions: cases, labels and probabilities."""
-
-    def __init__(self, frame: pd.DataFrame, classes: Sequence[str]) -> None:
-        self.cases = [str(name) for name in frame["case"]]
-        self.patients = [str(name) for name in frame["patient"]] if frame["patient"].notna().all() else None
-        places = {name: index for index, name in enumerate(classes)}
-        self.labels = np.array([places[str(name)] for name in frame["label"]], np.int64)
-        self.probabilities = frame[[f"p_{name}" for name in classes]].to_numpy(np.float64)
-        self.predicted = classification.predicted_classes(self.probabilities)
-
-
-def _test_rows(run: VolumeRun, model: str, split: str = "test") -> _Rows | None:
-    frame = run.predictions
-    chosen = frame[(frame["model"] == model) & (frame["split"] == split)]
-    return _Rows(chosen, run.classes) if len(chosen) else None
 
 
 def _score(row: dict[str, Any], seed: int) -> page.ClassScore:
@@ -148,8 +119,8 @@ def _setting(run: VolumeRun) -> dict[str, str]:
     }
 
 
-def _majority(test: _Rows | None) -> float | None:
-    return None if test is None else float(np.bincount(test.labels).max() / len(test.labels))
+def _majority(test: Rows) -> float | None:
+    return float(np.bincount(test.labels).max() / len(test)) if len(test) else None
 
 
 def _costs(run: VolumeRun) -> list[ModelCost]:
@@ -165,9 +136,7 @@ def _costs(run: VolumeRun) -> list[ModelCost]:
 def _splits(run: VolumeRun) -> list[page.SplitCases]:
     found = run.facts.get("splits", {})
     return [
-        page.SplitCases(
-            name=name, cases=part["cases"], patients=part.get("patients"), classes=part.get("classes", {})
-        )
+        page.SplitCases(name=name, cases=part["cases"], patients=part.get("patients"), classes=part.get("classes", {}))
         for name, part in found.items()
     ]
 
@@ -176,14 +145,14 @@ def _roc(run: VolumeRun) -> list[page.RocCurve]:
     """A curve per model for two classes; for more, a curve of the run's own model per class."""
     if len(run.classes) == 2:
         models = list(dict.fromkeys(run.predictions["model"]))
-        rows = [(MODELS.get(name, name), _test_rows(run, name), 1) for name in models]
+        rows = [(MODELS.get(name, name), Rows(run, name), 1) for name in models]
     else:
-        rows = [(name, _test_rows(run, CHOSEN), place) for place, name in enumerate(run.classes)]
-    curves = [_curve(name, found, place) for name, found, place in rows if found is not None]
+        rows = [(name, Rows(run), place) for place, name in enumerate(run.classes)]
+    curves = [_curve(name, found, place) for name, found, place in rows if len(found)]
     return [curve for curve in curves if curve is not None]
 
 
-def _curve(name: str, rows: _Rows, place: int) -> page.RocCurve | None:
+def _curve(name: str, rows: Rows, place: int) -> page.RocCurve | None:
     points = classification.roc_points(rows.labels == place, rows.probabilities[:, place])
     if points is None:
         return None
@@ -192,12 +161,12 @@ def _curve(name: str, rows: _Rows, place: int) -> page.RocCurve | None:
     return page.RocCurve(name=name, false_positive=false, true_positive=true, auc=area)
 
 
-def _confusion(run: VolumeRun, test: _Rows) -> page.Confusion:
+def _confusion(run: VolumeRun, test: Rows) -> page.Confusion:
     counts = classification.confusion_matrix(test.labels, test.predicted, len(run.classes))
     return page.Confusion(classes=run.classes, counts=counts)
 
 
-def _reliability(test: _Rows) -> list[page.ReliabilityBin]:
+def _reliability(test: Rows) -> list[page.ReliabilityBin]:
     return [
         page.ReliabilityBin(confidence=row["confidence"], accuracy=row["accuracy"], count=row["count"])
         for row in classification.reliability_table(test.labels, test.probabilities)
@@ -213,32 +182,14 @@ def _environment(manifest: dict[str, Any], seeds: Sequence[int]) -> dict[str, st
 
 def _cases_of(run: VolumeRun) -> Cases | None:
     try:
-        return None if run.config.data is None else read_again(run)
+        return read_again(run)
     except (MultiwayError, OSError):
         return None
 
 
-def read_again(run: VolumeRun) -> Cases:
-    """The cases that the run was trained on, their labels counted in the run's classes.
-
-    Raises:
-        ConfigError: It was fitted on arrays in memory.
-        DataError: The data is no longer there, or no longer sound.
-    """
-    from multiway.data.volumes import read_cases
-    from multiway.tasks.volumes.prepared import locate
-
-    if run.config.data is None:
-        raise ConfigError("this run was fitted on arrays in memory. Give a file with --data.")
-    return read_cases(locate(run.config.data), run.config.read, run.config.split).with_classes(run.classes)
-
-
 def _check(run: VolumeRun) -> DataCheck | None:
-    from multiway.data.volumes import check_volumes
-    from multiway.tasks.volumes.prepared import locate
-
     try:
-        found = check_volumes(locate(str(run.config.data)), run.config.read, run.config.split)
+        found = check_volumes(source_of(run), run.config.read, run.config.split)
     except (MultiwayError, OSError):
         return None
     return DataCheck(
@@ -255,16 +206,14 @@ def _check(run: VolumeRun) -> DataCheck | None:
     )
 
 
-def _details(run: VolumeRun, cases: Cases, test: _Rows | None) -> dict[str, Any]:
+def _details(run: VolumeRun, cases: Cases, test: Rows) -> dict[str, Any]:
     """Cases, attention and the deletion test; without captum there are no gradients, and the page says so."""
-    if test is None:
-        return {}
+    shown = interesting(run, cases)
     places = {name: index for index, name in enumerate(cases.names)}
-    shown = [(heading, row) for heading, row in interesting(test, run) if test.cases[row] in places]
     try:
-        explained, note = _explain(run, cases, [places[test.cases[row]] for _, row in shown], True), ""
+        explained, note = [explain_case(run, cases, index) for _, index in shown], ""
     except ConfigError as error:
-        explained, note = _explain(run, cases, [places[test.cases[row]] for _, row in shown], False), str(error)
+        explained, note = [explain_case(run, cases, index, gradients=False) for _, index in shown], str(error)
     curves = [item.deletion for item in explained if item.deletion is not None]
     return {
         "cases": [_view(run, cases, item, heading) for item, (heading, _) in zip(explained, shown, strict=True)],
@@ -273,22 +222,6 @@ def _details(run: VolumeRun, cases: Cases, test: _Rows | None) -> dict[str, Any]
         "deletion": average_curves(curves) if curves else None,
         "deletion_cases": len(curves),
     }
-
-
-def _explain(run: VolumeRun, cases: Cases, indices: Sequence[int], gradients: bool) -> list[CaseExplanation]:
-    return [explain_case(run, cases, index, gradients=gradients) for index in indices]
-
-
-def interesting(test: _Rows, run: VolumeRun) -> list[tuple[str, int]]:
-    """The most confident errors, then the most confident right case of each class, as headings and rows."""
-    few = int(np.prod(run.sizes)) > COSTLY_VOXELS
-    confidence = test.probabilities[np.arange(len(test.labels)), test.predicted]
-    order = np.argsort(-confidence, kind="stable")
-    wrong = [int(row) for row in order if test.predicted[row] != test.labels[row]]
-    right = [int(row) for row in order if test.predicted[row] == test.labels[row]]
-    best = [next((row for row in right if test.labels[row] == place), None) for place in range(len(run.classes))]
-    errors = [(ERRORS, row) for row in wrong[: SHOWN_CASES // 2 if few else SHOWN_CASES]]
-    return errors + [(RIGHT, row) for row in best if row is not None][: SHOWN_RIGHT // 2 if few else SHOWN_RIGHT]
 
 
 def _average(run: VolumeRun, cases: Cases, indices: Sequence[int]) -> list[ModeMap]:
