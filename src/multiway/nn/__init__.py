@@ -9,6 +9,7 @@ from multiway.nn.blocks import make_norm as make_norm
 from multiway.nn.comparators import AxialAttention as AxialAttention
 from multiway.nn.comparators import FullAttention as FullAttention
 from multiway.nn.comparators import FullKernelAttention as FullKernelAttention
+from multiway.nn.conv_stem import ConvStem as ConvStem
 from multiway.nn.factorised import Approximation as Approximation
 from multiway.nn.kronecker_attention import PRESETS as PRESETS
 from multiway.nn.kronecker_attention import KroneckerAttention as KroneckerAttention

@@ -1,0 +1,185 @@
+"""HOT classifier of volumes: convolutional stem, Kronecker attention over three modes (HOT sec. 5.2, app. C.2)."""
+
+from typing import Any, Literal, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor
+from torch import nn as torch_nn
+from torch.utils.checkpoint import checkpoint
+
+from multiway import nn
+from multiway.config import Config
+from multiway.errors import ConfigError, ShapeError
+
+NUM_MODES = 3
+STRIDE = 4
+
+
+class HOTVolumeClassifierConfig(Config):
+    """Everything needed to rebuild a `HOTVolumeClassifier`; saved inside each run."""
+
+    sizes: tuple[int, int, int] = (28, 28, 28)
+    """Voxels along each mode (HOT: H, W, D)."""
+    in_channels: int = Field(1, gt=0)
+    """Values per voxel."""
+    num_classes: int = Field(2, ge=2)
+    dim: int = Field(96, gt=0)
+    """Features per token."""
+    num_blocks: int = Field(2, ge=0)
+    """Attention blocks, one after another."""
+    num_heads: int = Field(4, gt=0)
+    """Heads of each attention, which is also its Kronecker rank (HOT: R)."""
+    kernel_size: Literal[3, 5, 7] = 3
+    """Side of the stem's convolutions, in voxels."""
+    stem_channels: int = Field(32, gt=0)
+    """Features between the two convolutions of the stem."""
+    ffn_multiple: int = Field(2, gt=0)
+    """Hidden width of each SwiGLU over `dim`; the paper takes 4."""
+    dropout: float = Field(0.1, ge=0.0, lt=1.0)
+    """Share of each block's attention and SwiGLU outputs, and of the head's features, dropped in training."""
+    pooling: Literal["mean", "flatten"] = "mean"
+    """How the tokens become the head's input."""
+    attended_modes: tuple[int, ...] = (0, 1, 2)
+    """Modes with an attention factor; () leaves value and output projections only (HOT table 4)."""
+    preset: Literal["paper", "per_mode", "trainable"] = "trainable"
+    """Form of the attention, see `nn.KroneckerAttention`."""
+    attention: Literal["kronecker", "full"] = "kronecker"
+    """One small attention per mode, or one over all tokens at once, without rotary (HOT table 6's comparison)."""
+    combine: Literal["product", "sum"] = "product"
+    """Product of the modes' factors, or sum of each mode alone."""
+    feature_map: Literal["softmax", "smreg", "positive", "elu"] = "softmax"
+    """Softmax, or the kernel in its place ("smreg" is the paper's)."""
+    norm: Literal["rms", "layer"] = "rms"
+    """Normalisation before each half of a block, and before the head."""
+    checkpoint: bool = False
+    """Compute activations again in the backward pass instead of keeping them: less memory, a third more time."""
+
+    @classmethod
+    def seven_million(cls) -> dict[str, Any]:
+        """List the fields of the size that the paper publishes, 7M (HOT table 2)."""
+        return {"dim": 256, "num_blocks": 4, "num_heads": 8, "kernel_size": 5, "stem_channels": 64, "ffn_multiple": 4}
+
+    @property
+    def token_sizes(self) -> tuple[int, ...]:
+        """Tokens along each mode."""
+        return tuple(-(-size // STRIDE) for size in self.sizes)
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> Self:
+        if min(self.sizes) < 1:
+            raise ValueError(f"sizes must be positive. Got sizes={self.sizes}.")
+        if self.dim % (2 * self.num_heads):
+            raise ValueError(
+                f"dim must be an even multiple of num_heads, as rotary turns pairs of features. "
+                f"Got dim={self.dim}, num_heads={self.num_heads}."
+            )
+        if list(self.attended_modes) != sorted(set(self.attended_modes) & set(range(NUM_MODES))):
+            raise ValueError(
+                f"attended_modes must be some of (0, 1, 2), each once and in order. Got {self.attended_modes}."
+            )
+        return self
+
+
+class HOTVolumeClassifier(torch_nn.Module):
+    """Class logits of a volume: tokens of 4 × 4 × 4 voxels, blocks of Kronecker attention, a linear head.
+
+    Differs from the paper, which leaves the stem open: two convolutions of stride 2 with group normalisation. A
+    sample's logits depend on that sample alone.
+
+    Shape:
+        Input `(batch, in_channels, *sizes)`; output `(batch, num_classes)`.
+    """
+
+    stride = STRIDE
+    """Voxels per token, along every mode."""
+
+    def __init__(self, config: HOTVolumeClassifierConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.stem = nn.ConvStem(config.in_channels, (config.stem_channels, config.dim), kernel_size=config.kernel_size)
+        self.blocks = torch_nn.ModuleList(_build_block(config) for _ in range(config.num_blocks))
+        self.norm = nn.make_norm(config.norm, config.dim)
+        tokens = torch.Size(config.token_sizes).numel() if config.pooling == "flatten" else 1
+        self.dropout = torch_nn.Dropout(config.dropout)
+        self.head = torch_nn.Linear(config.dim * tokens, config.num_classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Class logits.
+
+        Raises:
+            ShapeError: x is not `(batch, in_channels, *sizes)`.
+        """
+        return self.classify(self.forward_features(x))
+
+    def forward_features(self, x: Tensor) -> Tensor:
+        """Tokens before the head, `(batch, *token_sizes, dim)`."""
+        tokens = self._embed(x)
+        for block in self.blocks:
+            tokens = self._maybe_again(block, tokens)
+        normed: Tensor = self.norm(tokens)
+        return normed
+
+    def forward_with_maps(self, x: Tensor) -> tuple[Tensor, list[list[Tensor]]]:
+        """Class logits, and for each block one `(batch, heads, size, size)` map per mode, rows summing to one.
+
+        Raises:
+            ConfigError: The attention is full and has no map per mode.
+        """
+        if self.config.attention != "kronecker":
+            raise ConfigError(
+                "HOTVolumeClassifier: maps per mode exist only where attention is 'kronecker'. Got "
+                f"attention={self.config.attention!r}. Build the model with that."
+            )
+        tokens, maps = self._embed(x), []
+        for block in self.blocks:
+            tokens, block_maps = block.forward_with_maps(tokens)  # type: ignore[operator]  # ModuleList forgets
+            maps.append(block_maps)
+        return self.classify(self.norm(tokens)), maps
+
+    def classify(self, features: Tensor) -> Tensor:
+        """Logits of what `forward_features` returns."""
+        pooled = features.flatten(1) if self.config.pooling == "flatten" else features.mean((1, 2, 3))
+        logits: Tensor = self.head(self.dropout(pooled))
+        return logits
+
+    def _embed(self, x: Tensor) -> Tensor:
+        wanted = (self.config.in_channels, *self.config.sizes)
+        if x.ndim != 5 or tuple(x.shape[1:]) != wanted:
+            raise ShapeError(
+                f"HOTVolumeClassifier: x must be (batch, channels, *sizes) with {wanted[0]} channels and sizes "
+                f"{wanted[1:]}. Got {tuple(x.shape)}. Batch first, then channels, then the three modes."
+            )
+        return self._maybe_again(self.stem, x)
+
+    def _maybe_again(self, part: torch_nn.Module, x: Tensor) -> Tensor:
+        again = self.config.checkpoint and self.training and torch.is_grad_enabled()
+        out: Tensor = checkpoint(part, x, use_reentrant=False) if again else part(x)
+        return out
+
+
+def _build_block(config: HOTVolumeClassifierConfig) -> nn.HOTBlock:
+    return nn.HOTBlock(
+        _build_attention(config),
+        dim=config.dim,
+        norm=config.norm,
+        hidden_dim=config.ffn_multiple * config.dim,
+        dropout=config.dropout,
+    )
+
+
+def _build_attention(config: HOTVolumeClassifierConfig) -> torch_nn.Module:
+    sizes: dict[str, Any] = {"num_heads": config.num_heads, "num_modes": NUM_MODES}
+    if config.attention == "full" and config.feature_map == "softmax":
+        return nn.FullAttention(config.dim, **sizes)
+    if config.attention == "full":
+        return nn.FullKernelAttention(config.dim, **sizes, feature_map=config.feature_map)
+    return nn.KroneckerAttention(
+        config.dim,
+        **sizes,
+        preset=config.preset,
+        combine=config.combine,
+        feature_map=config.feature_map,
+        attended_modes=config.attended_modes,
+        rotary_modes=tuple(range(NUM_MODES)),
+    )
