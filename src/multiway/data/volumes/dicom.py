@@ -134,7 +134,7 @@ def _read_slice(path: Path, limit: int, where: str, pixels: bool) -> Slice:
     except Exception as error:  # whatever pydicom makes of broken bytes: dozens of types, by the element that is hit
         reason = quoted(" ".join(str(error).split()) or type(error).__name__, 80)
         raise DataError(f"{where}: it is no sound DICOM file ({reason}). Write or copy it again.") from None
-    name = quoted(getattr(pydicom.uid.UID(syntax), "name", syntax), 60)
+    name = quoted(pydicom.uid.UID_dictionary.get(syntax, (syntax,))[0], 60)
     raise DataError(
         f"{where}: pixels must be stored plainly. Got transfer syntax {name}. Unpack it first (dcmdjpeg or gdcmconv "
         f"--raw), or convert the series to NIfTI (dcm2niix)."
