@@ -167,12 +167,14 @@ def _slice(data: Any, syntax: str, where: str, pixels: bool) -> Slice:
     if int(data.get("HighBit", used - 1)) != used - 1:
         raise DataError(f"{where}: its high bit must be {used - 1}. Got {data.get('HighBit')}. Convert it first.")
     signed = int(data.get("PixelRepresentation") or 0) == 1
-    held = data.get_item("PixelData").value if "PixelData" in data else b""
-    held = held if isinstance(held, bytes) else b""
+    item = data.get_item("PixelData") if "PixelData" in data else None
+    held = item.value if item is not None and isinstance(item.value, bytes) else b""
+    declared = getattr(item, "length", len(held))
     needed = rows * columns * bits // 8
-    if not needed <= len(held) <= needed + 1:
+    if not needed <= len(held) <= needed + 1 or declared != len(held):
         raise DataError(
-            f"{where}: {rows} x {columns} pixels of {bits} bits take {needed:,} bytes. It holds {len(held):,}. It is "
+            f"{where}: {rows} x {columns} pixels of {bits} bits take {needed:,} bytes. It declares "
+            f"{declared:,} and holds {len(held):,}. It is "
             f"cut short or its header lies; copy it again."
         )
     return Slice(
