@@ -15,7 +15,7 @@ from multiway.nn.kronecker_attention import KroneckerAttention
 
 
 class RMSNorm(nn.RMSNorm):
-    """`torch.nn.RMSNorm` over the last axis that keeps its input alone, and takes a weight wider than the input.
+    """`torch.nn.RMSNorm` over the last axis that keeps little beside its input, and takes a weight wider than that.
 
     torch's own warns of such a weight, which is what autocast leaves it.
     """

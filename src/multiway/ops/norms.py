@@ -1,4 +1,4 @@
-"""Root-mean-square normalisation that keeps its input alone for the backward pass."""
+"""Root-mean-square normalisation that keeps little beside its input for the backward pass."""
 
 import torch
 from jaxtyping import Float
@@ -9,7 +9,8 @@ def rms_norm(x: Float[Tensor, "*batch dim"], weight: Float[Tensor, " dim"], eps:
     """Divide by the root mean square of the last axis: y = x / sqrt(mean(x²) + eps) * weight (Zhang & Sennrich 2019).
 
     In float32 or wider, whatever the input; the result has the input's type, also where the weight is wider, as
-    under autocast. torch's own form keeps three tensors of the input's size on the CPU; this one keeps `x`.
+    under autocast. torch's own form keeps three tensors of the input's size on the CPU; this one keeps `x`, and a
+    number for each row.
     """
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
         return _normalise(x, weight, eps)  # compilers and vmap follow plain operations best
@@ -27,24 +28,25 @@ def _scale(wide: Tensor, eps: float) -> Tensor:
 
 class _RMSNorm(torch.autograd.Function):
     @staticmethod
-    def forward(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-        return _normalise(x, weight, eps)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        x, weight, ctx.eps = inputs
-        ctx.save_for_backward(x, weight)
+    def forward(ctx, x: Tensor, weight: Tensor, eps: float) -> Tensor:  # type: ignore[no-untyped-def]
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        scale = _scale(wide, eps)
+        ctx.save_for_backward(x, weight, scale)
+        ctx.eps = eps
+        return (wide * scale).mul_(weight.to(wide.dtype)).to(x.dtype)
 
     @staticmethod
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
-        x, weight = ctx.saved_tensors
-        wide = x.to(torch.promote_types(x.dtype, torch.float32))
-        scale, grad = _scale(wide, ctx.eps), grad.to(wide.dtype)
+        x, weight, scale = ctx.saved_tensors
+        wide = x.to(scale.dtype)
+        if torch.is_grad_enabled():  # a second derivative needs to know where the scale comes from
+            scale = _scale(wide, ctx.eps)
+        grad, wide_weight = grad.to(wide.dtype), weight.to(wide.dtype)
+        shared = grad * wide  # summed over features it serves x, over rows the weight: each a matrix product
         grad_x = grad_weight = None
         if ctx.needs_input_grad[0]:
-            weighted = grad * weight.to(wide.dtype)
-            along = (weighted * wide).mean(-1, keepdim=True) * scale.pow(3)
-            grad_x = torch.addcmul(weighted * scale, wide, along, value=-1).to(x.dtype)
+            along = (shared @ wide_weight).unsqueeze(-1) * scale.pow(3) / x.shape[-1]
+            grad_x = torch.addcmul(grad * wide_weight * scale, wide, along, value=-1).to(x.dtype)
         if ctx.needs_input_grad[1]:
-            grad_weight = (grad * (wide * scale)).reshape(-1, x.shape[-1]).sum(0).to(weight.dtype)
+            grad_weight = (scale.reshape(-1) @ shared.reshape(-1, x.shape[-1])).to(weight.dtype)
         return grad_x, grad_weight, None
