@@ -46,6 +46,8 @@ class VolumeOptions(Config):
     `volume` (of each volume alone), `none`; `auto` is `unit` with a window or for bytes, else `train`."""
     shape_transform: bool = False
     """For volumes that are shapes: times U(0, 1) in training and 0.5 in evaluation."""
+    distance: bool = False
+    """For volumes that are shapes: add a channel that holds how deep each voxel lies below the surface."""
     max_bytes: int = Field(MAX_BYTES, gt=0)
     """Largest array that a file may unfold to."""
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from multiway.data.findings import listed
 from multiway.data.volumes import resampling
+from multiway.data.volumes.depth import with_depth
 from multiway.data.volumes.geometry import Affine, regridded, spacing_of, turned, turns
 from multiway.data.volumes.options import VolumeOptions
 from multiway.data.volumes.volume import Volume, VolumeHeader, axes_of
@@ -14,9 +15,9 @@ from multiway.errors import DataError
 
 
 def prepare(volume: Volume, options: VolumeOptions, *, is_mask: bool = False) -> Volume:
-    """Apply, in this order: orientation, spacing or resample_to, window, size.
+    """Apply, in this order: orientation, spacing or resample_to, window, size, distance.
 
-    A mask is interpolated to the nearest voxel, padded with 0, and never windowed.
+    A mask is interpolated to the nearest voxel, padded with 0, never windowed, and gets no distance.
 
     Raises:
         DataError: An option needs a spacing or orientation that the volume has not, or a voxel is not finite.
@@ -42,6 +43,8 @@ def prepare(volume: Volume, options: VolumeOptions, *, is_mask: bool = False) ->
         fill = 0.0 if is_mask or not values.size else float(values.min())
         values = resampling.cropped(values, options.size, fill)
         affine = None if affine is None else regridded(affine, (1.0, 1.0, 1.0), starts)
+    if options.distance and not is_mask:
+        values = with_depth(values, None if affine is None else spacing_of(affine))
     return Volume(values=np.ascontiguousarray(values), affine=affine, source=volume.source, axes=options.axes or axes)
 
 
@@ -119,9 +122,8 @@ def prepared_header(header: VolumeHeader, options: VolumeOptions, source: str) -
         starts = resampling.crop_starts(sizes, options.size)
         affine = None if affine is None else regridded(affine, (1.0, 1.0, 1.0), starts)
         sizes = options.size
-    return VolumeHeader(
-        sizes=tuple(sizes), channels=header.channels, dtype=dtype, affine=affine, axes=options.axes or axes
-    )
+    channels, dtype = (2 * header.channels, np.dtype(np.float32)) if options.distance else (header.channels, dtype)
+    return VolumeHeader(sizes=tuple(sizes), channels=channels, dtype=dtype, affine=affine, axes=options.axes or axes)
 
 
 def differing(what: str, values: dict[str, str]) -> str:
