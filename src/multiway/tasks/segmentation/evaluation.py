@@ -90,7 +90,7 @@ def score_rows(frame: pd.DataFrame, model: str, split: str, draws: int, seed: in
 def _table(frame: pd.DataFrame, name: str, classes: list[str]) -> Floats:
     """`(cases, classes)`, cases in the order of the frame."""
     wide = frame.pivot(index="case", columns="class", values=name)
-    return wide.loc[list(dict.fromkeys(frame["case"])), classes].to_numpy(dtype=np.float64)
+    return np.asarray(wide.loc[list(dict.fromkeys(frame["case"])), classes], np.float64)
 
 
 def bootstrap_weights(patients: NDArray[Any], draws: int, seed: int) -> Floats:
@@ -105,7 +105,7 @@ def _means(weights: Floats, values: Floats) -> Floats:
     """Weighted mean over cases where values are defined, `(draws, classes)`; NaN where none is."""
     known = np.isfinite(values)
     total, count = weights @ np.where(known, values, 0), weights @ known.astype(np.float64)
-    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
 
 
 def _rows(metric: str, classes: list[str], values: Floats, cases: NDArray[Any]) -> list[dict[str, Any]]:
@@ -128,6 +128,11 @@ def _interval(column: Floats) -> dict[str, float | None]:
         return {"value": float(value), "low": None, "high": None}
     low, high = np.percentile(drawn, [50 - LEVEL / 2, 50 + LEVEL / 2])
     return {"value": float(value), "low": float(low), "high": float(high)}
+
+
+def headline(num_modes: int) -> str:
+    """The metric that speaks for a run: Dice by case of volumes; of a scene, whose blocks hold few classes, pooled."""
+    return "dice" if num_modes == 3 else "dice_pooled"
 
 
 def score_of(scores: Sequence[dict[str, Any]], model: str, split: str, metric: str, name: str = MEAN) -> float | None:

@@ -103,7 +103,8 @@ def _mask(cases: Cases, index: int) -> Array:
     mask = cases.mask(index)
     if mask is None:
         raise DataError(f"{cases.source}: case {cases.names[index]} has no mask. Give it one, or leave the case out.")
-    return mask.values[0]
+    values: Array = mask.values[0]
+    return values
 
 
 def _values_of_masks(cases: Cases, rows: NDArray[np.int64], ignore: int | None) -> tuple[int, ...]:
@@ -215,4 +216,5 @@ def class_names(
 def _kept(read: Callable[[int], Example], first: Array) -> Callable[[int], Example]:
     """Keep as many examples as fit the memory limit."""
     bytes_each = first.nbytes + 2 * first[0].size
-    return functools.lru_cache(maxsize=max(MEMORY_LIMIT // max(bytes_each, 1), 1))(read)
+    kept: Callable[[int], Example] = functools.lru_cache(maxsize=max(MEMORY_LIMIT // max(bytes_each, 1), 1))(read)
+    return kept

@@ -59,11 +59,8 @@ class PatchLoss:
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum over patches, and their number."""
-        parts = [
-            self._loss(model(volume), mask)
-            for volume, mask in zip(*(batch[name].split(self.config.training.batch_size) for name in ("volume", "mask")),
-                                    strict=True)
-        ]  # fmt: skip
+        pieces = (batch[name].split(self.config.training.batch_size) for name in ("volume", "mask"))
+        parts = [self._loss(model(volume), mask) for volume, mask in zip(*pieces, strict=True)]
         total, count = (torch.stack(each).sum() for each in zip(*parts, strict=True))
         return total, count
 
@@ -134,7 +131,7 @@ def baselines_of(config: SegmentConfig, examples: Examples) -> tuple[str, ...]:
 
 
 def patch_of(config: SegmentConfig, examples: Examples) -> tuple[int, ...]:
-    """Sizes of a patch: those of the config, else the largest training case, at most 64 (128 in a scene).
+    """Sizes of a patch: those of the config, else of the largest training case, or of a scene's smallest block.
 
     Raises:
         ConfigError: A size is no multiple of the model's stride, or their number is another than the axes'.
@@ -148,12 +145,13 @@ def patch_of(config: SegmentConfig, examples: Examples) -> tuple[int, ...]:
         if len(config.patch) != examples.num_modes or any(side % stride for side in config.patch):
             raise ConfigError(
                 f"patch: {examples.num_modes} sizes are needed, each a multiple of {stride}, the model's stride. Got "
-                f"{config.patch}. Set others (--set patch=[{','.join(['%d' % (8 * stride)] * examples.num_modes)}])."
+                f"{config.patch}. Set others (--set patch={[8 * stride] * examples.num_modes})."
             )
         return config.patch
     sizes = [examples.read(row).target.shape for row in examples.rows("train")]
-    largest = [min(max(each), LARGEST_PATCH[examples.num_modes]) for each in zip(*sizes, strict=True)]
-    return tuple(-(-side // stride) * stride for side in largest)
+    if examples.num_modes == 2:
+        return tuple(max(min(each) // stride, 1) * stride for each in zip(*sizes, strict=True))
+    return tuple(-(-min(max(each), LARGEST_PATCH) // stride) * stride for each in zip(*sizes, strict=True))
 
 
 def build_network(config: SegmentConfig, examples: Any, *, plain: bool) -> nn.Module:
