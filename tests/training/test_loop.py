@@ -78,6 +78,57 @@ def test_warm_up_leaves_short_trainings_time():
     assert [learning_rate_at(step, 6, config) for step in range(3)] == [0.5, 1.0, 1.0]
 
 
+def test_learning_rate_falls_at_milestones():
+    """MedMNIST's schedule: a tenth at half, a hundredth at three quarters."""
+    config = TrainingConfig(learning_rate=1.0, warmup_steps=0, schedule="steps")
+    assert [learning_rate_at(step, 8, config) for step in range(8)] == pytest.approx([1] * 4 + [0.1] * 2 + [0.01] * 2)
+    with pytest.raises(ConfigError, match="milestones are shares of all steps, between 0 and 1"):
+        make_config(milestones=(50, 75))
+
+
+def test_a_score_chooses_instead_of_the_loss():
+    """A score that is highest at the second validation, ties with it at the fourth, and is no number at the third."""
+    scores, seen, model = iter([0.1, 0.9, math.nan, 0.9]), [], make_model(dropout=0.0)
+
+    def score(validated):
+        assert not validated.training
+        seen.append([parameter.detach().clone() for parameter in validated.parameters()])
+        return next(scores)
+
+    history = train(
+        model, objective, Points(203), Points(61), make_config(epochs=4, learning_rate=1e-5), validation_score=score
+    )
+    assert (history.best_epoch, history.best_score) == (2.0, 0.9)
+    assert history.best_loss == history.rows[1]["validation_loss"] > history.rows[3]["validation_loss"]
+    for left, right in zip(model.parameters(), seen[1], strict=True):
+        assert torch.equal(left, right)
+
+
+def test_the_kept_weights_are_their_average():
+    """One full batch per step, so that the weights after each step can be seen; the average by hand."""
+    trail, kept = [], make_model(dropout=0.0)
+    trail.append([parameter.detach().clone() for parameter in kept.parameters()])
+    usual = {"batch_size": 203, "schedule": "constant", "epochs": 3}
+    for epochs in (1, 2, 3):
+        model, _ = trained(**{**usual, "epochs": epochs})
+        trail.append([parameter.detach().clone() for parameter in model.parameters()])
+    train(kept, objective, Points(203), Points(61), make_config(average=0.2, **usual))
+    average = trail[0]
+    for step, weights in enumerate(trail[1:], start=1):
+        share = min(0.2, (1 + step) / (10 + step))
+        average = [share * old + (1 - share) * new for old, new in zip(average, weights, strict=True)]
+    for left, right in zip(kept.parameters(), average, strict=True):
+        torch.testing.assert_close(left, right, rtol=LONG32, atol=ROUNDING32)
+
+
+def test_a_model_leaves_the_training_in_its_own_precision():
+    model, _ = trained(epochs=1, precision="bf16")
+    fresh = make_model(dropout=0.0)
+    fresh.load_state_dict(model.state_dict())
+    x = Points(13).x
+    assert torch.equal(model(x), fresh.eval()(x))
+
+
 def test_open_epochs_make_five_hundred_steps():
     assert [TrainingConfig().epochs_of(steps) for steps in (1, 29, 264, 9999)] == [20, 18, 2, 2]
 

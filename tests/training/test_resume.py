@@ -38,6 +38,18 @@ def test_a_stopped_run_continues_to_the_same_bits(
     settings = {
         "accumulation": accumulation, "schedule": schedule, "optimizer": optimizer, "validations_per_epoch": validations
     }  # fmt: skip
+    check_stops(settings, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("by_score", [False, True])
+@pytest.mark.parametrize("average", [None, 0.9])
+def test_so_does_one_with_a_score_an_average_and_steps(by_score, average, tmp_path, monkeypatch):
+    settings = {"by_score": by_score, "average": average, "schedule": "steps", "accumulation": 2}
+    check_stops(settings, tmp_path, monkeypatch)
+
+
+def check_stops(settings, tmp_path, monkeypatch):
+    accumulation = settings["accumulation"]
     whole = run_to_the_end(tmp_path / "whole", **settings)
     steps = loop.math.ceil(203 / (16 * accumulation))
     for stop in (1, steps - 1, steps, steps + 2):
@@ -105,6 +117,30 @@ def test_another_training_is_refused(tmp_path, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(RunError, match="total_steps=52 and this one has total_steps=65"):
         run_to_the_end(tmp_path / "run", epochs=5)
+
+
+def test_an_average_is_resumed_or_refused(tmp_path, monkeypatch):
+    stop_after(monkeypatch, 3)
+    with pytest.raises(Interrupted):
+        run_to_the_end(tmp_path / "run")
+    monkeypatch.undo()
+    with pytest.raises(RunError, match="the saved state holds no average"):
+        run_to_the_end(tmp_path / "run", average=0.9)
+
+
+def test_a_part_of_a_run_continues_and_names_the_run(tmp_path, monkeypatch):
+    whole = RunFolder.create(tmp_path / "run", {})
+    stop_after(monkeypatch, 3)
+    with pytest.raises(Interrupted, match=f"--resume {whole.path}`"):
+        train(make_model(), objective, Points(53), Points(13), make_config(), run=whole.part("cnn"))
+    monkeypatch.undo()
+    again, straight = make_model(), make_model()
+    train(again, objective, Points(53), Points(13), make_config(), run=whole.part("cnn"))
+    train(straight, objective, Points(53), Points(13), make_config())
+    for left, right in zip(straight.parameters(), again.parameters(), strict=True):
+        assert torch.equal(left, right)
+    whole.finish({})
+    assert {path.name for path in whole.path.iterdir()} == {"config.yaml", "manifest.json"}
 
 
 def test_a_damaged_state_is_one_line(tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 
 from multiway.training.config import TrainingConfig as TrainingConfig
 from multiway.training.loop import History as History
-from multiway.training.loop import learning_rate_at as learning_rate_at
 from multiway.training.loop import train as train
 from multiway.training.losses import LOSSES as LOSSES
 from multiway.training.losses import Loss as Loss
@@ -10,5 +9,6 @@ from multiway.training.protocols import Batch as Batch
 from multiway.training.protocols import Objective as Objective
 from multiway.training.protocols import Source as Source
 from multiway.training.run_folder import RunFolder as RunFolder
+from multiway.training.schedule import learning_rate_at as learning_rate_at
 from multiway.training.seeds import seed_everything as seed_everything
 from multiway.training.signals import Interrupted as Interrupted

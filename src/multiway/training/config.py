@@ -2,10 +2,11 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from multiway.config import Config
 
+LossName = Literal["mse", "mae", "huber", "cross_entropy"]
 USUAL_EPOCHS, USUAL_STEPS, MOST_EPOCHS = 2, 500, 20
 
 
@@ -21,15 +22,28 @@ class TrainingConfig(Config):
     optimizer: Literal["adam", "adamw"] = "adamw"
     learning_rate: float = Field(2e-3, gt=0)
     weight_decay: float = Field(0.01, ge=0)
-    schedule: Literal["constant", "cosine"] = "cosine"
-    """After the warm-up: stay, or fall along half a cosine to zero at the last step."""
+    schedule: Literal["constant", "cosine", "steps"] = "cosine"
+    """After the warm-up: stay, fall along half a cosine to zero at the last step, or fall at each milestone."""
+    milestones: tuple[float, ...] = (0.5, 0.75)
+    """For the schedule `steps`: shares of all steps after which the learning rate is multiplied by `factor`."""
+    factor: float = Field(0.1, gt=0, le=1)
+    """For the schedule `steps`: what each milestone leaves of the learning rate."""
     warmup_steps: int = Field(100, ge=0)
     """Steps over which the learning rate rises from zero; at most a third of all."""
     clip_norm: float | None = Field(1.0, gt=0)
     """Largest norm of the whole gradient; None leaves it."""
-    loss: Literal["mse", "mae", "huber"] = "mae"
-    validation_loss: Literal["mse", "mae", "huber"] | None = None
+    average: float | None = Field(None, gt=0, lt=1)
+    """Keep a moving average of the weights that remembers this share at every step; it is validated and kept."""
+    loss: LossName = "mae"
+    """mse, mae or huber for numbers; cross_entropy for classes."""
+    label_smoothing: float = Field(0.0, ge=0, lt=1)
+    """For cross_entropy: share of the target spread evenly over all classes."""
+    class_weights: Literal["none", "balanced"] = "none"
+    """For cross_entropy: count samples alike, or so that every class weighs the same in the training rows."""
+    validation_loss: LossName | None = None
     """Which loss chooses the best weights; the training loss if not given."""
+    validation_batch_size: int | None = Field(None, ge=1)
+    """Samples per batch in validation; `batch_size`, but at least 256, if not given."""
     patience: int = Field(3, ge=0)
     """Validations without a better one before training stops; 0 never stops early."""
     validations_per_epoch: int = Field(1, ge=1)
@@ -39,6 +53,13 @@ class TrainingConfig(Config):
     seed: int = Field(0, ge=0)
     checkpoint_seconds: float = Field(30.0, ge=0)
     """Longest time between two saved states; 0 saves after every step."""
+
+    @field_validator("milestones")
+    @classmethod
+    def _milestones_are_shares(cls, milestones: tuple[float, ...]) -> tuple[float, ...]:
+        if not all(0 < share < 1 for share in milestones):
+            raise ValueError("milestones are shares of all steps, between 0 and 1")
+        return tuple(sorted(milestones))
 
     def epochs_of(self, steps_per_epoch: int) -> int:
         """Passes over the data, counted out where the config leaves them open."""

@@ -4,17 +4,20 @@ import contextlib
 import dataclasses
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from multiway.errors import RunError
+from multiway.training.averaging import WeightAverage
 from multiway.training.config import TrainingConfig
 from multiway.training.diagnosis import first_bad_tensor
 from multiway.training.progress import Progress
 from multiway.training.protocols import Batch, Objective, Source
 from multiway.training.run_folder import RunFolder
+from multiway.training.schedule import learning_rate_at
 from multiway.training.seeds import epoch_order, seed_everything
 from multiway.training.signals import Interrupted, StopRequest
 from multiway.training.state import load_state, save_state
@@ -22,12 +25,16 @@ from multiway.training.state import load_state, save_state
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class History:
-    """What happened: one row per validation, and which was best."""
+    """What happened: one row per validation, and which was best.
+
+    best_loss, best_score: Of the validation whose weights were kept; the score is None where the loss chose them.
+    """
 
     rows: list[dict[str, Any]]
     best_loss: float
     best_epoch: float
     steps: int
+    best_score: float | None = None
 
 
 def train(
@@ -38,6 +45,7 @@ def train(
     config: TrainingConfig,
     *,
     validation_objective: Objective | None = None,
+    validation_score: Callable[[nn.Module], float] | None = None,
     run: RunFolder | None = None,
     progress: bool = False,
 ) -> History:
@@ -53,6 +61,8 @@ def train(
         validation: Samples that choose the best weights and stop the training; never learned from.
         config: Optimiser, schedule, stopping.
         validation_objective: Another objective for the choice.
+        validation_score: Score of the model as validated, higher for better; it takes the place of the loss in the
+            choice. Of equal scores the first wins, and one that is not a number never does. It draws no random numbers.
         run: Folder for the log and the state; training continues from a state that lies there.
         progress: Show a bar or lines on stderr.
 
@@ -60,7 +70,17 @@ def train(
         RunError: A loss is not finite; the message names the batch and the first bad tensor.
         Interrupted: SIGTERM or SIGINT came; the state is saved.
     """
-    loop = _Loop(model, objective, training, validation, config, validation_objective or objective, run, progress)
+    loop = _Loop(
+        model,
+        objective,
+        training,
+        validation,
+        config,
+        validation_objective or objective,
+        validation_score,
+        run,
+        progress,
+    )
     with StopRequest() as request:
         return loop.run_all(request)
 
@@ -76,11 +96,13 @@ class _Loop:
         validation: Source,
         config: TrainingConfig,
         validation_objective: Objective,
+        validation_score: Callable[[nn.Module], float] | None,
         run: RunFolder | None,
         progress: bool,
     ) -> None:
         self.model, self.objective, self.config, self.run = model, objective, config, run
         self.training, self.validation, self.validation_objective = training, validation, validation_objective
+        self.validation_score = validation_score
         self.rows_per_step = config.batch_size * config.accumulation
         self.steps_per_epoch = math.ceil(len(training) / self.rows_per_step)
         self.total_steps = self.steps_per_epoch * config.epochs_of(self.steps_per_epoch)
@@ -89,6 +111,8 @@ class _Loop:
         self.step = 0
         self.best: dict[str, Tensor] = {}
         self.best_loss, self.best_epoch, self.bad_validations = math.inf, 0.0, 0
+        self.best_score: float | None = None
+        self.average = None if config.average is None else WeightAverage(model, config.average)
         self.rows: list[dict[str, Any]] = []
         self.loss_sum, self.loss_count, self.seconds = 0.0, 0.0, 0.0
         self.finished = False
@@ -130,7 +154,13 @@ class _Loop:
         finally:
             self.bar.close()
         self._finish()
-        return History(rows=self.rows, best_loss=self.best_loss, best_epoch=self.best_epoch, steps=self.step)
+        return History(
+            rows=self.rows,
+            best_loss=self.best_loss,
+            best_epoch=self.best_epoch,
+            steps=self.step,
+            best_score=self.best_score,
+        )
 
     def _step(self, request: StopRequest) -> str | None:
         """One optimiser step; returns the name of a stop signal that any process has seen."""
@@ -151,6 +181,8 @@ class _Loop:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
         self.optimizer.step()
         self.step += 1
+        if self.average is not None:
+            self.average.update(self.step)
         self.loss_sum, self.loss_count = self.loss_sum + float(totals[0]), self.loss_count + float(totals[1])
         return (request.name or "a signal to another process") if totals[2] else None
 
@@ -180,30 +212,43 @@ class _Loop:
     def _validate(self, started: float) -> None:
         """Score the validation samples, keep the weights if they are the best so far, decide whether to go on."""
         self.wrapped.eval()
+        with contextlib.nullcontext() if self.average is None else self.average.in_place():
+            loss = self._validation_loss()
+            score = None if self.validation_score is None else self.validation_score(self.model)
+            epoch = self.step / self.steps_per_epoch
+            if self._is_better(loss, score):
+                self.best_loss, self.best_score, self.best_epoch, self.bad_validations = loss, score, epoch, 0
+                self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.model.state_dict().items()}
+            else:
+                self.bad_validations += 1
+        self.wrapped.train()
+        self._log(loss, score, epoch, time.monotonic() - started)
+        self.finished = self.step == self.total_steps or 0 < self.config.patience <= self.bad_validations
+
+    def _validation_loss(self) -> float:
         totals = torch.zeros(2, dtype=torch.float64)
-        for part in torch.arange(len(self.validation)).split(max(self.config.batch_size, 256)):
+        size = self.config.validation_batch_size or max(self.config.batch_size, 256)
+        for part in torch.arange(len(self.validation)).split(size):
             mine = part.tensor_split(self.world)[self.rank]
             if len(mine):
                 total, count = self.validation_objective(self.model, self._gather(self.validation, mine))
                 totals += torch.tensor([float(total), float(count)], dtype=torch.float64)
-        self.wrapped.train()
         totals = self._sum_over_processes(totals)
-        loss, epoch = float(totals[0] / totals[1].clamp_min(1)), self.step / self.steps_per_epoch
-        if loss < self.best_loss:
-            self.best_loss, self.best_epoch, self.bad_validations = loss, epoch, 0
-            self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.model.state_dict().items()}
-        else:
-            self.bad_validations += 1
-        self._log(loss, epoch, time.monotonic() - started)
-        self.finished = self.step == self.total_steps or 0 < self.config.patience <= self.bad_validations
+        return float(totals[0] / totals[1].clamp_min(1))
 
-    def _log(self, loss: float, epoch: float, seconds: float) -> None:
+    def _is_better(self, loss: float, score: float | None) -> bool:
+        if score is None:
+            return loss < self.best_loss
+        return score > (-math.inf if self.best_score is None else self.best_score)
+
+    def _log(self, loss: float, score: float | None, epoch: float, seconds: float) -> None:
         row = {
             "step": self.step,
             "epoch": epoch,
             "train_loss": self.loss_sum / max(self.loss_count, 1.0),
             "validation_loss": loss,
             "best_loss": self.best_loss,
+            **({} if score is None else {"validation_score": score, "best_score": self.best_score}),
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             "seconds": round(seconds, 3),
             "samples_per_second": round(self.step * self.rows_per_step / max(seconds, 1e-9), 1),
@@ -220,6 +265,7 @@ class _Loop:
         position = {
             "step": self.step,
             "best_loss": self.best_loss,
+            "best_score": self.best_score,
             "best_epoch": self.best_epoch,
             "bad_validations": self.bad_validations,
             "loss_sum": self.loss_sum,
@@ -232,7 +278,8 @@ class _Loop:
             "world": self.world,
             "threads": torch.get_num_threads(),
         }
-        save_state(self.run.state_dir, self.model, self.optimizer, self.best, position)
+        average = {} if self.average is None else self.average.values
+        save_state(self.run.state_dir, self.model, self.optimizer, self.best, average, position)
 
     def _restore(self) -> None:
         if self.run is None:
@@ -241,7 +288,7 @@ class _Loop:
         if found is None:
             self.run.rewrite_log([])
             return
-        position, self.best = found
+        position, self.best, average = found
         for name, now in (("total_steps", self.total_steps), ("samples", len(self.training)), ("world", self.world)):
             if position[name] != now:
                 raise RunError(
@@ -251,6 +298,7 @@ class _Loop:
         for name in (
             "step",
             "best_loss",
+            "best_score",
             "best_epoch",
             "bad_validations",
             "loss_sum",
@@ -260,16 +308,19 @@ class _Loop:
             "rows",
         ):
             setattr(self, name, position[name])
+        if self.average is not None:
+            self.average.restore(average)
         self.run.rewrite_log(self.rows)
 
     def _finish(self) -> None:
+        self.accelerator.unwrap_model(self.wrapped, keep_fp32_wrapper=False)  # precision is a matter of the training
         if self.best:
             self.model.load_state_dict(self.best)
         self.model.eval()
 
     def _stop_message(self, signal: str) -> str:
         where = (
-            f"Continue with `multiway train --resume {self.run.path}`."
+            f"Continue with `multiway train --resume {self.run.root}`."
             if self.run is not None
             else "Nothing was saved."
         )
@@ -293,17 +344,6 @@ class _Loop:
             return totals
         summed: Tensor = self.accelerator.reduce(totals.to(self.device), reduction="sum")
         return summed.cpu()
-
-
-def learning_rate_at(step: int, total: int, config: TrainingConfig) -> float:
-    """Learning rate of a step: a function of the config and the step alone, so nothing has to be saved."""
-    warmup = min(config.warmup_steps, total // 3)
-    if step < warmup:
-        return config.learning_rate * (step + 1) / warmup
-    if config.schedule == "constant":
-        return config.learning_rate
-    done = (step - warmup) / max(total - warmup, 1)
-    return config.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
 
 def _make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:

@@ -28,6 +28,8 @@ class Progress:
     def report(self, row: dict[str, Any]) -> None:
         """Show a validation: on the bar, or as a line."""
         text = f"epoch {row['epoch']:g}  train {row['train_loss']:.4f}  validation {row['validation_loss']:.4f}"
+        if "validation_score" in row:
+            text += f"  score {row['validation_score']:.4f} (best {row['best_score']:.4f})"
         if self._bar is not None:
             self._bar.update(self._task, description=text)
         elif self._show:

@@ -33,8 +33,10 @@ class RunFolder:
     Between the two, `state/` holds what is needed to continue.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, root: Path | None = None) -> None:
         self.path = path
+        self.root = path if root is None else root
+        """The folder that a user names: this one, or the one that this one is a part of."""
 
     @classmethod
     def create(cls, path: Path, config: dict[str, Any]) -> Self:
@@ -77,6 +79,12 @@ class RunFolder:
     def state_dir(self) -> Path:
         """Where the state of an unfinished training lies."""
         return self.path / "state"
+
+    def part(self, name: str) -> "RunFolder":
+        """Folder for a second training of this run, such as that of a baseline; it goes when the state goes."""
+        path = self.state_dir / name
+        path.mkdir(parents=True, exist_ok=True)
+        return RunFolder(path, self.root)
 
     @property
     def is_finished(self) -> bool:

@@ -14,9 +14,14 @@ STATE_FILE = "training.safetensors"
 
 
 def save_state(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, best: dict[str, Tensor], position: dict[str, Any]
+    folder: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    best: dict[str, Tensor],
+    average: dict[str, Tensor],
+    position: dict[str, Any],
 ) -> None:
-    """Write model, optimiser, best weights, random state and position.
+    """Write model, optimiser, best and averaged weights, random state and position.
 
     Raises:
         RunError: The disk is full; the state before is untouched.
@@ -25,20 +30,21 @@ def save_state(
 
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"best.{name}": tensor for name, tensor in best.items()}
+    tensors |= {f"average.{name}": tensor for name, tensor in average.items()}
     tensors |= _optimizer_tensors(optimizer)
     tensors["random.torch"] = torch.get_rng_state()
     if torch.cuda.is_available():
         tensors["random.cuda"] = torch.cuda.get_rng_state()
     plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     meta = {"position": json.dumps(position)}
     files.write_with(folder / STATE_FILE, lambda path: save_file(plain, path, metadata=meta))
 
 
 def load_state(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer
-) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
-    """Restore what `save_state` wrote, in place; return position and best weights, or None if there is no state.
+) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]] | None:
+    """Restore what `save_state` wrote, in place; return position, best and averaged weights, or None without a state.
 
     Raises:
         RunError: The file is damaged, or belongs to another model.
@@ -56,7 +62,7 @@ def load_state(
     except (RuntimeError, KeyError, ValueError) as error:
         message = " ".join(str(error).split())[:160]
         raise RunError(f"{path} does not fit this model: {message}. Start the run anew.") from None
-    return position, _part(tensors, "best.")
+    return position, _part(tensors, "best."), _part(tensors, "average.")
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

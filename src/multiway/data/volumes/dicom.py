@@ -134,7 +134,7 @@ def _read_slice(path: Path, limit: int, where: str, pixels: bool) -> Slice:
     except Exception as error:  # whatever pydicom makes of broken bytes: dozens of types, by the element that is hit
         reason = quoted(" ".join(str(error).split()) or type(error).__name__, 80)
         raise DataError(f"{where}: it is no sound DICOM file ({reason}). Write or copy it again.") from None
-    name = quoted(getattr(pydicom.uid.UID(syntax), "name", syntax), 60)
+    name = quoted(pydicom.uid.UID_dictionary.get(syntax, (syntax,))[0], 60)
     raise DataError(
         f"{where}: pixels must be stored plainly. Got transfer syntax {name}. Unpack it first (dcmdjpeg or gdcmconv "
         f"--raw), or convert the series to NIfTI (dcm2niix)."
@@ -167,12 +167,14 @@ def _slice(data: Any, syntax: str, where: str, pixels: bool) -> Slice:
     if int(data.get("HighBit", used - 1)) != used - 1:
         raise DataError(f"{where}: its high bit must be {used - 1}. Got {data.get('HighBit')}. Convert it first.")
     signed = int(data.get("PixelRepresentation") or 0) == 1
-    held = data.get_item("PixelData").value if "PixelData" in data else b""
-    held = held if isinstance(held, bytes) else b""
+    item = data.get_item("PixelData") if "PixelData" in data else None
+    held = item.value if item is not None and isinstance(item.value, bytes) else b""
+    declared = getattr(item, "length", len(held))
     needed = rows * columns * bits // 8
-    if not needed <= len(held) <= needed + 1:
+    if not needed <= len(held) <= needed + 1 or declared != len(held):
         raise DataError(
-            f"{where}: {rows} x {columns} pixels of {bits} bits take {needed:,} bytes. It holds {len(held):,}. It is "
+            f"{where}: {rows} x {columns} pixels of {bits} bits take {needed:,} bytes. It declares "
+            f"{declared:,} and holds {len(held):,}. It is "
             f"cut short or its header lies; copy it again."
         )
     return Slice(

@@ -95,11 +95,12 @@ class ArchiveTable:
 
 
 def is_medmnist(path: Path) -> bool:
-    """Whether a .npz has arrays of images and labels."""
-    try:
-        names = Archive(path, 0, quoted(path.name)).names
-    except DataError:
-        return False
+    """Whether a .npz has arrays of images and labels.
+
+    Raises:
+        DataError: It is no sound archive.
+    """
+    names = Archive(path, 0, quoted(path.name, 80)).names
     return any(name.endswith(("_images", "_labels")) for name in names)
 
 

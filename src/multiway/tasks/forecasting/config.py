@@ -42,6 +42,13 @@ class ForecastConfig(Config):
             raise ValueError("levels are percentages, from 1 to less than 100")
         return tuple(sorted(set(levels)))
 
+    @field_validator("training")
+    @classmethod
+    def _losses_are_of_numbers(cls, training: TrainingConfig) -> TrainingConfig:
+        if "cross_entropy" in (training.loss, training.validation_loss):
+            raise ValueError("a forecast is trained with mse, mae or huber; cross_entropy is for classes")
+        return training
+
     @model_validator(mode="after")
     def _model_can_be_built(self) -> Self:
         if self.network:
