@@ -20,20 +20,24 @@ COUNTS = ("both", "predicted", "missed")
 Floats = NDArray[np.float64]
 
 
-def measure(predict: Predictor, examples: Examples, rows: Sequence[int]) -> pd.DataFrame:
+def measure(predict: Predictor, examples: Examples, rows: Sequence[int], *, surfaces: bool = True) -> pd.DataFrame:
     """Predict each case; one row per case and class with its counts and metrics, NaN where one is undefined.
 
     Voxels that do not count are taken out of prediction and target alike. Surface distances and clDice are measured
-    on volumes; of a scene's blocks, which cut through its fields, only overlaps mean anything.
+    on volumes, unless `surfaces` is false; of a scene's blocks, which cut through its fields, only overlaps mean
+    anything.
     """
     found = []
+    has_surface = surfaces and examples.num_modes == 3
     for row in rows:
         example = examples.read(row)
-        found += _rows_of_case(predict(example.values), example, examples, row)
+        found += _rows_of_case(predict(example.values), example, examples, row, has_surface)
     return pd.DataFrame(found)
 
 
-def _rows_of_case(classes: NDArray[np.int64], example: Example, examples: Examples, row: int) -> list[dict[str, Any]]:
+def _rows_of_case(
+    classes: NDArray[np.int64], example: Example, examples: Examples, row: int, surfaces: bool
+) -> list[dict[str, Any]]:
     target = torch.from_numpy(example.target.astype(np.int64))
     given = torch.where(target == IGNORED, IGNORED, torch.from_numpy(classes))
     patient = examples.names[row] if examples.patients is None else examples.patients[row]
@@ -42,7 +46,7 @@ def _rows_of_case(classes: NDArray[np.int64], example: Example, examples: Exampl
         mine, wanted = given == label, target == label
         counts = overlap(mine, wanted)
         is_scored = label in examples.scored
-        has_surface = is_scored and examples.num_modes == 3
+        has_surface = is_scored and surfaces
         rows.append(
             {
                 "case": examples.names[row],

@@ -148,7 +148,8 @@ def examples_of_scene(scene: Scene, config: SegmentConfig, values: tuple[int, ..
     return Examples(
         names=tuple(block.name for block in blocks), patients=None, splits=splits, channels=scene.values.shape[0],
         axes=("row", "column"), classes=class_names(known, config, scene.names), values=known,
-        background=known[0] == 0, source=scene.source, notes=_absent(labels, blocks, splits, known),
+        background=known[0] == 0, source=scene.source,
+        notes=_absent(labels, blocks, splits, dict(zip(known, class_names(known, config, scene.names), strict=True))),
         read=lambda index: _read_block(scene, blocks[index], known, config.ignore),
     )  # fmt: skip
 
@@ -160,16 +161,14 @@ def _read_block(scene: Scene, block: Block, values: tuple[int, ...], ignore: int
 
 
 def _absent(
-    labels: NDArray[np.int64], blocks: list[Block], splits: dict[str, NDArray[np.int64]], values: tuple[int, ...]
+    labels: NDArray[np.int64], blocks: list[Block], splits: dict[str, NDArray[np.int64]], names: dict[int, str]
 ) -> tuple[str, ...]:
     notes = []
     for split, rows in splits.items():
         seen = np.unique(np.concatenate([labels[blocks[i].rows, blocks[i].columns].ravel() for i in rows]))
-        missing = [value for value in values if value not in seen]
+        missing = [name for value, name in names.items() if value not in seen]
         if missing:
-            notes.append(
-                f"{split} has no pixel of the labels {listed(missing)}: they lie in too few blocks to be split"
-            )
+            notes.append(f"{split} has no pixel of {listed(missing)}: they lie in too few blocks to be split")
     return tuple(notes)
 
 

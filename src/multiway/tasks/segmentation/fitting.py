@@ -14,7 +14,7 @@ from multiway.data.volumes import IntensityScale
 from multiway.errors import ConfigError
 from multiway.models import create_model, model_config
 from multiway.tasks.segmentation.config import LARGEST_PATCH, SegmentConfig
-from multiway.tasks.segmentation.evaluation import MEAN, measure, score_rows
+from multiway.tasks.segmentation.evaluation import headline, measure, score_of, score_rows
 from multiway.tasks.segmentation.examples import Examples
 from multiway.tasks.segmentation.patches import GridPatches, TrainingPatches, fit_scale
 from multiway.tasks.segmentation.predictors import (
@@ -201,7 +201,7 @@ def _train(
     progress: bool,
     is_inner: bool,
 ) -> None:
-    """Train and keep the best weights; a baseline whose weights lie there already is only loaded."""
+    """Train and keep the weights of the best validation Dice; a baseline whose weights lie there already is only loaded."""
     if run is not None and is_inner and (run.path / "weights.safetensors").is_file():
         run.load_weights(model)
         return
@@ -214,6 +214,9 @@ def _train(
         ),
         GridPatches(examples, examples.rows("validation"), scale, patch),
         config.training,
+        validation_score=lambda trained: mean_dice(
+            network_predictor(trained, scale, patch, config), examples, "validation"
+        ),
         run=run,
         progress=progress,
     )  # fmt: skip
@@ -231,7 +234,6 @@ def _fit_baseline(name: str, examples: Examples, scale: IntensityScale, seed: in
 
 
 def mean_dice(predict: Predictor, examples: Examples, split: str) -> float:
-    """Mean Dice of a split over cases and classes; 0 where nothing is defined."""
-    rows = score_rows(measure(predict, examples, examples.rows(split)), OURS, split, 0, 0)
-    value = next(row["value"] for row in rows if (row["metric"], row["class"]) == ("dice", MEAN))
-    return 0.0 if value is None else float(value)
+    """Mean Dice of a split, by cases of volumes and over all pixels of a scene; 0 where nothing is defined."""
+    rows = score_rows(measure(predict, examples, examples.rows(split), surfaces=False), OURS, split, 0, 0)
+    return score_of(rows, OURS, split, headline(examples.num_modes)) or 0.0
