@@ -43,7 +43,7 @@ def test_blocks_without_a_labelled_pixel_are_left_out():
 
 def test_too_few_blocks_are_refused():
     labels = np.ones((8, 8), int)
-    with pytest.raises(DataError, match="validation would have no block. Set a smaller block"):
+    with pytest.raises(DataError, match=r"test would have no block. Set a smaller block"):
         split_blocks(labels, blocks_of((8, 4), 4), (0.2, 0.3), None, 0)
 
 

@@ -53,7 +53,7 @@ def test_masks_that_say_nothing_are_refused(values, message, tmp_path):
 def test_a_table_without_masks_is_refused(tmp_path):
     path = write_boxes(tmp_path)
     path.write_text(path.read_text().replace("mask,", "other,", 1))
-    with pytest.raises(DataError, match="There is no column 'mask'. Add it, or name it"):
+    with pytest.raises(DataError, match=r"There is no column 'mask'. Add it, or name it"):
         examples_at(path)
 
 

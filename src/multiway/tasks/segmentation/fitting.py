@@ -201,7 +201,7 @@ def _train(
     progress: bool,
     is_inner: bool,
 ) -> None:
-    """Train and keep the weights of the best validation Dice; a baseline whose weights lie there already is only loaded."""
+    """Train and keep the weights of the best validation Dice; a baseline that lies there finished is only loaded."""
     if run is not None and is_inner and (run.path / "weights.safetensors").is_file():
         run.load_weights(model)
         return
