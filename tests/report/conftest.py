@@ -1,4 +1,4 @@
-"""One report with every part filled, small and seeded."""
+"""One report of each kind with every part filled, small and seeded."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,18 +6,25 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.explain import lag_labels, mode_maps
+from multiway.explain import DeletionCurves, lag_labels, mode_maps, slice_labels
 from multiway.report import (
     Candidate,
+    CaseView,
     CheckFinding,
+    ClassificationReport,
+    ClassScore,
+    Confusion,
     CoverageRow,
     DataCheck,
     DeletionRow,
     ForecastPanel,
     ForecastReport,
     ModelCost,
+    ReliabilityBin,
+    RocCurve,
     ScoreRow,
     Selection,
+    SplitCases,
     SplitSpan,
     StepErrors,
     TrainingRow,
@@ -118,3 +125,98 @@ def make_report() -> Callable[..., ForecastReport]:
 @pytest.fixture
 def make_panels() -> Callable[..., list[ForecastPanel]]:
     return panels
+
+
+def view(index: int = 0, sizes: tuple[int, int, int] = (7, 8, 10), **changes: object) -> CaseView:
+    """A bright ball, attention beside it, gradients of both signs on it."""
+    grid = np.stack(np.meshgrid(*(np.linspace(-1, 1, size) for size in sizes), indexing="ij"))
+    ball = np.exp(-4 * ((grid - 0.2 * index) ** 2).sum(axis=0))
+    content = {
+        "name": f"case-{index}",
+        "patient": f"p{index}",
+        "group": "Most confident errors" if index % 2 == 0 else "Right",
+        "predicted": "benign",
+        "actual": "malignant" if index % 2 == 0 else "benign",
+        "probability": 0.97,
+        "actual_probability": 0.03,
+        "volume": (100 * ball).astype(np.int16),
+        "spacing": (5.0, 1.0, 1.0),
+        "attention": 2 * ball,
+        "gradients": ball * np.sign(grid[2]),
+        "sums": (1.31, 1.3),
+    }
+    return CaseView(**{**content, **changes})
+
+
+def full_classification(classes: Sequence[str] = ("benign", "malignant"), **changes: object) -> ClassificationReport:
+    chance = np.random.default_rng(4)
+    values = {"multiway": 0.886, "ResNet-18 3D": 0.827, "logistic regression": 0.743, "majority": 0.5}
+    rates = np.linspace(0, 1, 11)
+    maps = [[chance.dirichlet(np.ones(size), (2, 3, size)) for size in (7, 7, 7)] for _ in range(2)]
+    labels = slice_labels(28, 4, 1.5)
+    shares = np.array([0, 0.2, 0.5, 1])
+    content = {
+        "title": "AdrenalMNIST3D",
+        "source": "adrenalmnist3d.npz",
+        "created": "2026-11-21 05:30 UTC",
+        "setting": {"Volumes": "28 × 28 × 28", "Channels": "1"},
+        "classes": classes,
+        "majority": 0.768,
+        "threshold": 0.31,
+        "scores": [
+            ClassScore(
+                model=model, metric=metric, value=value - less, low=value - less - 0.03, high=value - less + 0.03
+            )
+            for model, value in values.items()
+            for metric, less in (("AUC", 0), ("ACC", 0.1), ("ECE", 0.4))
+        ],
+        "costs": [ModelCost(model="multiway", parameters=629_312, latency_seconds=0.0041)],
+        "seeds": (1,),
+        "check": DataCheck(facts={"Cases": "1,584"}),
+        "splits": [
+            SplitCases(name="train", cases=1188, patients=900, classes=dict.fromkeys(classes, 594)),
+            SplitCases(name="test", cases=298, patients=200, classes=dict.fromkeys(classes, 149)),
+        ],
+        "roc": [
+            RocCurve(name=model, false_positive=rates, true_positive=rates ** (1 - value), auc=value)
+            for model, value in values.items()
+        ],
+        "confusion": Confusion(classes=classes, counts=np.array([[200, 29], [15, 54]])[: len(classes)]),
+        "reliability": [
+            ReliabilityBin(confidence=0.55, accuracy=0.5, count=20),
+            ReliabilityBin(confidence=0.75, accuracy=float("nan"), count=0),
+            ReliabilityBin(confidence=0.95, accuracy=0.91, count=200),
+        ],
+        "training": [
+            TrainingRow(epoch=e, train=1 / e, validation=1 / e + 0.1 * e, score=0.8 + 0.01 * e, seed=1)
+            for e in range(1, 6)
+        ],
+        "cases": [view(index) for index in range(4)],
+        "maps": mode_maps(
+            maps,
+            ["depth", "height", "width"],
+            [labels] * 3,
+            ordered=["depth", "height", "width"],
+            sample="mean over 64",
+        ),
+        "deletion": DeletionCurves(
+            shares,
+            {"attention": np.array([0.9, 0.6, 0.4, 0.2]), "gradients": np.array([0.9, 0.3, 0.2, 0.2])},
+            np.array([0.9, 0.7, 0.5, 0.2]),
+        ),
+        "deletion_cases": 16,
+        "environment": {"torch": "2.13.0", "data sha256": "f18de3ad"},
+        "command": "multiway train volumes --data adrenalmnist3d.npz",
+        "notes": ["The test cases were read once."],
+    }
+    return ClassificationReport(**{**content, **changes})
+
+
+@pytest.fixture
+def make_classification() -> Callable[..., ClassificationReport]:
+    return full_classification
+
+
+@pytest.fixture
+def make_view() -> Callable[..., CaseView]:
+    return view

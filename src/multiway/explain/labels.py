@@ -1,4 +1,4 @@
-"""Labels for positions in time: the stamps of one window, or lags that hold for every window."""
+"""Labels for positions: stamps of one window, lags that hold for every window, slices of a volume."""
 
 import pandas as pd
 
@@ -35,6 +35,33 @@ def lag_labels(lookback: int, patch_length: int = 1) -> tuple[str, ...]:
     if patch_length == 1:
         return tuple(f"lag {lag}" for lag in starts)
     return tuple(f"lag {lag}–{lag - patch_length + 1}" for lag in starts)
+
+
+def slice_labels(slices: int, stride: int = 1, spacing: float | None = None) -> tuple[str, ...]:
+    """Name the tokens along one axis of a volume by the slices they stand for: "slices 0–3, 0–8 mm".
+
+    Slices count from 0, millimetres from the outer face of slice 0.
+
+    Args:
+        slices: Voxels along the axis.
+        stride: Voxels per token; the last token has fewer where they do not divide the axis.
+        spacing: Millimetres from one slice to the next, if known.
+
+    Raises:
+        ShapeError: The axis or the stride is empty.
+    """
+    if min(slices, stride) < 1:
+        raise ShapeError(f"slice_labels: slices and stride must be positive. Got slices={slices}, stride={stride}.")
+    spans = [(start, min(start + stride, slices)) for start in range(0, slices, stride)]
+    return tuple(_slices(start, stop) + _millimetres(start, stop, spacing) for start, stop in spans)
+
+
+def _slices(start: int, stop: int) -> str:
+    return f"slice {start}" if stop == start + 1 else f"slices {start}–{stop - 1}"
+
+
+def _millimetres(start: int, stop: int, spacing: float | None) -> str:
+    return "" if spacing is None else f", {start * spacing:.4g}–{stop * spacing:.4g} mm"
 
 
 def _span(first: object, last: object, daily: bool) -> str:

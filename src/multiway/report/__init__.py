@@ -1,5 +1,14 @@
 """The one-file HTML report, and the page that compares runs."""
 
+from multiway.report.classification import render_classification_comparison as render_classification_comparison
+from multiway.report.classification import render_classification_report as render_classification_report
+from multiway.report.classification_content import CaseView as CaseView
+from multiway.report.classification_content import ClassificationReport as ClassificationReport
+from multiway.report.classification_content import ClassScore as ClassScore
+from multiway.report.classification_content import Confusion as Confusion
+from multiway.report.classification_content import ReliabilityBin as ReliabilityBin
+from multiway.report.classification_content import RocCurve as RocCurve
+from multiway.report.classification_content import SplitCases as SplitCases
 from multiway.report.comparison import render_comparison as render_comparison
 from multiway.report.compression import CompressedLayer as CompressedLayer
 from multiway.report.compression import CompressionReport as CompressionReport

@@ -173,12 +173,16 @@ class CoverageRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class TrainingRow:
-    """One point of the training curve; `epoch` may be a fraction, `train` or `validation` may be absent."""
+    """One point of the training curve; `epoch` may be a fraction, `train` or `validation` may be absent.
+
+    score: What chose the best weights in place of the validation loss, higher is better.
+    """
 
     epoch: float
     train: float | None = None
     validation: float | None = None
     seed: int | None = None
+    score: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

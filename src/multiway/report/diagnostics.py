@@ -160,7 +160,7 @@ def coverage_lines(rows: Sequence[CoverageRow]) -> list[CoverageLine]:
 
 
 def training_chart(rows: Sequence[TrainingRow], readouts: charts.Readouts) -> Markup:
-    """Training and validation loss by epoch, one pair of lines per seed, the lowest validation marked."""
+    """Training and validation loss by epoch, one pair of lines per seed, the epoch of the kept weights marked."""
     seeds = sorted({row.seed for row in rows}, key=lambda seed: (seed is not None, seed or 0))
     across = scale_of([[row.epoch for row in rows]], margin=0.01)
     losses = [value for row in rows for value in (row.train, row.validation) if value is not None]
@@ -195,8 +195,11 @@ def _losses(rows: Sequence[TrainingRow], seed: int | None, kind: str, epochs: Se
 def _best_epochs(rows: Sequence[TrainingRow], seeds: Sequence[int | None]) -> list[float]:
     if len(seeds) > 1:
         return []
-    known = [row for row in rows if row.validation is not None and np.isfinite(row.validation)]
-    return [min(known, key=lambda row: row.validation or 0.0).epoch] if known else []
+    scored = [(-row.score, row.epoch) for row in rows if row.score is not None]
+    known = scored or [(row.validation, row.epoch) for row in rows if row.validation is not None]
+    return (
+        [min(pair for pair in known if np.isfinite(pair[0]))[1]] if any(np.isfinite(pair[0]) for pair in known) else []
+    )
 
 
 class Block(NamedTuple):

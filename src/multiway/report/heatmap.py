@@ -1,8 +1,5 @@
-"""Attention as a picture: large maps made small with a word about it, and a PNG written by hand."""
+"""Attention as a picture: large maps made small with a word about it, and a grey PNG."""
 
-import base64
-import struct
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -12,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multiway.explain.maps import Floats, ModeMap
+from multiway.report.png import grey_png
 
 MAX_POSITIONS = 48
 Rows = npt.NDArray[np.intp]
@@ -52,15 +50,7 @@ def png_data_uri(weights: Floats) -> tuple[str, float]:
     largest = float(np.nanmax(weights, initial=0.0))
     level = np.nan_to_num(weights / (largest or 1.0)).clip(0, 1)
     grey = np.round(255 * (1 - level)).astype(np.uint8)
-    rows = np.concatenate([np.zeros((len(grey), 1), np.uint8), grey], axis=1)  # each row starts with "no filter"
-    header = struct.pack(">2I5B", grey.shape[1], grey.shape[0], 8, 0, 0, 0, 0)
-    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b"")]
-    content = b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in chunks)
-    return "data:image/png;base64," + base64.b64encode(content).decode(), largest
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return grey_png(grey), largest
 
 
 def _merge(item: ModeMap, most: int) -> ModeMap:

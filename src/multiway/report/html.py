@@ -74,6 +74,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["name"] = text.name
     environment.filters["script_json"] = text.script_json
+    environment.globals["zip"] = zip
     return environment
 
 

@@ -16,7 +16,12 @@ def title(model: str) -> str:
 def colours(content: ForecastReport) -> dict[str, int]:
     """Give each model the number of its colour: 0 for the chosen, fixed numbers for the usual baselines."""
     chosen = content.selection.chosen if content.selection else None
-    names = list(dict.fromkeys(_model_names(content)))
+    return number(_model_names(content), chosen)
+
+
+def number(models: Iterable[str], chosen: str | None) -> dict[str, int]:
+    """Give each name the number of its colour, the chosen one 0."""
+    names = list(dict.fromkeys(models))
     found = {chosen: 0} if chosen is not None else {}
     for model in names:
         usual = _USUAL.get(title(model).lower())

@@ -88,6 +88,15 @@
       });
   }
 
+  // Volumes: a slider moves the strip of slices behind its window.
+  for (const plane of all("[data-plane]")) {
+    const film = plane.querySelector(".film"), words = JSON.parse(plane.dataset.words);
+    plane.querySelector(".slider")?.addEventListener("input", (event) => {
+      film.style.setProperty("--at", event.target.value);
+      plane.querySelector("output").textContent = words[event.target.value];
+    });
+  }
+
   // Attention: which layer and head, and the value under the pointer, read from the picture itself.
   for (const figure of all("[data-heat]")) {
     const plot = figure.querySelector(".hplot"), reading = figure.querySelector(".hreading");

@@ -1,10 +1,10 @@
 """The figures at the head of the report, and the small tables about models: cost, choice, deletion."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from multiway.report import text
-from multiway.report.content import ForecastReport
+from multiway.report.content import ForecastReport, ModelCost
 from multiway.report.palette import title
 from multiway.report.scores import means, primary, reference_of
 
@@ -69,23 +69,24 @@ def _visible(span: float) -> float:
 
 
 def costs(content: ForecastReport, numbers: Mapping[str, int]) -> dict[str, Any] | None:
-    """Set the table of costs; columns that nobody filled are left out."""
-    if not content.costs:
+    """Set the table of costs."""
+    return cost_table(content.costs, numbers, "window")
+
+
+def cost_table(costs: Sequence[ModelCost], numbers: Mapping[str, int], unit: str) -> dict[str, Any] | None:
+    """Set the table of costs per window or volume; columns that nobody filled are left out."""
+    if not costs:
         return None
     columns = [
-        ("Parameters", [text.magnitude(cost.parameters) for cost in content.costs]),
-        ("FLOPs per window", [text.magnitude(cost.flops) for cost in content.costs]),
-        ("Latency per window", [text.duration(cost.latency_seconds) for cost in content.costs]),
-        ("Time to fit", [text.duration(cost.fit_seconds) for cost in content.costs]),
+        ("Parameters", [text.magnitude(cost.parameters) for cost in costs]),
+        (f"FLOPs per {unit}", [text.magnitude(cost.flops) for cost in costs]),
+        (f"Latency per {unit}", [text.duration(cost.latency_seconds) for cost in costs]),
+        ("Time to fit", [text.duration(cost.fit_seconds) for cost in costs]),
     ]
     kept = [(label, cells) for label, cells in columns if any(cell != text.MISSING for cell in cells)]
     rows = [
-        {
-            "model": title(cost.model),
-            "colour": numbers[cost.model],
-            "cells": [cells[index] for _, cells in kept],
-        }
-        for index, cost in enumerate(content.costs)
+        {"model": title(cost.model), "colour": numbers[cost.model], "cells": [cells[index] for _, cells in kept]}
+        for index, cost in enumerate(costs)
     ]
     return {"columns": [label for label, _ in kept], "rows": rows}
 

@@ -1,0 +1,122 @@
+"""The three planes of a volume as pictures: which axis is cut, how it lies on the page, what its edges are called."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from multiway.errors import ShapeError
+
+Array = npt.NDArray[Any]
+Spacing = tuple[float, ...]
+OPPOSITE = {"R": "L", "L": "R", "A": "P", "P": "A", "S": "I", "I": "S"}
+# By the axis that is cut: name, then the letters of the left and the top edge (the patient faces the reader).
+_ANATOMY = {"RL": ("sagittal", "A", "S"), "AP": ("coronal", "R", "S"), "IS": ("axial", "R", "A")}
+# Colours of an overlay from nothing to the most, red, green, blue, opacity; the style sheet's ramps are the same.
+WARM = ((213, 94, 0, 0), (213, 94, 0, 140), (240, 160, 40, 190), (255, 235, 140, 225))
+COOL_WARM = ((70, 150, 255, 230), (70, 150, 255, 120), (128, 128, 128, 0), (240, 110, 20, 120), (255, 190, 90, 230))
+
+
+class Plane(NamedTuple):
+    """How one axis is cut: rows of the picture follow `down`, columns `across`.
+
+    edges: Words at the left, right, top and bottom edge.
+    ratio: Width of the picture over its height, in millimetres where they are known.
+    spacing: Millimetres between slices, if known.
+    """
+
+    name: str
+    axis: int
+    down: int
+    across: int
+    flip_down: bool
+    flip_across: bool
+    edges: tuple[str, str, str, str]
+    ratio: float
+    spacing: float | None
+
+    def stack(self, values: Array) -> Array:
+        """All slices as pictures, `(slices, rows, columns)`."""
+        slices = values.transpose(self.axis, self.down, self.across)
+        return slices[:, :: -1 if self.flip_down else 1, :: -1 if self.flip_across else 1]
+
+
+def planes(
+    sizes: Sequence[int],
+    axes: Sequence[str] = ("depth", "height", "width"),
+    spacing: Spacing | None = None,
+    orientation: str | None = None,
+) -> list[Plane]:
+    """Three planes of a volume.
+
+    With an orientation, pictures lie as in radiology: the patient's right on the left, front or head at the top.
+    Without one, each axis runs as in memory, rightwards or downwards.
+
+    Args:
+        sizes: Voxels along each axis.
+        axes: Names of the axes, where there is no orientation.
+        spacing: Millimetres between voxels along each axis.
+        orientation: Towards where each axis runs: "RAS" is right, anterior, superior.
+
+    Raises:
+        ShapeError: There are not three axes.
+    """
+    if len(sizes) != 3:
+        raise ShapeError(f"planes: a volume has three axes. Got sizes={tuple(sizes)}.")
+    if orientation is None:
+        found = [_bare(axis, axes) for axis in range(3)]
+    else:
+        found = [_anatomical(axis, orientation.upper()) for axis in range(3)]
+    lengths = [size * step for size, step in zip(sizes, spacing or (1.0, 1.0, 1.0), strict=True)]
+    return [
+        plane._replace(
+            ratio=lengths[plane.across] / lengths[plane.down],
+            spacing=None if spacing is None else spacing[plane.axis],
+        )
+        for plane in found
+    ]
+
+
+def _bare(axis: int, axes: Sequence[str]) -> Plane:
+    down, across = (other for other in range(3) if other != axis)
+    edges = (f"{axes[down]} ↓", "", "", f"{axes[across]} →")
+    return Plane(axes[axis], axis, down, across, False, False, edges, 1.0, None)
+
+
+def _anatomical(axis: int, letters: str) -> Plane:
+    name, left, top = _ANATOMY["".join(sorted((letters[axis], OPPOSITE[letters[axis]]))).replace("LR", "RL")]
+    across = next(other for other in range(3) if letters[other] in (left, OPPOSITE[left]))
+    down = next(other for other in range(3) if letters[other] in (top, OPPOSITE[top]))
+    edges = (left, OPPOSITE[left], top, OPPOSITE[top])
+    return Plane(name, axis, down, across, letters[down] == top, letters[across] == left, edges, 1.0, None)
+
+
+def grey_levels(volume: Array) -> npt.NDArray[np.uint8]:
+    """Scale a volume to 0..255 between its 0.5 and 99.5 percentiles; what is not finite is black."""
+    values = np.nan_to_num(np.asarray(volume, np.float32), posinf=0.0, neginf=0.0)
+    low, high = np.percentile(values, (0.5, 99.5))
+    if high <= low:
+        low, high = float(values.min()), float(values.max())
+    span = float(high - low) or 1.0
+    return np.asarray(np.round(255 * ((values - low) / span).clip(0, 1)), np.uint8)
+
+
+def attention_level(attention: Array) -> npt.NDArray[np.float64]:
+    """Scale relative attention to 0..1: 0 up to an even look, 1 at the most."""
+    most = float(attention.max())
+    return np.asarray((np.asarray(attention, float) - 1).clip(0) / (most - 1 if most > 1 else 1.0))
+
+
+def gradient_level(gradients: Array) -> npt.NDArray[np.float64]:
+    """Scale signed gradients to 0..1: 0.5 is none, above speaks for the class, below against it."""
+    strong = float(np.percentile(np.abs(gradients), 99.5)) or float(np.abs(gradients).max()) or 1.0
+    return np.asarray(0.5 + 0.5 * (np.asarray(gradients, float) / strong).clip(-1, 1))
+
+
+def ramp(stops: Sequence[tuple[int, int, int, int]], count: int) -> npt.NDArray[np.uint8]:
+    """Spread colours evenly over `count` levels, `(count, 4)`."""
+    places = np.linspace(0, len(stops) - 1, count)
+    return np.stack(
+        [np.interp(places, np.arange(len(stops)), [stop[i] for stop in stops]) for i in range(4)], axis=1
+    ).astype(np.uint8)

@@ -1,0 +1,284 @@
+"""What a network made of a volume, voxel by voxel: attention rolled out, integrated gradients, a deletion test."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from multiway.errors import ConfigError, ShapeError
+
+Floats = npt.NDArray[np.float64]
+SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0)
+PIECES = (0.0, 1 / 64, 1 / 16, 1 / 4, 1.0)
+"""Parts of the path that get as many points each: behind a normalisation, most of the change is near the start."""
+INTERPOLATIONS = {1: "linear", 2: "bilinear", 3: "trilinear"}
+
+
+def token_rollout(maps: Sequence[Sequence[Tensor]], *, combine: str = "product") -> Tensor:
+    """How much of the pooled output each token supplies, followed through all blocks; sums to one.
+
+    Abnar & Zuidema (2020), sec. 3: the product of (A + I) / 2 over blocks, last one leftmost, heads averaged, its
+    rows averaged as mean pooling does. A is the whole attention of HOT eq. (8), Kronecker factors and all; a row
+    vector is carried through the factors, so that A is never formed.
+
+    Args:
+        maps: One list per block of one `(batch, heads, size, size)` map per mode, first block first.
+        combine: "product" of the modes' factors, or "sum", the mean of each mode alone.
+
+    Shape:
+        `(batch, *tokens)`, float64.
+
+    Raises:
+        ShapeError: There is no block, or the maps are not square and of the same sizes in every block.
+    """
+    _check_maps(maps)
+    first = maps[0]
+    sizes = [mode.shape[-1] for mode in first]
+    received = torch.full((first[0].shape[0], *sizes), 1 / float(np.prod(sizes)), dtype=torch.float64)
+    carry = {"product": _through_product, "sum": _through_sum}[combine]
+    for block in reversed(maps):
+        factors = [mode.detach().to("cpu", torch.float64) for mode in block]
+        received = (received + carry(received, factors)) / 2
+    return received
+
+
+def rollout_to_voxels(maps: Sequence[Sequence[Tensor]], sizes: Sequence[int], *, combine: str = "product") -> Tensor:
+    """Interpolate `token_rollout` to voxels: 1 is an even look, 2 twice that.
+
+    It says where the network looked, not what made its answer, and it leaves out what the stem and the
+    feed-forward layers do.
+
+    Shape:
+        `(batch, *sizes)`, float32.
+
+    Raises:
+        ShapeError: As `token_rollout`, or `sizes` names another number of modes.
+    """
+    tokens = token_rollout(maps, combine=combine)
+    if len(sizes) != tokens.ndim - 1:
+        raise ShapeError(
+            f"rollout_to_voxels: give one size per mode. Got sizes={tuple(sizes)} for {tokens.ndim - 1} modes of maps."
+        )
+    relative = tokens * tokens[0].numel()
+    mode = INTERPOLATIONS[len(sizes)]
+    return F.interpolate(relative[:, None], size=list(sizes), mode=mode, align_corners=False)[:, 0].float()
+
+
+class Gradients(NamedTuple):
+    """Integrated gradients `(batch, channels, *sizes)`, and by how much each sample's sum misses the output's change.
+
+    change: Output at the volume minus output at the baseline, `(batch,)`; the sum should equal it.
+    gap: The sum minus that change, `(batch,)`.
+    """
+
+    values: Tensor
+    change: Tensor
+    gap: Tensor
+
+
+def integrated_gradients(
+    model: nn.Module,
+    volumes: Tensor,
+    target: Tensor,
+    *,
+    baseline: float = 0.0,
+    steps: int = 64,
+    batch_size: int = 8,
+) -> Gradients:
+    """Share the change of a class's logit, from an empty volume to this one, among the voxels.
+
+    Sundararajan, Taly & Yan (2017), by captum, along the straight line from the baseline. The line is taken in
+    pieces that shorten towards the baseline, as a normalised network changes fastest there: the gap is then
+    several times smaller than with as many points in one piece.
+
+    Args:
+        model: Takes volumes to logits `(batch, classes)`; put into evaluation for the call.
+        volumes: `(batch, channels, *sizes)`, as the model takes them.
+        target: Class per sample, `(batch,)`.
+        baseline: Value of an empty voxel, in the model's own units.
+        steps: Points of the integral, in all; four pieces share them.
+        batch_size: Points that are computed at once; memory grows with it.
+
+    Raises:
+        ConfigError: captum is not installed.
+    """
+    method = _captum().IntegratedGradients(model)
+    was_training = model.training
+    model.eval()
+    try:
+        empty = torch.full_like(volumes, baseline)
+        values = torch.zeros_like(volumes)
+        for start, end in pairwise(PIECES):
+            values += method.attribute(
+                torch.lerp(empty, volumes.detach(), end),
+                torch.lerp(empty, volumes.detach(), start),
+                target=target,
+                n_steps=max(1, steps // (len(PIECES) - 1)),
+                internal_batch_size=max(batch_size, len(volumes)),
+            ).detach()
+        with torch.no_grad():
+            rows = torch.arange(len(volumes))
+            change = model(volumes)[rows, target] - model(empty)[rows, target]
+    finally:
+        model.train(was_training)
+    return Gradients(values, change, values.flatten(1).sum(1) - change)
+
+
+class DeletionCurves(NamedTuple):
+    """A score as ever more of a volume is hidden: what is marked most first, and blocks drawn at random.
+
+    shares: Part of the blocks hidden, from 0 to 1, `(points,)`.
+    marked: Score by name of the importance, `(points,)` each.
+    random: Mean over random orders, `(points,)`.
+    """
+
+    shares: Floats
+    marked: dict[str, Floats]
+    random: Floats
+
+    def area(self, name: str | None = None) -> float:
+        """Mean score over the shares; lower means that what was hidden mattered more. `None` for random."""
+        values = self.random if name is None else self.marked[name]
+        return float(((values[1:] + values[:-1]) / 2 * np.diff(self.shares)).sum())
+
+
+def deletion_curves(
+    score: Callable[[Tensor], Tensor],
+    volume: Tensor,
+    importance: Mapping[str, Tensor],
+    *,
+    block: int = 4,
+    fill: float = 0.0,
+    shares: Sequence[float] = SHARES,
+    draws: int = 4,
+    seed: int = 0,
+    batch_size: int = 16,
+) -> DeletionCurves:
+    """Hide a volume block by block, the most important first, and see how fast the score falls.
+
+    Every importance and the random orders hide the same blocks of `block` voxels a side, so that a coarse map and a
+    fine one are compared on equal terms.
+
+    Args:
+        score: Takes volumes `(n, channels, *sizes)` to `(n,)`: the probability of the predicted class, say.
+        volume: `(channels, *sizes)`.
+        importance: By name, `(*sizes)` each; large is important.
+        block: Voxels along each side of what is hidden at once.
+        fill: Value of a hidden voxel.
+        shares: Parts to hide, rising.
+        draws: Random orders to average over.
+        seed: Of the random orders.
+        batch_size: Volumes scored at once.
+
+    Raises:
+        ShapeError: An importance has another shape than the volume.
+    """
+    sizes = tuple(volume.shape[1:])
+    for name, values in importance.items():
+        if tuple(values.shape) != sizes:
+            raise ShapeError(f"deletion_curves: {name} must be of the volume's sizes {sizes}. Got {values.shape}.")
+    grid = tuple(-(-size // block) for size in sizes)
+    chance = np.random.default_rng(seed)
+    orders = [np.argsort(-_block_means(values, block).ravel(), kind="stable") for values in importance.values()]
+    orders += [chance.permutation(int(np.prod(grid))) for _ in range(draws)]
+    counts = [round(share * int(np.prod(grid))) for share in shares]
+    hidden = (_mask(order[:count], grid, sizes, block) for order in orders for count in counts)
+    scores = np.array(_score_all(score, volume, hidden, fill, batch_size)).reshape(len(orders), len(counts))
+    marked = dict(zip(importance, scores, strict=False))
+    return DeletionCurves(np.array(shares, float), marked, scores[len(importance) :].mean(axis=0))
+
+
+def average_curves(curves: Sequence[DeletionCurves]) -> DeletionCurves:
+    """Average over volumes; only importances that every volume has are kept.
+
+    Raises:
+        ShapeError: There is nothing to average.
+    """
+    if not curves:
+        raise ShapeError("average_curves: nothing to average. Got no curve; give those of one volume or more.")
+    names = [name for name in curves[0].marked if all(name in item.marked for item in curves)]
+    return DeletionCurves(
+        curves[0].shares,
+        {name: np.mean([item.marked[name] for item in curves], axis=0) for name in names},
+        np.mean([item.random for item in curves], axis=0),
+    )
+
+
+def _check_maps(maps: Sequence[Sequence[Tensor]]) -> None:
+    if not maps or not maps[0]:
+        raise ShapeError("token_rollout: nothing to roll out. Got no map; give those of one block or more.")
+    wanted = [tuple(mode.shape) for mode in maps[0]]
+    for block in maps:
+        found = [tuple(mode.shape) for mode in block]
+        if found != wanted or any(len(shape) != 4 or shape[2] != shape[3] for shape in found):
+            raise ShapeError(
+                "token_rollout: every block must hold square maps (batch, heads, size, size) of the same sizes. "
+                f"Got {wanted} and {found}."
+            )
+
+
+def _through_product(received: Tensor, factors: Sequence[Tensor]) -> Tensor:
+    """Row vector times the Kronecker product of the factors, head by head, then the mean over heads."""
+    out = received[:, None].expand(-1, factors[0].shape[1], *received.shape[1:])
+    for mode, factor in enumerate(factors):
+        out = _through_mode(out, factor, mode)
+    return out.mean(1)
+
+
+def _through_sum(received: Tensor, factors: Sequence[Tensor]) -> Tensor:
+    spread = received[:, None].expand(-1, factors[0].shape[1], *received.shape[1:])
+    alone = [_through_mode(spread, factor, mode) for mode, factor in enumerate(factors)]
+    return torch.stack(alone).mean(0).mean(1)
+
+
+def _through_mode(x: Tensor, factor: Tensor, mode: int) -> Tensor:
+    return torch.einsum("bhij,bhi...->bhj...", factor, x.movedim(mode + 2, 2)).movedim(2, mode + 2)
+
+
+def _captum() -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # captum's own imports warn of what is not ours to mend
+            from captum import attr
+    except ImportError:
+        raise ConfigError("Integrated gradients need captum: pip install 'multiway[volumes]'.") from None
+    return attr
+
+
+def _block_means(values: Tensor, block: int) -> Floats:
+    """Mean of each block; those at the far edges may be smaller."""
+    means = values.detach().to("cpu").double().numpy()
+    for axis, size in enumerate(values.shape):
+        starts = np.arange(0, size, block)
+        widths = np.diff([*starts, size]).reshape([-1 if i == axis else 1 for i in range(means.ndim)])
+        means = np.add.reduceat(means, starts, axis=axis) / widths
+    return np.asarray(means)
+
+
+def _mask(chosen: npt.NDArray[np.intp], grid: Sequence[int], sizes: Sequence[int], block: int) -> Tensor:
+    blocks = torch.zeros(int(np.prod(grid)), dtype=torch.bool)
+    blocks[torch.from_numpy(chosen)] = True
+    mask = blocks.reshape(*grid)
+    for axis, size in enumerate(sizes):
+        mask = mask.repeat_interleave(block, axis).narrow(axis, 0, size)
+    return mask
+
+
+@torch.no_grad()
+def _score_all(
+    score: Callable[[Tensor], Tensor], volume: Tensor, masks: Any, fill: float, batch_size: int
+) -> list[float]:
+    scores: list[float] = []
+    waiting: list[Tensor] = []
+    for mask in masks:
+        waiting.append(volume.masked_fill(mask.to(volume.device), fill))
+        if len(waiting) == batch_size:
+            scores += score(torch.stack(waiting)).tolist()
+            waiting = []
+    return scores + (score(torch.stack(waiting)).tolist() if waiting else [])

@@ -1,0 +1,1 @@
+"""The task `volumes`: classes of scans."""

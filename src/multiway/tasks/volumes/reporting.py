@@ -1,0 +1,251 @@
+"""What runs of the task `volumes` have to say, as the content of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.volumes import Cases, check_volumes
+from multiway.errors import ConfigError, MultiwayError
+from multiway.explain import ModeMap, average_curves
+from multiway.report import classification_content as page
+from multiway.report import render_classification_comparison, render_classification_report
+from multiway.report.content import CheckFinding, DataCheck, ModelCost, TrainingRow
+from multiway.tasks.volumes.again import CHOSEN, COSTLY_VOXELS, Rows, interesting, read_again, source_of
+from multiway.tasks.volumes.explanation import AVERAGED_CASES, CaseExplanation, average_attention, explain_case
+from multiway.tasks.volumes.explanation_files import first_channel
+from multiway.training import classification
+
+if TYPE_CHECKING:
+    from multiway.tasks.volumes.run import VolumeRun
+
+METRICS = {
+    "auc": "AUC",
+    "acc": "ACC",
+    "balanced_accuracy": "Balanced accuracy",
+    "sensitivity": "Sensitivity",
+    "specificity": "Specificity",
+    "ece": "ECE",
+}
+MODELS = {
+    "logistic": "logistic regression",
+    "cnn": "small CNN",
+    "resnet18_3d": "ResNet-18 3D",
+    "resnet50_3d": "ResNet-50 3D",
+}
+
+
+def report(runs: Sequence[VolumeRun]) -> str:
+    """The HTML report of runs that differ in their seed; the first is shown in detail."""
+    return render_classification_report(report_content(runs))
+
+
+def compare(groups: Sequence[Sequence[VolumeRun]]) -> str:
+    """Several runs, each with its seeds, on one page."""
+    return render_classification_comparison([report_content(runs, details=False) for runs in groups])
+
+
+def report_content(runs: Sequence[VolumeRun], *, details: bool = True) -> page.ClassificationReport:
+    """Content of one report; parts that need the data are left out when its file is no longer there.
+
+    Args:
+        runs: Runs that differ in their seed only; the first is shown in detail.
+        details: Read the data again, check it and explain cases.
+    """
+    run = runs[0]
+    seeds = [each.config.training.seed for each in runs]
+    manifest = run.folder.verify() if run.folder else {}
+    test = Rows(run)
+    cases = _cases_of(run) if details else None
+    detail = _details(run, cases, test) if cases is not None and len(test) else {}
+    return page.ClassificationReport(
+        title=Path(str(run.config.data)).stem if run.config.data else "Volumes in memory",
+        source=str(run.config.data or "arrays in memory"),
+        created=str(manifest.get("finished", "")),
+        setting=_setting(run),
+        chosen=CHOSEN,
+        classes=run.classes,
+        majority=_majority(test),
+        threshold=run.threshold,
+        scores=[_score(row, seed) for each, seed in zip(runs, seeds, strict=True) for row in each.scores],
+        costs=_costs(run),
+        seeds=seeds,
+        check=_check(run) if cases is not None else None,
+        splits=_splits(run),
+        roc=_roc(run),
+        confusion=_confusion(run, test) if len(test) else None,
+        reliability=_reliability(test),
+        training=[
+            TrainingRow(
+                epoch=row["epoch"],
+                train=row.get("train_loss"),
+                validation=row.get("validation_loss"),
+                score=row.get("validation_score"),
+                seed=seed,
+            )
+            for each, seed in zip(runs, seeds, strict=True)
+            for row in (each.folder.read_log() if each.folder else [])
+        ],
+        environment=_environment(manifest, seeds),
+        command=f"multiway train volumes --data {run.config.data}" if run.config.data else "",
+        notes=run.facts.get("notes", ()),
+        **detail,
+    )
+
+
+def _score(row: dict[str, Any], seed: int) -> page.ClassScore:
+    return page.ClassScore(
+        model=MODELS.get(row["model"], row["model"]),
+        metric=METRICS.get(row["metric"], row["metric"]),
+        value=row["value"],
+        low=row.get("low"),
+        high=row.get("high"),
+        split=row["split"],
+        seed=seed,
+    )
+
+
+def _setting(run: VolumeRun) -> dict[str, str]:
+    return {
+        "Volumes": " × ".join(str(size) for size in run.sizes),
+        "Channels": str(run.channels),
+        "Axes": ", ".join(run.axes),
+        "Classes": str(len(run.classes)),
+        "Model": str(run.config.model.get("name", "")),
+    }
+
+
+def _majority(test: Rows) -> float | None:
+    return float(np.bincount(test.labels).max() / len(test)) if len(test) else None
+
+
+def _costs(run: VolumeRun) -> list[ModelCost]:
+    parameters = run.facts.get("parameters", {})
+    seconds = run.facts.get("seconds", {})
+    return [
+        ModelCost(model=MODELS.get(name, name), parameters=parameters.get(name), fit_seconds=seconds.get(name))
+        for name in dict.fromkeys([*parameters, *seconds])
+        if name in {row["model"] for row in run.scores}
+    ]
+
+
+def _splits(run: VolumeRun) -> list[page.SplitCases]:
+    found = run.facts.get("splits", {})
+    return [
+        page.SplitCases(name=name, cases=part["cases"], patients=part.get("patients"), classes=part.get("classes", {}))
+        for name, part in found.items()
+    ]
+
+
+def _roc(run: VolumeRun) -> list[page.RocCurve]:
+    """A curve per model for two classes; for more, a curve of the run's own model per class."""
+    if len(run.classes) == 2:
+        models = list(dict.fromkeys(run.predictions["model"]))
+        rows = [(MODELS.get(name, name), Rows(run, name), 1) for name in models]
+    else:
+        rows = [(name, Rows(run), place) for place, name in enumerate(run.classes)]
+    curves = [_curve(name, found, place) for name, found, place in rows if len(found)]
+    return [curve for curve in curves if curve is not None]
+
+
+def _curve(name: str, rows: Rows, place: int) -> page.RocCurve | None:
+    points = classification.roc_points(rows.labels == place, rows.probabilities[:, place])
+    if points is None:
+        return None
+    false, true = (np.array(points[f"{kind}_positive_rate"]) for kind in ("false", "true"))
+    area = float(((true[1:] + true[:-1]) / 2 * np.diff(false)).sum())
+    return page.RocCurve(name=name, false_positive=false, true_positive=true, auc=area)
+
+
+def _confusion(run: VolumeRun, test: Rows) -> page.Confusion:
+    counts = classification.confusion_matrix(test.labels, test.predicted, len(run.classes))
+    return page.Confusion(classes=run.classes, counts=counts)
+
+
+def _reliability(test: Rows) -> list[page.ReliabilityBin]:
+    return [
+        page.ReliabilityBin(confidence=row["confidence"], accuracy=row["accuracy"], count=row["count"])
+        for row in classification.reliability_table(test.labels, test.probabilities)
+    ]
+
+
+def _environment(manifest: dict[str, Any], seeds: Sequence[int]) -> dict[str, str]:
+    versions = manifest.get("versions", {})
+    facts = {name: manifest.get(name) for name in ("python", "platform", "device", "threads", "data_sha256")}
+    named = {name.replace("_", " "): str(value) for name, value in facts.items() if value is not None}
+    return {**versions, **named, "seeds": ", ".join(map(str, seeds))}
+
+
+def _cases_of(run: VolumeRun) -> Cases | None:
+    try:
+        return read_again(run)
+    except (MultiwayError, OSError):
+        return None
+
+
+def _check(run: VolumeRun) -> DataCheck | None:
+    try:
+        found = check_volumes(source_of(run), run.config.read, run.config.split)
+    except (MultiwayError, OSError):
+        return None
+    return DataCheck(
+        facts={name.capitalize(): str(value) for name, value in found.summary.items()},
+        findings=[
+            CheckFinding(
+                severity=finding.severity,
+                message=f"{finding.rule} ({finding.count})" if finding.count > 1 else finding.rule,
+                where="; ".join(map(str, finding.places[:3])),
+                mend=finding.mend,
+            )
+            for finding in found.findings
+        ],
+    )
+
+
+def _details(run: VolumeRun, cases: Cases, test: Rows) -> dict[str, Any]:
+    """Cases, attention and the deletion test; without captum there are no gradients, and the page says so."""
+    shown = interesting(run, cases)
+    places = {name: index for index, name in enumerate(cases.names)}
+    try:
+        explained, note = [explain_case(run, cases, index) for _, index in shown], ""
+    except ConfigError as error:
+        explained, note = [explain_case(run, cases, index, gradients=False) for _, index in shown], str(error)
+    curves = [item.deletion for item in explained if item.deletion is not None]
+    return {
+        "cases": [_view(run, cases, item, heading) for item, (heading, _) in zip(explained, shown, strict=True)],
+        "case_note": note,
+        "maps": _average(run, cases, [places[name] for name in test.cases if name in places]),
+        "deletion": average_curves(curves) if curves else None,
+        "deletion_cases": len(curves),
+    }
+
+
+def _average(run: VolumeRun, cases: Cases, indices: Sequence[int]) -> list[ModeMap]:
+    most = AVERAGED_CASES // 4 if int(np.prod(run.sizes)) > COSTLY_VOXELS else AVERAGED_CASES
+    places = np.unique(np.linspace(0, len(indices) - 1, min(most, len(indices))).round().astype(int))
+    chosen = [indices[int(place)] for place in places]
+    return average_attention(run, cases, chosen, sample=f"mean over {len(chosen)} test cases")
+
+
+def _view(run: VolumeRun, cases: Cases, item: CaseExplanation, heading: str) -> page.CaseView:
+    shown: NDArray[Any] = first_channel(item.volume)
+    return page.CaseView(
+        name=item.name,
+        group=heading,
+        predicted=run.classes[item.predicted],
+        probability=float(item.probabilities[item.predicted]),
+        actual=None if item.label is None else run.classes[item.label],
+        actual_probability=None if item.label is None else float(item.probabilities[item.label]),
+        patient=item.patient,
+        volume=shown,
+        axes=cases.axes,
+        spacing=item.volume.spacing,
+        orientation=item.volume.orientation,
+        attention=item.attention,
+        gradients=item.gradients,
+        sums=item.sums,
+    )
