@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from multiway import compress, data, explain, models, report, tasks, training, workflows
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
+    from multiway.tasks.volumes import VolumeClassifier
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Forecaster",
     "MultiwayError",
+    "VolumeClassifier",
     "compress",
     "create_model",
     "data",
@@ -37,6 +39,7 @@ __all__ = [
 _PARTS = ("compress", "data", "explain", "models", "report", "tasks", "training", "workflows")
 _LAZY = {
     "Forecaster": "multiway.tasks.forecasting",
+    "VolumeClassifier": "multiway.tasks.volumes",
     "create_model": "multiway.models",
     "list_models": "multiway.models",
     **{name: f"multiway.{name}" for name in _PARTS},

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import http.server
 import threading
+from hashlib import md5
 
 import pandas as pd
 import pytest
@@ -102,4 +103,35 @@ def test_names():
         "ett_quarter_hourly",
         96,
     )
-    assert {row["verified by"] for row in datasets.describe()} == {"sha256", "size"}
+    assert {row["verified by"] for row in datasets.describe()} == {"sha256", "md5", "size"}
+
+
+def test_sets_of_volumes(tmp_path, monkeypatch):
+    rows = {row["name"]: row for row in datasets.describe()}
+    assert rows["organmnist3d"]["holds"] == "1,742 volumes of 28 x 28 x 28"
+    assert datasets.volume_dataset("adrenalmnist3d").shape_transform
+    with pytest.raises(ConfigError, match=r"adrenalmnist3d holds volumes and no series\. Run `multiway train volumes"):
+        datasets.dataset("adrenalmnist3d")
+    with pytest.raises(ConfigError, match=r"weather holds series and no volumes"):
+        datasets.volume_dataset("weather")
+    with pytest.raises(ConfigError, match=r"no data set is called organmnist; did you mean organmnist3d\?"):
+        datasets.volume_dataset("organmnist")
+    monkeypatch.setenv("MULTIWAY_DATA", str(tmp_path))
+    (tmp_path / "volumes").mkdir()
+    (tmp_path / "volumes" / "vesselmnist3d.npz").write_bytes(b"")
+    assert datasets.dataset_path("vesselmnist3d") == tmp_path / "volumes" / "vesselmnist3d.npz"
+
+
+def test_a_download_of_volumes_is_compared_with_its_md5(nowhere, site, monkeypatch):
+    known = dataclasses.replace(
+        datasets.volume_dataset("organmnist3d"),
+        url=site[0],
+        files=("o.npz",),
+        md5=md5(site[1].read_bytes()).hexdigest(),
+    )
+    monkeypatch.setitem(datasets.VOLUME_DATASETS, "organmnist3d", known)
+    assert datasets.fetch_dataset("organmnist3d").read_bytes() == site[1].read_bytes()
+    datasets.dataset_path("organmnist3d").unlink()
+    monkeypatch.setitem(datasets.VOLUME_DATASETS, "organmnist3d", dataclasses.replace(known, md5="0" * 32))
+    with pytest.raises(DataError, match=r"organmnist3d could not be fetched from http.*hash"):
+        datasets.fetch_dataset("organmnist3d")

@@ -31,7 +31,7 @@ def literal_norm(x: Tensor, groups: int, weight: Tensor, bias: Tensor) -> Tensor
 
 
 def literal_gelu(x: Tensor) -> Tensor:
-    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))
 
 
 def literal_stem(x: Tensor, stem: nn.ConvStem) -> Tensor:

@@ -1,5 +1,6 @@
 """`multiway check` and `multiway data`: look at a file, fetch a data set."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -88,3 +89,20 @@ def list_datasets() -> None:
 def fetch_dataset(name: Annotated[str, typer.Argument(help="A name from `multiway data list`.")]) -> None:
     """Download a data set from its official address, check its hash, and print its path."""
     show.lines([str(workflows.fetch_dataset(name))])
+
+
+class Made(StrEnum):
+    """What `data make` can make."""
+
+    lesions = "lesions"
+
+
+@datasets.command("make")
+def make_dataset(
+    name: Annotated[Made, typer.Argument(help="Lesions: a set to segment, of real volumes with lesions painted in.")],
+    source: Annotated[str, typer.Option("--from", help="An npz of volumes, a table, or a known data set's name.")],
+    out: Annotated[Path, typer.Option(help="Folder to make.")],
+    sets: Annotated[list[str] | None, typer.Option("--set", help="Override one field: --set seed=1.")] = None,
+) -> None:
+    """Make a data set from another, the same one every time, and print the path of its table."""
+    show.lines([str(workflows.make_lesions(source, out, options.nested(sets or [])))])

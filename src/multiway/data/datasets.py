@@ -8,6 +8,7 @@ from multiway.data.findings import quoted
 from multiway.data.options import ReadOptions
 from multiway.data.reading import read_panel
 from multiway.data.splits import SplitOptions
+from multiway.data.volumes.catalogue import VOLUME_DATASETS, VolumeDataset
 from multiway.errors import ConfigError, DataError, closest
 
 ETT_URL = "https://raw.githubusercontent.com/zhouhaoyi/ETDataset/main/ETT-small/{}"
@@ -41,6 +42,16 @@ class Dataset:
     season: int
     read: ReadOptions = AS_IT_IS
     split: SplitOptions = BY_FRACTION
+
+    @property
+    def known_hash(self) -> str | None:
+        """Its hash with the name of the method in front; None where none is pinned."""
+        return self.sha256
+
+    @property
+    def holds(self) -> str:
+        """Its size in words."""
+        return f"{self.rows:,} rows x {self.variates} variates"
 
 
 def _ett(name: str, protocol: str, rows: int, season: int, sha256: str | None) -> Dataset:
@@ -79,19 +90,48 @@ DATASETS: dict[str, Dataset] = {
 
 
 def is_dataset(name: str) -> bool:
-    """Whether a name is one of the known data sets."""
-    return name in DATASETS
+    """Whether a name is one of the known data sets, of series or of volumes."""
+    return name in DATASETS or name in VOLUME_DATASETS
+
+
+def is_volume_dataset(name: str) -> bool:
+    """Whether a name is one of the known data sets of volumes."""
+    return name in VOLUME_DATASETS
 
 
 def dataset(name: str) -> Dataset:
-    """The known data set of that name.
+    """The known data set of series of that name.
 
     Raises:
         ConfigError: There is none.
     """
+    if name in VOLUME_DATASETS:
+        raise ConfigError(f"{name} holds volumes and no series. Run `multiway train volumes --data {name}`.")
     if name not in DATASETS:
-        raise ConfigError(f"no data set is called {name}{closest(name, DATASETS)} Known: {', '.join(DATASETS)}.")
+        raise _unknown(name)
     return DATASETS[name]
+
+
+def volume_dataset(name: str) -> VolumeDataset:
+    """The known data set of volumes of that name.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    if name in DATASETS:
+        raise ConfigError(f"{name} holds series and no volumes. Run `multiway train forecast --data {name}`.")
+    if name not in VOLUME_DATASETS:
+        raise _unknown(name)
+    return VOLUME_DATASETS[name]
+
+
+def _known(name: str) -> Dataset | VolumeDataset:
+    return volume_dataset(name) if name in VOLUME_DATASETS else dataset(name)
+
+
+def _unknown(name: str) -> ConfigError:
+    known = [*DATASETS, *VOLUME_DATASETS]
+    return ConfigError(f"no data set is called {name}{closest(name, known)} Known: {', '.join(known)}.")
 
 
 def search_folders() -> list[Path]:
@@ -100,7 +140,7 @@ def search_folders() -> list[Path]:
     checkout = Path(__file__).parents[3]
     beside = [checkout.parent / "shared" / "data"] if (checkout / "pyproject.toml").is_file() else []
     roots = ([Path(named)] if named else []) + beside + [_cache()]
-    return [folder for root in roots for folder in (root, root / "forecasting")]
+    return [folder for root in roots for folder in (root, root / "forecasting", root / "volumes")]
 
 
 def dataset_path(name: str) -> Path:
@@ -114,7 +154,7 @@ def dataset_path(name: str) -> Path:
     if found is None:
         raise DataError(
             f"the data set {name} is not on this machine. Run `multiway data fetch {name}`, or set MULTIWAY_DATA to "
-            f"the folder that holds {DATASETS[name].files[0]}."
+            f"the folder that holds {_known(name).files[0]}."
         )
     return found
 
@@ -130,7 +170,7 @@ def dataset_options(name: str) -> tuple[ReadOptions, SplitOptions, int]:
 
 
 def _find(name: str) -> Path | None:
-    files = dataset(name).files
+    files = _known(name).files
     return next((folder / file for folder in search_folders() for file in files if (folder / file).is_file()), None)
 
 
@@ -141,13 +181,15 @@ def fetch_dataset(name: str) -> Path:
         ConfigError: No data set has that name.
         DataError: The address does not answer, or the file is not the one expected; nothing is kept then.
     """
-    known = dataset(name)
+    known = _known(name)
     import pooch
 
     pooch.get_logger().setLevel("ERROR")
     try:
         path = Path(
-            pooch.retrieve(known.url, known_hash=known.sha256, fname=known.files[0], path=_cache(), progressbar=False)
+            pooch.retrieve(
+                known.url, known_hash=known.known_hash, fname=known.files[0], path=_cache(), progressbar=False
+            )
         )
     except (OSError, ValueError) as error:
         reason = quoted(" ".join(str(error).split()), 160)
@@ -155,7 +197,7 @@ def fetch_dataset(name: str) -> Path:
             f"{name} could not be fetched from {known.url}: {reason}. Fetch {known.files[0]} by other means and set "
             f"MULTIWAY_DATA to its folder."
         ) from None
-    if known.sha256 is None:
+    if isinstance(known, Dataset) and known.known_hash is None:
         _check_size(name, known, path)
     return path
 
@@ -167,7 +209,7 @@ def _check_size(name: str, known: Dataset, path: Path) -> None:
         got = f"{panel.num_rows:,} rows x {panel.num_variates} variates"
     except DataError as error:
         got = str(error)
-    wanted = f"{known.rows:,} rows x {known.variates} variates"
+    wanted = known.holds
     if got != wanted:
         path.unlink(missing_ok=True)
         raise DataError(f"{name}: {known.url} should hold {wanted}. Got {got}. The file was not kept.")
@@ -175,16 +217,16 @@ def _check_size(name: str, known: Dataset, path: Path) -> None:
 
 def describe() -> list[dict[str, object]]:
     """One row per data set."""
+    every: dict[str, Dataset | VolumeDataset] = {**DATASETS, **VOLUME_DATASETS}
     return [
         {
             "name": name,
-            "rows": known.rows,
-            "variates": known.variates,
+            "holds": known.holds,
             "licence": known.licence,
-            "verified by": "size" if known.sha256 is None else "sha256",
+            "verified by": (known.known_hash or "size").split(":")[0],
             "path": str(_find(name) or "-"),
         }
-        for name, known in DATASETS.items()
+        for name, known in every.items()
     ]
 
 

@@ -88,6 +88,6 @@ def _build_stage(in_channels: int, out_channels: int, kernel_size: int) -> torch
     return torch_nn.Sequential(
         torch_nn.Conv3d(in_channels, out_channels, kernel_size, stride=2, padding=kernel_size // 2, bias=False),
         nn.make_group_norm(out_channels),
-        torch_nn.GELU(approximate="tanh"),
+        torch_nn.GELU(),
         nn.ConvBlock(out_channels, out_channels, num_modes=NUM_MODES, kernel_size=kernel_size),
     )

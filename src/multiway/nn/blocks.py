@@ -9,10 +9,25 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from multiway import ops
 from multiway.errors import ConfigError, ShapeError, closest
 from multiway.nn.kronecker_attention import KroneckerAttention
 
-NORMS: dict[str, type[nn.Module]] = {"rms": nn.RMSNorm, "layer": nn.LayerNorm}
+
+class RMSNorm(nn.RMSNorm):
+    """`torch.nn.RMSNorm` over the last axis that keeps little beside its input, and takes a weight wider than that.
+
+    torch's own warns of such a weight, which is what autocast leaves it.
+    """
+
+    eps: float
+
+    def forward(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
+        """Normalise the last axis."""
+        return ops.rms_norm(x, self.weight, self.eps)
+
+
+NORMS: dict[str, type[nn.Module]] = {"rms": RMSNorm, "layer": nn.LayerNorm}
 
 
 def make_norm(kind: str, dim: int, *, device: Any = None, dtype: Any = None) -> nn.Module:
@@ -42,7 +57,10 @@ class SwiGLU(nn.Module):
 
     def forward(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
         """Apply to the last axis."""
-        gate, up = self.gate_up(x).chunk(2, dim=-1)
+        gate_up = self.gate_up(x)
+        if not (self.training and self.dropout.p):
+            return ops.gated_linear(gate_up, self.down.weight)
+        gate, up = gate_up.chunk(2, dim=-1)
         return self.down(self.dropout(F.silu(gate) * up))  # type: ignore[no-any-return]
 
 

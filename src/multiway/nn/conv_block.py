@@ -71,7 +71,7 @@ class ConvBlock(nn.Module):
         self.shortcut: nn.Module = nn.Identity()
         if in_channels != out_channels:
             self.shortcut = make_convolution(num_modes, in_channels, out_channels, 1, bias=False, **factory)
-        self.gelu = nn.GELU(approximate="tanh")
+        self.gelu = nn.GELU()
 
     def forward(self, x: Float[Tensor, "batch channels *sizes"]) -> Float[Tensor, "batch out *sizes"]:
         """Run both convolutions and add the shortcut."""

@@ -50,7 +50,7 @@ class ConvStem(nn.Module):
             nn.Sequential(
                 nn.Conv3d(narrow, wide, kernel_size, stride=2, padding=kernel_size // 2, bias=False, **factory),
                 make_group_norm(wide, **factory),
-                nn.GELU(approximate="tanh"),
+                nn.GELU(),
             )
             for narrow, wide in zip(before, channels, strict=True)
         )

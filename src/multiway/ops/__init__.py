@@ -17,6 +17,7 @@ from multiway.ops.feature_maps import kernel_logits as kernel_logits
 from multiway.ops.feature_maps import orthogonal_projection as orthogonal_projection
 from multiway.ops.feature_maps import positive_log_features as positive_log_features
 from multiway.ops.feature_maps import smreg_log_features as smreg_log_features
+from multiway.ops.gated import gated_linear as gated_linear
 from multiway.ops.graph import attention_adjacency as attention_adjacency
 from multiway.ops.graph import content_adjacency as content_adjacency
 from multiway.ops.graph import damping_reach as damping_reach
@@ -39,6 +40,7 @@ from multiway.ops.nd_linear import fold_biases as fold_biases
 from multiway.ops.nd_linear import join_terms as join_terms
 from multiway.ops.nd_linear import multi_mode_linear as multi_mode_linear
 from multiway.ops.nd_linear import multi_mode_linear_terms as multi_mode_linear_terms
+from multiway.ops.norms import rms_norm as rms_norm
 from multiway.ops.plans import Step as Step
 from multiway.ops.plans import cheapest_plan as cheapest_plan
 from multiway.ops.pooling import pool_modes as pool_modes

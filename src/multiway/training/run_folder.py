@@ -146,14 +146,14 @@ class RunFolder:
         except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{self.path / name} cannot be read: {' '.join(str(error).split())[:120]}.") from None
 
-    def save_weights(self, model: nn.Module) -> None:
-        """Write the model's weights."""
+    def save_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
+        """Write a model's weights."""
         from safetensors.torch import save_file
 
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
-        files.write_with(self.path / WEIGHTS, lambda path: save_file(tensors, path))
+        files.write_with(self.path / name, lambda path: save_file(tensors, path))
 
-    def load_weights(self, model: nn.Module) -> None:
+    def load_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
         """Read weights into a model of the same config.
 
         Raises:
@@ -163,10 +163,10 @@ class RunFolder:
         from safetensors.torch import load_file
 
         try:
-            model.load_state_dict(load_file(self.path / WEIGHTS))
+            model.load_state_dict(load_file(self.path / name))
         except (SafetensorError, OSError, RuntimeError, ValueError, KeyError) as error:
             message = " ".join(str(error).split())[:160]
-            raise RunError(f"{self.path / WEIGHTS} cannot be used: {message}. Train the run again.") from None
+            raise RunError(f"{self.path / name} cannot be used: {message}. Train the run again.") from None
 
     def finish(self, facts: dict[str, Any]) -> None:
         """Seal the run: hashes of every file, versions and machine, then drop the state."""

@@ -5,6 +5,7 @@ from multiway.workflows.compression import compress as compress
 from multiway.workflows.looking import check as check
 from multiway.workflows.looking import fetch_dataset as fetch_dataset
 from multiway.workflows.looking import list_datasets as list_datasets
+from multiway.workflows.looking import make_lesions as make_lesions
 from multiway.workflows.looking import task_of_data as task_of_data
 from multiway.workflows.reproducing import list_recipes as list_recipes
 from multiway.workflows.reproducing import reproduce as reproduce

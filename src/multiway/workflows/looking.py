@@ -1,11 +1,14 @@
-"""Looking at data: what is in a file, and which data sets are known."""
+"""Looking at data: what is in a file, which data sets are known, and making one."""
 
 from pathlib import Path
 from typing import Any
 
 from multiway.config import merge
 from multiway.data import CheckReport, datasets
-from multiway.data.volumes import VOLUME_DATASETS, looks_like_volumes
+from multiway.data.scenes import is_scene
+from multiway.data.volumes import VOLUME_DATASETS, VolumeSplit, looks_like_volumes, read_cases
+from multiway.data.volumes.lesions import LesionOptions
+from multiway.data.volumes.lesions import make_lesions as paint
 from multiway.tasks.registry import task_of
 
 
@@ -28,7 +31,9 @@ def check(
 
 
 def task_of_data(path: str | Path) -> str:
-    """The task that data look like they are for: `volumes`, or else `forecast`."""
+    """The task that data look like they are for: `segment` for a scene, `volumes` for scans, or else `forecast`."""
+    if is_scene(path):
+        return "segment"
     is_of_volumes = str(path) in VOLUME_DATASETS or looks_like_volumes(path)
     return "volumes" if is_of_volumes else "forecast"
 
@@ -41,3 +46,9 @@ def list_datasets() -> list[dict[str, object]]:
 def fetch_dataset(name: str) -> Path:
     """Download a known data set, check its hash, and return its path."""
     return datasets.fetch_dataset(name)
+
+
+def make_lesions(source: str, out: Path, options: dict[str, Any] | None = None) -> Path:
+    """Paint lesions with exact masks into the volumes of a file or known data set; return the table of the new set."""
+    path = datasets.dataset_path(source) if datasets.is_dataset(source) else Path(source)
+    return paint(read_cases(path, split=VolumeSplit()), out, LesionOptions.parse(options or {}, "lesions"))

@@ -1,6 +1,7 @@
 """Tables, datalists and folders of scans as cases: labels, patients, splits, and grids that agree."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 import scans
 
 from multiway.data.volumes import VolumeOptions, VolumeSplit, load_values, read_cases
+from multiway.data.volumes.listing import case_names
 from multiway.errors import DataError
 
 SPLIT = VolumeSplit(validation=0.2, test=0.2)
@@ -210,6 +212,15 @@ def test_a_folder(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="there is no scan in it"):
         read_cases(tmp_path / "empty")
+
+
+def test_names_are_different_and_safe_in_file_names():
+    files = [
+        Path(name) for name in ("/d/a.nii", "/d/a.npy", "/d/d-a-2.nii", "/e/b.nii.gz", "/f/b.nii", "/f/../x y;*.npy")
+    ]
+    assert case_names(files) == ("d-a", "d-a-2", "d-a-2-2", "e-b", "f-b", "x_y__")
+    assert case_names([Path("/d/a.nii")] * 3) == ("d-a", "d-a-2", "d-a-3")
+    assert case_names([Path("/\u202e..nii"), Path("/.nii")]) == ("_.", "case")
 
 
 def test_masks_must_lie_on_their_volume(tmp_path):

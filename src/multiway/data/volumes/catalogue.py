@@ -35,6 +35,11 @@ class VolumeDataset:
         """The stronger of its hashes, with the name of the method in front."""
         return f"md5:{self.md5}" if self.sha256 is None else f"sha256:{self.sha256}"
 
+    @property
+    def holds(self) -> str:
+        """Its size in words."""
+        return f"{sum(self.counts):,} volumes of {' x '.join(map(str, self.sizes))}"
+
 
 def _medmnist(
     name: str, md5: str, counts: tuple[int, int, int], classes: tuple[str, ...], *, is_shape: bool = False,

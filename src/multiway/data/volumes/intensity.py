@@ -15,7 +15,7 @@ from multiway.errors import ConfigError
 BYTES = (0.0, 255.0)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class IntensityScale:
     """Subtract `centre` and divide by `spread`, for each channel.
 

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import itertools
 import json
 import os
 import re
@@ -246,12 +247,11 @@ def case_names(files: Iterable[Path]) -> tuple[str, ...]:
         depth += 1
         repeated = {name for name, count in collections.Counter(names).items() if count > 1}
         names = ["-".join(item[-depth:]) if name in repeated else name for name, item in zip(names, parts, strict=True)]
-    seen: dict[str, int] = {}
-    result = []
+    seen: dict[str, None] = {}
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
-    return tuple(result)
+        free = (f"{name}-{count}" for count in itertools.count(2))
+        seen[name if name not in seen else next(other for other in free if other not in seen)] = None
+    return tuple(seen)
 
 
 def _plain(file: Path) -> Path:

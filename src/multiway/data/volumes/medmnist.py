@@ -18,7 +18,9 @@ PARTS = {"train": "train", "validation": "val", "test": "test"}
 
 
 class ArchiveScans:
-    """Volumes of the three parts, one after another; the images of a part are read when one is asked for.
+    """Volumes of the three parts, one after another.
+
+    The images of a part are read when one is asked for, and kept until another part is.
 
     Raises:
         DataError: An array is missing or is no array of volumes.
@@ -33,7 +35,7 @@ class ArchiveScans:
         for split in PARTS:
             self._check_images(split)
         self.counts = {split: header.shape[0] for split, header in self.headers.items()}
-        self._images = functools.lru_cache(maxsize=None)(self._read_images)
+        self._images = functools.lru_cache(maxsize=1)(self._read_images)
         self._starts = dict(zip(PARTS, np.cumsum([0, *self.counts.values()])[:-1].tolist(), strict=True))
 
     def _check_images(self, split: str) -> None:

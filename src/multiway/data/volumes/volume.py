@@ -13,7 +13,7 @@ BARE_AXES = ("depth", "height", "width")
 LETTER_AXES = {"R": "x", "L": "x", "A": "y", "P": "y", "S": "z", "I": "z"}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Volume:
     """One scan.
 

@@ -1,0 +1,89 @@
+"""Everything that determines a run that classifies volumes."""
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from multiway.config import Config, merge
+from multiway.data.volumes import AugmentOptions, VolumeOptions, VolumeSplit
+from multiway.errors import closest
+from multiway.models import list_models, model_config
+from multiway.training import TrainingConfig
+
+Baseline = Literal["majority", "logistic", "cnn", "resnet18_3d", "resnet50_3d"]
+NETWORKS = {"cnn": "cnn_volume_classifier", "resnet18_3d": "resnet18_3d", "resnet50_3d": "resnet50_3d"}
+"""Baselines that are trained, and the model that each is."""
+OURS = "hot_volume_classifier"
+SET_BY_DATA = ("sizes", "in_channels", "num_classes")
+TRAINING: dict[str, Any] = {
+    "loss": "cross_entropy", "epochs": 60, "learning_rate": 1e-3, "weight_decay": 0.05, "patience": 0,
+}  # fmt: skip
+"""Fields of `TrainingConfig` where classes of volumes differ from a forecast."""
+
+
+class VolumeConfig(Config):
+    """A run of the task `volumes`; stored in its folder."""
+
+    data: str | None = None
+    """A MedMNIST .npz, a table of scans, or the name of a known data set; None for arrays in memory."""
+    read: VolumeOptions = VolumeOptions()
+    split: VolumeSplit = VolumeSplit()
+    augment: AugmentOptions = AugmentOptions()
+    model: dict[str, Any] = Field(default_factory=dict)
+    """`name` of a classifier of volumes and its fields, without the sizes, channels and classes that the data set."""
+    baselines: tuple[Baseline, ...] = ("majority", "logistic")
+    """What is fitted and scored beside it, under the same protocol."""
+    baseline_training: dict[str, Any] = Field(default_factory=dict)
+    """Fields of `training` that are others for the baselines that are trained."""
+    training: TrainingConfig = TrainingConfig.parse(TRAINING)
+    evaluate_flips: bool = False
+    """Average the probabilities of a volume over its eight reflections, outside of training."""
+    draws: int = Field(1000, ge=0)
+    """Bootstrap samples of cases behind each interval; 0 gives none."""
+
+    @field_validator("training", mode="before")
+    @classmethod
+    def _training_starts_from_that_of_classes(cls, training: Any) -> Any:
+        if not isinstance(training, dict):
+            return training
+        usual = {**TRAINING, "validation_batch_size": training.get("batch_size", 32)}
+        return merge(usual, training)
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        classifiers = list_models("*volume_classifier*") + list_models("resnet*_3d")
+        if self.model_name not in classifiers:
+            raise ValueError(
+                f"model.name must be one of {', '.join(classifiers)}{closest(self.model_name, classifiers)}"
+            )
+        given = [name for name in SET_BY_DATA if name in self.model]
+        if given:
+            raise ValueError(f"model.{given[0]} is set by the data. Leave it out")
+        for training in (self.training, self.network_training):
+            if training.loss != "cross_entropy" or training.validation_loss not in (None, "cross_entropy"):
+                raise ValueError("classes are trained with training.loss=cross_entropy")
+        self.network_config((28, 28, 28), 1, 2)
+        return self
+
+    @property
+    def model_name(self) -> str:
+        """Name of the network."""
+        return str(self.model.get("name", OURS))
+
+    @property
+    def network_training(self) -> TrainingConfig:
+        """How the baselines that are trained are trained."""
+        return TrainingConfig.parse(merge(self.training.plain(), self.baseline_training), "baseline_training")
+
+    def network_fields(self, sizes: tuple[int, ...], channels: int, num_classes: int) -> dict[str, Any]:
+        """Fields of `create_model` on this data."""
+        own = {name: value for name, value in self.model.items() if name != "name"}
+        return {**own, "sizes": sizes, "in_channels": channels, "num_classes": num_classes}
+
+    def network_config(self, sizes: tuple[int, ...], channels: int, num_classes: int) -> Config:
+        """Config of the network on this data.
+
+        Raises:
+            ConfigError: A field is unknown or does not fit.
+        """
+        return model_config(self.model_name, **self.network_fields(sizes, channels, num_classes))

@@ -1,0 +1,44 @@
+"""The benchmarks' own checks: they pass on what is right and stop on what is wrong."""
+
+import pytest
+import torch
+from benchmarks import volumes
+
+
+def test_networks_of_volumes_are_checked_before_they_are_timed():
+    volumes.check()
+
+
+def test_a_wrong_network_is_not_timed(monkeypatch):
+    forward = volumes.Formed.forward
+    monkeypatch.setattr(volumes.Formed, "forward", lambda self, x: forward(self, x.transpose(1, 2)).transpose(1, 3))
+    with pytest.raises(AssertionError, match="not close"):
+        next(volumes.run(1, ["throughput"]))
+
+
+def test_a_case_becomes_a_row_and_lines_of_a_table():
+    case = volumes.Case(
+        name="tiny",
+        networks={"hot": volumes._hot(8), "full": volumes._hot(8, attention="full")},
+        sizes=(8, 8, 8),
+        batch=2,
+        time_bars={"full": 1e9},
+        memory_bars={"full": 0.0},
+    )
+    row = volumes._train(case, "bfloat16", 1)
+    assert row["parameters"]["full"] < row["parameters"]["hot"]
+    assert row["met"] == {"time": {"full": False}, "memory": {"full": True}}
+    head, ours, theirs = volumes.table([row])
+    assert head.split()[:3] == ["case", "type", "network"]
+    assert ours.split()[:3] == ["tiny", "bfloat16", "hot"]
+    assert theirs.endswith("*")
+    assert f"{row['times_slower_than_ours']['full']:.2f}x-" in theirs
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_peak_memory_is_that_of_a_step_in_its_own_process(dtype):
+    case = {"model": "hot_volume_classifier", "fields": {}, "sizes": [8, 8, 8], "batch": 2, "dtype": dtype}
+    found = volumes.peak_of(case, threads=1)
+    assert found["before_gb"] <= found["peak_gb"] < found["before_gb"] + 0.2
+    assert found["parameters"] == sum(each.numel() for each in volumes._hot(8)().parameters())
+    assert torch.get_num_threads() == 1
