@@ -15,7 +15,7 @@ from multiway.explain import ModeMap, average_curves
 from multiway.report import classification_content as page
 from multiway.report import render_classification_comparison, render_classification_report
 from multiway.report.content import CheckFinding, DataCheck, ModelCost, TrainingRow
-from multiway.tasks.volumes.again import CHOSEN, COSTLY_VOXELS, Rows, interesting, read_again, source_of
+from multiway.tasks.volumes.again import COSTLY_VOXELS, Rows, interesting, read_again, source_of
 from multiway.tasks.volumes.explanation import (
     AVERAGED_CASES,
     CaseExplanation,
@@ -24,6 +24,7 @@ from multiway.tasks.volumes.explanation import (
     explain_cases,
 )
 from multiway.tasks.volumes.explanation_files import first_channel
+from multiway.tasks.volumes.fitting import OURS
 from multiway.training import classification
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def report_content(runs: Sequence[VolumeRun], *, details: bool = True) -> page.C
         source=str(run.config.data or "arrays in memory"),
         created=str(manifest.get("finished", "")),
         setting=_setting(run),
-        chosen=CHOSEN,
+        chosen=OURS,
         classes=run.classes,
         majority=_majority(test),
         threshold=run.threshold,
