@@ -88,7 +88,7 @@ def explain(run: VolumeRun, out: Path | None, options: dict[str, Any]) -> list[s
 def check(path: str | Path, options: dict[str, Any]) -> CheckReport:
     """What is in a set of scans, under the settings of a run that concern reading and splitting."""
     return check_volumes(
-        path,
+        locate(str(path)),
         VolumeOptions.parse(options.get("read", {}), "reading options"),
         VolumeSplit.parse(options.get("split", {}), "split options"),
     )
