@@ -1,6 +1,7 @@
 """Labelled scenes: one large image of many bands with a class per pixel, cut into blocks that never share a pixel."""
 
 import dataclasses
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +64,11 @@ def read_scene(source: str | Path, max_bytes: int = MAX_BYTES) -> Scene:
         raise DataError(f"{where}: 'image' must be (bands, rows, columns). Got {values.shape}. Add or move an axis.")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise DataError(f"{where}: every pixel of 'image' must be a finite number. Replace those that are not.")
-    labels = archive.read("labels") if "labels" in archive.names else None
-    if labels is not None:
-        _check_labels(labels, values, where)
-        labels = labels.astype(np.int64)
-    return Scene(values=values, labels=labels, source=where)
+    if "labels" not in archive.names:
+        return Scene(values=values, labels=None, source=where)
+    labels = archive.read("labels")
+    _check_labels(labels, values, where)
+    return Scene(values=values, labels=labels.astype(np.int64), source=where)
 
 
 def _check_labels(labels: NDArray[Any], values: NDArray[Any], where: str) -> None:
@@ -109,7 +110,7 @@ class Block:
 def blocks_of(sizes: tuple[int, int], side: int) -> list[Block]:
     """Cut rows and columns into blocks of about a side; every pixel is in exactly one."""
     edges = [np.linspace(0, size, max(round(size / side), 1) + 1).astype(int).tolist() for size in sizes]
-    spans = [[slice(low, high) for low, high in zip(edge[:-1], edge[1:], strict=True)] for edge in edges]
+    spans = [[slice(low, high) for low, high in itertools.pairwise(edge)] for edge in edges]
     return [Block(rows, columns) for rows in spans[0] for columns in spans[1]]
 
 

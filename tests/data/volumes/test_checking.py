@@ -90,6 +90,18 @@ def test_without_labels(tmp_path):
     assert "predicted on and not trained on" in kinds(report)["labels"].rule
 
 
+def test_masks_are_counted(tmp_path):
+    for row in range(8):
+        values = (scans.voxels(seed=row) > 300).astype(np.uint8) * 2 * (row > 1)
+        scans.nifti(tmp_path / f"m{row}.nii", values)
+    path = tabled(tmp_path, 8, mask=[f"m{row}.nii" for row in range(8)], label=None)
+    report = check_volumes(path, None, VolumeSplit(validation=0.25, test=0.25))
+    assert report.is_usable
+    assert report.summary["masks"] == "8, values 0, 2, 2 empty"
+    scans.nifti(tmp_path / "m3.nii", np.zeros((5, 7, 4), np.uint8))
+    assert "m3.nii: a mask must lie on the grid of its volume" in check_volumes(path).findings[0].rule
+
+
 def test_a_missing_source_is_a_finding(tmp_path):
     report = check_volumes(tmp_path / "no.csv")
     assert not report.is_usable

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.findings import listed, quoted
-from multiway.errors import DataError
+from multiway.errors import DataError, MultiwayError
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER = 10_000
@@ -50,21 +50,21 @@ class ArrayHeader:
         return count
 
 
-def check_bytes(declared: int, present: int, limit: int, where: str) -> None:
-    """Refuse an array larger than the limit or than the bytes that are there.
+def check_bytes(declared: int, present: int | None, limit: int, where: str) -> None:
+    """Refuse an array larger than the bytes that are there, where that is known, or than the limit.
 
     Raises:
         DataError: It is.
     """
-    if declared > limit:
-        raise DataError(
-            f"{where}: an array may take {limit:,} bytes. Its header declares {declared:,}. "
-            f"Raise max_bytes if that is meant (--set read.max_bytes={declared})."
-        )
-    if declared > present:
+    if present is not None and declared > present:
         raise DataError(
             f"{where}: its header declares {declared:,} bytes of values and the file holds at most {present:,}. "
             f"It is cut short or its header lies; write or copy it again."
+        )
+    if declared > limit:
+        raise DataError(
+            f"{where}: an array may take {limit:,} bytes. This one takes {declared:,}. "
+            f"Raise max_bytes if that is meant (--set read.max_bytes={declared})."
         )
 
 
@@ -217,7 +217,7 @@ def translated(where: str) -> Iterator[None]:
         raise DataError(f"{where}: it cannot be read ({reason}). Check the file and its permissions.") from None
     except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
             UnicodeError, ValueError, OverflowError, MemoryError) as error:  # fmt: skip
-        if isinstance(error, DataError):
+        if isinstance(error, MultiwayError):
             raise
         raise DataError(
             f"{where}: it is broken ({quoted(' '.join(str(error).split()) or type(error).__name__, 80)}). "

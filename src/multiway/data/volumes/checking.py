@@ -95,6 +95,11 @@ class _Scan:
             sizes=volume.sizes, channels=volume.channels, dtype=values.dtype, affine=volume.affine, axes=volume.axes
         )
         self.prepared = prepared_header(self.header, options, volume.source)
+        self.mask: tuple[float, ...] | None = None
+
+
+def _mask_values(mask: Volume | None) -> tuple[float, ...] | None:
+    return None if mask is None else tuple(np.unique(mask.values).tolist())
 
 
 def _read_all(cases: Cases, findings: Findings) -> dict[int, _Scan]:
@@ -106,7 +111,7 @@ def _read_all(cases: Cases, findings: Findings) -> dict[int, _Scan]:
             volume = cases.read(index)
             prepare(volume, VolumeOptions())
             sound[index] = _Scan(volume, cases.options)
-            cases.mask(index)
+            sound[index].mask = _mask_values(cases.mask(index))
         except MultiwayError as error:
             failures.append(_rule(error))
     for text in failures[:20]:
@@ -201,9 +206,18 @@ def _summary(cases: Cases, sound: dict[int, _Scan]) -> dict[str, Any]:
         "intensities": _range(sound.values()),
         "classes": _class_counts(cases),
         "patients": None if cases.patients is None else len(set(cases.patients)),
-        "masks": "yes" if cases.has_masks else None,
+        "masks": _masks(list(sound.values())) if cases.has_masks else None,
         "splits": _split_counts(cases) or None,
     }  # fmt: skip
+
+
+def _masks(scans: list[_Scan]) -> str:
+    found = [scan.mask for scan in scans if scan.mask is not None]
+    values = sorted({value for mask in found for value in mask})
+    empty = sum(mask == (0,) for mask in found)
+    return f"{len(found)}, values {listed((f'{value:g}' for value in values), 12)}" + (
+        f", {empty} empty" if empty else ""
+    )
 
 
 def _range(scans: Collection[_Scan]) -> str | None:

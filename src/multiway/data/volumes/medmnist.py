@@ -44,7 +44,8 @@ class ArchiveScans:
         if len(shape) != self.rank or 0 in shape:
             more = ". Set channels for an axis of channels (--set read.channels=true)" if len(shape) == 5 else ""
             raise DataError(
-                f"{self.where}: '{PARTS[split]}_images' must be {form} with cases in it. Got {shape}{more}."
+                f"{self.where}: '{PARTS[split]}_images' must be {form} with cases in it. Got {shape}{more}. Save "
+                f"volumes so, or list files in a table."
             )
         if shape[1:] != self.headers["train"].shape[1:]:
             raise DataError(

@@ -89,7 +89,7 @@ def read_nifti_header(path: Path, limit: int, where: str, channels: bool) -> Nif
     packed = path.stat().st_size
     present = (packed * MOST_DEFLATED if _is_packed(path) else packed) - result.start
     check_bytes(_bytes(result, stored), present, limit, where)
-    check_bytes(_bytes(result, result.dtype), limit, limit, where)
+    check_bytes(_bytes(result, result.dtype), None, limit, where)
     return result
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from multiway.data.findings import listed, quoted
 from multiway.data.volumes import arrays, dicom, nifti
+from multiway.data.volumes.dicom_slice import is_dicom
 from multiway.data.volumes.options import MAX_BYTES
 from multiway.data.volumes.volume import Volume, VolumeHeader
 from multiway.errors import DataError
@@ -102,7 +103,7 @@ def format_of(path: Path) -> str:
         return "nifti"
     if name.endswith((".npy", ".npz")):
         return name[-3:]
-    if name.endswith((".dcm", ".dicom", ".ima")) or dicom.is_dicom(path):
+    if name.endswith((".dcm", ".dicom", ".ima")) or is_dicom(path):
         return "dicom"
     raise DataError(f"{quoted(path, 200)}: its name says no format of volumes. {FORMATS}")
 

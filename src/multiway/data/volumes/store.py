@@ -67,13 +67,21 @@ def _empty(shape: tuple[int, ...], dtype: np.dtype[np.generic], limit: int, sour
         return np.empty(shape, dtype)
     with tempfile.TemporaryFile() as file:
         try:
-            os.posix_fallocate(file.fileno(), 0, needed)  # else a full disk would end the process at a later write
+            _reserve(file.fileno(), needed)
         except OSError as error:
             raise DataError(
                 f"{source}: its prepared volumes need {needed:,} bytes in {tempfile.gettempdir()}: {error.strerror}. "
                 f"Free space, set TMPDIR, or choose a smaller size."
             ) from None
         return np.memmap(file, dtype, "r+", shape=shape)
+
+
+def _reserve(descriptor: int, count: int) -> None:
+    """Take the bytes on the disk now, where the system can: a full disk would end the process at a later write."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, count)
+    else:
+        os.ftruncate(descriptor, count)
 
 
 class VolumeBatches:

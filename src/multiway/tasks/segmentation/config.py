@@ -12,7 +12,7 @@ from multiway.training import TrainingConfig
 Baseline = Literal["background", "threshold", "logistic", "unet"]
 NETWORKS = {3: ("hot_volume_unet", "volume_unet"), 2: ("hot_segmenter_2d", "unet_2d")}
 """By number of modes, the network that is trained and the plain one beside it."""
-LARGEST_PATCH = {3: 64, 2: 128}
+LARGEST_PATCH = 64
 TRAINING: dict[str, Any] = {
     "epochs": 30, "batch_size": 4, "learning_rate": 2e-3, "warmup_steps": 50, "patience": 0,
 }  # fmt: skip
@@ -31,14 +31,15 @@ class SegmentConfig(Config):
     """Names of the mask's values in their order; the values themselves if not given."""
     ignore: int | None = None
     """Value of the mask that is neither learned from nor scored."""
-    block: int = Field(9, ge=1)
+    block: int = Field(12, ge=1)
     """Side of the blocks that a scene is cut into, in pixels; a block belongs to one split."""
     model: dict[str, Any] = Field(default_factory=dict)
     """`name` of a model and its fields, without the channels and classes that the data set."""
     baselines: tuple[Baseline, ...] | None = None
     """What is measured beside it: everything that fits the data if not given."""
     patch: tuple[int, ...] | None = None
-    """Voxels along each axis that the model sees at once; the largest training case, but 64 at most, if not given."""
+    """Voxels along each axis that the model sees at once. If not given: the largest training case, but 64 at most; in a
+    scene the smallest block."""
     patches_per_case: int = Field(1, ge=1)
     """Patches drawn from each case in an epoch."""
     foreground: float = Field(0.67, ge=0, le=1)

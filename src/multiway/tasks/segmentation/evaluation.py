@@ -20,20 +20,24 @@ COUNTS = ("both", "predicted", "missed")
 Floats = NDArray[np.float64]
 
 
-def measure(predict: Predictor, examples: Examples, rows: Sequence[int]) -> pd.DataFrame:
+def measure(predict: Predictor, examples: Examples, rows: Sequence[int], *, surfaces: bool = True) -> pd.DataFrame:
     """Predict each case; one row per case and class with its counts and metrics, NaN where one is undefined.
 
     Voxels that do not count are taken out of prediction and target alike. Surface distances and clDice are measured
-    on volumes; of a scene's blocks, which cut through its fields, only overlaps mean anything.
+    on volumes, unless `surfaces` is false; of a scene's blocks, which cut through its fields, only overlaps mean
+    anything.
     """
     found = []
+    has_surface = surfaces and examples.num_modes == 3
     for row in rows:
         example = examples.read(row)
-        found += _rows_of_case(predict(example.values), example, examples, row)
+        found += _rows_of_case(predict(example.values), example, examples, row, has_surface)
     return pd.DataFrame(found)
 
 
-def _rows_of_case(classes: NDArray[np.int64], example: Example, examples: Examples, row: int) -> list[dict[str, Any]]:
+def _rows_of_case(
+    classes: NDArray[np.int64], example: Example, examples: Examples, row: int, surfaces: bool
+) -> list[dict[str, Any]]:
     target = torch.from_numpy(example.target.astype(np.int64))
     given = torch.where(target == IGNORED, IGNORED, torch.from_numpy(classes))
     patient = examples.names[row] if examples.patients is None else examples.patients[row]
@@ -42,7 +46,7 @@ def _rows_of_case(classes: NDArray[np.int64], example: Example, examples: Exampl
         mine, wanted = given == label, target == label
         counts = overlap(mine, wanted)
         is_scored = label in examples.scored
-        has_surface = is_scored and examples.num_modes == 3
+        has_surface = is_scored and surfaces
         rows.append(
             {
                 "case": examples.names[row],
@@ -90,7 +94,7 @@ def score_rows(frame: pd.DataFrame, model: str, split: str, draws: int, seed: in
 def _table(frame: pd.DataFrame, name: str, classes: list[str]) -> Floats:
     """`(cases, classes)`, cases in the order of the frame."""
     wide = frame.pivot(index="case", columns="class", values=name)
-    return wide.loc[list(dict.fromkeys(frame["case"])), classes].to_numpy(dtype=np.float64)
+    return np.asarray(wide.loc[list(dict.fromkeys(frame["case"])), classes], np.float64)
 
 
 def bootstrap_weights(patients: NDArray[Any], draws: int, seed: int) -> Floats:
@@ -105,7 +109,7 @@ def _means(weights: Floats, values: Floats) -> Floats:
     """Weighted mean over cases where values are defined, `(draws, classes)`; NaN where none is."""
     known = np.isfinite(values)
     total, count = weights @ np.where(known, values, 0), weights @ known.astype(np.float64)
-    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
 
 
 def _rows(metric: str, classes: list[str], values: Floats, cases: NDArray[Any]) -> list[dict[str, Any]]:
@@ -128,6 +132,11 @@ def _interval(column: Floats) -> dict[str, float | None]:
         return {"value": float(value), "low": None, "high": None}
     low, high = np.percentile(drawn, [50 - LEVEL / 2, 50 + LEVEL / 2])
     return {"value": float(value), "low": float(low), "high": float(high)}
+
+
+def headline(num_modes: int) -> str:
+    """The metric that speaks for a run: Dice by case of volumes; of a scene, whose blocks hold few classes, pooled."""
+    return "dice" if num_modes == 3 else "dice_pooled"
 
 
 def score_of(scores: Sequence[dict[str, Any]], model: str, split: str, metric: str, name: str = MEAN) -> float | None:

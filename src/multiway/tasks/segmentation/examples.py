@@ -103,7 +103,8 @@ def _mask(cases: Cases, index: int) -> Array:
     mask = cases.mask(index)
     if mask is None:
         raise DataError(f"{cases.source}: case {cases.names[index]} has no mask. Give it one, or leave the case out.")
-    return mask.values[0]
+    values: Array = mask.values[0]
+    return values
 
 
 def _values_of_masks(cases: Cases, rows: NDArray[np.int64], ignore: int | None) -> tuple[int, ...]:
@@ -147,7 +148,8 @@ def examples_of_scene(scene: Scene, config: SegmentConfig, values: tuple[int, ..
     return Examples(
         names=tuple(block.name for block in blocks), patients=None, splits=splits, channels=scene.values.shape[0],
         axes=("row", "column"), classes=class_names(known, config, scene.names), values=known,
-        background=known[0] == 0, source=scene.source, notes=_absent(labels, blocks, splits, known),
+        background=known[0] == 0, source=scene.source,
+        notes=_absent(labels, blocks, splits, dict(zip(known, class_names(known, config, scene.names), strict=True))),
         read=lambda index: _read_block(scene, blocks[index], known, config.ignore),
     )  # fmt: skip
 
@@ -159,16 +161,14 @@ def _read_block(scene: Scene, block: Block, values: tuple[int, ...], ignore: int
 
 
 def _absent(
-    labels: NDArray[np.int64], blocks: list[Block], splits: dict[str, NDArray[np.int64]], values: tuple[int, ...]
+    labels: NDArray[np.int64], blocks: list[Block], splits: dict[str, NDArray[np.int64]], names: dict[int, str]
 ) -> tuple[str, ...]:
     notes = []
     for split, rows in splits.items():
         seen = np.unique(np.concatenate([labels[blocks[i].rows, blocks[i].columns].ravel() for i in rows]))
-        missing = [value for value in values if value not in seen]
+        missing = [name for value, name in names.items() if value not in seen]
         if missing:
-            notes.append(
-                f"{split} has no pixel of the labels {listed(missing)}: they lie in too few blocks to be split"
-            )
+            notes.append(f"{split} has no pixel of {listed(missing)}: they lie in too few blocks to be split")
     return tuple(notes)
 
 
@@ -215,4 +215,5 @@ def class_names(
 def _kept(read: Callable[[int], Example], first: Array) -> Callable[[int], Example]:
     """Keep as many examples as fit the memory limit."""
     bytes_each = first.nbytes + 2 * first[0].size
-    return functools.lru_cache(maxsize=max(MEMORY_LIMIT // max(bytes_each, 1), 1))(read)
+    kept: Callable[[int], Example] = functools.lru_cache(maxsize=max(MEMORY_LIMIT // max(bytes_each, 1), 1))(read)
+    return kept

@@ -39,7 +39,8 @@ def explain_run(run: SegmentRun, out: Path | None, cases: Sequence[str] | None) 
     assert run.folder is not None
     examples = read_examples(locate(run.config.data), run.config, run.values)
     batch = torch.stack([_patch(run, examples, row) for row in _rows(examples, cases)])
-    maps = label_maps(run, run.model.forward_with_maps(batch)[1])
+    model: Any = run.model
+    maps = label_maps(run, model.forward_with_maps(batch)[1])
     folder = out or run.folder.path / "explanation"
     folder.mkdir(parents=True, exist_ok=True)
     save_maps(folder / MAPS, maps)

@@ -14,7 +14,7 @@ from multiway.data.volumes import IntensityScale
 from multiway.errors import ConfigError
 from multiway.models import create_model, model_config
 from multiway.tasks.segmentation.config import LARGEST_PATCH, SegmentConfig
-from multiway.tasks.segmentation.evaluation import MEAN, measure, score_rows
+from multiway.tasks.segmentation.evaluation import headline, measure, score_of, score_rows
 from multiway.tasks.segmentation.examples import Examples
 from multiway.tasks.segmentation.patches import GridPatches, TrainingPatches, fit_scale
 from multiway.tasks.segmentation.predictors import (
@@ -59,11 +59,8 @@ class PatchLoss:
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum over patches, and their number."""
-        parts = [
-            self._loss(model(volume), mask)
-            for volume, mask in zip(*(batch[name].split(self.config.training.batch_size) for name in ("volume", "mask")),
-                                    strict=True)
-        ]  # fmt: skip
+        pieces = (batch[name].split(self.config.training.batch_size) for name in ("volume", "mask"))
+        parts = [self._loss(model(volume), mask) for volume, mask in zip(*pieces, strict=True)]
         total, count = (torch.stack(each).sum() for each in zip(*parts, strict=True))
         return total, count
 
@@ -134,7 +131,7 @@ def baselines_of(config: SegmentConfig, examples: Examples) -> tuple[str, ...]:
 
 
 def patch_of(config: SegmentConfig, examples: Examples) -> tuple[int, ...]:
-    """Sizes of a patch: those of the config, else the largest training case, at most 64 (128 in a scene).
+    """Sizes of a patch: those of the config, else of the largest training case, or of a scene's smallest block.
 
     Raises:
         ConfigError: A size is no multiple of the model's stride, or their number is another than the axes'.
@@ -148,12 +145,13 @@ def patch_of(config: SegmentConfig, examples: Examples) -> tuple[int, ...]:
         if len(config.patch) != examples.num_modes or any(side % stride for side in config.patch):
             raise ConfigError(
                 f"patch: {examples.num_modes} sizes are needed, each a multiple of {stride}, the model's stride. Got "
-                f"{config.patch}. Set others (--set patch=[{','.join(['%d' % (8 * stride)] * examples.num_modes)}])."
+                f"{config.patch}. Set others (--set patch={[8 * stride] * examples.num_modes})."
             )
         return config.patch
     sizes = [examples.read(row).target.shape for row in examples.rows("train")]
-    largest = [min(max(each), LARGEST_PATCH[examples.num_modes]) for each in zip(*sizes, strict=True)]
-    return tuple(-(-side // stride) * stride for side in largest)
+    if examples.num_modes == 2:
+        return tuple(max(min(each) // stride, 1) * stride for each in zip(*sizes, strict=True))
+    return tuple(-(-min(max(each), LARGEST_PATCH) // stride) * stride for each in zip(*sizes, strict=True))
 
 
 def build_network(config: SegmentConfig, examples: Any, *, plain: bool) -> nn.Module:
@@ -203,7 +201,7 @@ def _train(
     progress: bool,
     is_inner: bool,
 ) -> None:
-    """Train and keep the best weights; a baseline whose weights lie there already is only loaded."""
+    """Train and keep the weights of the best validation Dice; a baseline that lies there finished is only loaded."""
     if run is not None and is_inner and (run.path / "weights.safetensors").is_file():
         run.load_weights(model)
         return
@@ -216,6 +214,9 @@ def _train(
         ),
         GridPatches(examples, examples.rows("validation"), scale, patch),
         config.training,
+        validation_score=lambda trained: mean_dice(
+            network_predictor(trained, scale, patch, config), examples, "validation"
+        ),
         run=run,
         progress=progress,
     )  # fmt: skip
@@ -233,7 +234,6 @@ def _fit_baseline(name: str, examples: Examples, scale: IntensityScale, seed: in
 
 
 def mean_dice(predict: Predictor, examples: Examples, split: str) -> float:
-    """Mean Dice of a split over cases and classes; 0 where nothing is defined."""
-    rows = score_rows(measure(predict, examples, examples.rows(split)), OURS, split, 0, 0)
-    value = next(row["value"] for row in rows if (row["metric"], row["class"]) == ("dice", MEAN))
-    return 0.0 if value is None else float(value)
+    """Mean Dice of a split, by cases of volumes and over all pixels of a scene; 0 where nothing is defined."""
+    rows = score_rows(measure(predict, examples, examples.rows(split), surfaces=False), OURS, split, 0, 0)
+    return score_of(rows, OURS, split, headline(examples.num_modes)) or 0.0

@@ -1,7 +1,7 @@
 """Patches of images: drawn about the classes for training, laid out as a grid for validation."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,7 +108,7 @@ class GridPatches:
         return {"volume": volume, "mask": mask}
 
 
-def _grid(sizes: Sequence[int], patch: Sequence[int]) -> itertools.product[tuple[int, ...]]:
+def _grid(sizes: Sequence[int], patch: Sequence[int]) -> Iterable[tuple[int, ...]]:
     """Starts of patches side by side; the last of a mode ends with it."""
     return itertools.product(
         *([*range(0, max(size - side, 0), side), max(size - side, 0)] for size, side in zip(sizes, patch, strict=True))

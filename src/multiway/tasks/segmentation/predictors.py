@@ -34,7 +34,7 @@ class NetworkPredictor:
 
     def __call__(self, values: Array) -> NDArray[np.int64]:
         """Most probable class of each voxel."""
-        return self.probabilities(values).argmax(0).numpy()
+        return np.asarray(self.probabilities(values).argmax(0))
 
     def probabilities(self, values: Array) -> Tensor:
         """`(classes, *sizes)`, which sum to one at every voxel."""
@@ -95,7 +95,7 @@ class ThresholdPredictor:
 
     def __call__(self, values: Array) -> NDArray[np.int64]:
         """Where the interval holds."""
-        return ((values[0] >= self.low) & (values[0] <= self.high)).astype(np.int64)
+        return np.asarray((values[0] >= self.low) & (values[0] <= self.high), np.int64)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,7 +118,7 @@ class LogisticPredictor:
         def loss() -> Tensor:
             optimizer.zero_grad()
             value = F.cross_entropy(F.linear(features, weight, bias), labels) + PENALTY * weight.square().sum()
-            value.backward()  # type: ignore[no-untyped-call]
+            value.backward()
             return value
 
         optimizer.step(loss)
@@ -128,7 +128,7 @@ class LogisticPredictor:
         """Most probable class of each voxel."""
         volume = self.scale.apply(torch.from_numpy(np.ascontiguousarray(values))[None])[0]
         logits = torch.tensordot(self.weight, volume, 1) + self.bias.view(-1, *[1] * (volume.ndim - 1))
-        return logits.argmax(0).numpy()
+        return np.asarray(logits.argmax(0))
 
 
 def _voxels(examples: Examples, scale: IntensityScale, seed: int) -> tuple[Tensor, Tensor]:

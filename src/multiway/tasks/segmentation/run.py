@@ -213,7 +213,8 @@ def _load_predictor(name: str, run: SegmentRun, folder: RunFolder, baselines: di
     if name == "logistic":
         from safetensors.torch import load_file
 
-        return LogisticPredictor(**load_file(folder.path / LOGISTIC), scale=run.scale)
+        tensors = load_file(folder.path / LOGISTIC)
+        return LogisticPredictor(weight=tensors["weight"], bias=tensors["bias"], scale=run.scale)
     return (ConstantPredictor if name == "background" else ThresholdPredictor)(**baselines[name])
 
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from multiway.config import merge
 from multiway.data import CheckReport
 from multiway.data.scenes import INDIAN_PINES
@@ -13,9 +15,8 @@ from multiway.report.segmentation import render_segmentation_comparison, render_
 from multiway.tasks.protocol import Row
 from multiway.tasks.segmentation.checking import check_segmentation
 from multiway.tasks.segmentation.config import TRAINING, SegmentConfig
-from multiway.tasks.segmentation.evaluation import score_of
 from multiway.tasks.segmentation.explanation import explain_run
-from multiway.tasks.segmentation.fitting import OURS, score_all
+from multiway.tasks.segmentation.fitting import score_all
 from multiway.tasks.segmentation.prediction import predict_masks
 from multiway.tasks.segmentation.reporting import report_content
 from multiway.tasks.segmentation.run import NAME as NAME
@@ -26,6 +27,7 @@ from multiway.tasks.segmentation.run import start as start
 from multiway.tasks.segmentation.sources import locate, read_examples
 from multiway.tasks.segmentation.tables import cell_row as cell_row
 from multiway.tasks.segmentation.tables import score_table as score_table
+from multiway.tasks.segmentation.tables import sentence as sentence
 
 KNOWN: dict[str, dict[str, Any]] = {INDIAN_PINES: {"ignore": 0, "split": {"validation": 0.15, "test": 0.35}}}
 """What a known name brings to a config."""
@@ -39,14 +41,6 @@ def make_config(settings: dict[str, Any], overrides: dict[str, Any]) -> SegmentC
     )
 
 
-def sentence(run: SegmentRun) -> str:
-    """The network's test Dice beside the plain network's and the best of the other baselines."""
-    dice = {model: score_of(run.scores, model, "test", "dice") for model in run.predictors}
-    shown = {model: "undefined" if value is None else f"{value:.3f}" for model, value in dice.items()}
-    others = [f"{model} {value}" for model, value in shown.items() if model != OURS]
-    return f"test Dice {shown[OURS]}" + (f" ({', '.join(others)})." if others else ".")
-
-
 def evaluate(runs: Sequence[SegmentRun], data: str | None, split: str) -> list[Row]:
     """Stored scores of a split, or fresh ones on all images of a labelled table or scene."""
     if data is None:
@@ -57,7 +51,7 @@ def evaluate(runs: Sequence[SegmentRun], data: str | None, split: str) -> list[R
 
 def _scored(run: SegmentRun, data: str) -> SegmentRun:
     examples = read_examples(locate(data), run.config, run.values)
-    rows = sorted(index for split in examples.splits.values() for index in split.tolist())
+    rows = np.array(sorted(index for split in examples.splits.values() for index in split.tolist()), np.int64)
     whole = dataclasses.replace(examples, splits={**examples.splits, "all": rows}, classes=run.classes)
     if (examples.channels, examples.num_modes) != (run.channels, run.num_modes):
         raise ConfigError(

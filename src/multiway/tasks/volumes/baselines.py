@@ -1,4 +1,4 @@
-"""What stands beside every score: class shares, and logistic regression on pooled voxels. Both are closed to luck."""
+"""What stands beside every score: class shares, and logistic regression on pooled voxels; neither draws at random."""
 
 import torch
 from torch import Tensor, nn
@@ -39,8 +39,9 @@ class Logistic(nn.Module):
 
     def __init__(self, sizes: tuple[int, ...], channels: int, num_classes: int) -> None:
         super().__init__()
-        self.pooled = [min(size, POOLED) for size in sizes]
-        count = channels * torch.Size(self.pooled).numel()
+        depth, height, width = (min(size, POOLED) for size in sizes)
+        self.pooled = (depth, height, width)
+        count = channels * depth * height * width
         self.register_buffer("centre", torch.zeros(count, dtype=torch.float64))
         self.register_buffer("spread", torch.ones(count, dtype=torch.float64))
         self.register_buffer("weight", torch.zeros(num_classes, count, dtype=torch.float64))

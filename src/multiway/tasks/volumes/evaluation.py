@@ -55,19 +55,18 @@ def batches(source: VolumeBatches, size: int) -> Iterator[dict[str, Tensor]]:
 
 def evaluated(volumes: Tensor, config: VolumeConfig) -> Tensor:
     """Normalised volumes as a network takes them outside of training."""
-    return shape_transform(volumes, training=False) if config.read.shape_transform else volumes
+    changed: Tensor = shape_transform(volumes, training=False) if config.read.shape_transform else volumes
+    return changed
 
 
 @torch.no_grad()
 def probabilities(model: nn.Module, volumes: Tensor, config: VolumeConfig) -> Tensor:
     """Class probabilities `(batch, classes)` float64 of normalised volumes, each of which depends on itself alone."""
     x = evaluated(volumes.to(device_of(model)), config)
-    if not config.evaluate_flips:
-        return model(x).double().softmax(1).cpu()
-    axes = range(2, x.ndim)
+    axes = range(2, x.ndim) if config.evaluate_flips else ()
     flips = [chosen for count in range(len(axes) + 1) for chosen in itertools.combinations(axes, count)]
-    found = [model(x.flip(chosen) if chosen else x).double().softmax(1).cpu() for chosen in flips]
-    return torch.stack(found).mean(0)
+    found = [model(x.flip(chosen) if chosen else x).double().softmax(1) for chosen in flips]
+    return torch.stack(found).mean(0).cpu()
 
 
 def all_probabilities(model: nn.Module, source: VolumeBatches, config: VolumeConfig) -> Probabilities:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from multiway import files
 from multiway.data import datasets as known
 from multiway.data.findings import listed
-from multiway.data.volumes import VOLUME_DATASETS, Cases, IntensityScale, VolumeBatches, load_values, read_cases
+from multiway.data.volumes import Cases, IntensityScale, VolumeBatches, load_values, read_cases
 from multiway.errors import DataError
 from multiway.tasks.volumes.config import VolumeConfig
 
@@ -52,7 +52,7 @@ class Prepared:
 
 def locate(data: str) -> str:
     """Path of a file or folder, or of the known data set of that name."""
-    return str(known.dataset_path(data)) if data in VOLUME_DATASETS or known.is_dataset(data) else data
+    return str(known.dataset_path(data)) if known.is_dataset(data) else data
 
 
 def prepare(config: VolumeConfig, source: str | Path | Cases) -> Prepared:

@@ -12,14 +12,16 @@ from multiway.data.volumes import (
     VolumeOptions,
     VolumeSplit,
     check_volumes,
-    read_cases,
 )
-from multiway.errors import ConfigError
 from multiway.tasks.protocol import Row
+from multiway.tasks.volumes.again import interesting, read_again
 from multiway.tasks.volumes.config import VolumeConfig
+from multiway.tasks.volumes.explanation import named_cases
+from multiway.tasks.volumes.explanation_files import write_explanations
 from multiway.tasks.volumes.fitting import OURS
 from multiway.tasks.volumes.prediction import evaluate_data, predict_scans
-from multiway.tasks.volumes.prepared import locate
+from multiway.tasks.volumes.reporting import compare as compare
+from multiway.tasks.volumes.reporting import report as report
 from multiway.tasks.volumes.run import NAME as NAME
 from multiway.tasks.volumes.run import VolumeRun
 from multiway.tasks.volumes.run import load as load
@@ -75,38 +77,12 @@ def predict(run: VolumeRun, data: str | None, out: Path | None, options: dict[st
 
 def explain(run: VolumeRun, out: Path | None, options: dict[str, Any]) -> list[str]:
     """Write maps of some test cases, or of the named ones; return what is strongest and where the files are."""
-    from multiway.tasks.volumes.explanation import named_cases
-    from multiway.tasks.volumes.explanation_files import write_explanations
-
-    if run.config.data is None or run.folder is None:
-        raise ConfigError("this run was fitted on arrays in memory. Use `VolumeClassifier.explain` with them.")
-    cases = read_cases(locate(run.config.data), run.config.read, run.config.split)
+    folder = run.folder
+    assert folder is not None
+    cases = read_again(run)
     names = options.get("cases")
-    chosen = list(names) if names else confident_errors(run)[:EXPLAINED]
-    return write_explanations(run, cases, named_cases(cases, chosen), out or run.folder.path / "explanation")
-
-
-def confident_errors(run: VolumeRun) -> list[str]:
-    """Test cases by the probability that the network gave their class, the lowest first."""
-    frame = run.predictions.query("model == @OURS and split == 'test'", local_dict={"OURS": OURS})
-    own = [float(frame[f"p_{label}"].iloc[place]) for place, label in enumerate(frame["label"])]
-    return [name for _, name in sorted(zip(own, frame["case"], strict=True))]
-
-
-def report(runs: Sequence[VolumeRun]) -> str:
-    """The HTML report of runs that differ in their seed; the first is shown in detail."""
-    from multiway.report import render_classification_report
-    from multiway.tasks.volumes.reporting import report_content
-
-    return render_classification_report(report_content(runs))
-
-
-def compare(groups: Sequence[Sequence[VolumeRun]]) -> str:
-    """Several runs, each with its seeds, on one page."""
-    from multiway.report import render_classification_comparison
-    from multiway.tasks.volumes.reporting import report_content
-
-    return render_classification_comparison([report_content(runs) for runs in groups])
+    chosen = named_cases(cases, names) if names else [place for _, place in interesting(run, cases)][:EXPLAINED]
+    return write_explanations(run, cases, chosen, out or folder.path / "explanation")
 
 
 def check(path: str | Path, options: dict[str, Any]) -> CheckReport:

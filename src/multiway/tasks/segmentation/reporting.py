@@ -1,0 +1,90 @@
+"""What a segmentation run has to say, as the content of a report."""
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from multiway.report import TrainingRow
+from multiway.report.segmentation import SegmentationReport, SegmentationScore, SegmentedSlice
+from multiway.tasks.segmentation.evaluation import headline, score_of
+from multiway.tasks.segmentation.run import SegmentRun
+from multiway.tasks.segmentation.showing import SLICES, load_slices
+from multiway.tasks.segmentation.tables import mean_or_none, sentence
+
+
+def report_content(runs: Sequence[SegmentRun]) -> SegmentationReport:
+    """Content of one report for runs that differ in their seed only; the first is shown in detail."""
+    run = runs[0]
+    seeds = [each.config.training.seed for each in runs]
+    manifest = run.folder.verify() if run.folder else {}
+    test = run.cases[(run.cases["split"] == "test") & run.cases["scored"]]
+    by_case = test.groupby(["model", "case"], sort=False)["dice"].mean().dropna()
+    return SegmentationReport(
+        title=Path(run.facts["source"]).stem,
+        sentence=sentence(run),
+        headline=headline(run.num_modes),
+        scores=[_score(runs, row) for row in run.scores if row["split"] == "test" and _is_shown(run, row)],
+        classes=list(dict.fromkeys(test["class"])),
+        splits=run.facts["splits"],
+        seeds=seeds,
+        distance=run.facts["distance"],
+        source=str(run.config.data or ""),
+        created=str(manifest.get("finished", "")),
+        setting=_setting(run),
+        dice_by_case={str(model): list(values) for model, values in by_case.groupby(level="model", sort=False)},
+        slices=_slices(run),
+        training=[
+            TrainingRow(epoch=row["epoch"], train=row["train_loss"], validation=row["validation_loss"], seed=seed)
+            for each, seed in zip(runs, seeds, strict=True)
+            for row in (each.folder.read_log() if each.folder else [])
+        ],
+        notes=run.facts["notes"],
+        environment=_environment(manifest),
+    )
+
+
+def _is_shown(run: SegmentRun, row: dict[str, Any]) -> bool:
+    return run.num_modes == 3 or row["metric"] not in ("cl_dice", "hd95")
+
+
+def _score(runs: Sequence[SegmentRun], row: dict[str, Any]) -> SegmentationScore:
+    values = [score_of(run.scores, row["model"], "test", row["metric"], row["class"]) for run in runs]
+    known = [value for value in values if value is not None]
+    return SegmentationScore(
+        model=row["model"],
+        metric=row["metric"],
+        name=row["class"],
+        value=mean_or_none(values),
+        low=row["low"],
+        high=row["high"],
+        deviation=statistics.stdev(known) if len(known) > 1 else None,
+    )
+
+
+def _setting(run: SegmentRun) -> dict[str, str]:
+    name, _ = run.config.network(run.num_modes)
+    return {
+        "model": name,
+        "parameters": ", ".join(f"{model} {count:,}" for model, count in run.facts["parameters"].items()),
+        "classes": str(len(run.classes)),
+        "channels": str(run.channels),
+        "image": " x ".join(map(str, run.facts["sizes"])),
+        "patch": " x ".join(map(str, run.patch)),
+    }
+
+
+def _slices(run: SegmentRun) -> list[SegmentedSlice]:
+    if run.folder is None:
+        return []
+    return [
+        SegmentedSlice(
+            case=shown.case, dice=shown.dice, image=shown.image, target=shown.target, predicted=shown.predicted
+        )
+        for shown in load_slices(run.folder.path / SLICES)
+    ]
+
+
+def _environment(manifest: dict[str, Any]) -> dict[str, str]:
+    plain = {name: str(manifest[name]) for name in ("device", "python", "platform", "threads") if name in manifest}
+    return plain | {str(name): str(value) for name, value in manifest.get("versions", {}).items()}

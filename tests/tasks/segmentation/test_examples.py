@@ -1,0 +1,108 @@
+"""Masks become classes, scenes become blocks, and what does not fit is named."""
+
+import numpy as np
+import pytest
+from lesion_files import examples_at, write_boxes, write_scene
+
+from multiway.data.volumes import IntensityScale
+from multiway.errors import ConfigError, DataError
+from multiway.tasks.segmentation.examples import to_classes
+from multiway.tasks.segmentation.fitting import baselines_of, patch_of
+from multiway.tasks.segmentation.patches import GridPatches, fit_scale
+from multiway.tasks.segmentation.sources import fingerprint
+from multiway.training.overlap_losses import IGNORED
+
+
+def test_the_values_of_a_mask_become_classes(tmp_path):
+    examples, _ = examples_at(write_boxes(tmp_path, value=200), classes=("tissue", "box"))
+    assert examples.values == (0, 200) and examples.classes == ("tissue", "box") and examples.background
+    assert list(examples.scored) == [1]
+    target = examples.read(0).target
+    assert set(np.unique(target)) == {0, 1} and (target == 1).sum() == 64
+
+
+def test_an_ignored_value_counts_nowhere():
+    target = to_classes(np.array([0, 5, 7, 5]), (0, 7), 5, "here")
+    assert target.tolist() == [0, IGNORED, 1, IGNORED]
+    with pytest.raises(DataError, match=r"here: a mask may hold the values of the training masks, 0, 7. Got 9"):
+        to_classes(np.array([0, 9]), (0, 7), None, "here")
+
+
+def test_a_value_that_training_lacks_names_its_case(tmp_path):
+    path = write_boxes(tmp_path)
+    np.save(tmp_path / "mask10.npy", np.full((8, 9, 10), 3, np.uint8))
+    examples, _ = examples_at(path)
+    with pytest.raises(DataError, match=r"mask of image10: .* Got 3"):
+        examples.read(examples.names.index("image10"))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [(np.zeros((8, 9, 10), np.uint8), "must hold two values or more. Got 0"),
+     (np.random.default_rng(0).random((8, 9, 10)), "a mask holds whole numbers")],
+    ids=["one value", "probabilities"],
+)  # fmt: skip
+def test_masks_that_say_nothing_are_refused(values, message, tmp_path):
+    path = write_boxes(tmp_path)
+    for index in range(12):
+        np.save(tmp_path / f"mask{index}.npy", values)
+    with pytest.raises(DataError, match=message):
+        examples_at(path)
+
+
+def test_a_table_without_masks_is_refused(tmp_path):
+    path = write_boxes(tmp_path)
+    path.write_text(path.read_text().replace("mask,", "other,", 1))
+    with pytest.raises(DataError, match=r"There is no column 'mask'. Add it, or name it"):
+        examples_at(path)
+
+
+def test_a_number_of_class_names_that_does_not_fit_is_refused(tmp_path):
+    with pytest.raises(DataError, match="classes names 3 classes and the masks hold 2"):
+        examples_at(write_boxes(tmp_path), classes=("a", "b", "c"))
+
+
+def test_a_scene_is_cut_into_blocks_of_disjoint_splits(tmp_path):
+    examples, config = examples_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6)
+    assert examples.num_modes == 2 and examples.channels == 5 and not examples.background
+    assert examples.classes == ("1", "2", "3") and list(examples.scored) == [0, 1, 2]
+    seen = [row for rows in examples.splits.values() for row in rows.tolist()]
+    assert len(seen) == len(set(seen)) == 25
+    read = examples.read(0)
+    assert read.values.shape == (5, 6, 6) and read.target.min() == IGNORED
+    assert patch_of(config.replace(model={}), examples) == (4, 4)
+
+
+def test_intensities_are_learned_from_training_images_alone(tmp_path):
+    examples, config = examples_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6)
+    scale = fit_scale(examples, config.read)
+    train = np.concatenate([examples.read(row).values.reshape(5, -1) for row in examples.rows("train")], 1)
+    if all(examples.read(row).values.shape == (5, 6, 6) for row in examples.rows("train")):
+        np.testing.assert_allclose(scale.centre, train.mean(1), rtol=1e-6)
+    assert isinstance(scale, IntensityScale) and len(scale.spread) == 5
+
+
+def test_patches_fit_the_model_and_the_data(tmp_path):
+    examples, config = examples_at(write_boxes(tmp_path))
+    assert patch_of(config, examples) == (8, 10, 10)
+    assert patch_of(config.replace(patch=(4, 6, 8)), examples) == (4, 6, 8)
+    with pytest.raises(ConfigError, match=r"patch: 3 sizes are needed, each a multiple of 2"):
+        patch_of(config.replace(patch=(5, 6, 8)), examples)
+    assert len(GridPatches(examples, examples.rows("validation"), fit_scale(examples, config.read), (4, 6, 8))) == 16
+
+
+def test_baselines_fit_the_data(tmp_path):
+    volumes, config = examples_at(write_boxes(tmp_path))
+    assert baselines_of(config, volumes) == ("background", "threshold", "unet")
+    scene, config = examples_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6, model={})
+    assert baselines_of(config, scene) == ("background", "logistic", "unet")
+    with pytest.raises(ConfigError, match="a threshold needs one channel"):
+        baselines_of(config.replace(baselines=("threshold",)), scene)
+
+
+def test_a_fingerprint_changes_with_the_data(tmp_path):
+    path = write_boxes(tmp_path)
+    before, folder = fingerprint(str(path)), fingerprint(str(tmp_path))
+    path.write_text(path.read_text() + "\n")
+    assert fingerprint(str(path)) != before and fingerprint(str(tmp_path)) != folder
+    assert fingerprint("indian-pines") == "indian-pines"

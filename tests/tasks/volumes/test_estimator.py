@@ -1,0 +1,108 @@
+"""`VolumeClassifier` in scikit-learn's manners."""
+
+import numpy as np
+import pytest
+from blocks import NETWORK, SIZES, make_volumes, write_npz
+from sklearn.base import clone
+
+import multiway
+from multiway.errors import ConfigError, DataError, NotFittedError
+from multiway.tasks.volumes import load
+
+TRAINING = {"batch_size": 8, "warmup_steps": 2, "learning_rate": 3e-3}
+SETTINGS = {"model": NETWORK, "training": TRAINING, "draws": 20}
+
+
+def make(**changes):
+    return multiway.VolumeClassifier(**{"epochs": 3, "settings": SETTINGS, **changes})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return make().fit(*make_volumes(60))
+
+
+def test_fit_predict_score(fitted):
+    volumes, labels = make_volumes(20, seed=5)
+    probabilities = fitted.predict_proba(volumes)
+    assert probabilities.shape == (20, 2)
+    np.testing.assert_allclose(probabilities.sum(1), 1)
+    assert np.array_equal(fitted.predict(volumes), (probabilities[:, 1] > 0.5).astype(int))
+    assert fitted.score(volumes, labels) == (fitted.predict(volumes) == labels).mean() > 0.8
+    assert fitted.classes_.tolist() == [0, 1]
+    assert fitted.n_features_in_ == 8 * 9 * 10
+    assert set(fitted.scores_["model"]) == {"multiway", "majority", "logistic"}
+
+
+def test_words_channels_and_patients():
+    volumes, labels = make_volumes(60, channels=2)
+    patients = np.arange(60) // 3
+    words = np.array(["benign", "malignant"])[labels]
+    model = make(epochs=1).fit(volumes, words, patients=patients)
+    assert set(model.predict(volumes[:4])) <= {"benign", "malignant"}
+    assert model.run_.channels == 2
+    split = model.run_.predictions.query("model == 'multiway'").groupby("split")["patient"].agg(set)
+    assert split["validation"].isdisjoint(split["test"])
+
+
+def test_saved_and_loaded(fitted, tmp_path):
+    fitted.save(tmp_path / "run")
+    again = multiway.VolumeClassifier.load(tmp_path / "run")
+    volumes, _ = make_volumes(5, seed=5)
+    assert np.array_equal(again.predict_proba(volumes), fitted.predict_proba(volumes))
+    assert again.classes_.tolist() == [0, 1]
+    assert again.get_params()["epochs"] == 3
+    assert again.config() == fitted.config()
+    assert load(tmp_path / "run").config == fitted.config()
+    with pytest.raises(ConfigError, match="loaded from a folder; copy that folder"):
+        again.save(tmp_path / "other")
+
+
+def test_a_path_holds_its_own_labels(tmp_path):
+    data = write_npz(tmp_path / "set.npz", counts=(12, 6, 6))
+    model = make(epochs=1).fit(data)
+    assert model.classes_.tolist() == ["0", "1"]
+    assert model.predict_proba(str(data)).shape == (24, 2)
+    assert 0 <= model.score(data) <= 1
+    with pytest.raises(ConfigError, match="a path holds its own labels"):
+        make().fit(data, [0, 1])
+
+
+def test_parameters(fitted):
+    assert clone(fitted).get_params() == fitted.get_params()
+    assert repr(make(seed=3)).startswith("VolumeClassifier(epochs=3, seed=3, settings=")
+    with pytest.raises(ConfigError, match="epoch is no parameter"):
+        make().set_params(epoch=3)
+    assert make().set_params(epochs=4).config().training.epochs == 4
+
+
+def test_an_explanation(fitted):
+    volumes, _ = make_volumes(1, seed=5)
+    found = fitted.explain(volumes, gradients=False, deletion=False)
+    assert found.attention.shape == SIZES
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (np.zeros((4, 8, 8)), np.zeros(4), r"three sizes. Got \(4, 8, 8\)"),
+        (np.zeros((4, 8, 8, 8)), np.zeros(3), r"y: one class is needed per case, \(4,\). Got \(3,\)"),
+        (np.full((4, 8, 8, 8), "a"), np.zeros(4), "X: volumes hold numbers"),
+        (np.zeros((4, 8, 8, 8)), [0.5, 1, 0, 1], "classes are words or whole numbers. Got 0.5"),
+        (np.zeros((4, 8, 8, 8)), np.array(["a", 1, "b", 2], dtype=object), "all words or all whole numbers. Got both"),
+        (np.zeros((4, 8, 8, 8)), [1, 1, 1, 1], "two classes or more are needed"),
+        (np.full((9, 4, 4, 4), np.nan), np.arange(9) % 2, r"X\[0\]: every voxel must be a finite number"),
+    ],
+)
+def test_arrays_that_do_not_fit(x, y, message):
+    with pytest.raises(DataError, match=message):
+        make().fit(x, y)
+
+
+def test_wrong_calls(fitted):
+    with pytest.raises(NotFittedError, match="call fit before this"):
+        make().predict(np.zeros((1, 8, 9, 10)))
+    with pytest.raises(ConfigError, match="arrays need y"):
+        make().fit(make_volumes(4)[0])
+    with pytest.raises(DataError, match=r"X\[0\]: the run was trained on"):
+        fitted.predict(np.zeros((1, 7, 9, 10), np.uint8))

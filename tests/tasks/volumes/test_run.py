@@ -1,0 +1,276 @@
+"""A run of volumes: what it leaves, that it resumes to the bit, and what it says where the data is not sound."""
+
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from blocks import NETWORK, SIZES, FakeCell, make_config, write_npz, write_table
+
+from multiway.errors import ConfigError, DataError, RunError
+from multiway.tasks.volumes import VolumeConfig, load, resume, start, task
+from multiway.tasks.volumes.run import baselines_of
+from multiway.training import Interrupted, classification, loop
+
+
+def stop_after(monkeypatch, count):
+    """Deliver a real SIGTERM during one step, counted over every training of the run."""
+    original, steps = loop._Loop._step, []
+
+    def one_step(self, request):
+        steps.append(1)
+        if len(steps) == count:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return original(self, request)
+
+    monkeypatch.setattr(loop._Loop, "_step", one_step)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("volumes")
+    config = make_config(write_npz(folder / "set.npz"), baselines=("majority", "logistic", "cnn"))
+    return start(config, folder / "run")
+
+
+def test_a_run_leaves_everything_that_is_named(finished):
+    names = {str(path.relative_to(finished.folder.path)) for path in finished.folder.path.rglob("*") if path.is_file()}
+    assert names == {
+        "config.yaml", "weights.safetensors", "preprocessing.json", "scores.json", "predictions.parquet",
+        "manifest.json", "metrics.jsonl", "baselines/majority.safetensors", "baselines/logistic.safetensors",
+        "baselines/cnn.safetensors",
+    }  # fmt: skip
+    assert set(finished.folder.verify()["sha256"]) == names - {"manifest.json"}
+
+
+def test_scores_are_those_of_the_stored_predictions(finished):
+    for model in ("multiway", "majority", "logistic", "cnn"):
+        for split in ("validation", "test"):
+            rows = finished.predictions.query("model == @model and split == @split")
+            labels = (rows["label"] == finished.classes[1]).to_numpy().astype(np.int64)
+            probabilities = rows[[f"p_{name}" for name in finished.classes]].to_numpy()
+            found = {row["metric"]: row for row in finished.scores if (row["model"], row["split"]) == (model, split)}
+            assert set(found) == {"auc", "acc", "balanced_accuracy", "sensitivity", "specificity", "ece"}
+            assert found["auc"]["value"] == classification.auc(labels, probabilities)
+            assert found["acc"]["value"] == classification.accuracy(labels, probabilities)
+            threshold = finished.thresholds[model]
+            assert found["sensitivity"]["value"] == classification.sensitivity(labels, probabilities, threshold)
+            assert found["auc"]["low"] <= found["auc"]["value"] <= found["auc"]["high"]
+
+
+def test_the_threshold_is_that_of_validation(finished):
+    rows = finished.predictions.query("model == 'multiway' and split == 'validation'")
+    labels = (rows["label"] == finished.classes[1]).to_numpy().astype(np.int64)
+    probabilities = rows[[f"p_{name}" for name in finished.classes]].to_numpy()
+    assert finished.threshold == classification.youden_threshold(labels, probabilities)
+
+
+def test_the_classes_are_learnt(finished):
+    rows = {row["model"]: row for row in task.score_table([finished], "test")}
+    assert rows["majority"]["auc"] == rows["majority"]["acc"] == 0.5
+    assert rows["logistic"]["auc"] > 0.95
+    assert rows["multiway"]["auc"] > 0.95
+
+
+def test_the_best_epoch_is_that_of_the_highest_validation_auc(finished):
+    log = finished.folder.read_log()
+    best = max(log, key=lambda row: row["validation_score"])
+    assert finished.facts["best"]["multiway"]["epoch"] == best["epoch"]
+    rows = [row for row in finished.scores if row["model"] == "multiway" and row["split"] == "validation"]
+    assert rows[0]["value"] == best["validation_score"]
+    assert len(finished.facts["histories"]["cnn"]) == 3
+
+
+def test_a_loaded_run_is_the_run(finished):
+    loaded = load(finished.folder.path)
+    for left, right in zip(finished.model.state_dict().values(), loaded.model.state_dict().values(), strict=True):
+        assert torch.equal(left, right)
+    pd.testing.assert_frame_equal(loaded.predictions, finished.predictions)
+    for name in ("config", "classes", "channels", "sizes", "axes", "scale", "threshold", "thresholds", "scores"):
+        assert getattr(loaded, name) == getattr(finished, name)
+    assert loaded.facts["splits"] == finished.facts["splits"]
+    for name, model in baselines_of(loaded).items():
+        for left, right in zip(
+            model.state_dict().values(), finished.baselines[name].state_dict().values(), strict=True
+        ):
+            assert torch.equal(left, right)
+
+
+@pytest.mark.parametrize("stop", [2, 15, 17])
+def test_a_stopped_run_continues_to_the_same_bits(stop, finished, tmp_path, monkeypatch):
+    """Steps 1 to 15 are the network's and 16 to 30 the CNN's; the last step of one cannot be stopped at."""
+    stop_after(monkeypatch, stop)
+    if stop == 15:
+        start(finished.config, tmp_path / "run")
+    else:
+        with pytest.raises(Interrupted, match=f"after step {stop if stop < 16 else stop - 15} of 15.*--resume .*run`"):
+            start(finished.config, tmp_path / "run")
+        assert not (tmp_path / "run" / "manifest.json").exists()
+    monkeypatch.undo()
+    again = resume(tmp_path / "run")
+    for name in ("weights.safetensors", "baselines/cnn.safetensors", "scores.json", "predictions.parquet"):
+        assert (again.folder.path / name).read_bytes() == (finished.folder.path / name).read_bytes(), name
+
+
+def test_a_run_with_random_changes_continues_to_the_same_bits(tmp_path, monkeypatch):
+    changes = {
+        "augment": {"flips": [0, 1, 2], "shift": 1, "noise": 0.05, "scale": 0.1},
+        "read": {"shape_transform": True},
+        "training": {"epochs": 2, "average": 0.9, "schedule": "steps", "label_smoothing": 0.1, "class_weights": "balanced"},
+        "evaluate_flips": True,
+    }
+    config = make_config(write_npz(tmp_path / "set.npz", counts=(40, 10, 10)), **changes)
+    whole = start(config, tmp_path / "whole")
+    stop_after(monkeypatch, 8)
+    with pytest.raises(Interrupted):
+        start(config, tmp_path / "cut")
+    monkeypatch.undo()
+    again = resume(tmp_path / "cut")
+    for name in ("weights.safetensors", "scores.json", "predictions.parquet"):
+        assert (again.folder.path / name).read_bytes() == (whole.folder.path / name).read_bytes(), name
+
+
+def test_changed_data_is_not_continued_with(tmp_path, monkeypatch):
+    for name, write in (("npz", write_npz), ("csv", None)):
+        folder = tmp_path / name
+        folder.mkdir()
+        data = write(folder / "set.npz") if write else write_table(folder)
+        stop_after(monkeypatch, 2)
+        with pytest.raises(Interrupted):
+            start(make_config(data), folder / "run")
+        monkeypatch.undo()
+        if write:
+            write(data, contrast=61)
+        else:
+            np.save(folder / "scan03.npy", np.load(folder / "scan03.npy") + 1)
+        with pytest.raises(RunError, match="changed since the run was started"):
+            resume(folder / "run")
+
+
+def test_bf16_scores_are_those_of_the_loaded_model(tmp_path):
+    config = make_config(write_npz(tmp_path / "set.npz"), training={"precision": "bf16", "epochs": 1})
+    run = start(config, tmp_path / "run")
+    rows = task.evaluate([load(tmp_path / "run")], str(tmp_path / "set.npz"), "test")
+    assert rows[0]["auc"] == pytest.approx(task.score_table([run], "test")[0]["auc"])
+
+
+def test_patients_are_never_split(tmp_path):
+    run = start(make_config(write_table(tmp_path)), tmp_path / "run")
+    assert run.classes == ("high", "low")
+    patients = {split: set(rows["patient"]) for split, rows in run.predictions.groupby("split")}
+    assert patients["validation"].isdisjoint(patients["test"])
+    assert run.facts["splits"]["test"]["patients"] == len(patients["test"])
+    assert sum(part["cases"] for part in run.facts["splits"].values()) == 30
+
+
+def test_three_classes(tmp_path):
+    run = start(make_config(write_npz(tmp_path / "set.npz", num_classes=3)), tmp_path / "run")
+    assert run.threshold is None
+    assert {row["metric"] for row in run.scores if row["value"] is not None} >= {"auc", "sensitivity", "specificity"}
+
+
+def test_auc_of_one_class_is_undefined_and_the_loss_chooses(tmp_path):
+    data = write_npz(tmp_path / "set.npz")
+    with np.load(data) as old:
+        arrays = dict(old)
+    arrays["val_labels"][:] = 0
+    arrays["test_labels"][:] = 0
+    np.savez(data, **arrays)
+    run = start(make_config(data), tmp_path / "run")
+    (auc,) = [row for row in run.scores if (row["model"], row["split"], row["metric"]) == ("multiway", "test", "auc")]
+    assert (auc["value"], auc["low"], auc["high"]) == (None, None, None)
+    assert run.threshold is None
+    assert run.facts["best"]["multiway"]["validation_auc"] is None
+    assert any("lowest validation loss" in note for note in run.facts["notes"])
+    assert "test AUC undefined" in task.sentence(run)
+    assert task.score_table([run], "test")[0]["auc"] is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda arrays: arrays.pop("val_labels"), "lacks val_labels"),
+        (lambda arrays: arrays.update(train_labels=0 * arrays["train_labels"]), "must occur in training"),
+    ],
+)
+def test_unsound_data_leaves_nothing_behind(change, message, tmp_path):
+    data = write_npz(tmp_path / "set.npz")
+    with np.load(data) as old:
+        arrays = dict(old)
+    change(arrays)
+    np.savez(data, **arrays)
+    with pytest.raises(DataError, match=message):
+        start(make_config(data), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_table_without_labels_is_refused(tmp_path):
+    data = write_table(tmp_path)
+    pd.read_csv(data).drop(columns="label").to_csv(data, index=False)
+    with pytest.raises(DataError, match="classes are learnt from labels, and there are none"):
+        start(make_config(data), tmp_path / "run")
+    pd.read_csv(data).assign(label="x").to_csv(data, index=False)
+    with pytest.raises(DataError, match=r"two classes or more are needed. Got x in every case"):
+        start(make_config(data), tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model": {"name": "hot_forecaster"}}, "model.name must be one of .*resnet50_3d"),
+        ({"model": {"name": "hot_volume_clasifier"}}, "did you mean hot_volume_classifier"),
+        ({"model": {"sizes": [8, 8, 8]}}, "model.sizes is set by the data"),
+        ({"model": {"dime": 16}}, "dime is not a known field, did you mean dim"),
+        ({"training": {"loss": "mse"}}, "classes are trained with training.loss=cross_entropy"),
+        ({"baselines": ["resnet34"]}, "baselines"),
+        ({"baseline_training": {"epoch": 3}}, "epoch is not a known field, did you mean epochs"),
+        ({"draws": -1}, "draws"),
+    ],
+)
+def test_a_config_says_what_is_wrong(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        task.make_config({"data": "set.npz"}, settings)
+
+
+def test_a_config_starts_from_the_training_of_classes():
+    config = task.make_config({"data": "set.npz"}, {"training": {"batch_size": 4}})
+    assert (config.training.loss, config.training.patience, config.training.validation_batch_size) == (
+        "cross_entropy", 0, 4,
+    )  # fmt: skip
+    assert VolumeConfig.parse(config.plain()) == config
+    assert VolumeConfig().training.loss == "cross_entropy"
+    baseline = config.replace(baseline_training={"epochs": 7}).network_training
+    assert (baseline.epochs, baseline.batch_size) == (7, 4)
+
+
+def test_a_known_mask_set_brings_its_transform():
+    assert task.make_config({"data": "adrenalmnist3d"}, {}).read.shape_transform
+    assert not task.make_config({"data": "adrenalmnist3d"}, {"read": {"shape_transform": False}}).read.shape_transform
+    assert not task.make_config({"data": "organmnist3d"}, {}).read.shape_transform
+
+
+def test_a_run_of_another_task_is_refused(finished, tmp_path):
+    (tmp_path / "config.yaml").write_text("task: forecast\nsettings: {}\n")
+    with pytest.raises(RunError, match="is a run of the task forecast, not of volumes"):
+        resume(tmp_path)
+
+
+def test_tables(finished):
+    (row, *_) = task.score_table([finished], "test")
+    assert list(row)[:7] == ["model", "auc", "auc low", "auc high", "acc", "acc low", "acc high"]
+    both = task.score_table([finished, finished], "test")[0]
+    assert (both["auc"], both["auc sd"]) == (row["auc"], 0.0)
+    cell = task.cell_row("hot-adrenal", FakeCell(), [finished, finished], 2)
+    assert cell["published_auc"] == 0.886
+    assert cell["auc"] == row["auc"]
+    assert cell["auc_sd"] == 0.0
+    assert {"majority_acc", "logistic_auc", "cnn_auc", "cnn_auc_sd", "parameters", "settings"} <= set(cell)
+    assert "majority 0.500 / 0.500" in task.sentence(finished)
+
+
+def test_a_shape_is_whatever_the_first_run_saw(finished):
+    assert finished.sizes == SIZES
+    assert finished.config.model == NETWORK
+    assert finished.facts["parameters"]["multiway"] == sum(p.numel() for p in finished.model.parameters())
