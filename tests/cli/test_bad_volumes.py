@@ -75,6 +75,8 @@ def split_a_patient():
     write_rows([{**row, "split": "test" if index % 5 == 1 else "train"} for index, row in enumerate(rows())])
 
 
+USABLE = ("no labels", "one class")
+"""Flaws with which scans can still be predicted on, so that a check only remarks on them."""
 GENERATOR = np.random.default_rng(1)
 BAD = {
     "no labels": (lambda: drop_column("label"), "label"),
@@ -114,12 +116,18 @@ def test_training_refuses_in_one_line_and_leaves_nothing(case, folder, monkeypat
     assert sorted(folder.rglob("*")) == before
 
 
-@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("case", [name for name in BAD if name not in USABLE])
 def test_check_says_it_and_exits_with_1(case, folder, monkeypatch, capsys):
     BAD[case][0]()
     code, out, err = call(["check", "scans.csv", "--task", "volumes"], monkeypatch, capsys)
     assert code == 1, out
     assert "error: " in out + err and "Traceback" not in out + err
+
+
+def test_a_check_of_scans_without_labels_says_what_they_are_good_for(folder, monkeypatch, capsys):
+    drop_column("label")
+    code, out, _ = call(["check", "scans.csv"], monkeypatch, capsys)
+    assert code == 0 and "there are no labels and no masks, so it can be predicted on and not trained on" in out
 
 
 def test_check_sees_what_a_table_is_of(folder, monkeypatch, capsys):

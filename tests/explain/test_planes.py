@@ -5,7 +5,7 @@ import pytest
 
 from multiway.errors import ShapeError
 from multiway.explain import plot_planes, save_planes
-from multiway.explain.planes import WARM, attention_level, gradient_level, grey_levels, planes, ramp
+from multiway.explain.planes import WARM, attention_level, gradient_level, grey_levels, planes, ramp, strongest_slice
 
 SIZES = (2, 3, 5)
 
@@ -80,11 +80,17 @@ def test_a_ramp_begins_clear_and_ends_in_its_last_colour():
     assert tuple(colours[-1]) == WARM[-1]
 
 
+def test_the_strongest_slice_is_found_across_each_axis():
+    values = np.zeros(SIZES)
+    values[0, 1, 4], values[1, 2, 3], values[1, 0, 3] = -3, 2, 2
+    assert [strongest_slice(values, axis) for axis in range(3)] == [1, 1, 3]
+
+
 def test_a_figure_shows_three_planes_per_row_through_the_most(tmp_path):
     import matplotlib
 
     before = dict(matplotlib.rcParams)
-    attention = 1 + marked((1, 2, 4))
+    attention = 1 + 90 * marked((1, 2, 4))
     figure = plot_planes(np.random.default_rng(0).random(SIZES), {"attention": attention}, title="case $1\x1b")
     assert [axes.get_title() for axes in figure.axes] == [
         *("depth 1, volume", "height 2, volume", "width 4, volume"),

@@ -223,7 +223,7 @@ def test_strips_hold_the_slices_of_the_volume(make_classification, make_view):
     chance = np.random.default_rng(7)
     volume = chance.integers(0, 200, (7, 8, 10))
     attention = np.ones((7, 8, 10))
-    attention[2, 5, 3] = 9
+    attention[2, 5, 3] = 99
     text = render_classification_report(
         make_classification(cases=[make_view(volume=volume, attention=attention, gradients=None)])
     )

@@ -16,7 +16,7 @@ def lines(texts: Iterable[str]) -> None:
 def table(rows: Sequence[Mapping[str, object]]) -> None:
     """Print mappings as columns: numbers to the right with four decimals, words to the left."""
     if rows:
-        head = list(rows[0])
+        head = list(dict.fromkeys(name for row in rows for name in row))
         body = [[_cell(row.get(name)) for name in head] for row in rows]
         numeric = [all(isinstance(row.get(name), int | float | None) for row in rows) for name in head]
         widths = [max(len(head[i]), *(len(cells[i]) for cells in body)) for i in range(len(head))]

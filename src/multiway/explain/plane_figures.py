@@ -17,6 +17,7 @@ from multiway.explain.planes import (
     grey_levels,
     planes,
     ramp,
+    strongest_slice,
 )
 from multiway.files import write_with
 
@@ -33,7 +34,7 @@ def plot_planes(
     spacing: Spacing | None = None,
     orientation: str | None = None,
 ) -> "Figure":
-    """Draw the slices through the most of the first overlay, in three planes, a row alone and one per overlay.
+    """Draw the slices with the strongest gradients (or attention) in three planes, a row alone and one per overlay.
 
     Args:
         volume: `(*sizes)`.
@@ -47,7 +48,7 @@ def plot_planes(
     from matplotlib.figure import Figure
 
     shown = planes(volume.shape, axes, spacing, orientation)
-    peak = _peak(next(iter(overlays.values()), volume))
+    telling = overlays.get("gradients", overlays.get("attention", volume))
     rows: list[tuple[str, Array | None]] = [("volume", None), *overlays.items()]
     figure = Figure(figsize=(7.5, 2.5 * len(rows) + 0.4), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
@@ -55,7 +56,7 @@ def plot_planes(
     levels = grey_levels(volume)
     for row, (name, overlay) in enumerate(rows):
         for column, plane in enumerate(shown):
-            _draw(grid[row, column], plane, levels, name, overlay, peak[plane.axis])
+            _draw(grid[row, column], plane, levels, name, overlay, strongest_slice(telling, plane.axis))
     figure.suptitle("".join(c for c in title if c.isprintable())[:90].replace("$", r"\$"), fontsize=9)
     return figure
 
@@ -68,10 +69,6 @@ def save_planes(path: Path, volume: Array, overlays: dict[str, Array], **more: A
     """
     figure = plot_planes(volume, overlays, **more)
     write_with(path, lambda temporary: figure.savefig(temporary, format="png"))
-
-
-def _peak(values: Array) -> tuple[int, ...]:
-    return tuple(int(i) for i in np.unravel_index(int(np.abs(values).argmax()), values.shape))
 
 
 def _draw(axes: Any, plane: Plane, levels: Array, name: str, overlay: Array | None, index: int) -> None:

@@ -120,3 +120,9 @@ def ramp(stops: Sequence[tuple[int, int, int, int]], count: int) -> npt.NDArray[
     return np.stack(
         [np.interp(places, np.arange(len(stops)), [stop[i] for stop in stops]) for i in range(4)], axis=1
     ).astype(np.uint8)
+
+
+def strongest_slice(values: Array, axis: int) -> int:
+    """The slice across an axis where the sum of absolute values is largest."""
+    others = tuple(other for other in range(values.ndim) if other != axis)
+    return int(np.abs(np.asarray(values, float)).sum(axis=others).argmax())

@@ -54,7 +54,7 @@ def _on_grid(item: RocCurve) -> Floats:
 
 
 def reliability_chart(bins: Sequence[ReliabilityBin], readouts: charts.Readouts) -> Markup:
-    """Share named rightly against confidence, with its 95 % interval; on the dashed line both agree."""
+    """Share named rightly against confidence, with its 95 % interval; larger dots are of more cases."""
     known = [item for item in bins if item.count > 0]
     places = np.array([item.confidence for item in known])
     low, high = _wilson(np.array([item.accuracy for item in known]), np.array([item.count for item in known]))
@@ -64,16 +64,19 @@ def reliability_chart(bins: Sequence[ReliabilityBin], readouts: charts.Readouts)
         charts.Series("named rightly", "v0", accuracy),
         charts.Series("95 % interval", "b0", low, 0, high),
     ]
+    most = max(item.count for item in known)
     marks = [
-        Markup('<i class="dot" style="left:{}%;bottom:{}%"></i>').format(round(100 * x, 2), round(100 * y, 2))
-        for x, y in zip(places, accuracy, strict=True)
+        Markup('<i class="interval" style="left:{}%;bottom:{}%;height:{}%"></i>').format(*_pct(x, down, up - down))
+        for x, down, up in zip(places, low, high, strict=True)
+    ]
+    marks += [
+        Markup('<i class="dot" style="left:{}%;bottom:{}%;--size:{}px"></i>').format(
+            *_pct(item.confidence, item.accuracy), round(5 + 9 * (item.count / most) ** 0.5, 1)
+        )
+        for item in known
     ]
     return charts.frame(
-        [
-            charts.band(places, low, high, "b0"),
-            charts.curve(UNIT.place([0, 1]), UNIT.place([0, 1]), "t0"),
-            charts.curve(places, accuracy, "v0"),
-        ],
+        [charts.curve(UNIT.place([0, 1]), UNIT.place([0, 1]), "t0")],
         number_ticks(UNIT, 5),
         number_ticks(UNIT, 5),
         describes="Share of cases named rightly against the confidence.",
@@ -82,6 +85,10 @@ def reliability_chart(bins: Sequence[ReliabilityBin], readouts: charts.Readouts)
         marks=marks,
         readout=readouts.chart(readouts.axis(places, words), series),
     )
+
+
+def _pct(*places: float) -> list[float]:
+    return [round(100 * float(place), 2) for place in places]
 
 
 def _wilson(share: Floats, count: Floats) -> tuple[Floats, Floats]:

@@ -15,6 +15,7 @@ from multiway.explain.planes import (
     grey_levels,
     planes,
     ramp,
+    strongest_slice,
 )
 from multiway.report import text
 from multiway.report.classification_content import CaseView
@@ -29,7 +30,7 @@ MAX_CASES = 24
 class Film(NamedTuple):
     """One plane: the strip of its slices, strips of overlays by name, and a word for each slice.
 
-    at: The slice shown first, where the network looked most.
+    at: The slice shown first, that with the strongest gradients or the most attention.
     """
 
     name: str
@@ -69,15 +70,14 @@ def _case(view: CaseView) -> Case:
     if view.gradients is not None:
         overlays["gradients"] = (gradient_level(np.asarray(view.gradients)), ramp(COOL_WARM, LEVELS))
     levels = grey_levels(np.asarray(view.volume))
-    first = next((level for level, _ in overlays.values()), levels)
-    peak = np.unravel_index(int(np.asarray(first).argmax()), levels.shape)
+    telling = next((item for item in (view.gradients, view.attention) if item is not None), view.volume)
     shown = planes(levels.shape, view.axes, view.spacing, view.orientation)
     return Case(
         name=view.name,
         patient=view.patient or "",
         sentence=_sentence(view),
         is_wrong=view.actual is not None and view.actual != view.predicted,
-        films=[_film(plane, levels, overlays, int(peak[plane.axis])) for plane in shown],
+        films=[_film(plane, levels, overlays, strongest_slice(np.asarray(telling), plane.axis)) for plane in shown],
         overlays=list(overlays),
         note=_note(view),
     )

@@ -11,8 +11,15 @@ from multiway.training import RunFolder
 if TYPE_CHECKING:
     from multiway.tasks.forecasting import ForecastConfig, ForecastRun
     from multiway.tasks.forecasting import task as forecasting
+    from multiway.tasks.segmentation import SegmentConfig, SegmentRun
+    from multiway.tasks.segmentation import task as segmentation
+    from multiway.tasks.volumes import VolumeConfig, VolumeRun
+    from multiway.tasks.volumes import task as volumes
 
+    # So that the type checker compares each module with the protocol.
     _forecasting: Task[ForecastConfig, ForecastRun] = forecasting
+    _segmentation: Task[SegmentConfig, SegmentRun] = segmentation
+    _volumes: Task[VolumeConfig, VolumeRun] = volumes
 
 MODULES = {
     "forecast": "multiway.tasks.forecasting.task",

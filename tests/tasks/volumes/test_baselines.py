@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scans import NETWORK, SIZES, make_config, make_volumes
+from blocks import NETWORK, SIZES, make_config, make_volumes
 from sklearn.linear_model import LogisticRegression
 from torch.nn import functional as F
 
@@ -61,7 +61,7 @@ def test_majority_has_the_shares_of_training():
 
 def test_the_loss_is_torchs():
     config = make_config(training={"label_smoothing": 0.2, "class_weights": "balanced"})
-    model = build_model("multiway", config, SIZES, 1, 2).eval()
+    model = build_model("multiway", config, SIZES, 1, 2).eval().requires_grad_(False)
     batch = make_source(7).gather(torch.arange(7))
     weights = torch.tensor([0.4, 1.7])
     total, count = ClassLoss(config, config.training, weights)(model, batch)

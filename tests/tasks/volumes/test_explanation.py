@@ -1,10 +1,10 @@
 """Explanations lie where the scan lies, add up to what the network said, and leave nothing out silently."""
 
 import dataclasses
-import types
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -21,11 +21,13 @@ from multiway.data.volumes import (
 from multiway.errors import ConfigError, DataError
 from multiway.explain import load_maps
 from multiway.models import create_model
+from multiway.tasks.volumes import VolumeConfig, VolumeRun
 from multiway.tasks.volumes.explanation import average_attention, explain_case, named_cases, network_input
 from multiway.tasks.volumes.explanation_files import to_scan, write_explanations, write_maps
 from tolerances import LONG32, SUMS32
 
 SIZES = (8, 12, 9)
+REFLECTIONS = [(), (2,), (3,), (4,), (2, 3), (2, 4), (3, 4), (2, 3, 4)]
 AFFINE = np.array([[0.0, -1.5, 0, 20], [-1.0, 0, 0, 30], [0, 0, 2.5, -40], [0, 0, 0, 1]])  # P, L, S: turned twice
 
 
@@ -46,23 +48,23 @@ class FakeScans:
         return self.paths[index].name
 
 
-@dataclasses.dataclass
-class FakeRun:
-    model: torch.nn.Module
-    classes: tuple[str, ...] = ("benign", "malignant")
-    channels: int = 1
-    sizes: tuple[int, ...] = SIZES
-    scale: IntensityScale = dataclasses.field(default_factory=lambda: IntensityScale(centre=(50.0,), spread=(20.0,)))
-    config: types.SimpleNamespace = dataclasses.field(
-        default_factory=lambda: types.SimpleNamespace(read=VolumeOptions())
-    )
-
-
-def make_run(name="hot_volume_classifier", sizes=SIZES, **more):
+def make_run(name="hot_volume_classifier", sizes=SIZES, read=None, **more):
     torch.manual_seed(5)
     fields = {"dim": 16, "num_heads": 2, "stem_channels": 4} if name == "hot_volume_classifier" else {}
-    model = create_model(name, sizes=sizes, **fields, **more)
-    return FakeRun(model=model.eval(), sizes=sizes)
+    return VolumeRun(
+        config=VolumeConfig(model={"name": name, **fields, **more}, read=read or VolumeOptions()),
+        model=create_model(name, sizes=sizes, **fields, **more).eval(),
+        classes=("benign", "malignant"),
+        channels=1,
+        sizes=sizes,
+        axes=("depth", "height", "width"),
+        scale=IntensityScale(centre=(50.0,), spread=(20.0,)),
+        threshold=0.5,
+        thresholds={},
+        scores=[],
+        predictions=pd.DataFrame(),
+        facts={},
+    )
 
 
 def make_cases(folder, options, shapes=((8, 12, 9),) * 3, affine=AFFINE, sizes=SIZES):
@@ -118,8 +120,19 @@ def test_the_same_seed_explains_the_same(tmp_path):
 def test_shapes_are_halved_as_in_evaluation(tmp_path):
     run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
     plain = network_input(run, cases.prepared(0))
-    run.config.read = VolumeOptions(shape_transform=True)
-    torch.testing.assert_close(network_input(run, cases.prepared(0)), plain / 2)
+    shapes = make_run(read=VolumeOptions(shape_transform=True))
+    torch.testing.assert_close(network_input(shapes, cases.prepared(0)), plain / 2)
+
+
+def test_probabilities_are_those_of_the_prediction(tmp_path):
+    """Averaged over reflections where the run says so, as in its table."""
+    run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
+    flipping = dataclasses.replace(run, config=run.config.replace(evaluate_flips=True))
+    x = network_input(run, cases.prepared(0))
+    some = [run.model(x.flip(axes) if axes else x).detach().double().softmax(-1)[0].numpy() for axes in REFLECTIONS]
+    found = explain_case(flipping, cases, 0, gradients=False, deletion=False).probabilities
+    np.testing.assert_allclose(found, np.mean(some, axis=0), rtol=LONG32)
+    assert not np.allclose(found, some[0], rtol=LONG32)
 
 
 def test_a_network_without_maps_has_gradients_alone(tmp_path):

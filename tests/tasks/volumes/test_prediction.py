@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from scans import SIZES, make_config, make_volumes, write_npz, write_table
+from blocks import SIZES, make_config, make_volumes, write_npz, write_table
 
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks.volumes import start, task
@@ -92,10 +92,10 @@ def test_wrong_calls(run, scans, tmp_path):
 
 
 def test_memory_holds_one_volume(run, tmp_path):
-    """Forty large scans, resampled to the run's size: the peak is that of a few, not of all."""
+    """A dozen large scans, resampled to the run's size: the peak is that of a few, not of all."""
     big = tmp_path / "big"
     big.mkdir()
-    for row in range(40):
+    for row in range(12):
         np.save(big / f"{row}.npy", np.zeros((64, 64, 64), np.uint8))
     run.config = run.config.replace(read={"resample_to": SIZES})
     tracemalloc.start()
@@ -105,7 +105,7 @@ def test_memory_holds_one_volume(run, tmp_path):
     finally:
         tracemalloc.stop()
         run.config = run.config.replace(read={})
-    assert peak < 10 * 64**3
+    assert peak < 8 * 64**3
 
 
 def test_scores_on_later_data(run, tmp_path):

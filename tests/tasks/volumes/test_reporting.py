@@ -2,40 +2,24 @@
 
 import dataclasses
 import sys
-import types
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from multiway.data.volumes import IntensityScale, VolumeOptions, VolumeSplit
+from multiway.data.volumes import IntensityScale
 from multiway.errors import ConfigError
 from multiway.models import create_model
+from multiway.report import render_classification_report
+from multiway.tasks.volumes import VolumeConfig, VolumeRun, reporting, task
 from multiway.tasks.volumes.again import ERRORS, RIGHT, interesting, read_again
-from multiway.tasks.volumes.explanation_files import explain
 from multiway.tasks.volumes.reporting import compare, report, report_content
-from multiway.training import classification
+from multiway.training import RunFolder, classification
 from tolerances import ROUNDING64
 
 SIZES = (8, 8, 8)
 COUNTS = {"train": 8, "val": 6, "test": 12}
-
-
-@dataclasses.dataclass
-class FakeRun:
-    config: types.SimpleNamespace
-    model: torch.nn.Module
-    classes: tuple[str, ...]
-    scores: list
-    predictions: pd.DataFrame
-    facts: dict
-    channels: int = 1
-    sizes: tuple[int, ...] = SIZES
-    axes: tuple[str, ...] = ("depth", "height", "width")
-    scale: IntensityScale = dataclasses.field(default_factory=lambda: IntensityScale(centre=(0.0,), spread=(255.0,)))
-    threshold: float | None = 0.42
-    folder: None = None
 
 
 def write_data(path, num_classes=2):
@@ -53,16 +37,17 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", **change
     chance = np.random.default_rng(100 + seed)
     torch.manual_seed(seed)
     fields = {"dim": 16, "num_heads": 2, "stem_channels": 4} if name.startswith("hot") else {}
-    run = FakeRun(
-        config=types.SimpleNamespace(
-            data=str(path),
-            read=VolumeOptions(),
-            split=VolumeSplit(),
-            model={"name": name},
-            training=types.SimpleNamespace(seed=seed),
-        ),
+    own = {"name": name, **fields}
+    run = VolumeRun(
+        config=VolumeConfig(data=str(path), model=own, training={"seed": seed}),
         model=create_model(name, sizes=SIZES, num_classes=num_classes, **fields).eval(),
         classes=("0", "1", "2")[:num_classes],
+        channels=1,
+        sizes=SIZES,
+        axes=("depth", "height", "width"),
+        scale=IntensityScale(centre=(0.0,), spread=(255.0,)),
+        threshold=0.42,
+        thresholds={},
         scores=[
             {"model": model, "split": "test", "metric": metric, "value": value + seed / 100, "low": 0.4, "high": 0.9}
             for model, value in (("multiway", 0.7), ("resnet18_3d", 0.6))
@@ -96,9 +81,14 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", **change
     return dataclasses.replace(run, predictions=pd.concat(frames, ignore_index=True), **changes)
 
 
+@pytest.fixture(autouse=True)
+def few_deletions(monkeypatch):
+    monkeypatch.setattr(reporting, "DELETION_CASES", 2)
+
+
 def test_the_content_says_what_the_predictions_say(tmp_path):
     run = make_run(write_data(tmp_path / "set.npz"))
-    content = report_content([run])
+    content = report_content([run], details=False)
     own = run.predictions[run.predictions["model"] == "multiway"]
     right = ((own["p_1"] > 0.5).astype(int).astype(str) == own["label"]).sum()
     assert np.trace(content.confusion.counts) == right
@@ -110,7 +100,7 @@ def test_the_content_says_what_the_predictions_say(tmp_path):
     assert content.roc[0].auc == pytest.approx(classification.auc(labels, probabilities), rel=ROUNDING64)
     assert [cost.model for cost in content.costs] == ["multiway"]
     assert content.title == "set"
-    assert content.check is not None
+    assert content.check is None
 
 
 def test_the_worst_errors_come_first_then_a_right_case_of_each_class(tmp_path):
@@ -136,10 +126,11 @@ def test_a_report_shows_cases_attention_and_the_deletion_test(tmp_path):
     cases = read_again(run)
     np.testing.assert_array_equal(view.volume, cases.prepared(cases.names.index(view.name)).values[0])
     assert view.attention.shape == view.gradients.shape == SIZES
-    assert content.deletion_cases == len(content.cases)
+    assert content.deletion_cases == 2
+    assert content.check is not None
     assert [item.mode for item in content.maps[:3]] == ["depth", "height", "width"]
     assert content.maps[0].sample == "mean over 12 test cases"
-    page = report([run])
+    page = render_classification_report(content)
     for section in ("data-check", "splits", "scores", "errors", "calibration", "cases", "attention", "environment"):
         assert f'id="{section}"' in page, section
 
@@ -157,11 +148,13 @@ def test_seeds_are_averaged_and_compared(tmp_path):
 
 
 def test_several_classes_have_a_curve_each(tmp_path):
-    content = report_content([make_run(write_data(tmp_path / "set.npz", 3), num_classes=3, threshold=None)])
+    run = make_run(write_data(tmp_path / "set.npz", 3), num_classes=3, threshold=None)
+    content, shown = report_content([run], details=False), interesting(run, read_again(run))
     assert [curve.name for curve in content.roc] == ["0", "1", "2"]
     assert content.confusion.counts.shape == (3, 3)
     right = np.flatnonzero(np.diag(content.confusion.counts))
-    assert [view.actual for view in content.cases if view.group == RIGHT] == [str(place) for place in right]
+    labels = read_again(run).labels
+    assert [labels[index] for heading, index in shown if heading == RIGHT] == right.tolist()
 
 
 def test_a_network_without_maps_is_reported_by_its_gradients(tmp_path):
@@ -192,21 +185,30 @@ def test_data_that_are_gone_leave_the_rest_of_the_report(tmp_path):
 
 def test_explain_takes_the_telling_cases_or_those_named(tmp_path):
     pytest.importorskip("nibabel")
-    run = make_run(write_data(tmp_path / "set.npz"))
+    run = make_run(write_data(tmp_path / "set.npz"), folder=RunFolder(tmp_path))
     cases = read_again(run)
-    lines = explain(run, tmp_path / "named", {"cases": (cases.names[20],)})
+    lines = task.explain(run, tmp_path / "named", {"cases": (cases.names[20],)})
     assert sum(line.endswith(".png") for line in lines) == 1
     assert (tmp_path / "named" / f"case-{cases.names[20]}-attention.nii.gz").is_file()
     with pytest.raises(ConfigError, match="has no case 'nobody'"):
-        explain(run, tmp_path / "none", {"cases": ("nobody",)})
+        task.explain(run, tmp_path / "none", {"cases": ("nobody",)})
     assert not (tmp_path / "none").exists()
-    with pytest.raises(ConfigError, match="lies in memory only"):
-        explain(run, None, {})
+
+
+def test_explain_begins_with_the_worst_error_in_the_runs_folder(tmp_path, monkeypatch):
+    pytest.importorskip("nibabel")
+    monkeypatch.setattr(task, "EXPLAINED", 1)
+    run = make_run(write_data(tmp_path / "set.npz"), folder=RunFolder(tmp_path))
+    task.explain(run, None, {})
+    cases = read_again(run)
+    worst = cases.names[interesting(run, cases)[0][1]]
+    assert [path.name for path in (tmp_path / "explanation").glob("*.png")] == [f"case-{worst}.png"]
 
 
 def test_a_run_on_arrays_cannot_be_explained_later(tmp_path):
-    run = make_run(write_data(tmp_path / "set.npz"))
-    run.config.data = None
+    run = make_run(write_data(tmp_path / "set.npz"), folder=RunFolder(tmp_path))
+    run.config = run.config.replace(data=None)
     with pytest.raises(ConfigError, match="fitted on arrays in memory"):
-        explain(run, tmp_path, {})
+        task.explain(run, tmp_path, {})
+    run.folder = None
     assert report_content([run]).title == "Volumes in memory"

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from scans import NETWORK, SIZES, FakeCell, make_config, write_npz, write_table
+from blocks import NETWORK, SIZES, FakeCell, make_config, write_npz, write_table
 
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks.volumes import VolumeConfig, load, resume, start, task
@@ -98,7 +98,7 @@ def test_a_loaded_run_is_the_run(finished):
             assert torch.equal(left, right)
 
 
-@pytest.mark.parametrize("stop", [2, 7, 15, 17, 22])
+@pytest.mark.parametrize("stop", [2, 15, 17])
 def test_a_stopped_run_continues_to_the_same_bits(stop, finished, tmp_path, monkeypatch):
     """Steps 1 to 15 are the network's and 16 to 30 the CNN's; the last step of one cannot be stopped at."""
     stop_after(monkeypatch, stop)
@@ -118,10 +118,10 @@ def test_a_run_with_random_changes_continues_to_the_same_bits(tmp_path, monkeypa
     changes = {
         "augment": {"flips": [0, 1, 2], "shift": 1, "noise": 0.05, "scale": 0.1},
         "read": {"shape_transform": True},
-        "training": {"average": 0.9, "schedule": "steps", "label_smoothing": 0.1, "class_weights": "balanced"},
+        "training": {"epochs": 2, "average": 0.9, "schedule": "steps", "label_smoothing": 0.1, "class_weights": "balanced"},
         "evaluate_flips": True,
     }
-    config = make_config(write_npz(tmp_path / "set.npz"), **changes)
+    config = make_config(write_npz(tmp_path / "set.npz", counts=(40, 10, 10)), **changes)
     whole = start(config, tmp_path / "whole")
     stop_after(monkeypatch, 8)
     with pytest.raises(Interrupted):

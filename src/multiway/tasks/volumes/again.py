@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multiway.data import datasets
 from multiway.data.volumes import Cases, read_cases
 from multiway.errors import ConfigError
+from multiway.tasks.volumes.fitting import OURS
+from multiway.tasks.volumes.prepared import locate
 from multiway.training import classification
 
 if TYPE_CHECKING:
     from multiway.tasks.volumes.run import VolumeRun
 
-CHOSEN = "multiway"
 ERRORS, RIGHT = "Most confident errors", "Rightly named, most confident of each class"
 SHOWN_CASES, SHOWN_RIGHT = 8, 4
 COSTLY_VOXELS = 64**3
@@ -32,7 +32,7 @@ def source_of(run: VolumeRun) -> str:
         raise ConfigError(
             "this run was fitted on arrays in memory, which are gone. Train on a file to explain its cases."
         )
-    return str(datasets.dataset_path(data)) if datasets.is_dataset(data) else data
+    return locate(data)
 
 
 def read_again(run: VolumeRun) -> Cases:
@@ -48,7 +48,7 @@ def read_again(run: VolumeRun) -> Cases:
 class Rows:
     """One model's predictions of one split: case names, labels and probabilities `(cases, classes)`."""
 
-    def __init__(self, run: VolumeRun, model: str = CHOSEN, split: str = "test") -> None:
+    def __init__(self, run: VolumeRun, model: str = OURS, split: str = "test") -> None:
         frame = run.predictions
         frame = frame[(frame["model"] == model) & (frame["split"] == split)]
         places = {name: index for index, name in enumerate(run.classes)}

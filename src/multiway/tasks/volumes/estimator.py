@@ -18,6 +18,7 @@ from multiway.tasks.volumes.fitting import check_models, fit
 from multiway.tasks.volumes.prediction import evaluate_cases, predict_cases
 from multiway.tasks.volumes.prepared import locate, prepare
 from multiway.training import RunFolder
+from multiway.training.classification import predicted_classes
 
 
 class VolumeClassifier:
@@ -136,9 +137,8 @@ class VolumeClassifier:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class of each case: above one half for two classes, else the most probable."""
-        from multiway.training.classification import predicted_classes
-
-        found: NDArray[Any] = self.classes_[predicted_classes(self.predict_proba(X))]
+        probabilities = self.predict_proba(X)
+        found: NDArray[Any] = self.classes_[predicted_classes(probabilities)]
         return found
 
     def score(self, X: Any, y: Any = None) -> float:

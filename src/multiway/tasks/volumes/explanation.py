@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.data.volumes import Cases, Volume, shape_transform
-from multiway.errors import ConfigError, DataError, closest
+from multiway.data.volumes import Cases, Volume
+from multiway.errors import ConfigError, closest
 from multiway.explain import (
     DeletionCurves,
     ModeMap,
@@ -23,6 +23,7 @@ from multiway.explain import (
     rollout_to_voxels,
     slice_labels,
 )
+from multiway.tasks.volumes.evaluation import device_of, evaluated, probabilities, to_input
 
 if TYPE_CHECKING:
     from multiway.tasks.volumes.run import VolumeRun
@@ -69,6 +70,9 @@ def explain_case(
 ) -> CaseExplanation:
     """Explain one case; one volume is in memory at a time.
 
+    Gradients start from, and the deletion test hides voxels as, the number 0 after normalisation: the mean of the
+    training voxels under `train`, the low end of the window or byte 0 under `unit`.
+
     Args:
         run: The fitted classifier.
         cases: Where the case is.
@@ -83,23 +87,22 @@ def explain_case(
     """
     volume = cases.prepared(index)
     x = network_input(run, volume)
-    with torch.no_grad():
-        probabilities = run.model.eval()(x).double().softmax(-1)[0]
-    target = int(probabilities.argmax())
+    found = probabilities(run.model.eval(), to_input(volume, run.scale, run.channels, run.sizes), run.config)[0].numpy()
+    target = int(found.argmax())
     maps, attention = _attention(run, x, volume, cases.axes, cases.names[index])
     values, sums = _gradients(run, x, target) if gradients else (None, None)
-    found = {name: item for name, item in (("attention", attention), ("gradients", values)) if item is not None}
+    marked = {name: item for name, item in (("attention", attention), ("gradients", values)) if item is not None}
     return CaseExplanation(
         name=cases.names[index],
         volume=volume,
-        probabilities=probabilities.cpu().numpy(),
+        probabilities=found,
         label=None if cases.labels is None else int(cases.labels[index]),
         patient=None if cases.patients is None else cases.patients[index],
         maps=maps,
         attention=None if attention is None else attention.numpy(),
         gradients=None if values is None else values.numpy(),
         sums=sums,
-        deletion=_deletion(run, x, target, found, seed) if deletion and found else None,
+        deletion=_deletion(run, x, target, marked, seed) if deletion and marked else None,
     )
 
 
@@ -138,15 +141,8 @@ def network_input(run: VolumeRun, volume: Volume) -> Tensor:
     Raises:
         DataError: It is of another size or has other channels than those the run was trained on.
     """
-    wanted = (run.channels, *run.sizes)
-    if volume.values.shape != wanted:
-        raise DataError(
-            f"{volume.source}: the run was trained on (channels, *sizes) {wanted}. Got {volume.values.shape}. Give "
-            f"scans of that size, or train with read.size or read.resample_to, which bring any scan to one size."
-        )
-    values = torch.from_numpy(np.ascontiguousarray(volume.values))[None].to(_device(run))
-    scaled = run.scale.apply(values)
-    return shape_transform(scaled, training=False) if run.config.read.shape_transform else scaled
+    x = to_input(volume, run.scale, run.channels, run.sizes).to(device_of(run.model))
+    return evaluated(x, run.config)
 
 
 def named_cases(cases: Cases, names: Sequence[str]) -> list[int]:
@@ -203,7 +199,3 @@ def _deletion(run: VolumeRun, x: Tensor, target: int, importance: dict[str, Tens
 
 def _batch(x: Tensor) -> int:
     return max(1, min(16, MAX_VOXELS // x[0].numel()))
-
-
-def _device(run: VolumeRun) -> torch.device:
-    return next((parameter.device for parameter in run.model.parameters()), torch.device("cpu"))

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from multiway.data.volumes import Cases, Volume, VolumeHeader, write_nifti
 from multiway.data.volumes.preparing import prepared_header
 from multiway.data.volumes.resampling import interpolated
-from multiway.errors import ConfigError
 from multiway.explain import ModeMap, average_curves, save_maps, save_planes, top_pairs
-from multiway.tasks.volumes.again import interesting, read_again
 from multiway.tasks.volumes.explanation import (
     CaseExplanation,
     average_attention,
     explain_case,
     explain_cases,
-    named_cases,
 )
 
 if TYPE_CHECKING:
@@ -27,26 +24,6 @@ if TYPE_CHECKING:
     from multiway.tasks.volumes.run import VolumeRun
 
 TOP_PAIRS = 3
-
-
-def explain(run: VolumeRun, out: Path | None, options: dict[str, Any]) -> list[str]:
-    """Explain cases of the data that the run was trained on; the most telling test cases if none are named.
-
-    Args:
-        run: A finished run whose data are still there.
-        out: Folder; `explanation` in the run's own if not given.
-        options: `cases`, names of cases.
-
-    Raises:
-        ConfigError: The run has no data, no such case, or a library is missing.
-        DataError: The data are gone or no longer sound.
-    """
-    cases = read_again(run)
-    names = options.get("cases")
-    indices = named_cases(cases, names) if names else [index for _, index in interesting(run, cases)]
-    if out is None and run.folder is None:
-        raise ConfigError("explain: this run lies in memory only. Say where to write: give a folder.")
-    return write_explanations(run, cases, indices, out or run.folder.path / "explanation")
 
 
 def write_explanations(run: VolumeRun, cases: Cases, indices: Sequence[int], folder: Path) -> list[str]:

@@ -15,9 +15,16 @@ from multiway.explain import ModeMap, average_curves
 from multiway.report import classification_content as page
 from multiway.report import render_classification_comparison, render_classification_report
 from multiway.report.content import CheckFinding, DataCheck, ModelCost, TrainingRow
-from multiway.tasks.volumes.again import CHOSEN, COSTLY_VOXELS, Rows, interesting, read_again, source_of
-from multiway.tasks.volumes.explanation import AVERAGED_CASES, CaseExplanation, average_attention, explain_case
+from multiway.tasks.volumes.again import COSTLY_VOXELS, Rows, interesting, read_again, source_of
+from multiway.tasks.volumes.explanation import (
+    AVERAGED_CASES,
+    CaseExplanation,
+    average_attention,
+    explain_case,
+    explain_cases,
+)
 from multiway.tasks.volumes.explanation_files import first_channel
+from multiway.tasks.volumes.fitting import OURS
 from multiway.training import classification
 
 if TYPE_CHECKING:
@@ -37,6 +44,7 @@ MODELS = {
     "resnet18_3d": "ResNet-18 3D",
     "resnet50_3d": "ResNet-50 3D",
 }
+DELETION_CASES = 8
 
 
 def report(runs: Sequence[VolumeRun]) -> str:
@@ -67,7 +75,7 @@ def report_content(runs: Sequence[VolumeRun], *, details: bool = True) -> page.C
         source=str(run.config.data or "arrays in memory"),
         created=str(manifest.get("finished", "")),
         setting=_setting(run),
-        chosen=CHOSEN,
+        chosen=OURS,
         classes=run.classes,
         majority=_majority(test),
         threshold=run.threshold,
@@ -193,7 +201,7 @@ def _check(run: VolumeRun) -> DataCheck | None:
     except (MultiwayError, OSError):
         return None
     return DataCheck(
-        facts={name.capitalize(): str(value) for name, value in found.summary.items()},
+        facts={name.capitalize(): str(value) for name, value in found.summary.items() if value is not None},
         findings=[
             CheckFinding(
                 severity=finding.severity,
@@ -210,24 +218,32 @@ def _details(run: VolumeRun, cases: Cases, test: Rows) -> dict[str, Any]:
     """Cases, attention and the deletion test; without captum there are no gradients, and the page says so."""
     shown = interesting(run, cases)
     places = {name: index for index, name in enumerate(cases.names)}
+    tested = [places[name] for name in test.cases if name in places]
+    options, note = {"gradients": True}, ""
     try:
-        explained, note = [explain_case(run, cases, index) for _, index in shown], ""
+        explained = [explain_case(run, cases, index, deletion=False) for _, index in shown]
     except ConfigError as error:
-        explained, note = [explain_case(run, cases, index, gradients=False) for _, index in shown], str(error)
-    curves = [item.deletion for item in explained if item.deletion is not None]
+        options, note = {"gradients": False}, str(error)
+        explained = [explain_case(run, cases, index, deletion=False, gradients=False) for _, index in shown]
+    some = _spread(run, tested, DELETION_CASES)
+    curves = [item.deletion for item in explain_cases(run, cases, some, **options) if item.deletion is not None]
     return {
         "cases": [_view(run, cases, item, heading) for item, (heading, _) in zip(explained, shown, strict=True)],
         "case_note": note,
-        "maps": _average(run, cases, [places[name] for name in test.cases if name in places]),
+        "maps": _average(run, cases, tested),
         "deletion": average_curves(curves) if curves else None,
         "deletion_cases": len(curves),
     }
 
 
+def _spread(run: VolumeRun, indices: Sequence[int], most: int) -> list[int]:
+    """Some of the cases, evenly over all; fewer of large volumes."""
+    count = min(most // 4 if int(np.prod(run.sizes)) > COSTLY_VOXELS else most, len(indices))
+    return [indices[int(place)] for place in np.linspace(0, len(indices) - 1, count).round()]
+
+
 def _average(run: VolumeRun, cases: Cases, indices: Sequence[int]) -> list[ModeMap]:
-    most = AVERAGED_CASES // 4 if int(np.prod(run.sizes)) > COSTLY_VOXELS else AVERAGED_CASES
-    places = np.unique(np.linspace(0, len(indices) - 1, min(most, len(indices))).round().astype(int))
-    chosen = [indices[int(place)] for place in places]
+    chosen = _spread(run, indices, AVERAGED_CASES)
     return average_attention(run, cases, chosen, sample=f"mean over {len(chosen)} test cases")
 
 

@@ -50,7 +50,7 @@ def write_table(folder, count=30, words=("low", "high"), sizes=SIZES):
 
 
 def make_config(data=None, **changes):
-    training = {"epochs": 3, "batch_size": 8, "warmup_steps": 2, "checkpoint_seconds": 0, "learning_rate": 3e-3}
+    training = {"epochs": 3, "batch_size": 8, "warmup_steps": 2, "learning_rate": 3e-3}
     usual = {"data": None if data is None else str(data), "draws": 20, "model": NETWORK, "baselines": ("majority",)}
     return VolumeConfig.parse({**usual, **changes, "training": {**training, **changes.get("training", {})}})
 

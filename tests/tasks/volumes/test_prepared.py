@@ -1,0 +1,70 @@
+"""What is read before anything is written: labels, splits, the scale, and the hash that knows the data again."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from blocks import make_config, make_volumes, write_npz, write_table
+
+from multiway import files
+from multiway.errors import DataError
+from multiway.tasks.volumes.arrays import cases_of_arrays
+from multiway.tasks.volumes.prepared import prepare
+from multiway.training import classification
+
+
+def test_a_file_is_known_by_its_hash_and_a_table_by_its_scans(tmp_path):
+    data = write_npz(tmp_path / "set.npz")
+    assert prepare(make_config(data), data).digest == files.sha256_of(data)
+    table = write_table(tmp_path)
+    first, again = (prepare(make_config(table), table).digest for _ in range(2))
+    frame = pd.read_csv(table)
+    frame.loc[[0, 1], "label"] = frame.loc[[1, 0], "label"].to_numpy()
+    frame.to_csv(table, index=False)
+    assert first == again != prepare(make_config(table), table).digest
+
+
+def test_the_scale_is_of_the_training_cases_alone(tmp_path):
+    volumes, labels = make_volumes(40)
+    cases, _ = cases_of_arrays(volumes.astype(np.int16), labels, options=make_config().read, split=make_config().split)
+    prepared = prepare(make_config(), cases)
+    rows = cases.indices("train")
+    assert prepared.scale.centre[0] == pytest.approx(volumes[rows].mean())
+    assert prepared.scale.centre[0] != pytest.approx(volumes.mean())
+    batch = prepared.batches("train").gather(torch.arange(3))
+    assert batch["volume"].shape == (3, 1, 8, 9, 10)
+    assert batch["label"].tolist() == labels[rows[:3]].tolist()
+
+
+def test_training_of_one_class_is_refused():
+    volumes, _ = make_volumes(30)
+    table = np.array([0] * 28 + [1] * 2)
+    cases, _ = cases_of_arrays(volumes, table, options=make_config().read, split=make_config().split)
+    lonely = {**cases.splits, "train": np.arange(20), "test": np.arange(20, 30), "validation": np.array([20])}
+    with pytest.raises(DataError, match="every training case has one class"):
+        prepare(make_config(), _with(cases, lonely))
+    with pytest.raises(DataError, match="validation has no case"):
+        prepare(make_config(), _with(cases, {**lonely, "validation": np.array([], np.int64)}))
+
+
+def _with(cases, splits):
+    return dataclasses.replace(cases, splits=splits)
+
+
+def test_the_real_set(real_data):
+    """AdrenalMNIST3D as its authors count it; test labels are counted, and nothing is decided by them."""
+    data = real_data / "volumes" / "adrenalmnist3d.npz"
+    if not data.is_file():
+        pytest.skip("AdrenalMNIST3D absent")
+    prepared = prepare(make_config(data), data)
+    assert {split: len(rows) for split, rows in prepared.cases.splits.items()} == {
+        "train": 1188, "validation": 98, "test": 298,
+    }  # fmt: skip
+    assert (prepared.channels, prepared.sizes) == (1, (28, 28, 28))
+    voxels = prepared.batches("validation").gather(torch.arange(98))["volume"]
+    assert (float(voxels.min()), float(voxels.max())) == (0.0, 1.0)
+    size = voxels.mean((1, 2, 3, 4)).numpy()
+    labels = prepared.labels[prepared.cases.indices("validation")]
+    assert classification.auc(labels, np.stack([1 - size, size], 1)) > 0.5
