@@ -6,20 +6,36 @@ import numpy as np
 
 from multiway.data import CheckReport
 from multiway.data.findings import Finding, Place, Severity
+from multiway.data.scenes import is_scene
+from multiway.data.volumes import check_volumes
 from multiway.errors import DataError
 from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.examples import Examples
 from multiway.tasks.segmentation.sources import locate, read_examples
 
+ORDER = {"error": 0, "warning": 1, "note": 2}
+
 
 def check_segmentation(path: str, config: SegmentConfig) -> CheckReport:
-    """Read every image and mask once, one at a time."""
+    """Say what `check_volumes` says of the images, then what the masks hold; one image in memory at a time."""
+    source = locate(path)
+    images = None if is_scene(source) else check_volumes(source, config.read, config.split)
+    if images is not None and not images.is_usable:
+        return images
     try:
-        examples = read_examples(locate(path), config)
-        return _report(path, examples)
+        report = _report(path, read_examples(source, config))
+        return report if images is None else _joined(images, report)
     except DataError as error:
         finding = _finding("unreadable", "error", str(error).rstrip("."))
         return CheckReport(source=path, summary={}, findings=(finding,))
+
+
+def _joined(images: CheckReport, masks: CheckReport) -> CheckReport:
+    """Both as one; what is said twice is said once."""
+    said = {finding.line() for finding in images.findings}
+    new = [finding for finding in masks.findings if finding.line() not in said and finding.kind != "constant"]
+    findings = sorted([*images.findings, *new], key=lambda item: ORDER[item.severity])
+    return CheckReport(source=images.source, summary={**images.summary, **masks.summary}, findings=tuple(findings))
 
 
 def _report(path: str, examples: Examples) -> CheckReport:
@@ -48,9 +64,8 @@ def _report(path: str, examples: Examples) -> CheckReport:
         "channels": examples.channels,
         **{f"{split} voxels": _shares(examples, counts) for split, counts in voxels.items()},
     }
-    order = {"error": 0, "warning": 1, "note": 2}
     return CheckReport(
-        source=path, summary=summary, findings=tuple(sorted(findings, key=lambda item: order[item.severity]))
+        source=path, summary=summary, findings=tuple(sorted(findings, key=lambda item: ORDER[item.severity]))
     )
 
 

@@ -55,6 +55,7 @@ class SegmentConfig(Config):
     draws: int = Field(1000, ge=0)
     """Bootstrap samples of cases behind each interval; 0 gives none."""
     training: TrainingConfig = TrainingConfig.parse(TRAINING)
+    """Optimiser, schedule and precision; its own losses are for other tasks and not used here."""
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:

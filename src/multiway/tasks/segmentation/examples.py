@@ -73,7 +73,9 @@ class Examples:
         return [int(index) for index in self.splits[split]]
 
 
-def examples_of_cases(cases: Cases, config: SegmentConfig, values: tuple[int, ...] | None = None) -> Examples:
+def examples_of_cases(
+    cases: Cases, config: SegmentConfig, values: tuple[int, ...] | None = None, *, split: bool = True
+) -> Examples:
     """Volumes with masks; `values` are those of a trained model, else they are found in the training masks.
 
     Raises:
@@ -84,10 +86,12 @@ def examples_of_cases(cases: Cases, config: SegmentConfig, values: tuple[int, ..
             f"{cases.source}: segmentation needs a mask for each image. There is no column "
             f"'{quoted(cases.options.mask)}'. Add it, or name it (--mask COLUMN)."
         )
-    known = values or _values_of_masks(cases, cases.splits["train"], config.ignore)
-    first = cases.prepared(int(cases.splits["train"][0])) if cases.splits["train"].size else cases.prepared(0)
+    splits = cases.splits if split else {"all": np.arange(cases.count)}
+    rows = splits["train" if split else "all"]
+    known = values or _values_of_masks(cases, rows, config.ignore)
+    first = cases.prepared(int(rows[0]))
     return Examples(
-        names=cases.names, patients=cases.patients, splits=cases.splits, channels=first.channels, axes=cases.axes,
+        names=cases.names, patients=cases.patients, splits=splits, channels=first.channels, axes=first.axes,
         classes=class_names(known, config), values=known, background=known[0] == 0, source=cases.source,
         notes=cases.notes, read=_kept(lambda index: _read_case(cases, index, known, config.ignore), first.values),
     )  # fmt: skip
@@ -131,7 +135,9 @@ def _usable(found: set[int], ignore: int | None, source: str) -> tuple[int, ...]
     return values
 
 
-def examples_of_scene(scene: Scene, config: SegmentConfig, values: tuple[int, ...] | None = None) -> Examples:
+def examples_of_scene(
+    scene: Scene, config: SegmentConfig, values: tuple[int, ...] | None = None, *, split: bool = True
+) -> Examples:
     """Blocks of one labelled scene; no pixel is in two splits, and no patch reaches out of its block.
 
     Raises:
@@ -142,14 +148,16 @@ def examples_of_scene(scene: Scene, config: SegmentConfig, values: tuple[int, ..
         raise DataError(f"{scene.source}: a scene to learn from needs labels. Add an array 'labels' (rows, columns).")
     rows, columns = labels.shape
     blocks = blocks_of((rows, columns), config.block)
-    shares = (config.split.validation, config.split.test)
-    splits = split_blocks(labels, blocks, shares, config.ignore, config.split.seed)
+    splits = {"all": np.arange(len(blocks))}
+    if split:
+        shares = (config.split.validation, config.split.test)
+        splits = split_blocks(labels, blocks, shares, config.ignore, config.split.seed)
     known = values or _usable({int(value) for value in np.unique(labels)}, config.ignore, scene.source)
+    names = class_names(known, config, scene.names)
     return Examples(
         names=tuple(block.name for block in blocks), patients=None, splits=splits, channels=scene.values.shape[0],
-        axes=("row", "column"), classes=class_names(known, config, scene.names), values=known,
-        background=known[0] == 0, source=scene.source,
-        notes=_absent(labels, blocks, splits, dict(zip(known, class_names(known, config, scene.names), strict=True))),
+        axes=("row", "column"), classes=names, values=known, background=known[0] == 0, source=scene.source,
+        notes=_absent(labels, blocks, splits, dict(zip(known, names, strict=True))),
         read=lambda index: _read_block(scene, blocks[index], known, config.ignore),
     )  # fmt: skip
 

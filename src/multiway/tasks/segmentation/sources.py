@@ -22,11 +22,21 @@ def locate(data: str) -> str:
     return str(datasets.dataset_path(data)) if datasets.is_dataset(data) else data
 
 
-def read_examples(source: str, config: SegmentConfig, values: tuple[int, ...] | None = None) -> Examples:
-    """Read what `locate` found; `values` are the mask values that a trained model knows."""
+def read_examples(
+    source: str, config: SegmentConfig, values: tuple[int, ...] | None = None, *, split: bool = True
+) -> Examples:
+    """Read what `locate` found.
+
+    Args:
+        source: A path or the name of a known scene.
+        config: How to read and split.
+        values: Mask values that a trained model knows; found in the training masks if not given.
+        split: Split the images; else all of them are in the one split "all".
+    """
     if is_scene(source):
-        return examples_of_scene(read_scene(source, config.read.max_bytes), config, values)
-    return examples_of_cases(read_cases(source, config.read, config.split, same_sizes=False), config, values)
+        return examples_of_scene(read_scene(source, config.read.max_bytes), config, values, split=split)
+    cases = read_cases(source, config.read, config.split if split else None, same_sizes=False)
+    return examples_of_cases(cases, config, values, split=split)
 
 
 def fingerprint(source: str) -> str:

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from multiway.config import merge
 from multiway.data import CheckReport
 from multiway.data.scenes import INDIAN_PINES
@@ -50,15 +48,14 @@ def evaluate(runs: Sequence[SegmentRun], data: str | None, split: str) -> list[R
 
 
 def _scored(run: SegmentRun, data: str) -> SegmentRun:
-    examples = read_examples(locate(data), run.config, run.values)
-    rows = np.array(sorted(index for split in examples.splits.values() for index in split.tolist()), np.int64)
-    whole = dataclasses.replace(examples, splits={**examples.splits, "all": rows}, classes=run.classes)
+    examples = read_examples(locate(data), run.config, run.values, split=False)
     if (examples.channels, examples.num_modes) != (run.channels, run.num_modes):
         raise ConfigError(
             f"{data}: the run segments images of {run.num_modes} axes and {run.channels} channels. Got "
             f"{examples.num_modes} axes and {examples.channels} channels."
         )
-    scores, _ = score_all(run.predictors, whole, run.config, ("all",))
+    named = dataclasses.replace(examples, classes=run.classes)
+    scores, _ = score_all(run.predictors, named, run.config, ("all",))
     return dataclasses.replace(run, scores=scores)
 
 
