@@ -87,8 +87,8 @@ def test_learning_rate_falls_at_milestones():
 
 
 def test_a_score_chooses_instead_of_the_loss():
-    """A score that is highest at the second validation, ties with it at the fourth, and is no number at the third."""
-    scores, seen, model = iter([0.1, 0.9, math.nan, 0.9]), [], make_model(dropout=0.0)
+    """It is highest at the second validation and, with less loss, at the fourth; no number at the third, less at the last."""
+    scores, seen, model = iter([0.1, 0.9, math.nan, 0.9, 0.8]), [], make_model(dropout=0.0)
 
     def score(validated):
         assert not validated.training
@@ -96,11 +96,13 @@ def test_a_score_chooses_instead_of_the_loss():
         return next(scores)
 
     history = train(
-        model, objective, Points(203), Points(61), make_config(epochs=4, learning_rate=1e-5), validation_score=score
+        model, objective, Points(203), Points(61), make_config(epochs=5, learning_rate=1e-5), validation_score=score
     )
-    assert (history.best_epoch, history.best_score) == (2.0, 0.9)
-    assert history.best_loss == history.rows[1]["validation_loss"] > history.rows[3]["validation_loss"]
-    for left, right in zip(model.parameters(), seen[1], strict=True):
+    assert (history.best_epoch, history.best_score) == (4.0, 0.9)
+    losses = [row["validation_loss"] for row in history.rows]
+    assert history.best_loss == losses[3] < losses[1]
+    assert losses[4] < losses[3]
+    for left, right in zip(model.parameters(), seen[3], strict=True):
         assert torch.equal(left, right)
 
 

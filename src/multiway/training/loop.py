@@ -62,7 +62,8 @@ def train(
         config: Optimiser, schedule, stopping.
         validation_objective: Another objective for the choice.
         validation_score: Score of the model as validated, higher for better; it takes the place of the loss in the
-            choice. Of equal scores the first wins, and one that is not a number never does. It draws no random numbers.
+            choice. Of equal scores that of the lower loss wins; one that is not a number never does. It draws no
+            random numbers.
         run: Folder for the log and the state; training continues from a state that lies there.
         progress: Show a bar or lines on stderr.
 
@@ -239,7 +240,8 @@ class _Loop:
     def _is_better(self, loss: float, score: float | None) -> bool:
         if score is None:
             return loss < self.best_loss
-        return score > (-math.inf if self.best_score is None else self.best_score)
+        best = -math.inf if self.best_score is None else self.best_score
+        return (score, -loss) > (best, -self.best_loss)
 
     def _log(self, loss: float, score: float | None, epoch: float, seconds: float) -> None:
         row = {

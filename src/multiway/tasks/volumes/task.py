@@ -20,6 +20,7 @@ from multiway.tasks.volumes.explanation import named_cases
 from multiway.tasks.volumes.explanation_files import write_explanations
 from multiway.tasks.volumes.fitting import OURS
 from multiway.tasks.volumes.prediction import evaluate_data, predict_scans
+from multiway.tasks.volumes.prepared import locate
 from multiway.tasks.volumes.reporting import compare as compare
 from multiway.tasks.volumes.reporting import report as report
 from multiway.tasks.volumes.run import NAME as NAME
