@@ -107,6 +107,16 @@ def test_an_interrupted_run_continues_to_the_same_weights(run, boxes, folder, mo
     assert resume(path).scores == run.scores
 
 
+def test_a_stop_in_the_plain_network_names_the_run_to_resume(boxes, folder, monkeypatch):
+    def stopped(model, *_, run, **__):
+        if run.path.name == "unet":
+            raise Interrupted(f"Continue with `multiway train --resume {run.path}`.")
+
+    monkeypatch.setattr(fitting, "train", stopped)
+    with pytest.raises(Interrupted, match=rf"--resume {folder / 'named'}`"):
+        start(config_of(boxes), folder / "named")
+
+
 def test_a_run_refuses_data_that_changed(run, boxes, folder):
     copy = folder / "copy"
     copy.mkdir()
@@ -132,6 +142,10 @@ def test_a_damaged_run_says_so(run, folder):
 def test_an_error_in_the_data_leaves_no_folder(boxes, folder):
     with pytest.raises(ConfigError, match="each a multiple of 2"):
         start(config_of(boxes, patch=(3, 4, 4)), folder / "none")
+    with pytest.raises(ConfigError, match=r"a positive number for each of the 2 classes. Got \(1.0, 2.0, 3.0\)"):
+        start(config_of(boxes, class_weights=(1, 2, 3)), folder / "none")
+    with pytest.raises(ConfigError, match=r"hot_segmenter_2d takes images of 2 axes. Got 3"):
+        start(config_of(boxes, model={"name": "hot_segmenter_2d"}), folder / "none")
     with pytest.raises(DataError, match="does not exist"):
         start(config_of(folder / "nowhere.csv"), folder / "none")
     assert not (folder / "none").exists()

@@ -24,7 +24,7 @@ from multiway.tasks.segmentation.predictors import (
     Predictor,
     ThresholdPredictor,
 )
-from multiway.training import Batch, RunFolder, seed_everything, train
+from multiway.training import Batch, Interrupted, RunFolder, seed_everything, train
 from multiway.training.overlap_losses import segmentation_loss
 
 OURS, PLAIN = "multiway", "unet"
@@ -130,6 +130,26 @@ def baselines_of(config: SegmentConfig, examples: Examples) -> tuple[str, ...]:
     return tuple(dict.fromkeys(config.baselines))
 
 
+def check_fits(config: SegmentConfig, examples: Examples) -> None:
+    """Refuse what does not fit the data, before anything is written.
+
+    Raises:
+        ConfigError: The model takes other axes, the patch other sizes, a baseline other data, or the weights of the
+            classes are not one positive number each.
+    """
+    name, fields = config.network(examples.num_modes)
+    modes = getattr(_model_config(name, fields, examples), "num_modes", 2)
+    if modes != examples.num_modes:
+        raise ConfigError(f"model: {name} takes images of {modes} axes. Got {examples.num_modes}: {examples.source}.")
+    patch_of(config, examples)
+    baselines_of(config, examples)
+    weights = config.class_weights
+    if weights is not None and (len(weights) != len(examples.classes) or min(weights) <= 0):
+        raise ConfigError(
+            f"class_weights needs a positive number for each of the {len(examples.classes)} classes. Got {weights}."
+        )
+
+
 def patch_of(config: SegmentConfig, examples: Examples) -> tuple[int, ...]:
     """Sizes of a patch: those of the config, else of the largest training case, or of a scene's smallest block.
 
@@ -205,21 +225,26 @@ def _train(
     if run is not None and is_inner and (run.path / "weights.safetensors").is_file():
         run.load_weights(model)
         return
-    train(
-        model,
-        PatchLoss(config, examples.background),
-        TrainingPatches(
-            examples, examples.rows("train"), scale, patch,
-            per_case=config.patches_per_case, foreground=config.foreground, options=config.augment,
-        ),
-        GridPatches(examples, examples.rows("validation"), scale, patch),
-        config.training,
-        validation_score=lambda trained: mean_dice(
-            network_predictor(trained, scale, patch, config), examples, "validation"
-        ),
-        run=run,
-        progress=progress,
-    )  # fmt: skip
+    try:
+        train(
+            model,
+            PatchLoss(config, examples.background),
+            TrainingPatches(
+                examples, examples.rows("train"), scale, patch,
+                per_case=config.patches_per_case, foreground=config.foreground, options=config.augment,
+            ),
+            GridPatches(examples, examples.rows("validation"), scale, patch),
+            config.training,
+            validation_score=lambda trained: mean_dice(
+                network_predictor(trained, scale, patch, config), examples, "validation"
+            ),
+            run=run,
+            progress=progress,
+        )  # fmt: skip
+    except Interrupted as stop:
+        if run is None or not is_inner:
+            raise
+        raise Interrupted(str(stop).replace(str(run.path), str(run.path.parent.parent))) from None
     model.to("cpu")
     if run is not None and is_inner:
         run.save_weights(model)

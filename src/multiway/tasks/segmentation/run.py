@@ -17,12 +17,11 @@ from multiway.tasks.segmentation.fitting import (
     OURS,
     PLAIN,
     Fitted,
-    baselines_of,
     build_network,
+    check_fits,
     fit,
     inner_folder,
     network_predictor,
-    patch_of,
 )
 from multiway.tasks.segmentation.predictors import (
     ConstantPredictor,
@@ -87,8 +86,7 @@ def start(config: SegmentConfig, path: Path, *, progress: bool = False) -> Segme
         raise RunError("a run on disk needs data: give a table of images and masks, a scene, or a known name.")
     source = locate(config.data)
     examples = read_examples(source, config)
-    patch_of(config, examples)
-    baselines_of(config, examples)
+    check_fits(config, examples)
     digest = fingerprint(source)
     folder = RunFolder.create(path, {"task": NAME, "data_sha256": digest, "settings": config.plain()})
     with folder.lock():
