@@ -1,5 +1,6 @@
 """Classes of scans that nobody has labelled, and scores on labelled ones that came later; one volume in memory."""
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
@@ -128,10 +129,13 @@ def evaluate_cases(run: VolumeRun, cases: Cases, split: str) -> list[dict[str, A
     rows = known.splits.get(split, np.arange(known.count))
     models = {OURS: run.model, **baselines_of(run)}
     found: dict[str, list[Probabilities]] = {name: [] for name in models}
-    for row in rows:
-        volume = known.prepared(int(row))
-        for name, model in models.items():
-            found[name].append(_probabilities(run, model, volume))
+    with contextlib.ExitStack() as moved:
+        for model in models.values():
+            moved.enter_context(_on_best_device(model))
+        for row in rows:
+            volume = known.prepared(int(row))
+            for name, model in models.items():
+                found[name].append(_probabilities(run, model, volume))
     scored = cases_of(known, rows, {name: np.stack(each) for name, each in found.items()})
     return score_rows(scored, split, run.thresholds, run.config.draws)
 
