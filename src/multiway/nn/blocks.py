@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError, closest
@@ -57,11 +56,7 @@ class SwiGLU(nn.Module):
 
     def forward(self, x: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
         """Apply to the last axis."""
-        gate_up = self.gate_up(x)
-        if not (self.training and self.dropout.p):
-            return ops.gated_linear(gate_up, self.down.weight)
-        gate, up = gate_up.chunk(2, dim=-1)
-        return self.down(self.dropout(F.silu(gate) * up))  # type: ignore[no-any-return]
+        return self.down(self.dropout(ops.gated(self.gate_up(x))))  # type: ignore[no-any-return]
 
 
 class HOTBlock(nn.Module):
