@@ -87,7 +87,7 @@ def test_learning_rate_falls_at_milestones():
 
 
 def test_a_score_chooses_instead_of_the_loss():
-    """It is highest at the second validation and, with less loss, at the fourth; no number at the third, less at the last."""
+    """It is highest at the second validation and, with less loss, at the fourth; at the third it is no number."""
     scores, seen, model = iter([0.1, 0.9, math.nan, 0.9, 0.8]), [], make_model(dropout=0.0)
 
     def score(validated):
