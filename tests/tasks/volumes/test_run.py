@@ -118,7 +118,13 @@ def test_a_run_with_random_changes_continues_to_the_same_bits(tmp_path, monkeypa
     changes = {
         "augment": {"flips": [0, 1, 2], "shift": 1, "noise": 0.05, "scale": 0.1},
         "read": {"shape_transform": True},
-        "training": {"epochs": 2, "average": 0.9, "schedule": "steps", "label_smoothing": 0.1, "class_weights": "balanced"},
+        "training": {
+            "epochs": 2,
+            "average": 0.9,
+            "schedule": "steps",
+            "label_smoothing": 0.1,
+            "class_weights": "balanced",
+        },
         "evaluate_flips": True,
     }
     config = make_config(write_npz(tmp_path / "set.npz", counts=(40, 10, 10)), **changes)
