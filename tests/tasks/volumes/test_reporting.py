@@ -1,13 +1,16 @@
 """The report says what the predictions say, shows the worst errors, and does without what is not there."""
 
 import dataclasses
+import shlex
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+import yaml
 
+from multiway.config import merge
 from multiway.data.volumes import IntensityScale
 from multiway.errors import ConfigError
 from multiway.models import create_model
@@ -100,7 +103,27 @@ def test_the_content_says_what_the_predictions_say(tmp_path):
     assert content.roc[0].auc == pytest.approx(classification.auc(labels, probabilities), rel=ROUNDING64)
     assert [cost.model for cost in content.costs] == ["multiway"]
     assert content.title == "set"
+    assert content.setting["Model"] == "hot_volume_classifier"
+    assert content.command == (
+        f"multiway train volumes --data {tmp_path / 'set.npz'} --set 'model.name=\"hot_volume_classifier\"' "
+        "--set model.dim=16 --set model.num_heads=2 --set model.stem_channels=4"
+    )
     assert content.check is None
+
+
+def test_the_command_makes_the_same_settings_again(tmp_path):
+    run = make_run(write_data(tmp_path / "a set.npz"))
+    given = {"read": {"normalise": "none", "window": (0, 9)}, "training": {"epochs": 3}, "baselines": ["cnn"]}
+    run.config = VolumeConfig.parse(merge(run.config.plain(), given))
+    words = shlex.split(report_content([run], details=False).command)
+    assert words[:4] == ["multiway", "train", "volumes", "--data"]
+    settings = {"data": words[4]}
+    for word in words[6::2]:
+        name, _, value = word.partition("=")
+        for part in reversed(name.split(".")):
+            value = {part: yaml.safe_load(value) if isinstance(value, str) else value}
+        settings = merge(settings, value)
+    assert VolumeConfig.parse(settings) == run.config
 
 
 def test_the_worst_errors_come_first_then_a_right_case_of_each_class(tmp_path):

@@ -29,6 +29,8 @@ from multiway.errors import DataError, RunError
 Field3 = NDArray[np.float64]
 TABLE = "cases.csv"
 FACTS = "lesions.json"
+CACHED = (400, 60, 298)
+"""Cases of the set in the cache: what two networks can learn from in minutes on two cores."""
 TRIES = 50
 """Places tried for a blob before it is left out."""
 
@@ -207,5 +209,5 @@ def cached_lesions(source: Path) -> Path:
     """Table of the lesion set of a source, made in the download cache when it is first asked for."""
     folder = _cache() / f"lesions-{source.stem}"
     if not (folder / TABLE).is_file():
-        make_lesions(read_cases(source), folder, LesionOptions(format="npy"))
+        make_lesions(read_cases(source), folder, LesionOptions(format="npy", limits=CACHED))
     return folder / TABLE

@@ -120,8 +120,7 @@ def average_attention(run: VolumeRun, cases: Cases, indices: Sequence[int], samp
     for index in indices:
         volume = cases.prepared(int(index))
         spacings.append(volume.spacing)
-        with torch.no_grad():
-            maps = run.model.eval().forward_with_maps(network_input(run, volume))[1]
+        maps = _maps_of(run, network_input(run, volume))
         groups.append([[mode.cpu() for mode in block] for block in maps])
     spacing = spacings[0] if all(item == spacings[0] for item in spacings) else None
     labels = _labels(run, volume.sizes, spacing)
@@ -163,14 +162,20 @@ def _attention(
 ) -> tuple[list[ModeMap], Tensor | None]:
     if not has_attention(run):
         return [], None
-    with torch.no_grad():
-        maps = run.model.forward_with_maps(x)[1]
+    maps = _maps_of(run, x)
     labels = _labels(run, volume.sizes, volume.spacing)
     named = mode_maps(maps, axes, labels, ordered=axes, sample=name)
     if not maps:
         return named, None
     combine = getattr(getattr(run.model, "config", None), "combine", "product")
     return named, rollout_to_voxels(maps, volume.sizes, combine=combine)[0]
+
+
+@torch.no_grad()
+def _maps_of(run: VolumeRun, x: Tensor) -> list[list[Tensor]]:
+    forward_with_maps: Any = run.model.eval().forward_with_maps
+    found: list[list[Tensor]] = forward_with_maps(x)[1]
+    return found
 
 
 def _labels(run: VolumeRun, sizes: Sequence[int], spacing: Sequence[float] | None) -> list[tuple[str, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ from multiway.report import classification_content as page
 from multiway.report import render_classification_comparison, render_classification_report
 from multiway.report.content import CheckFinding, DataCheck, ModelCost, TrainingRow
 from multiway.tasks.volumes.again import COSTLY_VOXELS, Rows, interesting, read_again, source_of
+from multiway.tasks.volumes.config import VolumeConfig
 from multiway.tasks.volumes.explanation import (
     AVERAGED_CASES,
     CaseExplanation,
@@ -99,7 +102,7 @@ def report_content(runs: Sequence[VolumeRun], *, details: bool = True) -> page.C
             for row in (each.folder.read_log() if each.folder else [])
         ],
         environment=_environment(manifest, seeds),
-        command=f"multiway train volumes --data {run.config.data}" if run.config.data else "",
+        command=_command(run),
         notes=run.facts.get("notes", ()),
         **detail,
     )
@@ -123,7 +126,7 @@ def _setting(run: VolumeRun) -> dict[str, str]:
         "Channels": str(run.channels),
         "Axes": ", ".join(run.axes),
         "Classes": str(len(run.classes)),
-        "Model": str(run.config.model.get("name", "")),
+        "Model": run.config.model_name,
     }
 
 
@@ -186,6 +189,24 @@ def _environment(manifest: dict[str, Any], seeds: Sequence[int]) -> dict[str, st
     facts = {name: manifest.get(name) for name in ("python", "platform", "device", "threads", "data_sha256")}
     named = {name.replace("_", " "): str(value) for name, value in facts.items() if value is not None}
     return {**versions, **named, "seeds": ", ".join(map(str, seeds))}
+
+
+def _command(run: VolumeRun) -> str:
+    """The command that makes this run again: its data, and every setting that is not the usual one."""
+    if run.config.data is None:
+        return ""
+    usual = _leaves(VolumeConfig.parse({"training": {}}).plain())
+    changed = {name: value for name, value in _leaves(run.config.plain()).items() if value != usual.get(name)}
+    changed.pop("data", None)
+    options = [f"--set {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in changed.items()]
+    return " ".join(["multiway train volumes --data", shlex.quote(run.config.data), *options])
+
+
+def _leaves(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= _leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return found
 
 
 def _cases_of(run: VolumeRun) -> Cases | None:
