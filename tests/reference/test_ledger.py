@@ -25,7 +25,9 @@ def test_the_page_runs(page, tmp_path):
 @pytest.mark.parametrize("row", ROWS)
 def test_every_name_is_in_a_file_beside_it(row):
     paths = re.findall(r"`([\w/]+\.py)`", row[-1])
-    files = [ROOT / path if path.startswith("tests") else ROOT / "src" / "multiway" / path for path in paths]
+    files = [
+        ROOT / path if path.startswith(("tests", "benchmarks")) else ROOT / "src" / "multiway" / path for path in paths
+    ]
     text = "".join(path.read_text() for path in files)
     names = re.findall(r"`(\w+)", row[1]) if len(row) == 3 else []
     assert files
