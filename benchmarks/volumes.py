@@ -77,7 +77,7 @@ def run(repeats: int, names: list[str] | None) -> Iterator[dict[str, object]]:
 
 
 def cases() -> Iterator[Case]:
-    """Issue bars first, then figure 3 (what heads cost) and figure 4 (what modes and kinds of attention cost)."""
+    """Those with a bar first, then figure 3 (what heads cost) and figure 4 (what modes and kinds of attention cost)."""
     yield Case(
         name="throughput",
         networks={

@@ -59,7 +59,7 @@ class CNNVolumeClassifier(torch_nn.Module):
         self.stages = torch_nn.ModuleList(
             _build_stage(narrow, wide, config.kernel_size) for narrow, wide in zip(before, config.channels, strict=True)
         )
-        self.dropout = torch_nn.Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.head = torch_nn.Linear(config.channels[-1], config.num_classes)
 
     def forward(self, x: Tensor) -> Tensor:

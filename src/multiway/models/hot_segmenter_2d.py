@@ -103,7 +103,7 @@ class HOTSegmenter2d(torch_nn.Module):
         )
         self.blocks = torch_nn.ModuleList(_build_block(config) for _ in range(config.num_blocks))
         self.norm = nn.make_norm("rms", dim)
-        self.dropout = torch_nn.Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.head = torch_nn.Linear(groups * dim, config.num_classes * config.patch_size**2)
         self.spectrum = torch_nn.Conv2d(config.in_channels, config.num_classes, 1, bias=False)
 

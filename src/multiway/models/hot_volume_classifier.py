@@ -101,7 +101,7 @@ class HOTVolumeClassifier(torch_nn.Module):
         self.blocks = torch_nn.ModuleList(_build_block(config) for _ in range(config.num_blocks))
         self.norm = nn.make_norm(config.norm, config.dim)
         tokens = torch.Size(config.token_sizes).numel() if config.pooling == "flatten" else 1
-        self.dropout = torch_nn.Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.head = torch_nn.Linear(config.dim * tokens, config.num_classes)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -97,7 +97,7 @@ class VolumeUNet(torch_nn.Module):
         self.config = config
         self.encoder = torch_nn.ModuleList(_build_level(config, level) for level in range(len(config.channels)))
         self.decoder = torch_nn.ModuleList(_Up(config, level) for level in range(len(config.channels) - 1))
-        self.dropout = torch_nn.Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.head = nn.make_convolution(config.num_modes, config.channels[0], config.num_classes, 1)
 
     def forward(self, x: Tensor) -> Tensor:

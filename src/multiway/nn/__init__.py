@@ -1,5 +1,6 @@
 """Layers: thin owners of parameters over the functions of `multiway.ops`."""
 
+from multiway.nn.blocks import Dropout as Dropout
 from multiway.nn.blocks import FlattenHead as FlattenHead
 from multiway.nn.blocks import HOTBlock as HOTBlock
 from multiway.nn.blocks import PatchEmbedding as PatchEmbedding

@@ -9,6 +9,7 @@ from multiway.ops.banded_graph import banded_graph_filter as banded_graph_filter
 from multiway.ops.chains import nd_linear_chain as nd_linear_chain
 from multiway.ops.chains import tensor_train_chain as tensor_train_chain
 from multiway.ops.costs import rounded_rows as rounded_rows
+from multiway.ops.dropout import dropout as dropout
 from multiway.ops.feature_maps import FEATURE_MAPS as FEATURE_MAPS
 from multiway.ops.feature_maps import default_num_features as default_num_features
 from multiway.ops.feature_maps import elu_log_features as elu_log_features
