@@ -75,7 +75,7 @@ def split_a_patient():
     write_rows([{**row, "split": "test" if index % 5 == 1 else "train"} for index, row in enumerate(rows())])
 
 
-USABLE = ("no labels", "one class")
+USABLE = ("no labels",)
 """Flaws with which scans can still be predicted on, so that a check only remarks on them."""
 GENERATOR = np.random.default_rng(1)
 BAD = {

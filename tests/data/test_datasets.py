@@ -18,7 +18,7 @@ from multiway.files import sha256_of
 def nowhere(tmp_path, monkeypatch):
     """Neither cache nor folder of data."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(datasets, "search_folders", lambda: [datasets._cache()])
+    monkeypatch.setattr(datasets, "search_folders", lambda: [datasets.cache_folder()])
     return tmp_path
 
 

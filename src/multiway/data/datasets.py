@@ -139,7 +139,7 @@ def search_folders() -> list[Path]:
     named = os.environ.get("MULTIWAY_DATA")
     checkout = Path(__file__).parents[3]
     beside = [checkout.parent / "shared" / "data"] if (checkout / "pyproject.toml").is_file() else []
-    roots = ([Path(named)] if named else []) + beside + [_cache()]
+    roots = ([Path(named)] if named else []) + beside + [cache_folder()]
     return [folder for root in roots for folder in (root, root / "forecasting", root / "volumes")]
 
 
@@ -188,7 +188,7 @@ def fetch_dataset(name: str) -> Path:
     try:
         path = Path(
             pooch.retrieve(
-                known.url, known_hash=known.known_hash, fname=known.files[0], path=_cache(), progressbar=False
+                known.url, known_hash=known.known_hash, fname=known.files[0], path=cache_folder(), progressbar=False
             )
         )
     except (OSError, ValueError) as error:
@@ -230,6 +230,7 @@ def describe() -> list[dict[str, object]]:
     ]
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Where downloads are kept."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "multiway"

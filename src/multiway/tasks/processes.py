@@ -1,7 +1,9 @@
 """Several processes of one run: the first makes and writes the folder, the others wait for it."""
 
+import contextlib
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,3 +31,14 @@ def create_once(path: Path, settings: dict[str, Any]) -> RunFolder:
             return RunFolder.open(path)
         time.sleep(PAUSE)
     raise RunError(f"{path} was not made by the first process within a minute.")
+
+
+@contextlib.contextmanager
+def held(folder: RunFolder) -> Iterator[None]:
+    """Hold the folder in the process that writes.
+
+    Raises:
+        RunError: Another run holds it.
+    """
+    with folder.lock() if is_main() else contextlib.nullcontext():
+        yield

@@ -187,6 +187,9 @@ def _check_whole(
         findings.add("split", "error", _rule(error))
         return
     summary["splits"] = _split_counts(whole)
+    if len(whole.classes) == 1:
+        findings.add("classes", "error", f"Every case is {quoted(whole.classes[0])}", "Give cases of two classes.")
+        return
     for note in one_class_notes(whole.labels, whole.classes, whole.splits):
         findings.add("classes", "warning", note)
 

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from multiway import files
 from multiway.config import Config
-from multiway.data.datasets import _cache
+from multiway.data.datasets import cache_folder
 from multiway.data.findings import quoted
 from multiway.data.volumes.cases import Cases
 from multiway.data.volumes.loading import read_cases
@@ -207,7 +207,7 @@ def _smooth(values: Field3, width: float) -> Field3:
 
 def cached_lesions(source: Path) -> Path:
     """Table of the lesion set of a source, made in the download cache when it is first asked for."""
-    folder = _cache() / f"lesions-{source.stem}"
+    folder = cache_folder() / f"lesions-{source.stem}"
     if not (folder / TABLE).is_file():
         make_lesions(read_cases(source), folder, LesionOptions(format="npy", limits=CACHED))
     return folder / TABLE

@@ -1,10 +1,7 @@
 """A forecasting run: started, continued, stored and taken up again."""
 
-import contextlib
 import dataclasses
 import math
-import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +19,7 @@ from multiway.tasks.forecasting.fitting import Fitted, fit, sentence
 from multiway.tasks.forecasting.future import at_frequency, future_frame
 from multiway.tasks.forecasting.model import RidgeAndNetwork
 from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
+from multiway.tasks.processes import create_once, held, is_main
 from multiway.training import RunFolder
 
 SCORES, SELECTION, PREPROCESSING, RADII = "scores.json", "selection.json", "preprocessing.json", "intervals.safetensors"
@@ -78,8 +76,8 @@ def start(config: ForecastConfig, path: Path, *, progress: bool = False) -> Fore
     source = locate(config.data)
     prepared = prepare(config, source)
     digest = files.sha256_of(Path(source))
-    folder = _create_once(path, {"task": "forecast", "data_sha256": digest, "settings": config.plain()})
-    with folder.lock() if _is_main() else _no_lock():
+    folder = create_once(path, {"task": "forecast", "data_sha256": digest, "settings": config.plain()})
+    with held(folder):
         return _fit_into(folder, prepared, config, digest, progress)
 
 
@@ -92,7 +90,7 @@ def resume(path: Path, *, progress: bool = False) -> ForecastRun:
     folder = RunFolder.open(path)
     if folder.is_finished:
         return load(path)
-    with folder.lock() if _is_main() else _no_lock():
+    with held(folder):
         folder.clean()
         config, digest = _read_config(folder)
         source = locate(config.data or "")
@@ -107,7 +105,7 @@ def _fit_into(
     fitted = fit(prepared, config, run=folder, progress=progress)
     run = from_fitted(config, prepared, fitted)
     run.folder = folder
-    if _is_main():
+    if is_main():
         store(run, folder, prepared, fitted, digest)
     return run
 
@@ -274,22 +272,3 @@ def borders_of_run(run: ForecastRun) -> Borders:
     """Rows of the splits that the run was fitted with."""
     splits = run.facts["splits"]
     return Borders(**{name: (splits[name]["start"], splits[name]["stop"]) for name in ("train", "validation", "test")})
-
-
-def _is_main() -> bool:
-    return os.environ.get("RANK", "0") == "0"
-
-
-def _no_lock() -> Any:
-    return contextlib.nullcontext()
-
-
-def _create_once(path: Path, settings: dict[str, Any]) -> RunFolder:
-    """Only the first of several processes makes the folder; the others wait until it is there."""
-    if _is_main():
-        return RunFolder.create(path, settings)
-    for _ in range(600):
-        if (path / "config.yaml").is_file():
-            return RunFolder.open(path)
-        time.sleep(0.1)
-    raise RunError(f"{path} was not made by the first process within a minute.")

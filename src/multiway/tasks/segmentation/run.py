@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from multiway import files
 from multiway.data.volumes import IntensityScale
 from multiway.errors import MultiwayError, RunError
+from multiway.tasks.processes import create_once, held, is_main
 from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.examples import Examples
 from multiway.tasks.segmentation.fitting import (
@@ -88,8 +89,8 @@ def start(config: SegmentConfig, path: Path, *, progress: bool = False) -> Segme
     examples = read_examples(source, config)
     check_fits(config, examples)
     digest = fingerprint(source)
-    folder = RunFolder.create(path, {"task": NAME, "data_sha256": digest, "settings": config.plain()})
-    with folder.lock():
+    folder = create_once(path, {"task": NAME, "data_sha256": digest, "settings": config.plain()})
+    with held(folder):
         return _fit_into(folder, examples, config, digest, progress)
 
 
@@ -102,7 +103,7 @@ def resume(path: Path, *, progress: bool = False) -> SegmentRun:
     folder = RunFolder.open(path)
     if folder.is_finished:
         return load(path)
-    with folder.lock():
+    with held(folder):
         folder.clean()
         config, digest = _read_config(folder)
         source = locate(config.data or "")
@@ -118,7 +119,8 @@ def _fit_into(folder: RunFolder, examples: Examples, config: SegmentConfig, dige
         axes=examples.axes, scale=fitted.scale, patch=fitted.patch, predictors=fitted.predictors,
         scores=fitted.scores, cases=fitted.cases, facts=_facts(examples, fitted), folder=folder,
     )  # fmt: skip
-    _store(run, folder, examples, digest)
+    if is_main():
+        _store(run, folder, examples, digest)
     return run
 
 

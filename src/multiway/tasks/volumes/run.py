@@ -1,6 +1,5 @@
 """A run that classifies volumes: started, continued, stored and taken up again."""
 
-import contextlib
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from torch import nn
 from multiway import files
 from multiway.data.volumes import Cases, IntensityScale
 from multiway.errors import MultiwayError, RunError
-from multiway.tasks.processes import create_once, is_main
+from multiway.tasks.processes import create_once, held, is_main
 from multiway.tasks.volumes.config import VolumeConfig
 from multiway.tasks.volumes.fitting import OURS, Fitted, build_model, check_models, fit
 from multiway.tasks.volumes.prepared import SPLITS, Prepared, locate, prepare
@@ -60,7 +59,7 @@ def start(config: VolumeConfig, path: Path, *, progress: bool = False) -> Volume
     prepared = prepare(config, locate(config.data))
     check_models(prepared, config)
     folder = create_once(path, {"task": NAME, "data_sha256": prepared.digest, "settings": config.plain()})
-    with folder.lock() if is_main() else contextlib.nullcontext():
+    with held(folder):
         return _fit_into(folder, prepared, config, progress)
 
 
@@ -73,7 +72,7 @@ def resume(path: Path, *, progress: bool = False) -> VolumeRun:
     folder = RunFolder.open(path)
     if folder.is_finished:
         return load(path)
-    with folder.lock() if is_main() else contextlib.nullcontext():
+    with held(folder):
         folder.clean()
         config, digest = _read_config(folder)
         prepared = prepare(config, locate(config.data or ""))
