@@ -47,7 +47,7 @@ class VolumeOptions(Config):
     shape_transform: bool = False
     """For volumes that are shapes: times U(0, 1) in training and 0.5 in evaluation."""
     distance: bool = False
-    """For volumes that are shapes: add a channel that holds how deep each voxel lies below the surface."""
+    """For volumes that are shapes: add a channel that holds how many voxels deep each one lies below the surface."""
     max_bytes: int = Field(MAX_BYTES, gt=0)
     """Largest array that a file may unfold to."""
 

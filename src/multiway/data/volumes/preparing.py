@@ -44,7 +44,7 @@ def prepare(volume: Volume, options: VolumeOptions, *, is_mask: bool = False) ->
         values = resampling.cropped(values, options.size, fill)
         affine = None if affine is None else regridded(affine, (1.0, 1.0, 1.0), starts)
     if options.distance and not is_mask:
-        values = with_depth(values, None if affine is None else spacing_of(affine))
+        values = with_depth(values)
     return Volume(values=np.ascontiguousarray(values), affine=affine, source=volume.source, axes=options.axes or axes)
 
 
