@@ -2,33 +2,15 @@
 
 import re
 import shlex
-import sys
 
 import pandas as pd
 import pytest
 from test_bad_inputs import BAD, GOOD
 
-from multiway.cli.main import run
+from command import assert_one_line, call
 from multiway.data import ReadOptions, check_file
 
 TRAIN = ["train", "forecast", "--horizon", "2", "--lookback", "4", "--out", "run", "--set", "network=false"]
-
-
-def call(words, monkeypatch, capsys):
-    """Run the command in this process; return its exit code and what it printed."""
-    monkeypatch.setattr(sys, "argv", ["multiway", *words])
-    with pytest.raises(SystemExit) as caught:
-        run()
-    captured = capsys.readouterr()
-    return caught.value.code, captured.out, captured.err
-
-
-def assert_one_line(result, text):
-    code, out, err = result
-    assert (code, out) == (1, ""), err
-    assert err.startswith("multiway: error: ") and err.count("\n") == 1
-    assert "Traceback" not in err
-    assert text in err
 
 
 @pytest.mark.parametrize("case", BAD)

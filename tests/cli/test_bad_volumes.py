@@ -3,35 +3,17 @@
 import csv
 import gzip
 import struct
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from multiway.cli.main import run
+from command import assert_one_line, call
 from scan_files import SIZES, make_volume, write_scan, write_scans
 
 TRAIN = ["train", "volumes", "--data", "scans.csv", "--out", "run", "--set", "training.epochs=1"]
 SMALL = ["--set", "model.dim=16", "--set", "model.num_blocks=1", "--set", "draws=20"]
 FIRST = Path("scans/scan-00.nii.gz")
-
-
-def call(words, monkeypatch, capsys):
-    """Run the command in this process; return its exit code and what it printed."""
-    monkeypatch.setattr(sys, "argv", ["multiway", *words])
-    with pytest.raises(SystemExit) as caught:
-        run()
-    captured = capsys.readouterr()
-    return caught.value.code, captured.out, captured.err
-
-
-def assert_one_line(result, text):
-    code, out, err = result
-    assert (code, out) == (1, ""), err
-    assert err.startswith("multiway: error: ") and err.count("\n") == 1
-    assert "Traceback" not in err
-    assert text in err
 
 
 def rows():

@@ -14,7 +14,7 @@ SETTINGS = {"model": NETWORK, "training": TRAINING, "draws": 20}
 
 
 def make(**changes):
-    return multiway.VolumeClassifier(**{"epochs": 3, "settings": SETTINGS, **changes})
+    return multiway.VolumeClassifier(**{"epochs": 5, "settings": SETTINGS, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_saved_and_loaded(fitted, tmp_path):
     volumes, _ = make_volumes(5, seed=5)
     assert np.array_equal(again.predict_proba(volumes), fitted.predict_proba(volumes))
     assert again.classes_.tolist() == [0, 1]
-    assert again.get_params()["epochs"] == 3
+    assert again.get_params()["epochs"] == 5
     assert again.config() == fitted.config()
     assert load(tmp_path / "run").config == fitted.config()
     with pytest.raises(ConfigError, match="loaded from a folder; copy that folder"):
@@ -70,7 +70,7 @@ def test_a_path_holds_its_own_labels(tmp_path):
 
 def test_parameters(fitted):
     assert clone(fitted).get_params() == fitted.get_params()
-    assert repr(make(seed=3)).startswith("VolumeClassifier(epochs=3, seed=3, settings=")
+    assert repr(make(seed=3)).startswith("VolumeClassifier(epochs=5, seed=3, settings=")
     with pytest.raises(ConfigError, match="epoch is no parameter"):
         make().set_params(epoch=3)
     assert make().set_params(epochs=4).config().training.epochs == 4

@@ -1,6 +1,5 @@
 """`Forecaster`: the task in scikit-learn's manners."""
 
-import inspect
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -16,10 +15,11 @@ from multiway.tasks.forecasting.explanation import Explanation, explain
 from multiway.tasks.forecasting.fitting import Fitted, fit
 from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
+from multiway.tasks.parameters import Parameters
 from multiway.training import RunFolder
 
 
-class Forecaster:
+class Forecaster(Parameters):
     """Forecast a panel of series: ridge, a Higher-Order Transformer over it, and validation between the two.
 
     Args:
@@ -67,27 +67,6 @@ class Forecaster:
         self.seed = seed
         self.settings = settings
         self.progress = progress
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Constructor arguments by name."""
-        return {name: getattr(self, name) for name in _argument_names()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change constructor arguments.
-
-        Raises:
-            ConfigError: A name is unknown.
-        """
-        for name, value in params.items():
-            if name not in _argument_names():
-                raise ConfigError(f"Forecaster: {name} is no parameter; it has {', '.join(_argument_names())}.")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        defaults = {name: parameter.default for name, parameter in _arguments().items()}
-        changed = {name: value for name, value in self.get_params().items() if not _same(value, defaults[name])}
-        return f"Forecaster({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
     def config(self) -> ForecastConfig:
         """The arguments as the config of a run."""
@@ -225,20 +204,6 @@ def _parameters_of(config: ForecastConfig) -> dict[str, Any]:
     learning = {name: training.pop(name) for name in ("epochs", "seed")}
     del plain["levels"]
     return {**named, **policies, **learning, "levels": config.levels, "settings": plain}
-
-
-def _arguments() -> dict[str, inspect.Parameter]:
-    parameters = dict(inspect.signature(Forecaster.__init__).parameters)
-    del parameters["self"]
-    return parameters
-
-
-def _argument_names() -> list[str]:
-    return sorted(_arguments())
-
-
-def _same(value: object, default: object) -> bool:
-    return type(value) is type(default) and value == default
 
 
 def _native_of(frame: Any) -> Any:

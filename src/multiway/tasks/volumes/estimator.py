@@ -1,6 +1,5 @@
 """`VolumeClassifier`: the task in scikit-learn's manners."""
 
-import inspect
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.data.volumes import Cases, read_cases
 from multiway.errors import ConfigError, NotFittedError
+from multiway.tasks.parameters import Parameters
 from multiway.tasks.volumes import run as runs
 from multiway.tasks.volumes.arrays import cases_of_arrays
 from multiway.tasks.volumes.config import OURS, VolumeConfig
@@ -21,7 +21,7 @@ from multiway.training import RunFolder
 from multiway.training.classification import predicted_classes
 
 
-class VolumeClassifier:
+class VolumeClassifier(Parameters):
     """Classify volumes with a Higher-Order Transformer, scored on held-out cases beside simple baselines.
 
     Args:
@@ -57,27 +57,6 @@ class VolumeClassifier:
         self.seed = seed
         self.settings = settings
         self.progress = progress
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Constructor arguments by name."""
-        return {name: getattr(self, name) for name in _argument_names()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change constructor arguments.
-
-        Raises:
-            ConfigError: A name is unknown.
-        """
-        for name, value in params.items():
-            if name not in _argument_names():
-                raise ConfigError(f"VolumeClassifier: {name} is no parameter; it has {', '.join(_argument_names())}.")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        defaults = {name: parameter.default for name, parameter in _arguments().items()}
-        changed = {name: value for name, value in self.get_params().items() if value != defaults[name]}
-        return f"VolumeClassifier({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
     def config(self) -> VolumeConfig:
         """The arguments as the config of a run."""
@@ -214,13 +193,3 @@ def _parameters_of(config: VolumeConfig) -> dict[str, Any]:
         "baselines": tuple(plain.pop("baselines")),
         "settings": plain,
     }
-
-
-def _arguments() -> dict[str, inspect.Parameter]:
-    parameters = dict(inspect.signature(VolumeClassifier.__init__).parameters)
-    del parameters["self"]
-    return parameters
-
-
-def _argument_names() -> list[str]:
-    return sorted(_arguments())
