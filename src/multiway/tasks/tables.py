@@ -59,3 +59,12 @@ def cell_tail(runs: Sequence[Run]) -> Row:
         "environment": {key: manifest.get(key) for key in ("versions", "device", "threads", "data_sha256")},
         "commit": os.environ.get("MULTIWAY_COMMIT"),
     }
+
+
+def not_earned(ours: float | None, others: dict[str, float | None]) -> str:
+    """Say it where a baseline does as well as the network or better, higher being better; else nothing."""
+    known = {name: value for name, value in others.items() if value is not None}
+    best = max(known, key=lambda name: known[name], default=None)
+    if ours is None or best is None or known[best] < ours:
+        return ""
+    return f" The network has not earned its place: {best} does as well or better."

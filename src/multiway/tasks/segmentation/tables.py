@@ -9,20 +9,21 @@ from multiway.tasks.protocol import Cell, Row
 from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline, score_of
 from multiway.tasks.segmentation.fitting import OURS, PLAIN
 from multiway.tasks.segmentation.run import SegmentRun
-from multiway.tasks.tables import cell_head, cell_tail
+from multiway.tasks.tables import cell_head, cell_tail, not_earned
 
 SHOWN = {"dice": MEAN, "dice_pooled": MEAN, "cl_dice": MEAN, "hd95": MEAN, "acc": ALL}
 """Columns of a table, and which class each is of."""
 
 
 def sentence(run: SegmentRun) -> str:
-    """The network's test Dice beside those of the baselines."""
+    """The network's test Dice beside those of the baselines, and whether one of them is as good."""
     metric = headline(run.num_modes)
     dice = {model: score_of(run.scores, model, "test", metric) for model in run.predictors}
     shown = {model: "undefined" if value is None else f"{value:.3f}" for model, value in dice.items()}
     others = ", ".join(f"{model} {value}" for model, value in shown.items() if model != OURS)
     kind = "mean over test cases" if metric == "dice" else "over all test pixels, mean of classes"
-    return f"Dice {shown[OURS]}, {kind}" + (f" ({others})." if others else ".")
+    remark = not_earned(dice[OURS], {model: value for model, value in dice.items() if model != OURS})
+    return f"Dice {shown[OURS]}, {kind}" + (f" ({others})." if others else ".") + remark
 
 
 def score_table(runs: Sequence[SegmentRun], split: str) -> list[Row]:

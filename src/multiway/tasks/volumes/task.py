@@ -14,6 +14,7 @@ from multiway.data.volumes import (
     check_volumes,
 )
 from multiway.tasks.protocol import Row
+from multiway.tasks.tables import not_earned
 from multiway.tasks.volumes.again import interesting, read_again
 from multiway.tasks.volumes.config import VolumeConfig
 from multiway.tasks.volumes.explanation import named_cases
@@ -45,12 +46,14 @@ def make_config(settings: dict[str, Any], overrides: dict[str, Any]) -> VolumeCo
 
 
 def sentence(run: VolumeRun) -> str:
-    """Test AUC with its interval and ACC, the baselines beside them."""
+    """Test AUC with its interval and ACC, the baselines beside them, and whether one of them is as good."""
     row = score_of(run, OURS, "auc")
     interval = "" if row["low"] is None else f" (95 % interval {row['low']:.3f} to {row['high']:.3f})"
     others = [f"{model} {_pair(run, model)}" for model in run.config.baselines]
     beside = f"; {', '.join(others)}" if others else ""
-    return f"test AUC {_shown(row['value'])}{interval}, ACC {_shown(score_of(run, OURS, 'acc')['value'])}{beside}."
+    remark = not_earned(row["value"], {model: score_of(run, model, "auc")["value"] for model in run.config.baselines})
+    accuracy = _shown(score_of(run, OURS, "acc")["value"])
+    return f"test AUC {_shown(row['value'])}{interval}, ACC {accuracy}{beside}.{remark}"
 
 
 def _pair(run: VolumeRun, model: str) -> str:
