@@ -3,12 +3,14 @@
 import csv
 import gzip
 import struct
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from command import assert_one_line, call
+from multiway.cli.main import run
 from scan_files import SIZES, make_volume, write_scan, write_scans
 
 TRAIN = ["train", "volumes", "--data", "scans.csv", "--out", "run", "--set", "training.epochs=1"]
