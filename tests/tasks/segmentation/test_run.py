@@ -110,7 +110,8 @@ def test_an_interrupted_run_continues_to_the_same_weights(run, boxes, folder, mo
 def test_a_stop_in_the_plain_network_names_the_run_to_resume(boxes, folder, monkeypatch):
     def stopped(model, *_, run, **__):
         if run.path.name == "unet":
-            raise Interrupted(f"Continue with `multiway train --resume {run.path}`.")
+            assert run.path != run.root  # the loop names the root, see the tests of training
+            raise Interrupted(f"Continue with `multiway train --resume {run.root}`.")
 
     monkeypatch.setattr(fitting, "train", stopped)
     with pytest.raises(Interrupted, match=rf"--resume {folder / 'named'}`"):

@@ -24,7 +24,7 @@ from multiway.tasks.segmentation.predictors import (
     Predictor,
     ThresholdPredictor,
 )
-from multiway.training import Batch, Interrupted, RunFolder, seed_everything, train
+from multiway.training import Batch, RunFolder, seed_everything, train
 from multiway.training.overlap_losses import segmentation_loss
 
 OURS, PLAIN = "multiway", "unet"
@@ -87,8 +87,8 @@ def fit(examples: Examples, config: SegmentConfig, *, run: RunFolder | None = No
         clock = time.perf_counter()
         if name in (OURS, PLAIN):
             model = build_network(config, examples, plain=name == PLAIN)
-            folder = run if run is None or name == OURS else inner_folder(run, name)
-            _train(model, examples, scale, patch, config, folder, progress, is_inner=name != OURS)
+            folder = run if run is None or name == OURS else run.part(name)
+            _train(model, examples, scale, patch, config, folder, progress)
             predictors[name] = network_predictor(model, scale, patch, config)
         else:
             predictors[name] = _fit_baseline(name, examples, scale, config.training.seed)
@@ -204,13 +204,6 @@ def network_predictor(
     )
 
 
-def inner_folder(run: RunFolder, name: str) -> RunFolder:
-    """Where a baseline that is trained keeps its state, log and weights."""
-    folder = run.path / "baselines" / name
-    folder.mkdir(parents=True, exist_ok=True)
-    return RunFolder(folder)
-
-
 def _train(
     model: nn.Module,
     examples: Examples,
@@ -219,35 +212,24 @@ def _train(
     config: SegmentConfig,
     run: RunFolder | None,
     progress: bool,
-    is_inner: bool,
 ) -> None:
-    """Train and keep the weights of the best validation Dice; a baseline that lies there finished is only loaded."""
-    if run is not None and is_inner and (run.path / "weights.safetensors").is_file():
-        run.load_weights(model)
-        return
-    try:
-        train(
-            model,
-            PatchLoss(config, examples.background),
-            TrainingPatches(
-                examples, examples.rows("train"), scale, patch,
-                per_case=config.patches_per_case, foreground=config.foreground, options=config.augment,
-            ),
-            GridPatches(examples, examples.rows("validation"), scale, patch),
-            config.training,
-            validation_score=lambda trained: mean_dice(
-                network_predictor(trained, scale, patch, config), examples, "validation"
-            ),
-            run=run,
-            progress=progress,
-        )  # fmt: skip
-    except Interrupted as stop:
-        if run is None or not is_inner:
-            raise
-        raise Interrupted(str(stop).replace(str(run.path), str(run.path.parent.parent))) from None
+    """Train and keep the weights of the best validation Dice."""
+    train(
+        model,
+        PatchLoss(config, examples.background),
+        TrainingPatches(
+            examples, examples.rows("train"), scale, patch,
+            per_case=config.patches_per_case, foreground=config.foreground, options=config.augment,
+        ),
+        GridPatches(examples, examples.rows("validation"), scale, patch),
+        config.training,
+        validation_score=lambda trained: mean_dice(
+            network_predictor(trained, scale, patch, config), examples, "validation"
+        ),
+        run=run,
+        progress=progress,
+    )  # fmt: skip
     model.to("cpu")
-    if run is not None and is_inner:
-        run.save_weights(model)
 
 
 def _fit_baseline(name: str, examples: Examples, scale: IntensityScale, seed: int) -> Predictor:

@@ -1,7 +1,6 @@
 """A segmentation run: started, continued, stored and taken up again."""
 
 import dataclasses
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from multiway.tasks.segmentation.fitting import (
     build_network,
     check_fits,
     fit,
-    inner_folder,
     network_predictor,
 )
 from multiway.tasks.segmentation.predictors import (
@@ -34,9 +32,11 @@ from multiway.tasks.segmentation.predictors import (
 from multiway.tasks.segmentation.showing import SLICES, save_slices
 from multiway.tasks.segmentation.sources import fingerprint, locate, read_examples
 from multiway.training import RunFolder
+from multiway.training.run_folder import WEIGHTS
 
 NAME = "segment"
 PREPROCESSING, SCORES, CASES, LOGISTIC = "preprocessing.json", "scores.json", "cases.parquet", "logistic.safetensors"
+BASELINES = "baselines"
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -145,9 +145,12 @@ def _facts(examples: Examples, fitted: Fitted) -> dict[str, Any]:
 def _store(run: SegmentRun, folder: RunFolder, examples: Examples, digest: str) -> None:
     """Write every file of a finished run, then seal it."""
     folder.save_weights(run.model)
+    (folder.path / BASELINES).mkdir(exist_ok=True)
     plain: dict[str, Any] = {}
     for name, predictor in run.predictors.items():
-        if isinstance(predictor, LogisticPredictor):
+        if isinstance(predictor, NetworkPredictor) and name != OURS:
+            folder.save_weights(predictor.model, f"{BASELINES}/{name}.safetensors")
+        elif isinstance(predictor, LogisticPredictor):
             _save_tensors(folder.path / LOGISTIC, {"weight": predictor.weight, "bias": predictor.bias})
         elif isinstance(predictor, ConstantPredictor | ThresholdPredictor):
             plain[name] = dataclasses.asdict(predictor)
@@ -168,8 +171,6 @@ def _store(run: SegmentRun, folder: RunFolder, examples: Examples, digest: str) 
     folder.write_json(SCORES, run.scores)
     files.write_with(folder.path / CASES, lambda path: run.cases.to_parquet(path, index=False))
     save_slices(folder.path / SLICES, run.cases, run.network, examples)
-    if PLAIN in run.predictors:
-        shutil.rmtree(inner_folder(folder, PLAIN).state_dir, ignore_errors=True)
     folder.finish({"task": NAME, "data_sha256": digest, "seed": run.config.training.seed})
 
 
@@ -208,7 +209,7 @@ def load(path: Path) -> SegmentRun:
 def _load_predictor(name: str, run: SegmentRun, folder: RunFolder, baselines: dict[str, Any]) -> Predictor:
     if name in (OURS, PLAIN):
         model = build_network(run.config, run, plain=name == PLAIN)
-        (folder if name == OURS else RunFolder(folder.path / "baselines" / name)).load_weights(model)
+        folder.load_weights(model, WEIGHTS if name == OURS else f"{BASELINES}/{name}.safetensors")
         return network_predictor(model, run.scale, run.patch, run.config)
     if name == "logistic":
         from safetensors.torch import load_file
