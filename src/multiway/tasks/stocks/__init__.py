@@ -1,0 +1,1 @@
+"""The task `stocks`: which way prices move, from prices and texts."""
