@@ -13,7 +13,6 @@ from torch import Tensor
 
 from multiway.errors import ConfigError, closest
 from multiway.explain import DeletionCurves, ModeMap, average_maps, mode_maps
-from multiway.tasks.stocks.again import Again
 from multiway.tasks.stocks.attribution import (
     Batch,
     Contributions,
@@ -25,6 +24,7 @@ from multiway.tasks.stocks.attribution import (
 )
 from multiway.tasks.stocks.config import OURS
 from multiway.tasks.stocks.evaluation import device_of
+from multiway.tasks.stocks.explanation_inputs import ExplainedData
 from multiway.tasks.stocks.inputs import outputs_of
 from multiway.tasks.stocks.quantiles import levels_of, share_above_zero
 
@@ -92,7 +92,7 @@ class DayExplanation:
 
 
 def explain_day(
-    run: StockRun, data: Again, sample: int, stocks: Sequence[int], *, deletion: bool = True, seed: int = 0
+    run: StockRun, data: ExplainedData, sample: int, stocks: Sequence[int], *, deletion: bool = True, seed: int = 0
 ) -> DayExplanation:
     """Explain some tickers of one sample.
 
@@ -126,7 +126,7 @@ def explain_day(
 
 
 def _explain_ticker(
-    data: Again,
+    data: ExplainedData,
     sample: int,
     stock: int,
     score: Score,
@@ -205,7 +205,7 @@ def maps_of(run: StockRun, batch: Batch, days: Sequence[str], sample: str = "") 
     return maps
 
 
-def average_attention(run: StockRun, data: Again, samples: NDArray[np.int64]) -> list[ModeMap]:
+def average_attention(run: StockRun, data: ExplainedData, samples: NDArray[np.int64]) -> list[ModeMap]:
     """Attention averaged over samples, at most 64 of them, evenly spread; days are named by their distance."""
     if not has_attention(run) or not len(samples):
         return []
@@ -249,25 +249,24 @@ def named_stocks(run: StockRun, names: Sequence[str]) -> list[int]:
     return [places[name] for name in names]
 
 
-def named_sample(data: Again, date: str) -> int:
+def named_sample(data: ExplainedData, date: str) -> int:
     """Sample that asks about a day.
 
     Raises:
         ConfigError: It is no day, or none that is asked about.
     """
-    samples = data.prepared.samples
-    days = samples.days[samples.targets]
+    days = data.asked_days
     try:
-        found = data.sample_of(date)
+        wanted = np.datetime64(date, "D")
     except ValueError:
         raise ConfigError(f"explain: the date must be a day such as {days[-1]}. Got {date!r}.") from None
-    if found is None:
-        near = days[np.abs((days - np.datetime64(date, "D")).astype(int)).argmin()]
+    found = np.flatnonzero(days == wanted)
+    if not len(found):
+        near = days[np.abs((days - wanted).astype(np.int64)).argmin()]
         raise ConfigError(
-            f"explain: no movement of {date} is asked about. Choose a day from {days[0]} to {days[-1]}; the nearest is "
-            f"{near}."
+            f"explain: no movement of {wanted} is asked about. Choose a day from {days[0]} to {days[-1]}, such as {near}."
         )
-    return found
+    return int(found[0])
 
 
 def interesting(run: StockRun, wrong: int, right: int = 0) -> list[tuple[str, str, str]]:
@@ -285,7 +284,7 @@ def interesting(run: StockRun, wrong: int, right: int = 0) -> list[tuple[str, st
 
 
 def _named_texts(
-    data: Again, texts: SampleTexts, shares: NDArray[np.float64], slot_days: NDArray[np.datetime64]
+    data: ExplainedData, texts: SampleTexts, shares: NDArray[np.float64], slot_days: NDArray[np.datetime64]
 ) -> list[TextShare]:
     source = data.prepared.texts
     assert source is not None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from multiway.explain import ModeMap, average_curves, save_maps, save_mode_map, top_pairs
-from multiway.tasks.stocks.again import Again
 from multiway.tasks.stocks.explanation import (
     NOT_ATTRIBUTION,
     DayExplanation,
@@ -17,6 +16,7 @@ from multiway.tasks.stocks.explanation import (
     average_attention,
     explain_day,
 )
+from multiway.tasks.stocks.explanation_inputs import ExplainedData
 from multiway.tasks.tables import write_frame
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """How a cell begins that a spreadsheet would take for a formula."""
 
 
-def write_explanations(run: StockRun, data: Again, chosen: Sequence[tuple[int, int]], folder: Path) -> list[str]:
+def write_explanations(run: StockRun, data: ExplainedData, chosen: Sequence[tuple[int, int]], folder: Path) -> list[str]:
     """Explain (sample, stock) pairs into a folder and say what was found.
 
     `maps.npz` holds the attention per mode, averaged over the test days and of each day explained, and `*.png` shows
