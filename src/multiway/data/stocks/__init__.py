@@ -1,7 +1,7 @@
 """Stocks: prices and texts of many tickers, and the samples that are cut from them."""
 
-from multiway.data.stocks.building import build_samples as build_samples
-from multiway.data.stocks.building import tomorrow as tomorrow
+from multiway.data.stocks.cutting import build_samples as build_samples
+from multiway.data.stocks.cutting import tomorrow as tomorrow
 from multiway.data.stocks.grouping import Groups as Groups
 from multiway.data.stocks.panel import FIELDS as FIELDS
 from multiway.data.stocks.panel import StockPanel as StockPanel
