@@ -1,4 +1,4 @@
-"""Small prices and texts on disk for documents and commands: six stocks, and texts that know a little of the next day."""
+"""Small prices and texts on disk for documents and commands: six stocks, whose texts know a little of the next day."""
 
 import csv
 import json
