@@ -18,7 +18,7 @@ def known_prices(panel: StockPanel) -> tuple[NDArray[np.float32], NDArray[np.boo
         rows before the day; `(days + 1, tickers)` whether they are known; notes.
     """
     rows, notes = _row_features(panel)
-    source = _row_before(panel.traded)  # (tickers, days + 1)
+    source = row_before(panel.traded)  # (tickers, days + 1)
     values = np.take_along_axis(rows, np.maximum(source, 0)[:, :, None], axis=1)
     fresh = np.arange(source.shape[1]) - source <= STALE
     known = (source >= 0) & fresh & np.isfinite(values).all(2)
@@ -28,18 +28,18 @@ def known_prices(panel: StockPanel) -> tuple[NDArray[np.float32], NDArray[np.boo
 
 def last_movement(panel: StockPanel) -> NDArray[np.float32]:
     """`(days + 1, tickers)` movement of each ticker's row before the day, NaN without one."""
-    source = _row_before(panel.traded)
+    source = row_before(panel.traded)
     values = np.take_along_axis(panel.movement, np.maximum(source, 0), axis=1)
     return np.where(source >= 0, values, np.nan).astype(np.float32).T
 
 
 def traded_days(panel: StockPanel) -> NDArray[np.bool_]:
     """`(days + 1, tickers)` whether there is a price row; the next session counts as one to come."""
-    listed = panel.traded[:, -STALE:].any(1)
-    return np.concatenate([panel.traded.T, listed[None]])
+    listed = panel.traded[:, -STALE:].any(axis=1, keepdims=True)
+    return np.concatenate([panel.traded, listed], axis=1).T
 
 
-def _row_before(traded: NDArray[np.bool_]) -> NDArray[np.int64]:
+def row_before(traded: NDArray[np.bool_]) -> NDArray[np.int64]:
     """`(tickers, days + 1)` position of each ticker's last row before the day, -1 without one."""
     positions = np.where(traded, np.arange(traded.shape[1]), -1)
     last = np.maximum.accumulate(positions, axis=1)
@@ -54,7 +54,7 @@ def _row_features(panel: StockPanel) -> tuple[NDArray[np.float64], tuple[str, ..
     lacking = panel.traded & ~(np.isfinite(high) & np.isfinite(low))
     high, low = (np.where(np.isfinite(values), values, close) for values in (high, low))
     factor = adjusted / close
-    before = _row_before(panel.traded)[:, :-1]
+    before = row_before(panel.traded)[:, :-1]
     base = np.where(before >= 0, np.take_along_axis(adjusted, np.maximum(before, 0), axis=1), np.nan)
     rows = np.stack([adjusted, high * factor, low * factor], axis=2) / base[:, :, None] - 1
     note = f"{int(lacking.sum())} rows lack a high or low; their close stands in for it."

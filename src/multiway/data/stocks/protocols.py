@@ -10,11 +10,11 @@ from multiway.config import Config
 from multiway.errors import ConfigError, DataError
 
 Splits = dict[str, NDArray[np.int64]]
-Borders = tuple[np.datetime64, np.datetime64, np.datetime64, np.datetime64]
 
 SPLITS = ("train", "validation", "test")
 STOCKNET_DOWN, STOCKNET_UP = 0.005, 0.0055
-STOCKNET_BORDERS: Borders = tuple(map(np.datetime64, ("2014-01-01", "2015-08-01", "2015-10-01", "2016-01-01")))  # type: ignore[assignment]
+STOCKNET_BORDERS = np.array(["2014-01-01", "2015-08-01", "2015-10-01", "2016-01-01"], dtype="datetime64[D]")
+"""First day of each split, and the day after the last."""
 DIGITS = 6
 """Of a movement, as StockNet writes it."""
 CHRONOLOGICAL_ONLY = ("down", "up", "validation", "test", "borders")
@@ -87,8 +87,7 @@ def split_days(days: NDArray[np.datetime64], protocol: StockProtocol, source: st
         DataError: A split would be empty.
     """
     if protocol.name == "stocknet":
-        first, *rest = STOCKNET_BORDERS
-        cuts = np.searchsorted(days, np.array([first, *rest]))
+        cuts = np.searchsorted(days, STOCKNET_BORDERS)
     elif protocol.borders is not None:
         cuts = np.array([0, *np.searchsorted(days, np.array([_day(text) for text in protocol.borders])), len(days)])
     else:
