@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway.models import create_model
-from multiway.tasks.stocks.baselines import fit_baselines
+from multiway.tasks.stocks.beside import Baseline, fit_baselines
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.evaluation import metrics_of, predicted, prediction_frame, score_rows, scored
 from multiway.tasks.stocks.inputs import NOT_ASKED, StockInputs, outputs_of
@@ -86,7 +86,7 @@ def _scored(
     config: StockConfig,
     model: nn.Module,
     history: History,
-    others: dict[str, Callable[[Any], Any]],
+    others: dict[str, Baseline],
     seconds: dict[str, float],
     facts: dict[str, Any],
 ) -> Fitted:
@@ -94,7 +94,7 @@ def _scored(
     for split in ("validation", "test"):
         rows = prepared.samples.splits[split]
         found = {OURS: predicted(model, prepared.batches(split), config, prepared.scale)}
-        found |= {name: other(rows) for name, other in others.items()}
+        found |= {name: other(prepared, rows) for name, other in others.items()}
         these = scored(prepared.samples, rows, prepared.asked, found)
         scores += score_rows(these, split, config)
         frames.append(prediction_frame(these, split, config))

@@ -90,6 +90,4 @@ def asked_of(samples: StockSamples, target: str) -> NDArray[np.bool_]:
     if target == "movement":
         found: NDArray[np.bool_] = samples.labels >= 0
         return found
-    slots = samples.slots
-    shown = samples.known[np.maximum(slots, 0)].transpose(0, 2, 1) & samples.slot_valid & (slots >= 0)[:, None]
-    return shown.any(-1) & np.isfinite(samples.returns)
+    return samples.price_valid(np.arange(len(samples.targets))).any(-1) & np.isfinite(samples.returns)

@@ -84,7 +84,7 @@ def prepare(config: StockConfig, source: Source, *, progress: bool = False) -> P
     samples = build_samples(panel, texts, config.protocol)
     asked = asked_of(samples, config.target)
     check_labels(samples, asked, panel.source, config.target)
-    encoded = encode(config, texts, progress=progress)
+    encoded = encode(config, texts, samples, progress=progress)
     means = None if encoded is None else group_means(samples, encoded)
     scale = StockScale.fit(samples, means)
     return Prepared(
@@ -115,15 +115,24 @@ def check_modality(config: StockConfig, panel: StockPanel, texts: StockTexts | N
         )
 
 
-def encode(config: StockConfig, texts: StockTexts | None, *, progress: bool = False) -> Encoded | None:
-    """Vectors of the texts, from the cache as far as they are there; None where the network reads prices alone."""
+def encode(
+    config: StockConfig, texts: StockTexts | None, samples: StockSamples, *, progress: bool = False
+) -> Encoded | None:
+    """Vectors of the texts that a window shows, from the cache as far as they are there.
+
+    None where the network reads prices alone, or there are no texts.
+    """
     if texts is None or not len(texts.day) or config.modality == "price":
         return None
     if texts.vectors is not None:
         rows = np.arange(len(texts.vectors))
         return Encoded(vectors=texts.vectors, rows=rows, name=READY, digest=str(texts.vectors.shape[1]))
     assert texts.text is not None
-    return encode_texts(texts.text, config.text, progress=progress)
+    shown = np.unique(samples.groups.items)
+    found = encode_texts([texts.text[row] for row in shown], config.text, progress=progress)
+    rows = np.zeros(len(texts.day), np.int64)
+    rows[shown] = found.rows
+    return dataclasses.replace(found, rows=rows)
 
 
 def check_labels(samples: StockSamples, asked: NDArray[np.bool_], source: str, target: str) -> None:
