@@ -74,7 +74,14 @@ def test_a_forecast_refuses_what_is_of_volumes(words, tmp_path, monkeypatch, cap
     assert (code, out) == (1, "") and "not for forecast. Leave it out." in err
 
 
-@pytest.mark.parametrize("words", [["explain", "run", "--date", "2015-11-03"], ["explain", "run", "--tickers", "A,B"]])
+OF_STOCKS = [
+    ["explain", "run", "--date", "2015-11-03"],
+    ["explain", "run", "--tickers", "A,B"],
+    ["predict", "run", "--texts", "a.jsonl"],
+]
+
+
+@pytest.mark.parametrize("words", OF_STOCKS, ids=lambda words: words[2])
 def test_a_run_of_volumes_refuses_what_is_of_stocks(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run").mkdir()

@@ -154,6 +154,7 @@ def predict(
             "--keep-going", help="Go on after a scan that cannot be read, and list those.", rich_help_panel=SCANS
         ),
     ] = None,
+    texts: Texts = None,
 ) -> None:
     """Forecast the steps after a file's end; say each scan's class or mask; say where each stock goes next session."""
     given = {
@@ -161,6 +162,7 @@ def predict(
         "levels": options.levels(levels),
         "maps": maps,
         "keep_going": keep_going,
+        "texts": texts,
     }
     chosen = options.belonging(workflows.task_name(run), given)
     show.lines(workflows.predict(run, data=data, out=out, options=chosen))
