@@ -72,16 +72,16 @@ def contributions(score: Score, batch: Batch, stock: int) -> Contributions:
     An input of 0 is the average of the training days, so that is what a contribution is measured from. They do not
     add up to the score: that would need a straight network.
     """
-    leaves = {name: batch[name].detach().clone().requires_grad_() for name in ("prices", "text") if name in batch}
+    leaves: Batch = {
+        name: batch[name].detach().clone().requires_grad_() for name in ("prices", "text") if name in batch
+    }
     value = score({**batch, **leaves})[0, stock]
     found = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
     gradients = {
         name: torch.zeros_like(leaf) if gradient is None else gradient
         for (name, leaf), gradient in zip(leaves.items(), found, strict=True)
     }
-    products = {
-        name: _valid(gradients[name] * leaf, batch, name)[0].sum(-1).double() for name, leaf in leaves.items()
-    }
+    products = {name: _valid(gradients[name] * leaf, batch, name)[0].sum(-1).double() for name, leaf in leaves.items()}
     prices = products["prices"].detach().cpu().numpy()
     return Contributions(
         score=float(value.detach()),
@@ -170,7 +170,9 @@ def _first(order: NDArray[np.intp], share: float) -> NDArray[np.bool_]:
 
 
 def texts_of_rows(
-    text_rows: NDArray[np.int32], items_of: Callable[[int], NDArray[np.int64]], vector_of: Callable[[NDArray[np.int64]], Tensor]
+    text_rows: NDArray[np.int32],
+    items_of: Callable[[int], NDArray[np.int64]],
+    vector_of: Callable[[NDArray[np.int64]], Tensor],
 ) -> SampleTexts:
     """Gather the texts of one sample.
 

@@ -35,6 +35,7 @@ STREAMS = {"text": "texts", "price": "prices", "cross": "prices to texts"}
 """Where a map is from: the encoder, the decoder, or the decoder's look at the encoder."""
 TOKEN, ASKED = "token", "day asked"
 AVERAGED_DAYS = 64
+EXPLAINED = 4
 NOT_ATTRIBUTION = (
     "Attention is not attribution: it says where the network looked, not what made the answer. "
     "The deletion test asks whether what is marked matters."
@@ -119,7 +120,9 @@ def explain_day(
         slot_days=slot_days,
         maps=maps,
         tickers=[
-            _explain_ticker(data, sample, stock, score, batch, texts, maps, float(rises[stock]), slot_days, deletion, seed)
+            _explain_ticker(
+                data, sample, stock, score, batch, texts, maps, float(rises[stock]), slot_days, deletion, seed
+            )
             for stock in stocks
         ],
     )
@@ -196,12 +199,12 @@ def maps_of(run: StockRun, batch: Batch, days: Sequence[str], sample: str = "") 
     found = model.forward_with_maps(*inputs)[1]
     attended = model.config.attended_modes
     labels = (tuple(run.tickers), tuple(days))
-    maps = []
+    maps: list[ModeMap] = []
     for stream, name in STREAMS.items():
         modes = (f"stocks ({name})", f"days ({name})")
         kept = [[block[mode] for mode in attended] for block in found.get(stream, [])]
-        chosen = {"mode_names": [modes[mode] for mode in attended], "labels": [labels[mode] for mode in attended]}
-        maps += mode_maps(kept, **chosen, ordered=modes[1:], sample=sample)
+        names, of = [modes[mode] for mode in attended], [labels[mode] for mode in attended]
+        maps += mode_maps(kept, names, of, ordered=modes[1:], sample=sample)
     return maps
 
 
@@ -264,16 +267,40 @@ def named_sample(data: ExplainedData, date: str) -> int:
     if not len(found):
         near = days[np.abs((days - wanted).astype(np.int64)).argmin()]
         raise ConfigError(
-            f"explain: no movement of {wanted} is asked about. Choose a day from {days[0]} to {days[-1]}, such as {near}."
+            f"explain: no movement of {wanted} is asked about. Choose a day from {days[0]} to {days[-1]}, such as "
+            f"{near}."
         )
     return int(found[0])
+
+
+def chosen_pairs(
+    run: StockRun, data: ExplainedData, date: str | None, tickers: Sequence[str] | None
+) -> list[tuple[int, int]]:
+    """Samples and stocks to explain: by date and tickers; else the most confident test errors.
+
+    Tickers alone are explained on the last day tested, a date alone by its most confident answers.
+
+    Raises:
+        ConfigError: There is no such ticker, or nothing is asked about that day.
+    """
+    if not date and not tickers:
+        return [(named_sample(data, day), run.tickers.index(name)) for _, day, name in interesting(run, EXPLAINED)]
+    sample = named_sample(data, date) if date else int(data.prepared.samples.splits["test"][-1])
+    if tickers:
+        return [(sample, stock) for stock in named_stocks(run, tickers)]
+    confidence = np.abs(probabilities(run, data.batch(sample)) - 0.5)
+    asked = data.prepared.asked[sample]
+    order = np.argsort(-np.where(asked, confidence, -1), kind="stable")[: min(EXPLAINED, max(1, int(asked.sum())))]
+    return [(sample, int(stock)) for stock in order]
 
 
 def interesting(run: StockRun, wrong: int, right: int = 0) -> list[tuple[str, str, str]]:
     """Heading, date and ticker: the most confident test predictions that were wrong, then right; a ticker once each."""
     rows = run.predictions
     own = rows[(rows["model"] == OURS) & (rows["split"] == "test") & (rows["label"] >= 0)]
-    own = own.assign(confidence=(own["p_up"] - 0.5).abs()).sort_values(["confidence", "ticker"], ascending=[False, True])
+    own = own.assign(confidence=(own["p_up"] - 0.5).abs()).sort_values(
+        ["confidence", "ticker"], ascending=[False, True]
+    )
     is_right = own["predicted"] == own["label"]
     parts = (("Most confident errors", own[~is_right], wrong), ("Most confident when right", own[is_right], right))
     return [

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from multiway.explain import ModeMap, average_curves, save_maps, save_mode_map, top_pairs
+from multiway.tasks.stocks.again import read_again
 from multiway.tasks.stocks.explanation import (
     NOT_ATTRIBUTION,
     DayExplanation,
     TickerExplanation,
     average_attention,
+    chosen_pairs,
     explain_day,
 )
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
@@ -29,7 +31,26 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """How a cell begins that a spreadsheet would take for a formula."""
 
 
-def write_explanations(run: StockRun, data: ExplainedData, chosen: Sequence[tuple[int, int]], folder: Path) -> list[str]:
+def explain(run: StockRun, out: Path | None, options: dict[str, Any]) -> list[str]:
+    """Explain what was asked for, or the most confident test errors, beside the run or into a folder.
+
+    Args:
+        run: A finished run on a file.
+        out: Folder; `explanation` in the run's own if not given.
+        options: `date`, a day such as 2015-11-03, and `tickers`, names.
+
+    Raises:
+        ConfigError: There is no such ticker or day, or the run was fitted on tables in memory.
+    """
+    data = ExplainedData.of(run, read_again(run))
+    chosen = chosen_pairs(run, data, options.get("date"), options.get("tickers"))
+    assert run.folder is not None
+    return write_explanations(run, data, chosen, out or run.folder.path / "explanation")
+
+
+def write_explanations(
+    run: StockRun, data: ExplainedData, chosen: Sequence[tuple[int, int]], folder: Path
+) -> list[str]:
     """Explain (sample, stock) pairs into a folder and say what was found.
 
     `maps.npz` holds the attention per mode, averaged over the test days and of each day explained, and `*.png` shows
@@ -145,7 +166,8 @@ def _tested(found: Sequence[TickerExplanation]) -> list[str]:
     if not curves:
         return []
     mean = average_curves(curves)
-    return [
-        f"deletion test over {len(curves)} answers, mean probability of the direction named while its texts are "
-        f"hidden: gradient x input first {mean.area('gradients'):.3f}, at random {mean.area():.3f}"
-    ]
+    line = (
+        f"deletion test over {len(curves)} answers, mean probability of the direction named while texts are hidden: "
+        f"gradient x input first {mean.area('gradients'):.3f}, at random {mean.area():.3f}"
+    )
+    return [line]
