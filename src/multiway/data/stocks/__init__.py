@@ -1,4 +1,4 @@
-"""Stocks: prices and texts of many tickers, and the samples that are cut from them."""
+"""Stocks: prices of many tickers and texts about them, and the samples that are cut from them; knows no model."""
 
 from multiway.data.stocks.cutting import build_samples as build_samples
 from multiway.data.stocks.cutting import tomorrow as tomorrow

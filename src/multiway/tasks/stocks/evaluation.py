@@ -17,10 +17,10 @@ from multiway.tasks.stocks.inputs import StockInputs, outputs_of
 from multiway.tasks.stocks.quantiles import levels_of, quantile_metrics, share_above_zero
 from multiway.tasks.stocks.scale import StockScale
 from multiway.training import classification, movements
+from multiway.training.movements import MIDDLE
 
 Values = NDArray[np.float64]
 Metric = Callable[[NDArray[Any], Values], float | None]
-MIDDLE = 0.5
 SEED = 0
 """Of the bootstrap: every model and seed is measured on the same draws."""
 
@@ -92,17 +92,12 @@ def auc(labels: NDArray[Any], probabilities: Values) -> float | None:
     return classification.auc(labels, np.stack([1 - probabilities, probabilities], axis=1))
 
 
-def accuracy(labels: NDArray[Any], probabilities: Values) -> float | None:
-    """Share of movements whose direction was named."""
-    return float(((probabilities > MIDDLE) == (labels == 1)).mean()) if len(labels) else None
-
-
 def metrics_of(config: StockConfig) -> dict[str, Metric]:
     """Every metric of a run, by name; of labels and probabilities, or of movements and quantiles."""
     if config.target == "quantiles":
         return dict(quantile_metrics(config.quantiles))
     return {
-        "acc": accuracy,
+        "acc": movements.accuracy,
         "f1": movements.f1,
         "macro_f1": movements.macro_f1,
         "mcc": movements.mcc,
@@ -115,24 +110,16 @@ def score_rows(these: Scored, split: str, config: StockConfig) -> list[dict[str,
     truth = these.labels if config.target == "movement" else these.returns
     rows = []
     for model, found in these.found.items():
-        for name, metric in metrics_of(config).items():
-            value = metric(truth, found)
-            low, high = _interval(metric, truth, found, these.days, config) if value is not None else (None, None)
-            rows.append({"model": model, "split": split, "metric": name, "value": value, "low": low, "high": high})
-        count = {"metric": "count", "value": len(truth), "low": None, "high": None}
-        rows.append({"model": model, "split": split, **count})
+        metrics = metrics_of(config)
+        intervals = movements.block_bootstrap(
+            metrics, truth, found, these.days, draws=config.draws, block_days=config.block_days, seed=SEED
+        )
+        for name, metric in metrics.items():
+            low, high = intervals[name] or (None, None)
+            row = {"metric": name, "value": metric(truth, found), "low": low, "high": high}
+            rows.append({"model": model, "split": split, **row})
+        rows.append({"model": model, "split": split, "metric": "count", "value": len(truth), "low": None, "high": None})
     return rows
-
-
-def _interval(
-    metric: Metric, truth: NDArray[Any], found: Values, days: NDArray[np.datetime64], config: StockConfig
-) -> tuple[float | None, float | None]:
-    if not config.draws:
-        return None, None
-    interval = movements.block_bootstrap(
-        metric, truth, found, days, draws=config.draws, block_days=config.block_days, seed=SEED
-    )
-    return interval or (None, None)
 
 
 def prediction_frame(these: Scored, split: str, config: StockConfig) -> pd.DataFrame:
