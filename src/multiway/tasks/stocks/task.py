@@ -69,7 +69,7 @@ def predict(run: StockRun, data: str | None, out: Path | None, options: dict[str
 
 def explain(run: StockRun, out: Path | None, options: dict[str, Any]) -> list[str]:
     """Write maps of test days; return what is strongest and where the files are."""
-    from multiway.tasks.stocks.explanation import explain as write
+    from multiway.tasks.stocks.explanation_files import explain as write
 
     return write(run, out, options)
 
