@@ -68,7 +68,7 @@ def predict(run: StockRun, data: str | None, out: Path | None, options: dict[str
 
 
 def explain(run: StockRun, out: Path | None, options: dict[str, Any]) -> list[str]:
-    """Write what moved the answers of some tickers and days; return what is strongest and where the files are."""
+    """Write maps of test days; return what is strongest and where the files are."""
     from multiway.tasks.stocks.explanation_files import explain as write
 
     return write(run, out, options)
