@@ -122,6 +122,8 @@ TASKS_OF_OPTION: dict[str, tuple[str, ...]] = {
         ("texts", "time_zone", "exchange_zone", "close", "encoder", "protocol", "modality", "date", "tickers"),
         ("stocks",),
     ),
+    **dict.fromkeys(("cutoffs", "step"), ("forecast",)),
+    **dict.fromkeys(("top", "cost_bps"), ("stocks",)),
 }
 """Tasks that an option is for; one that is not here is for every task."""
 

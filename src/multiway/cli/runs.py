@@ -173,12 +173,31 @@ def backtest(
     run: RunFolder,
     data: DataFile = None,
     out: Out = None,
-    cutoffs: Annotated[int, typer.Option(min=1, help="How many past moments to forecast from.")] = 10,
-    step: Annotated[int | None, typer.Option(min=1, help="Steps between them; the horizon if not given.")] = None,
+    cutoffs: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many past moments to forecast from; 10 if not given.", rich_help_panel=SERIES),
+    ] = None,
+    step: Annotated[
+        int | None,
+        typer.Option(min=1, help="Steps between them; the horizon if not given.", rich_help_panel=SERIES),
+    ] = None,
+    top: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of the tickers to buy, and to sell short: 0.2; above and below one half if not given.",
+            rich_help_panel=STOCKS,
+        ),
+    ] = None,
+    cost_bps: Annotated[
+        float | None,
+        typer.Option(help="Cost of a trade in hundredths of a percent; 10 if not given.", rich_help_panel=STOCKS),
+    ] = None,
 ) -> None:
-    """Forecast from several past moments of a file and score each; the model is not trained again."""
-    result = workflows.backtest(run, data=data, out=out, cutoffs=cutoffs, step=step)
-    show.table(result)
+    """Forecast from past moments of a file and score each, or trade by stock predictions; nothing is trained again."""
+    given = {"cutoffs": cutoffs, "step": step, "top": top, "cost_bps": cost_bps}
+    found = workflows.backtest(run, data=data, out=out, options=options.belonging(workflows.task_name(run), given))
+    show.table(found.rows)
+    show.lines(found.lines)
     _say_which(run)
 
 

@@ -22,9 +22,9 @@ from multiway.tasks.stocks.attribution import (
     deletion_of_texts,
     text_contributions,
 )
-from multiway.tasks.stocks.config import OURS
 from multiway.tasks.stocks.evaluation import device_of
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
+from multiway.tasks.stocks.fitting import OURS
 from multiway.tasks.stocks.inputs import outputs_of
 from multiway.tasks.stocks.quantiles import levels_of, share_above_zero
 

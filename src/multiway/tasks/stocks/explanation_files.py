@@ -132,7 +132,7 @@ def _write_maps(folder: Path, average: Sequence[ModeMap], days: Sequence[DayExpl
 
 
 def _last(maps: Sequence[ModeMap]) -> int:
-    return max(item.layer or 0 for item in maps)
+    return max((item.layer or 0 for item in maps), default=0)
 
 
 def _write_tables(folder: Path, days: Sequence[DayExplanation]) -> list[Path]:
@@ -144,8 +144,9 @@ def _write_tables(folder: Path, days: Sequence[DayExplanation]) -> list[Path]:
 
 
 def strongest(average: Sequence[ModeMap]) -> list[str]:
-    """Strongest pairs of the average maps, in words."""
-    return [f"{item.mode}, block {item.layer}: {pair}" for item in average for pair in top_pairs(item, TOP_PAIRS)]
+    """Strongest pairs of the average maps of the last block, in words."""
+    last = [item for item in average if item.layer == _last(average)]
+    return [f"{item.mode}, block {item.layer}: {pair}" for item in last for pair in top_pairs(item, TOP_PAIRS)]
 
 
 def sentence(item: TickerExplanation) -> str:
