@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.volumes import VolumeClassifier
+    from multiway.workflows import audit
 
 __version__ = "0.1.0"
 
@@ -20,6 +21,7 @@ __all__ = [
     "Forecaster",
     "MultiwayError",
     "VolumeClassifier",
+    "audit",
     "compress",
     "create_model",
     "data",
@@ -40,6 +42,7 @@ _PARTS = ("compress", "data", "explain", "models", "report", "tasks", "training"
 _LAZY = {
     "Forecaster": "multiway.tasks.forecasting",
     "VolumeClassifier": "multiway.tasks.volumes",
+    "audit": "multiway.workflows",
     "create_model": "multiway.models",
     "list_models": "multiway.models",
     **{name: f"multiway.{name}" for name in _PARTS},
