@@ -1,0 +1,103 @@
+"""From prices, texts and a protocol to samples, in a few operations on whole arrays."""
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.stocks.features import FEATURES, known_prices, last_movement, traded_days
+from multiway.data.stocks.grouping import Groups, group_texts
+from multiway.data.stocks.panel import StockPanel
+from multiway.data.stocks.protocols import (
+    SPLITS,
+    STOCKNET_BORDERS,
+    StockProtocol,
+    movement_labels,
+    refuse_tomorrow,
+    split_days,
+)
+from multiway.data.stocks.published_code import published_samples
+from multiway.data.stocks.samples import StockSamples
+from multiway.data.stocks.texts import StockTexts
+from multiway.data.stocks.windows import Windows, cut_windows
+from multiway.errors import DataError
+
+FIRST_TARGET = 2
+"""A change of price is known once a ticker has two days."""
+
+
+def build_samples(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockSamples:
+    """Cut every day that is asked about, its window and its labels, in the order of time.
+
+    Raises:
+        DataError: A split would be empty, or the protocol needs texts and there are none.
+    """
+    if protocol.complete and texts is None:
+        raise DataError(
+            f"{panel.source}: complete asks only where every slot has a text. Got no texts. Give them with "
+            f"--texts, or leave complete out."
+        )
+    if protocol.name == "published-code":
+        return published_samples(panel, texts, protocol)
+    targets = _targets(panel, protocol)
+    labels = movement_labels(panel.movement.T[targets], protocol)
+    parts = _inputs(panel, texts, protocol, targets)
+    if protocol.complete:
+        labels = np.where(_is_complete(parts), labels, -1).astype(np.int8)
+    asked = (labels >= 0).any(1)
+    splits = split_days(panel.days[targets[asked]], protocol, panel.source)
+    rows = np.flatnonzero(asked)
+    return dataclasses.replace(
+        parts, targets=targets[rows], slots=parts.slots[rows], slot_valid=parts.slot_valid[rows],
+        text_rows=parts.text_rows[rows], labels=labels[rows], previous=parts.previous[rows],
+        returns=panel.movement.T[targets[rows]].astype(np.float32), splits=splits,
+    )  # fmt: skip
+
+
+def tomorrow(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockSamples:
+    """Cut the one sample of the session after the last day; nothing is asked, since nobody knows yet.
+
+    Raises:
+        ConfigError: The protocol is `published-code`.
+    """
+    refuse_tomorrow(protocol)
+    return _inputs(panel, texts, protocol, np.array([len(panel.days)]))
+
+
+def _targets(panel: StockPanel, protocol: StockProtocol) -> NDArray[np.int64]:
+    """Positions of days that may be asked about."""
+    first, last = 0, len(panel.days)
+    if protocol.name == "stocknet":
+        first, last = np.searchsorted(panel.days, STOCKNET_BORDERS[[0, -1]]).tolist()
+    return np.arange(max(first, FIRST_TARGET), last)
+
+
+def _inputs(
+    panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol, targets: NDArray[np.int64]
+) -> StockSamples:
+    """All but labels and splits."""
+    days = np.append(panel.days, panel.next_session)
+    traded = traded_days(panel)
+    windows = cut_windows(days, traded, targets, protocol)
+    features, known, notes = known_prices(panel)
+    rows, groups = _texts(texts, windows)
+    shape = (len(targets), len(panel.tickers))
+    return StockSamples(
+        tickers=panel.tickers, days=days, targets=targets, slots=windows.slots, features=features, known=known,
+        slot_valid=windows.valid, text_rows=rows, groups=groups, labels=np.full(shape, -1, np.int8),
+        returns=np.full(shape, np.nan, np.float32), previous=last_movement(panel)[targets], traded=traded,
+        splits={name: np.empty(0, np.int64) for name in SPLITS}, feature_names=FEATURES, notes=notes,
+    )  # fmt: skip
+
+
+def _texts(texts: StockTexts | None, windows: Windows) -> tuple[NDArray[np.int32], Groups]:
+    if texts is None:
+        return np.zeros(windows.valid.shape, np.int32), Groups.empty()
+    return group_texts(texts, windows.after, windows.before, windows.valid)
+
+
+def _is_complete(samples: StockSamples) -> NDArray[np.bool_]:
+    """`(S, N)` whether every slot of the ticker's window has a text and a known price."""
+    filled = samples.price_valid(np.arange(len(samples.targets))) & (samples.text_rows > 0)
+    complete: NDArray[np.bool_] = np.all(filled | ~samples.slot_valid, axis=2)
+    return complete

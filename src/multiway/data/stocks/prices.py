@@ -1,0 +1,166 @@
+"""Rows of prices: numbers, days and tickers, and every row that no price can be."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data import columns as col
+from multiway.data.findings import Findings
+from multiway.data.options import ReadOptions
+from multiway.data.raw import Table
+from multiway.data.stocks.options import StockOptions
+from multiway.data.stocks.panel import FIELDS
+from multiway.data.stocks.tables import find_column, load_rows, require_column, tickers_of
+from multiway.data.times import parse_times
+
+PRICES = FIELDS[:5]
+MENDS = {
+    "number": "Correct it, or take the row out.",
+    "words": "Write numbers there, or rename the column.",
+    "time": "Write every day in one form, such as 2014-01-31.",
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class PriceRows:
+    """Rows of prices, in the order of their file.
+
+    ticker: `(rows,)` names.
+    day: `(rows,)` datetime64[D].
+    values: `(rows, fields)` in the order of `FIELDS`.
+    movement: `(rows,)`, NaN where the file does not say it.
+    table: Where the rows stand.
+    """
+
+    ticker: NDArray[np.object_]
+    day: NDArray[np.datetime64]
+    values: NDArray[np.float64]
+    movement: NDArray[np.float64]
+    table: Table
+
+
+def read_prices(source: Any, ticker: str | None, options: StockOptions, findings: Findings) -> PriceRows:
+    """Rows of one file or frame; `ticker` names its stock where it has no column of tickers."""
+    table = load_rows(source, options, findings)
+    names = table.names
+    if ticker is None or find_column(names, "ticker", options.ticker) is not None:
+        column = require_column(names, "ticker", "ticker", options.ticker, findings)
+        tickers = tickers_of(table, column, findings)
+    else:
+        tickers = pd.Series([ticker] * len(table.frame), dtype="string")
+    date = require_column(names, "date", "date", options.date, findings)
+    day, dated = _days(table, date, options, findings)
+    found = {field: find_column(names, field) for field in (*FIELDS, "movement")}
+    if found["close"] is None:
+        found["close"] = found["adj_close"]
+    if found["close"] is None:
+        raise findings.fatal("columns", "there is no column of closing prices", "Name it close.")
+    values = _values(table, found, findings)
+    movement = _numbers(table, found["movement"], findings)
+    keep = dated & ~table.broken & _has_prices(values, findings)
+    rows = PriceRows(
+        ticker=tickers.to_numpy(object)[keep], day=day[keep], values=values[keep], movement=movement[keep],
+        table=dataclasses.replace(
+            table, frame=table.frame[keep].reset_index(drop=True), rows=table.rows[keep], broken=table.broken[keep]
+        ),
+    )  # fmt: skip
+    _check_values(rows, found, findings)
+    _check_duplicates(rows, date, findings)
+    return rows
+
+
+def _days(
+    table: Table, column: str, options: StockOptions, findings: Findings
+) -> tuple[NDArray[np.datetime64], NDArray[np.bool_]]:
+    """Trading days, and which rows have a sound one; stamps with a zone count by the exchange's clock."""
+    inner = Findings(findings.source)
+    try:
+        stamps, good = parse_times(table, column, ReadOptions(), inner)
+    finally:
+        move_findings(inner, findings, only_errors=True)
+    if not isinstance(stamps, pd.DatetimeIndex):
+        mend = MENDS["time"]
+        raise findings.fatal("time", "days are needed", mend, [table.place(0, column, table.frame[column].iloc[0])])
+    if stamps.tz is not None:
+        stamps = stamps.tz_convert(options.exchange_zone).tz_localize(None)
+    day = np.full(len(good), np.datetime64("NaT"), dtype="datetime64[D]")
+    day[good] = stamps.to_numpy().astype("datetime64[D]")
+    return day, good
+
+
+def move_findings(inner: Findings, outer: Findings, *, only_errors: bool = False) -> None:
+    """Take over what was found, with mends that fit prices."""
+    for finding in inner.found:
+        if finding.severity == "error" or not only_errors:
+            mend = MENDS.get(finding.kind, finding.mend)
+            outer.add(finding.kind, finding.severity, finding.rule, mend, finding.places, finding.count)
+
+
+def _numbers(table: Table, column: str | None, findings: Findings) -> NDArray[np.float64]:
+    if column is None:
+        return np.full(len(table.frame), np.nan)
+    inner = Findings(findings.source)
+    values = col.parse_numbers(table, [column], inner)[:, 0]
+    move_findings(inner, findings)
+    return values
+
+
+def _values(table: Table, found: dict[str, str | None], findings: Findings) -> NDArray[np.float64]:
+    """All fields; a price that the file does not have is the close, and says so."""
+    values = np.stack([_numbers(table, found[field], findings) for field in FIELDS], 1)
+    absent = [field for field in PRICES if found[field] is None]
+    for field in absent:
+        values[:, FIELDS.index(field)] = values[:, FIELDS.index("close")]
+    if absent:
+        names = ", ".join(name.replace("_", " ") for name in absent)
+        findings.add("columns", "note", f"there is no {names}: the close stands in")
+    return values
+
+
+def _has_prices(values: NDArray[np.float64], findings: Findings) -> NDArray[np.bool_]:
+    """Which rows hold a price at all; a row of empty cells is a day without trading."""
+    empty = np.isnan(values[:, : len(PRICES)]).all(1)
+    if empty.any():
+        findings.add("empty rows", "note", f"{empty.sum()} rows have no prices and are days without trading")
+    return ~empty
+
+
+def _check_values(rows: PriceRows, found: dict[str, str | None], findings: Findings) -> None:
+    """Prices that are there, above 0, and in their order."""
+    prices = rows.values[:, : len(PRICES)]
+    _refuse(rows, found, np.isnan(prices), "empty", "prices are empty", "Fill them in, or take the rows out.", findings)
+    with np.errstate(invalid="ignore"):
+        _refuse(rows, found, prices <= 0, "price", "prices are not above 0",
+                "Correct them, or empty the rows of days without trading.", findings)  # fmt: skip
+        below = np.zeros_like(prices, dtype=bool)
+        below[:, 1] = prices[:, 1] < prices[:, 2]
+    _refuse(rows, found, below, "order", "highs lie below the low of the day", "Correct them.", findings)
+    with np.errstate(invalid="ignore"):
+        volume = rows.values[:, FIELDS.index("volume")] < 0
+    if volume.any():
+        places = [rows.table.place(int(row), found["volume"], rows.values[row, 5]) for row in np.flatnonzero(volume)]
+        findings.add("volume", "error", f"{volume.sum()} volumes are below 0", "Correct them.", places)
+
+
+def _refuse(
+    rows: PriceRows, found: dict[str, str | None], bad: NDArray[np.bool_], kind: str, rule: str, mend: str,
+    findings: Findings,
+) -> None:  # fmt: skip
+    bad = bad & np.array([found[field] is not None for field in PRICES])
+    if bad.any():
+        cells = np.argwhere(bad)
+        places = [rows.table.place(int(row), found[PRICES[field]], f"{rows.values[row, field]:g}",
+                                   f"{rows.ticker[row]} {rows.day[row]}") for row, field in cells[:20]]  # fmt: skip
+        findings.add(kind, "error", f"{len(cells)} {rule}", mend, places, len(cells))
+
+
+def _check_duplicates(rows: PriceRows, date: str, findings: Findings) -> None:
+    frame = pd.DataFrame({"ticker": rows.ticker, "day": rows.day})
+    again = np.flatnonzero(frame.duplicated())
+    if len(again):
+        places = [rows.table.place(int(row), date, detail=f"{rows.ticker[row]} {rows.day[row]}") for row in again[:20]]
+        mend = "Keep one row per ticker and day."
+        findings.add("duplicates", "error", f"{len(again)} rows repeat a ticker and day", mend, places, len(again))

@@ -1,0 +1,64 @@
+"""Samples: one day asked about, with what was known of every ticker before that day began."""
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.stocks.grouping import Groups
+from multiway.data.stocks.protocols import Splits
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class StockSamples:
+    """D days, N tickers, S samples of W slots, F price features.
+
+    Attributes:
+        tickers: Names.
+        days: `(D,)` what positions refer to: trading days and the next session after them, or calendar days.
+        targets: `(S,)` position of the day asked about.
+        slots: `(S, W)` positions of the window's days, ascending, -1 in front where the window is shorter.
+        features: `(D, N, F)` what is known before the day begins; 0 where nothing is.
+        known: `(D, N)` whether the features are.
+        slot_valid: `(S, N, W)` whether the slot belongs to the ticker's window; the day asked about always does.
+        text_rows: `(S, N, W)` row of `groups`, 0 without a text.
+        groups: Texts of each row.
+        labels: `(S, N)` 1 rise, 0 fall, -1 not asked.
+        returns: `(S, N)` movement of the day asked about, NaN where unknown.
+        previous: `(S, N)` last movement known before the day asked about, NaN where unknown.
+        traded: `(D, N)` whether there is a price row; for audits and baselines, never an input.
+        splits: Positions of samples for train, validation and test.
+        feature_names: Of the last axis of `features`.
+        notes: What a reader should know.
+    """
+
+    tickers: tuple[str, ...]
+    days: NDArray[np.datetime64]
+    targets: NDArray[np.int64]
+    slots: NDArray[np.int64]
+    features: NDArray[np.float32]
+    known: NDArray[np.bool_]
+    slot_valid: NDArray[np.bool_]
+    text_rows: NDArray[np.int32]
+    groups: Groups
+    labels: NDArray[np.int8]
+    returns: NDArray[np.float32]
+    previous: NDArray[np.float32]
+    traded: NDArray[np.bool_]
+    splits: Splits
+    feature_names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def price_valid(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """`(rows, N, W)` whether the slot belongs to the ticker's window and its features are known."""
+        valid: NDArray[np.bool_] = self.slot_valid[rows] & self.known[self.slots[rows]].swapaxes(1, 2)
+        return valid
+
+    def counts(self) -> dict[str, int]:
+        """Labels asked in each split."""
+        return {name: int((self.labels[rows] >= 0).sum()) for name, rows in self.splits.items()}
+
+    def rises(self) -> dict[str, float | None]:
+        """Share of rises among the labels asked in each split; None where none is asked."""
+        asked = {name: self.labels[rows][self.labels[rows] >= 0] for name, rows in self.splits.items()}
+        return {name: float(labels.mean()) if len(labels) else None for name, labels in asked.items()}

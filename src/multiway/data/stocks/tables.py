@@ -1,0 +1,124 @@
+"""Tables of prices or texts to raw columns: which column is which, and tickers that stay text."""
+
+import csv
+import gzip
+import re
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.loading import load_table
+from multiway.data.options import ReadOptions
+from multiway.data.raw import Table
+from multiway.data.stocks.options import StockOptions
+
+TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq")
+MAX_TICKER = 40
+HEADER_BYTES = 1_000_000
+USUAL = {
+    "ticker": ("ticker", "symbol", "stock", "tic", "instrument", "asset", "code", "name"),
+    "date": ("date", "day", "datetime", "timestamp", "time", "tradedate", "tradingday"),
+    "open": ("open", "openprice"),
+    "high": ("high", "highprice"),
+    "low": ("low", "lowprice"),
+    "close": ("close", "closeprice", "last", "price"),
+    "adj_close": ("adjclose", "adjustedclose", "closeadj", "closeadjusted", "adjcloseprice"),
+    "volume": ("volume", "vol"),
+    "movement": ("movement", "movementpercent"),
+    "text": ("text", "tweet", "headline", "title", "body", "content", "message", "news"),
+    "stamp": ("timestamp", "createdat", "datetime", "time", "published", "publishedat", "stamp", "created", "date",
+              "day"),
+    "day": ("date", "day"),
+    "id": ("id", "idstr", "tweetid", "statusid"),
+}  # fmt: skip
+
+
+def find_column(names: Iterable[str], kind: str, given: str | None = None) -> str | None:
+    """The column that is meant: the given name, else the first of the usual ones, spelt in any way."""
+    every = list(names)
+    if given is not None and given in every:
+        return given
+    plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in reversed(every)}
+    return next((plain[name] for name in USUAL[kind] if name in plain), None)
+
+
+def require_column(names: list[str], kind: str, option: str, given: str | None, findings: Findings) -> str:
+    """The same, or a refusal; a name that the user chose is not exchanged for a usual one."""
+    chosen = given is not None and given != StockOptions.model_fields[option].default
+    found = given if chosen and given in names else None if chosen else find_column(names, kind, given)
+    if found is None:
+        wanted = f"{option} names '{quoted(given)}', which is not there" if chosen else f"there is no column of {kind}s"
+        raise findings.fatal("columns", wanted, f"There are {listed(names)}. Name it (--set read.{option}=NAME).")
+    return found
+
+
+def load_rows(source: Any, options: StockOptions, findings: Findings) -> Table:
+    """Raw columns of a file or frame; tickers and times are not taken for numbers, and NA is a ticker."""
+    names = _header(Path(source)) if isinstance(source, str | Path) else []
+    chosen = ReadOptions(
+        id_column=find_column(names, "ticker", options.ticker),
+        time_column=options.stamp if options.stamp in names else find_column(names, "date", options.date),
+    )
+    return load_table(source, chosen, findings)
+
+
+def _header(path: Path) -> list[str]:
+    """Names on the first line of a text file, as far as they can be seen; the file is judged where it is read."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(HEADER_BYTES)
+        if raw[:2] == b"\x1f\x8b":
+            with gzip.open(path) as stream:
+                raw = stream.read(HEADER_BYTES)
+    except (OSError, EOFError, zlib.error):
+        return []
+    encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    line = raw.decode(encoding, errors="replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
+    separator = max(",;\t|", key=line.count)
+    return [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+
+
+def tickers_of(table: Table, column: str, findings: Findings) -> pd.Series:
+    """Tickers as text, refused where one is empty, or nothing that can be printed."""
+    raw = table.frame[column]
+    if pd.api.types.is_float_dtype(raw) and raw.notna().any() and (raw.dropna() == raw.dropna().round()).all():
+        raw = raw.astype("Int64")
+    text = raw.astype("string").str.strip()
+    empty = (text.isna() | (text == "")).to_numpy(bool)
+    if empty.any():
+        mend = "Fill it in; where pandas took a ticker NA for nothing, read with keep_default_na=False."
+        findings.add("ticker", "error", f"{empty.sum()} of {len(text)} tickers are empty", mend,
+                     [table.place(int(row), column) for row in np.flatnonzero(empty)[:20]], int(empty.sum()))  # fmt: skip
+    distinct = pd.unique(text[~empty])
+    odd = {name for name in distinct if not is_ticker(name)}
+    if odd:
+        refuse_tickers([table.place(int(row), column, text.iloc[row])
+                        for row in np.flatnonzero(text.isin(odd))[:20]], findings)  # fmt: skip
+    return text.fillna("")
+
+
+def is_ticker(name: str) -> bool:
+    """Whether a name can stand as a ticker in tables and figures."""
+    return 0 < len(name) <= MAX_TICKER and name.isprintable()
+
+
+def refuse_tickers(places: list[Place], findings: Findings) -> None:
+    """Note names that can be no tickers."""
+    findings.add(
+        "ticker", "error", f"a ticker has 1 to {MAX_TICKER} printable characters", "Correct it.", places, len(places)
+    )
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is a table by its name."""
+    return path.name.lower().endswith(TABLE_SUFFIXES) and not path.name.startswith(".")
+
+
+def stem(path: Path) -> str:
+    """A file's name without the ending that says its format."""
+    return re.sub(r"(?i)(\.csv\.gz|\.csv|\.tsv|\.txt|\.parquet|\.pq|\.jsonl|\.ndjson|\.json)$", "", path.name)

@@ -1,0 +1,139 @@
+"""Logistic regression on what the network reads: prices of the slots, which of them are known, and the mean text."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.stocks import StockSamples
+from multiway.tasks.stocks.baselines import Probabilities, Rows, log_loss
+
+PENALTIES = (10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
+MOVEMENTS = 60_000
+"""Training movements used at most, evenly spaced."""
+CHUNK = 64
+"""Days whose inputs are held at once."""
+STEPS = 50
+SMALL = 1e-10
+
+Vectors = NDArray[np.float32] | None
+Matrix = NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Logistic:
+    """Weights of standardised inputs."""
+
+    centre: Matrix
+    spread: Matrix
+    weight: Matrix
+    bias: float
+    penalty: float
+    losses: dict[str, float]
+
+    def p_up(self, samples: StockSamples, rows: Rows, vectors: Vectors = None) -> Probabilities:
+        """Give `vectors` if the model was fitted with them."""
+        asked = np.ones((CHUNK, len(samples.tickers)), np.bool_)
+        parts = [
+            self._of(inputs(samples, some, asked[: len(some)], vectors)).reshape(len(some), -1)
+            for some in (rows[first : first + CHUNK] for first in range(0, len(rows), CHUNK))
+        ]
+        return np.concatenate(parts) if parts else np.empty((0, len(samples.tickers)))
+
+    def _of(self, values: Matrix) -> Probabilities:
+        return sigmoid((values - self.centre) / self.spread @ self.weight + self.bias)
+
+    def facts(self) -> dict[str, Any]:
+        """The penalty chosen, and the validation loss of every choice."""
+        return {"penalty": self.penalty, "inputs": len(self.weight), "validation_loss": self.losses}
+
+
+def fit_logistic(samples: StockSamples, vectors: Vectors = None) -> Logistic:
+    """Minimise the penalised log loss of the training movements; the penalty is that of the lowest validation loss."""
+    values, labels = _asked(samples, "train", vectors, MOVEMENTS)
+    held, held_labels = _asked(samples, "validation", vectors)
+    centre, spread = values.mean(0), values.std(0)
+    spread = np.where(spread > SMALL, spread, 1.0)
+    values, held = (values - centre) / spread, (held - centre) / spread
+    solution, losses, found = np.zeros(values.shape[1] + 1), {}, {}
+    for penalty in PENALTIES:
+        solution = found[penalty] = solve(values, labels, penalty, solution)
+        losses[penalty] = log_loss(held_labels, sigmoid(held @ solution[1:] + solution[0]))
+    best = min(PENALTIES, key=lambda penalty: losses[penalty])
+    named = {f"{penalty:g}": loss for penalty, loss in losses.items()}
+    return Logistic(centre, spread, found[best][1:], float(found[best][0]), best, named)
+
+
+def inputs(samples: StockSamples, rows: Rows, asked: NDArray[np.bool_], vectors: Vectors = None) -> Matrix:
+    """`(movements, inputs)` of the asked tickers of some samples, in the order of samples and then tickers.
+
+    Price features of each slot, 0 where not known; whether they are; and with vectors, the mean over the slots that
+    have texts, and whether any has.
+    """
+    day, stock = np.nonzero(asked)
+    known = samples.price_valid(rows)[day, stock]
+    prices = samples.features[samples.slots[rows[day]], stock[:, None]] * known[:, :, None]
+    parts = [prices.reshape(len(day), -1), known]
+    if vectors is not None:
+        texts = samples.text_rows[rows[day], stock]
+        count = (texts > 0).sum(1, keepdims=True)
+        mean = np.zeros((len(day), vectors.shape[1]))
+        for slot in range(texts.shape[1]):
+            mean += np.where(texts[:, slot, None] > 0, vectors[texts[:, slot]], 0)
+        parts += [mean / np.maximum(count, 1), count > 0]
+    return np.concatenate([part.astype(np.float64) for part in parts], axis=1)
+
+
+def solve(values: Matrix, labels: Matrix, penalty: float, start: Matrix) -> Matrix:
+    """Minimise mean log loss + penalty / 2 * |weight|^2 by Newton's steps, halved while they do not help.
+
+    Returns:
+        Bias, which is not penalised, and weights.
+    """
+    full = np.concatenate([np.ones((len(values), 1)), values], axis=1)
+    ridge = np.concatenate([[0.0], np.full(values.shape[1], penalty)])
+    solution, loss = start, _objective(full, labels, ridge, start)
+    for _ in range(STEPS):
+        probability = sigmoid(full @ solution)
+        slope = full.T @ (probability - labels) / len(full) + ridge * solution
+        curvature = (full * (probability * (1 - probability))[:, None]).T @ full / len(full)
+        curvature[np.diag_indices_from(curvature)] += ridge + SMALL
+        step = np.linalg.solve(curvature, slope)
+        solution, smaller = _descended(full, labels, ridge, solution, step, loss)
+        if loss - smaller <= SMALL * max(loss, 1.0):
+            break
+        loss = smaller
+    return solution
+
+
+def _descended(
+    full: Matrix, labels: Matrix, ridge: Matrix, solution: Matrix, step: Matrix, loss: float
+) -> tuple[Matrix, float]:
+    """Go along a step as far as it lowers the loss; nowhere if it does not."""
+    for halvings in range(20):
+        candidate = solution - step / 2**halvings
+        value = _objective(full, labels, ridge, candidate)
+        if value <= loss:
+            return candidate, value
+    return solution, loss
+
+
+def _objective(full: Matrix, labels: Matrix, ridge: Matrix, solution: Matrix) -> float:
+    logits = full @ solution
+    return float((np.logaddexp(0, logits) - labels * logits).mean() + (ridge * solution**2).sum() / 2)
+
+
+def sigmoid(logits: Matrix) -> Matrix:
+    """Without overflow."""
+    return 0.5 * (1 + np.tanh(0.5 * logits))
+
+
+def _asked(samples: StockSamples, split: str, vectors: Vectors, most: int | None = None) -> tuple[Matrix, Matrix]:
+    rows = samples.splits[split]
+    asked = samples.labels[rows] >= 0
+    if most is not None and asked.sum() > most:
+        places = np.flatnonzero(asked)
+        asked = np.zeros_like(asked)
+        asked.flat[places[np.linspace(0, len(places) - 1, most).astype(np.int64)]] = True
+    return inputs(samples, rows, asked, vectors), samples.labels[rows][asked].astype(np.float64)
