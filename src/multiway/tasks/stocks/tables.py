@@ -1,0 +1,105 @@
+"""Scores of runs of stocks as tables: one row per model, and the row of a published cell."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from multiway.tasks.protocol import Cell, Row
+from multiway.tasks.stocks.config import StockConfig
+from multiway.tasks.stocks.evaluation import metrics_of
+from multiway.tasks.stocks.fitting import OURS
+from multiway.tasks.stocks.run import StockRun
+from multiway.tasks.tables import cell_head, cell_tail
+
+
+def metric_names(config: StockConfig) -> tuple[str, ...]:
+    """Metrics of a run, in the order of its tables."""
+    return (*metrics_of(config), "count")
+
+
+def spread_of(config: StockConfig) -> tuple[str, ...]:
+    """Metrics whose interval, or deviation over seeds, is shown."""
+    return ("acc", "mcc") if config.target == "movement" else ("pinball",)
+
+
+def score_table(runs: Sequence[StockRun], split: str) -> list[Row]:
+    """One row per model: 95 % intervals of ACC and MCC for one run, means and deviations over several.
+
+    What is undefined is None.
+    """
+    return [{"model": model, **_figures(runs, model, split)} for model in models_of(runs[0], split)]
+
+
+def models_of(run: StockRun, split: str = "test") -> list[str]:
+    """Names of the models that are scored, the network's first."""
+    return list(dict.fromkeys(row["model"] for row in run.scores if row["split"] == split))
+
+
+def _figures(runs: Sequence[StockRun], model: str, split: str) -> Row:
+    config = runs[0].config
+    found: Row = {}
+    for metric in metric_names(config):
+        rows = [score_of(run, model, metric, split) for run in runs]
+        found[metric] = mean([row["value"] for row in rows])
+        if metric in spread_of(config) and len(runs) > 1:
+            found[f"{metric} sd"] = deviation([row["value"] for row in rows])
+        elif metric in spread_of(config):
+            found |= {f"{metric} {side}": rows[0][side] for side in ("low", "high")}
+    return found
+
+
+def score_of(run: StockRun, model: str, metric: str, split: str = "test") -> dict[str, Any]:
+    """Value and interval of one score of a run; all None if it has none."""
+    wanted = (model, split, metric)
+    found = (row for row in run.scores if (row["model"], row["split"], row["metric"]) == wanted)
+    return next(found, {"value": None, "low": None, "high": None})
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """Mean of what is defined."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def deviation(values: Sequence[float | None]) -> float | None:
+    """Standard deviation (n - 1) of what is defined, None for fewer than two."""
+    known = [value for value in values if value is not None]
+    return statistics.stdev(known) if len(known) > 1 else None
+
+
+def cell_row(name: str, cell: Cell, runs: Sequence[StockRun], seeds: int) -> Row:
+    """One row of results: published, measured with its deviation over seeds, and the baselines beside it."""
+    first = runs[0]
+    models, metrics = models_of(first), metrics_of(first.config)
+    values = {
+        (model, metric): [score_of(run, model, metric)["value"] for run in runs]
+        for model in models
+        for metric in metrics
+    }
+    return {
+        **cell_head(name, cell, seeds),
+        **{metric: mean(values[OURS, metric]) for metric in metrics},
+        **{f"{metric}_sd": deviation(values[OURS, metric]) for metric in metrics},
+        **{f"{model}_{metric}": mean(values[model, metric]) for model in models if model != OURS for metric in metrics},
+        **_intervals(first, models),
+        "parameters": first.facts["parameters"],
+        "best_epochs": [run.facts["best"][OURS]["epoch"] for run in runs],
+        "encoder": first.encoder,
+        "counts": {split: facts["count"] for split, facts in first.facts["splits"].items()},
+        "test_rises": first.facts["splits"]["test"]["rises"],
+        "seconds": round(math.fsum(value for run in runs for value in run.facts["seconds"].values()), 1),
+        "each": [{metric: score_of(run, OURS, metric)["value"] for metric in metrics} for run in runs],
+        **cell_tail(runs),
+    }
+
+
+def _intervals(run: StockRun, models: Sequence[str]) -> Row:
+    """95 % intervals over blocks of days, of the first seed."""
+    rows = {(model, metric): score_of(run, model, metric) for model in models for metric in spread_of(run.config)}
+    return {
+        "intervals": {
+            model: {metric: [rows[model, metric][side] for side in ("low", "high")] for metric in spread_of(run.config)}
+            for model in models
+        }
+    }
