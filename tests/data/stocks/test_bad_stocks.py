@@ -96,9 +96,10 @@ PRICES = {
     "header only": (lambda p: p.write_text("ticker,date,close\n"), r"it has a header and no rows"),
     "empty": (lambda p: p.write_text(""), r"the file is empty"),
     "cut Parquet": (cut, r"it is not a whole Parquet file"),
-    "many tickers": (many_tickers, r"100,001 tickers x 1 days would take 0\.0128 GB; at most 100,000 tickers are read"),
+    "many tickers": (many_tickers, r"100,001 tickers x 1 days would take 0\.013 GB; at most 100,000 tickers are read"),
     "two columns of one name": (
-        lambda p: p.write_text("ticker,date,close,close\nA,2024-01-02,1,1\n"), r"two columns have one name: line 1, column 'close'",
+        lambda p: p.write_text("ticker,date,close,close\nA,2024-01-02,1,1\n"),
+        r"two columns have one name: line 1, column 'close'",
     ),
 }  # fmt: skip
 
