@@ -6,6 +6,8 @@ from multiway.models.hot_forecaster import HOTForecaster as HOTForecaster
 from multiway.models.hot_forecaster import HOTForecasterConfig as HOTForecasterConfig
 from multiway.models.hot_segmenter_2d import HOTSegmenter2d as HOTSegmenter2d
 from multiway.models.hot_segmenter_2d import HOTSegmenter2dConfig as HOTSegmenter2dConfig
+from multiway.models.hot_stock_classifier import HOTStockClassifier as HOTStockClassifier
+from multiway.models.hot_stock_classifier import HOTStockClassifierConfig as HOTStockClassifierConfig
 from multiway.models.hot_volume_classifier import HOTVolumeClassifier as HOTVolumeClassifier
 from multiway.models.hot_volume_classifier import HOTVolumeClassifierConfig as HOTVolumeClassifierConfig
 from multiway.models.monai_resnet import ResNet3D as ResNet3D
@@ -20,6 +22,8 @@ from multiway.models.volume_unet import VolumeUNetConfig as VolumeUNetConfig
 
 register("hot_forecaster", HOTForecaster, HOTForecasterConfig)
 register("hot_forecaster_paper", HOTForecaster, HOTForecasterConfig, **HOTForecasterConfig.paper())
+register("hot_stock_classifier", HOTStockClassifier, HOTStockClassifierConfig)
+register("hot_stock_classifier_paper", HOTStockClassifier, HOTStockClassifierConfig, **HOTStockClassifierConfig.paper())
 register("hot_volume_classifier", HOTVolumeClassifier, HOTVolumeClassifierConfig)
 register(
     "hot_volume_classifier_7m",

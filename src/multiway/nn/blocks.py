@@ -76,7 +76,7 @@ class HOTBlock(nn.Module):
         norm: "rms" or "layer".
         hidden_dim: Features inside the SwiGLU, 4 `dim` if not given.
         dropout: On each residual branch.
-        cross_attention: A `KroneckerAttention` to a context, in a decoder.
+        cross_attention: Attention to a context, in a decoder; as `attention`, but it takes the context second.
         device, dtype: As for `torch.nn.Linear`.
     """
 
@@ -88,7 +88,7 @@ class HOTBlock(nn.Module):
         norm: str = "rms",
         hidden_dim: int | None = None,
         dropout: float = 0.0,
-        cross_attention: KroneckerAttention | None = None,
+        cross_attention: nn.Module | None = None,
         device: Any = None,
         dtype: Any = None,
     ) -> None:
@@ -115,7 +115,13 @@ class HOTBlock(nn.Module):
         """Run the block; masks reach the attention as they are."""
         masks = {"valid": valid, "mode_masks": mode_masks}
         given = {name: mask for name, mask in masks.items() if mask is not None}
-        return self._rest(x + self.dropout(self.attention(self.attention_norm(x), **given)), context, context_valid)
+        hidden = x + self.dropout(self.attention(self.attention_norm(x), **given))
+        if self.cross_attention is not None:
+            tokens, context = self._crossing(hidden, context)
+            masks = {"valid": valid, "context_valid": context_valid}
+            given = {name: mask for name, mask in masks.items() if mask is not None}
+            hidden = hidden + self.dropout(self.cross_attention(tokens, context, **given))
+        return self._feed(hidden)
 
     def forward_with_maps(
         self,
@@ -127,20 +133,46 @@ class HOTBlock(nn.Module):
         mode_masks: Sequence[Tensor | None] | None = None,
     ) -> tuple[Float[Tensor, "batch *sizes dim"], list[Tensor]]:
         """`forward`, and the self-attention's map per mode."""
-        if not isinstance(self.attention, KroneckerAttention):
-            raise ConfigError(f"HOTBlock: {type(self.attention).__name__} has no map per mode; use KroneckerAttention.")
-        mixed, maps = self.attention.forward_with_maps(self.attention_norm(x), valid=valid, mode_masks=mode_masks)
-        return self._rest(x + self.dropout(mixed), context, context_valid), maps
+        out, maps, _ = self.forward_with_cross_maps(
+            x, context, valid=valid, context_valid=context_valid, mode_masks=mode_masks
+        )
+        return out, maps
 
-    def _rest(self, hidden: Tensor, context: Tensor | None, context_valid: Tensor | None) -> Tensor:
-        if self.cross_attention is not None and self.cross_norm is not None and self.context_norm is not None:
-            if context is None:
-                raise ShapeError("HOTBlock: this block has cross-attention; give it a context.")
-            answer = self.cross_attention(
-                self.cross_norm(hidden), self.context_norm(context), context_valid=context_valid
-            )
+    def forward_with_cross_maps(
+        self,
+        x: Float[Tensor, "batch *sizes dim"],
+        context: Float[Tensor, "batch *context_sizes dim"] | None = None,
+        *,
+        valid: Tensor | None = None,
+        context_valid: Tensor | None = None,
+        mode_masks: Sequence[Tensor | None] | None = None,
+    ) -> tuple[Float[Tensor, "batch *sizes dim"], list[Tensor], list[Tensor]]:
+        """`forward`, the self-attention's map per mode and the cross-attention's, none without one."""
+        attention = _with_maps(self.attention)
+        mixed, maps = attention.forward_with_maps(self.attention_norm(x), valid=valid, mode_masks=mode_masks)
+        hidden = x + self.dropout(mixed)
+        cross_maps: list[Tensor] = []
+        if self.cross_attention is not None:
+            tokens, context = self._crossing(hidden, context)
+            crossing = _with_maps(self.cross_attention)
+            answer, cross_maps = crossing.forward_with_maps(tokens, context, valid=valid, context_valid=context_valid)
             hidden = hidden + self.dropout(answer)
+        return self._feed(hidden), maps, cross_maps
+
+    def _crossing(self, hidden: Tensor, context: Tensor | None) -> tuple[Tensor, Tensor]:
+        assert self.cross_norm is not None and self.context_norm is not None
+        if context is None:
+            raise ShapeError("HOTBlock: this block has cross-attention; give it a context.")
+        return self.cross_norm(hidden), self.context_norm(context)
+
+    def _feed(self, hidden: Tensor) -> Tensor:
         return hidden + self.dropout(self.ffn(self.ffn_norm(hidden)))  # type: ignore[no-any-return]
+
+
+def _with_maps(attention: nn.Module) -> KroneckerAttention:
+    if not isinstance(attention, KroneckerAttention):
+        raise ConfigError(f"HOTBlock: {type(attention).__name__} has no map per mode; use KroneckerAttention.")
+    return attention
 
 
 class PatchEmbedding(nn.Module):

@@ -41,13 +41,29 @@ class FullAttention(nn.Module):
         self.out = nn.Linear(dim, dim, device=device, dtype=dtype)
 
     def forward(
-        self, x: Float[Tensor, "batch *sizes dim"], *, valid: Tensor | None = None
+        self,
+        x: Float[Tensor, "batch *sizes dim"],
+        context: Float[Tensor, "batch *context_sizes dim"] | None = None,
+        *,
+        valid: Tensor | None = None,
+        context_valid: Tensor | None = None,
     ) -> Float[Tensor, "batch *sizes dim"]:
-        """Attend from every token to every valid token."""
-        heads = self.query_key_value(x).flatten(1, -2).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
-        query, key, value = heads.unbind(0)
+        """Attend from every token to every valid token of `x`, or of `context` if there is one."""
+        if context is None:
+            query, key, value = self._heads(x, self.query_key_value.weight, self.query_key_value.bias, 3)
+        else:
+            weights = self.query_key_value.weight.split([self.dim, 2 * self.dim])
+            biases = self.query_key_value.bias.split([self.dim, 2 * self.dim])
+            (query,) = self._heads(x, weights[0], biases[0], 1)
+            key, value = self._heads(context, weights[1], biases[1], 2)
+            valid = context_valid
         mixed = self.attend(query, key, value, None if valid is None else valid.flatten(1))
         return self.out(mixed.transpose(1, 2).flatten(-2).reshape(x.shape))  # type: ignore[no-any-return]
+
+    def _heads(self, x: Tensor, weight: Tensor, bias: Tensor, count: int) -> tuple[Tensor, ...]:
+        """So many projections of all tokens, each `(batch, heads, tokens, head_dim)`."""
+        heads: Tensor = F.linear(x, weight, bias).flatten(1, -2).unflatten(-1, (count, self.num_heads, -1))
+        return heads.permute(2, 0, 3, 1, 4).unbind(0)
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None) -> Tensor:
         """Mix values `(batch, heads, tokens, head_dim)`."""

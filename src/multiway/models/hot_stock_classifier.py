@@ -1,0 +1,278 @@
+"""HOT for stocks: encoder of texts, decoder of prices, attention over stocks and days (stock HOT sec. 5)."""
+
+from typing import Any, Literal, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor
+from torch import nn as torch_nn
+
+from multiway import nn
+from multiway.config import Config
+from multiway.errors import ConfigError, ShapeError
+
+STOCK, TIME = 0, 1
+NUM_MODES = 2
+
+Maps = list[list[Tensor]]
+
+
+class HOTStockClassifierConfig(Config):
+    """Everything needed to rebuild a `HOTStockClassifier`; saved inside each run."""
+
+    num_stocks: int = Field(gt=0)
+    """Stocks, which keep their order (stock HOT: N)."""
+    num_slots: int = Field(5, gt=0)
+    """Days of the window (stock HOT: T)."""
+    price_features: int = Field(3, gt=0)
+    """Numbers per stock and day; the paper has adjusted close, high and low."""
+    date_features: int = Field(3, ge=0)
+    """Numbers per day, the same for every stock; the paper has day of the month, month and year."""
+    text_features: int = Field(384, gt=0)
+    """Length of the vector of a stock's texts of one day."""
+    num_outputs: int = Field(2, gt=0)
+    """Numbers per stock: logits of the classes, or quantiles."""
+    modality: Literal["multimodal", "price", "text"] = "multimodal"
+    """Decoder of prices that looks at an encoder of texts, or one of the two alone (stock HOT table 2)."""
+    dim: int = Field(64, gt=0)
+    """Features per token."""
+    num_blocks: int = Field(2, gt=0)
+    """Blocks of the encoder, and as many of the decoder."""
+    num_heads: int = Field(4, gt=0)
+    """Heads of each attention, which is also its Kronecker rank (stock HOT: R)."""
+    ffn_multiple: int = Field(4, gt=0)
+    """Hidden width of each SwiGLU over `dim`."""
+    dropout: float = Field(0.1, ge=0.0, lt=1.0)
+    """Share of embeddings, and of each branch's output, dropped in training."""
+    attended_modes: tuple[int, ...] = (STOCK, TIME)
+    """Modes with an attention factor: 0 stocks, 1 days; () leaves value and output projections (stock HOT table 3)."""
+    attention: Literal["kronecker", "full"] = "kronecker"
+    """One small attention per mode, or one over all stock-days at once, without rotary."""
+    feature_map: Literal["softmax", "smreg", "positive", "elu"] = "softmax"
+    """Softmax, or the kernel in its place ("smreg" is the paper's)."""
+    preset: Literal["paper", "per_mode", "trainable"] = "trainable"
+    """Form of the attention, see `nn.KroneckerAttention`."""
+    combine: Literal["product", "sum"] = "product"
+    """Product of the modes' factors, or sum of each mode alone."""
+    norm: Literal["rms", "layer"] = "rms"
+    """Normalisation before each branch, and before the head."""
+    stock_token: Literal["learned", "shared"] = "learned"
+    """The token in front of each stock's days: one per stock, or one for all, which knows no stock by name."""
+    absent: Literal["mask", "token"] = "mask"
+    """Days without prices or texts are left out of the attention, or a learnt token stands for them."""
+    readout: Literal["token", "mean"] = "token"
+    """What the head reads of each stock: its token, or the mean of its tokens that are there."""
+
+    @classmethod
+    def paper(cls) -> dict[str, Any]:
+        """List the fields of the form in print."""
+        return {"preset": "paper", "feature_map": "smreg", "absent": "token"}
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> Self:
+        if self.dim % (2 * self.num_heads):
+            raise ValueError(
+                f"dim must be an even multiple of num_heads, as rotary turns pairs of features. "
+                f"Got dim={self.dim}, num_heads={self.num_heads}."
+            )
+        if list(self.attended_modes) != sorted(set(self.attended_modes) & {STOCK, TIME}):
+            raise ValueError(
+                f"attended_modes must be some of (0, 1), each once and in order. Got {self.attended_modes}."
+            )
+        return self
+
+
+class HOTStockClassifier(torch_nn.Module):
+    """Logits per stock from the last days of all stocks: their prices, their texts, or both.
+
+    Each stock's days follow a learnt token of the stock. Texts pass an encoder; prices, with the features of the
+    date, pass a decoder whose block l also looks at the output of the encoder's block l. The head reads the token.
+
+    Differs from the paper, which does not say what stands for a day without texts: the day is left out, by a mask
+    (`absent="token"` puts a learnt token there, as the public code does). A sample's logits depend on it alone.
+
+    Shape:
+        prices `(batch, stocks, slots, price_features)`, price_valid and text_valid `(batch, stocks, slots)` bool,
+        dates `(batch, slots, date_features)`, text `(batch, stocks, slots, text_features)`; output
+        `(batch, stocks, num_outputs)`. What is not valid is never read, so it may hold anything, NaN too.
+    """
+
+    def __init__(self, config: HOTStockClassifierConfig) -> None:
+        super().__init__()
+        self.config = config
+        has_text, has_price = config.modality != "price", config.modality != "text"
+        self.encoder = _Tower(config, config.text_features) if has_text else None
+        width = config.price_features + config.date_features
+        self.decoder = _Tower(config, width, is_decoder=has_text) if has_price else None
+        self.norm = nn.make_norm(config.norm, config.dim)
+        self.head = torch_nn.Linear(config.dim, config.num_outputs)
+
+    def forward(
+        self,
+        prices: Tensor,
+        price_valid: Tensor,
+        dates: Tensor,
+        text: Tensor | None = None,
+        text_valid: Tensor | None = None,
+    ) -> Tensor:
+        """Logits `(batch, stocks, num_outputs)`.
+
+        Raises:
+            ShapeError: An input has another shape than the config says, or texts are missing.
+        """
+        return self._run(prices, price_valid, dates, text, text_valid, None)
+
+    def forward_with_maps(
+        self,
+        prices: Tensor,
+        price_valid: Tensor,
+        dates: Tensor,
+        text: Tensor | None = None,
+        text_valid: Tensor | None = None,
+    ) -> tuple[Tensor, dict[str, Maps]]:
+        """Logits, and under "text", "price" and "cross" for each block one `(batch, heads, n, n)` map per mode.
+
+        The first of the positions in time is the stock's token. Rows sum to one.
+
+        Raises:
+            ConfigError: The attention is full and has no map per mode.
+        """
+        if self.config.attention != "kronecker":
+            raise ConfigError(
+                "HOTStockClassifier: maps per mode exist only where attention is 'kronecker'. Got "
+                f"attention={self.config.attention!r}. Build the model with that."
+            )
+        maps: dict[str, Maps] = {}
+        return self._run(prices, price_valid, dates, text, text_valid, maps), maps
+
+    def _run(
+        self,
+        prices: Tensor,
+        price_valid: Tensor,
+        dates: Tensor,
+        text: Tensor | None,
+        text_valid: Tensor | None,
+        maps: dict[str, Maps] | None,
+    ) -> Tensor:
+        memory: list[Tensor] = []
+        memory_valid = None
+        if self.encoder is not None:
+            text, text_valid = self._checked("text", text, text_valid, self.config.text_features)
+            tokens, memory_valid = self.encoder.embed(text, text_valid)
+            memory = self.encoder(tokens, memory_valid, maps=maps, name="text")
+        if self.decoder is None:
+            assert memory_valid is not None
+            return self._read(memory[-1], memory_valid)
+        prices, price_valid = self._checked("prices", prices, price_valid, self.config.price_features)
+        tokens, valid = self.decoder.embed(self._dated(prices, dates), price_valid)
+        outputs = self.decoder(tokens, valid, memory, memory_valid, maps=maps, name="price")
+        return self._read(outputs[-1], valid)
+
+    def _read(self, tokens: Tensor, valid: Tensor) -> Tensor:
+        if self.config.readout == "token":
+            chosen = tokens[:, :, 0]
+        else:
+            kept = torch.where(valid[..., None], tokens, 0).sum(2)
+            chosen = kept / valid.sum(2, keepdim=True)
+        logits: Tensor = self.head(self.norm(chosen))
+        return logits
+
+    def _dated(self, prices: Tensor, dates: Tensor) -> Tensor:
+        wanted = (len(prices), self.config.num_slots, self.config.date_features)
+        if tuple(dates.shape) != wanted:
+            raise ShapeError(
+                f"HOTStockClassifier: dates must be (batch, slots, features) {wanted}. Got {tuple(dates.shape)}."
+            )
+        return torch.cat([prices, dates[:, None].expand(-1, prices.shape[1], -1, -1)], dim=-1)
+
+    def _checked(self, name: str, values: Tensor | None, valid: Tensor | None, features: int) -> tuple[Tensor, Tensor]:
+        if values is None or valid is None:
+            raise ShapeError(
+                f"HOTStockClassifier: a model of modality {self.config.modality!r} needs {name} and its mask. Got "
+                f"None. Give both, or build the model with another modality."
+            )
+        wanted = (self.config.num_stocks, self.config.num_slots)
+        if values.shape[1:] != (*wanted, features) or valid.shape != values.shape[:3]:
+            raise ShapeError(
+                f"HOTStockClassifier: {name} must be (batch, stocks, slots, features) with {(*wanted, features)} "
+                f"after the batch, its mask the same without the features. Got {tuple(values.shape)} and "
+                f"{tuple(valid.shape)}."
+            )
+        return values, valid
+
+
+class _Tower(torch_nn.Module):
+    """Embedding of one modality, the stocks' tokens in front, and its blocks."""
+
+    def __init__(self, config: HOTStockClassifierConfig, features: int, *, is_decoder: bool = False) -> None:
+        super().__init__()
+        dim = config.dim
+        self.projection = torch_nn.Linear(features, dim)
+        count = config.num_stocks if config.stock_token == "learned" else 1
+        self.stock_token = torch_nn.Parameter(torch.randn(count, dim) * dim**-0.5)
+        self.absent = torch_nn.Parameter(torch.zeros(dim)) if config.absent == "token" else None
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = torch_nn.ModuleList(_build_block(config, is_decoder) for _ in range(config.num_blocks))
+
+    def embed(self, values: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+        """Tokens `(batch, stocks, 1 + slots, dim)` and which of them count; what is not valid is never read."""
+        days = self.dropout(self.projection(torch.where(valid[..., None], values, 0)))
+        if self.absent is not None:
+            days = torch.where(valid[..., None], days, self.absent)
+            valid = torch.ones_like(valid)
+        first = self.stock_token.expand(values.shape[1], -1).to(days.dtype)
+        tokens = torch.cat([first[None, :, None].expand(len(values), -1, -1, -1), days], dim=2)
+        return tokens, torch.cat([valid.new_ones(valid[..., :1].shape), valid], dim=2)
+
+    def forward(
+        self,
+        tokens: Tensor,
+        valid: Tensor,
+        memory: list[Tensor] | None = None,
+        memory_valid: Tensor | None = None,
+        *,
+        maps: dict[str, Maps] | None = None,
+        name: str = "",
+    ) -> list[Tensor]:
+        """Outputs of every block; block l looks at the l-th of `memory`, if there is one."""
+        outputs: list[Tensor] = []
+        for depth, block in enumerate(self.blocks):
+            context = memory[depth] if memory else None
+            masks = {"valid": valid, "context_valid": memory_valid if memory else None}
+            if maps is None:
+                tokens = block(tokens, context, **masks)
+            else:
+                tokens, own, cross = block.forward_with_cross_maps(tokens, context, **masks)  # type: ignore[operator]  # ModuleList forgets
+                maps.setdefault(name, []).append(own)
+                if cross:
+                    maps.setdefault("cross", []).append(cross)
+            outputs.append(tokens)
+        return outputs
+
+
+def _build_block(config: HOTStockClassifierConfig, is_decoder: bool) -> nn.HOTBlock:
+    return nn.HOTBlock(
+        _build_attention(config),
+        dim=config.dim,
+        norm=config.norm,
+        hidden_dim=config.ffn_multiple * config.dim,
+        dropout=config.dropout,
+        cross_attention=_build_attention(config) if is_decoder else None,
+    )
+
+
+def _build_attention(config: HOTStockClassifierConfig) -> torch_nn.Module:
+    sizes: dict[str, Any] = {"num_heads": config.num_heads, "num_modes": NUM_MODES}
+    if config.attention == "full" and config.feature_map == "softmax":
+        return nn.FullAttention(config.dim, **sizes)
+    if config.attention == "full":
+        return nn.FullKernelAttention(config.dim, **sizes, feature_map=config.feature_map)
+    return nn.KroneckerAttention(
+        config.dim,
+        **sizes,
+        preset=config.preset,
+        combine=config.combine,
+        feature_map=config.feature_map,
+        attended_modes=config.attended_modes,
+        rotary_modes=(TIME,),
+    )
