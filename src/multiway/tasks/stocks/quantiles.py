@@ -31,7 +31,8 @@ def pinball(returns: Values, levels: Values, quantiles: Sequence[float]) -> floa
     """Mean pinball loss over movements and quantiles, about half the continuous ranked probability score."""
     if not len(returns):
         return None
-    return float(pinball_terms(torch.from_numpy(levels), torch.from_numpy(returns), quantiles).mean())
+    shares, error = np.array(quantiles), returns[:, None] - levels
+    return float(np.maximum(shares * error, (shares - 1) * error).mean())
 
 
 def median_error(returns: Values, levels: Values, quantiles: Sequence[float]) -> float | None:
