@@ -37,7 +37,7 @@ def test_later_prices_and_texts_do_not_change_the_scale(prepared):
     prices.loc[later, ["open", "high", "low", "close", "adj_close"]] *= np.linspace(1, 1.2, later.sum())[:, None]
     texts.loc[texts["date"] >= str(border - 1), "text"] = "something else"
     other = prepared_of(prices, texts)
-    state = {name: value for name, value in prepared.scale.to_dict().items()}
+    state = prepared.scale.to_dict()
     assert other.scale.to_dict() == state
     assert other.digest != prepared.digest
     training = [each.batches("train").gather(torch.arange(30)) for each in (prepared, other)]
@@ -123,8 +123,8 @@ def test_a_scale_comes_back_from_plain_values(prepared):
 def _plain_scale():
     one = np.ones(3, np.float32)
     return StockScale(
-        centre=one, spread=one, text_centre=None, text_spread=None, years=(2020, 2020), movement_centre=0.0,
-        movement_spread=1.0,
+        centre=one, spread=one, text_centre=None, text_spread=None, years=(2020, 2020), movement_spread=1.0,
+        movement_levels=(-1.0, 0.0, 1.0),
     )  # fmt: skip
 
 

@@ -17,8 +17,8 @@ LEVELS = (0.1, 0.5, 0.9)
 def scale():
     one = np.ones(1, np.float32)
     return StockScale(
-        centre=one, spread=one, text_centre=None, text_spread=None, years=(2020, 2020), movement_centre=0.01,
-        movement_spread=0.02,
+        centre=one, spread=one, text_centre=None, text_spread=None, years=(2020, 2020), movement_spread=0.02,
+        movement_levels=(-0.02, 0.01, 0.03),
     )  # fmt: skip
 
 
@@ -28,12 +28,16 @@ def test_levels_ascend_whatever_the_network_says(scale, generator):
     assert (found[..., 1] > found[..., 0]).any()
 
 
-def test_levels_are_in_the_units_of_movements(scale):
+def test_a_network_that_says_nothing_says_the_training_days(scale):
     found = quantiles.levels_of(torch.zeros(1, 3, dtype=torch.float64), scale)[0]
-    step = 0.02 * np.log(2)
-    assert found.tolist() == pytest.approx([0.01, 0.01 + step, 0.01 + 2 * step], rel=ROUNDING64)
-    wide = dataclasses.replace(scale, movement_spread=0.04)
-    assert float(quantiles.levels_of(torch.ones(1, 3), wide)[0, 0]) == pytest.approx(0.05)
+    assert found.tolist() == pytest.approx(scale.movement_levels, rel=ROUNDING64)
+    moved = quantiles.levels_of(torch.tensor([[1.0, 0.0, 0.0]], dtype=torch.float64), scale)[0]
+    assert moved.tolist() == pytest.approx([level + 0.02 for level in scale.movement_levels], rel=ROUNDING64)
+
+
+def test_levels_of_days_that_never_move_can_still_part(scale):
+    still = dataclasses.replace(scale, movement_levels=(0.0, 0.0, 0.0))
+    assert (quantiles.levels_of(torch.zeros(1, 3), still).diff() > 0).all()
 
 
 def test_pinball_by_hand():
