@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet
 
 from multiway.data.findings import Findings, Place, listed, quoted
-from multiway.data.loading import load_table
+from multiway.data.loading import BROKEN, load_table
 from multiway.data.options import ReadOptions
 from multiway.data.raw import Table
 from multiway.data.stocks.options import StockOptions
 
+SAID = {"ticker": "tickers", "date": "days", "stamp": "times", "text": "texts"}
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq")
 MAX_TICKER = 40
 TICKER_RULE = f"a ticker has 1 to {MAX_TICKER} printable characters"
@@ -55,7 +55,9 @@ def require_column(names: list[str], kind: str, option: str, given: str | None, 
     chosen = given is not None and given != StockOptions.model_fields[option].default
     found = given if chosen and given in names else None if chosen else find_column(names, kind, given)
     if found is None:
-        wanted = f"{option} names '{quoted(given)}', which is not there" if chosen else f"there is no column of {kind}s"
+        wanted = (
+            f"{option} names '{quoted(given)}', which is not there" if chosen else f"there is no column of {SAID[kind]}"
+        )
         raise findings.fatal("columns", wanted, f"There are {listed(names)}. Name it (--set read.{option}=NAME).")
     return found
 
@@ -72,31 +74,25 @@ def load_rows(source: Any, options: StockOptions, findings: Findings) -> Table:
 
 def column_names(path: Path) -> list[str]:
     """Names of the columns, as far as they can be seen without reading a file, which is judged where it is read."""
-    if path.suffix.lower() in (".parquet", ".pq"):
-        try:
-            return list(pyarrow.parquet.read_schema(path).names)
-        except (OSError, pa.ArrowException):
-            return []
     try:
         with path.open("rb") as file:
             raw = file.read(HEADER_BYTES)
+        if raw[:4] == b"PAR1":
+            return list(pyarrow.parquet.read_schema(path).names)
         if raw[:2] == b"\x1f\x8b":
             with gzip.open(path) as stream:
                 raw = stream.read(HEADER_BYTES)
-    except (OSError, EOFError, zlib.error):
+        encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        line = raw.decode(encoding, errors="replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
+        separator = max(",;\t|", key=line.count)
+        return [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    except (*BROKEN, EOFError, zlib.error, csv.Error):
         return []
-    encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    line = raw.decode(encoding, errors="replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
-    separator = max(",;\t|", key=line.count)
-    return [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
 
 
 def tickers_of(table: Table, column: str, findings: Findings) -> pd.Series:
     """Tickers as text, refused where one is empty, or nothing that can be printed."""
-    raw = table.frame[column]
-    if pd.api.types.is_float_dtype(raw) and raw.notna().any() and (raw.dropna() == raw.dropna().round()).all():
-        raw = raw.astype("Int64")
-    text = raw.astype("string").str.strip().fillna("")
+    text = as_text(table.frame[column])
     empty = np.flatnonzero(text == "")
     if len(empty):
         mend = "Fill it in; where pandas took a ticker NA for nothing, read with keep_default_na=False."
@@ -108,6 +104,20 @@ def tickers_of(table: Table, column: str, findings: Findings) -> pd.Series:
         places = [table.place(int(row), column, text.iloc[row]) for row in rows[:20]]
         findings.add("ticker", "error", TICKER_RULE, "Correct it.", places, len(rows))
     return text
+
+
+def as_text(raw: pd.Series) -> pd.Series:
+    """Cells as they are written, without blanks around them: whole numbers without a point, nothing as nothing."""
+    if pd.api.types.is_float_dtype(raw) and raw.notna().any() and (raw.dropna() == raw.dropna().round()).all():
+        raw = raw.astype("Int64")
+    if raw.dtype == object:
+        raw = raw.map(sound_text, na_action="ignore")
+    return raw.astype("string").str.strip().fillna("")
+
+
+def sound_text(value: object) -> str:
+    """A value as text that can be written; half of a surrogate pair becomes a question mark."""
+    return str(value).encode("utf-8", "replace").decode()
 
 
 def is_ticker(name: str) -> bool:
