@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.stocks import StockMovementClassifier
     from multiway.tasks.volumes import VolumeClassifier
+    from multiway.workflows import audit
 
 __version__ = "0.1.0"
 
@@ -22,6 +23,7 @@ __all__ = [
     "MultiwayError",
     "StockMovementClassifier",
     "VolumeClassifier",
+    "audit",
     "compress",
     "create_model",
     "data",
@@ -43,6 +45,7 @@ _LAZY = {
     "Forecaster": "multiway.tasks.forecasting",
     "StockMovementClassifier": "multiway.tasks.stocks",
     "VolumeClassifier": "multiway.tasks.volumes",
+    "audit": "multiway.workflows",
     "create_model": "multiway.models",
     "list_models": "multiway.models",
     **{name: f"multiway.{name}" for name in _PARTS},

@@ -5,7 +5,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from multiway.cli import compress, data, recipes, runs
+from multiway.cli import audit, compress, data, recipes, runs
 from multiway.errors import MultiwayError
 from multiway.memory import keep_freed_memory
 
@@ -18,6 +18,7 @@ app = typer.Typer(
 )
 data.add_to(app)
 runs.add_to(app)
+audit.add_to(app)
 recipes.add_to(app)
 compress.add_to(app)
 

@@ -10,7 +10,9 @@ from multiway.config import Config
 from multiway.data.panel import Panel
 from multiway.errors import ConfigError, DataError
 
-Protocol = Literal["auto", "ett_hourly", "ett_quarter_hourly", "fraction", "dates"]
+Protocol = Literal["auto", "ett_hourly", "ett_quarter_hourly", "fraction", "dates", "random_windows"]
+RANDOM_WINDOWS = "random_windows"
+"""A protocol that leaks; it can be audited and not trained on."""
 ETT_MONTHS = (12, 4, 4)
 ETT_NAMES = ("HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL", "OT")
 ETT_FREQUENCIES: dict[str, Protocol] = {"h": "ett_hourly", "15min": "ett_quarter_hourly"}
@@ -49,6 +51,11 @@ def borders_of(panel: Panel, options: SplitOptions) -> Borders:
         ConfigError: The options contradict themselves.
     """
     protocol = _detected(panel) if options.protocol == "auto" else options.protocol
+    if protocol == RANDOM_WINDOWS:
+        raise ConfigError(
+            "split: random_windows gives training and validation windows that share rows, so its scores say little; it "
+            "is for `multiway audit` only. Set protocol to fraction or dates (--set split.protocol=fraction)."
+        )
     if protocol == "dates":
         return date_borders(panel.times, options.validation_start, options.test_start)
     if protocol == "fraction":

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
+from multiway.auditing import AuditReport
 from multiway.data import CheckReport
 from multiway.training import RunFolder, TrainingConfig
 
@@ -109,3 +110,6 @@ class Task(Protocol[ConfigT, RunT]):
 
     def check(self, path: str | Path, options: dict[str, Any]) -> CheckReport:
         """Say what is in the data and what is wrong with it, under the settings of a run that concern reading."""
+
+    def audit(self, config: ConfigT, run: RunT | None = None) -> AuditReport:
+        """Say whether the data and the split of a config leak; with a run, also what its scaling learnt."""

@@ -1,5 +1,6 @@
 """What the command line does, as functions; whatever is particular to a task is in the task."""
 
+from multiway.workflows.auditing import audit as audit
 from multiway.workflows.compression import Compressed as Compressed
 from multiway.workflows.compression import compress as compress
 from multiway.workflows.encoding import EncodedTexts as EncodedTexts

@@ -10,6 +10,7 @@ from multiway.data import CheckReport, ReadOptions, check_file, datasets
 from multiway.errors import ConfigError, RunError
 from multiway.explain import top_pairs
 from multiway.report import render_comparison, render_forecast_report
+from multiway.tasks.forecasting.auditing import audit as audit
 from multiway.tasks.forecasting.backtest import evaluate_panel
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.explanation import draw_explanation, load_explanation, save_explanation

@@ -11,6 +11,7 @@ from multiway.data.scenes import INDIAN_PINES
 from multiway.errors import ConfigError
 from multiway.report.segmentation import render_segmentation_comparison, render_segmentation_report
 from multiway.tasks.protocol import Row
+from multiway.tasks.segmentation.auditing import audit as audit
 from multiway.tasks.segmentation.checking import check_segmentation
 from multiway.tasks.segmentation.config import TRAINING, SegmentConfig
 from multiway.tasks.segmentation.explanation import explain_run

@@ -16,6 +16,7 @@ from multiway.data.volumes import (
 from multiway.tasks.protocol import Row
 from multiway.tasks.tables import not_earned
 from multiway.tasks.volumes.again import interesting, read_again
+from multiway.tasks.volumes.auditing import audit as audit
 from multiway.tasks.volumes.config import VolumeConfig
 from multiway.tasks.volumes.explanation import named_cases
 from multiway.tasks.volumes.explanation_files import write_explanations

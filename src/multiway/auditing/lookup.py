@@ -1,0 +1,160 @@
+"""Whether labels can be looked up in what says nothing of the thing asked: the calendar, or what is missing.
+
+A look-up gives every combination of such facts the class that was commonest there in training. Which facts it uses,
+one, two or all of them, is chosen by cross-validation within training; the test split is read once. The yardstick is
+the commonest class of the test split itself, which no look-up can beat by luck of the shares.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.auditing.report import Verdict, found
+
+LEAK = 0.25
+"""A look-up that surely removes more than this share of the commonest class's errors is a leak."""
+CLOSE = 0.005
+"""Look-ups whose accuracies in training differ less than this are alike, and the one of fewest cells is taken."""
+
+Codes = Mapping[str, NDArray[np.int64]]
+Ints = NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class _Cells:
+    """Cell of each case under a choice of facts: training cases, test cases, and how many cells there are."""
+
+    names: tuple[str, ...]
+    train: Ints
+    test: Ints
+    count: int
+
+
+def check_lookup(
+    train: Codes,
+    train_labels: Ints,
+    test: Codes,
+    test_labels: Ints,
+    *,
+    what: str,
+    groups: tuple[Ints, Ints] | None = None,
+    block: int = 1,
+    draws: int = 1000,
+    seed: int = 0,
+) -> Verdict | None:
+    """Score the best look-up beside the commonest class.
+
+    Args:
+        train: For each fact, a whole number per training case.
+        train_labels: Their classes from 0.
+        test: The same facts of the test cases.
+        test_labels: Their classes.
+        what: What the facts are, in words.
+        groups: What belongs together, of training and test cases, such as the day; each case alone if not given.
+        block: Neighbouring groups that are drawn together for the interval.
+        draws: Bootstrap samples.
+        seed: Of the bootstrap.
+    """
+    if not len(train_labels) or not len(test_labels):
+        return None
+    own = groups or (np.arange(len(train_labels)), np.arange(len(test_labels)))
+    classes = int(max(train_labels.max(), test_labels.max())) + 1
+    chosen = _choose(_candidates(train, test), train_labels, own[0], classes)
+    if chosen is None:
+        return f"{what} cannot tell the classes: {', '.join(train) or 'nothing'} never varies"
+    right = _looked_up(chosen.train, train_labels, chosen.test, chosen.count, classes)
+    hits, usual = right == test_labels, test_labels == np.bincount(test_labels).argmax()
+    low, high = _removed(hits, usual, own[1], block, draws, seed)
+    return _say(chosen.names, what, right, test_labels, hits, usual, (low, high))
+
+
+def _say(
+    names: tuple[str, ...], what: str, predicted: Ints, labels: Ints, hits: NDArray[np.bool_],
+    usual: NDArray[np.bool_], interval: tuple[float, float],
+) -> Verdict:  # fmt: skip
+    facts = f"{' and '.join(names)} alone" if len(names) < 4 else f"all {len(names)} facts together"
+    scores = f"ACC {hits.mean():.4f}, MCC {mcc(predicted, labels):.4f}"
+    beside = f"the commonest class gives ACC {usual.mean():.4f}"
+    low, high = interval
+    if not low > 0:
+        return f"{what} does not tell the label: {facts} give {scores} on {len(labels):,} test labels, {beside}"
+    return found(
+        "lookup", "error" if low > LEAK else "warning",
+        f"{what} tells the label: a look-up of {facts}, learnt on train, gives {scores} on {len(labels):,} test "
+        f"labels; {beside}, and {100 * low:.0f} to {100 * high:.0f} % of its errors are removed",
+        "Show this rule beside every model; a score near it is no skill.",
+    )  # fmt: skip
+
+
+def _candidates(train: Codes, test: Codes) -> list[_Cells]:
+    """Every fact, every pair, and all facts together, as far as they vary."""
+    varying = [name for name in train if len(np.unique(train[name])) > 1]
+    sets: list[tuple[str, ...]] = [(name,) for name in varying]
+    sets += itertools.combinations(varying, 2)
+    if len(varying) > 2:
+        sets.append(tuple(varying))
+    return [_cells(names, train, test) for names in sets]
+
+
+def _cells(names: tuple[str, ...], train: Codes, test: Codes) -> _Cells:
+    joint = np.zeros(len(train[names[0]]) + len(test[names[0]]), np.int64)
+    for name in names:
+        values, codes = np.unique(np.concatenate([train[name], test[name]]), return_inverse=True)
+        _, joint = np.unique(joint * len(values) + codes, return_inverse=True)
+    cut = len(train[names[0]])
+    return _Cells(names=names, train=joint[:cut], test=joint[cut:], count=int(joint.max()) + 1)
+
+
+def _choose(candidates: Iterable[_Cells], labels: Ints, groups: Ints, classes: int) -> _Cells | None:
+    """The look-up of fewest cells among those that are best within training, alternate groups held out in turn."""
+    _, rank = np.unique(groups, return_inverse=True)
+    held = rank % 2 == 0
+    scored = [(_held_out(cells, labels, held, classes), cells) for cells in candidates]
+    if not scored:
+        return None
+    best = max(score for score, _ in scored)
+    return min((cells for score, cells in scored if score >= best - CLOSE), key=lambda cells: cells.count)
+
+
+def _held_out(cells: _Cells, labels: Ints, held: NDArray[np.bool_], classes: int) -> float:
+    hits = 0
+    for part in (held, ~held):
+        looked_up = _looked_up(cells.train[~part], labels[~part], cells.train[part], cells.count, classes)
+        hits += int((looked_up == labels[part]).sum())
+    return hits / len(labels)
+
+
+def _looked_up(cells: Ints, labels: Ints, wanted: Ints, count: int, classes: int) -> Ints:
+    """Commonest class of each cell; where training had no such cell, the commonest of all."""
+    table = np.bincount(cells * classes + labels, minlength=count * classes).reshape(count, classes)
+    table[table.sum(1) == 0] = np.bincount(labels, minlength=classes)
+    return np.asarray(table.argmax(1)[wanted], np.int64)
+
+
+def mcc(predicted: Ints, labels: Ints) -> float:
+    """Matthews' correlation of classes (Gorodkin 2004); 0 where it is undefined."""
+    size = int(max(predicted.max(), labels.max())) + 1
+    table = np.bincount(labels * size + predicted, minlength=size * size).reshape(size, size).astype(float)
+    total, true, said = table.sum(), table.sum(1), table.sum(0)
+    covariance = np.trace(table) * total - true @ said
+    spread = np.sqrt((total**2 - said @ said) * (total**2 - true @ true))
+    return float(covariance / spread) if spread > 0 else 0.0
+
+
+def _removed(
+    hits: NDArray[np.bool_], usual: NDArray[np.bool_], groups: Ints, block: int, draws: int, seed: int
+) -> tuple[float, float]:
+    """95 % interval of the share of errors that the look-up removes; blocks of groups are drawn again."""
+    _, place = np.unique(groups, return_inverse=True)
+    count = int(place.max()) + 1
+    sums = np.stack([np.bincount(place, ~flags, count) for flags in (hits, usual)])  # errors of each group
+    around = np.concatenate([np.zeros((2, 1)), np.concatenate([sums, sums], 1).cumsum(1)], 1)
+    width = min(block, count)
+    starts = np.random.default_rng(seed).integers(0, count, (draws, -(-count // width)))
+    ours, theirs = (around[:, starts + width] - around[:, starts]).sum(2)
+    share = 1 - ours / np.maximum(theirs, 1)
+    low, high = np.quantile(share, [0.025, 0.975])
+    return float(low), float(high)

@@ -1,0 +1,72 @@
+"""What an audit found: each leak in one line with its evidence, and what was looked at and is sound."""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any, Self
+
+from multiway.data.findings import Finding, Place, Severity
+
+Verdict = Finding | str
+"""What a check says: a finding, or one line on what it looked at and found sound."""
+
+WORDS = {"error": "leak", "warning": "warning", "note": "note"}
+ORDER = tuple(WORDS)
+
+
+def found(
+    kind: str, severity: Severity, rule: str, mend: str = "", places: Iterable[str] = (), count: int = 1
+) -> Finding:
+    """Make a finding whose places are words."""
+    every = tuple(Place(detail=place) for place in places)
+    return Finding(kind=kind, severity=severity, rule=rule, mend=mend, places=every, count=max(count, len(every)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class AuditReport:
+    """All that an audit of a data set and its split says.
+
+    source: The data and the split, in words.
+    findings: Leaks first (severity `error`), then warnings, then notes.
+    passed: What was looked at and is sound, one line each.
+    """
+
+    source: str
+    findings: tuple[Finding, ...]
+    passed: tuple[str, ...]
+
+    @classmethod
+    def of(cls, source: str, verdicts: Iterable[Verdict | None]) -> Self:
+        """Gather what checks say; None is a check that had nothing to look at."""
+        every = list(verdicts)
+        findings = [each for each in every if isinstance(each, Finding)]
+        return cls(
+            source=source,
+            findings=tuple(sorted(findings, key=lambda finding: ORDER.index(finding.severity))),
+            passed=tuple(each for each in every if isinstance(each, str)),
+        )
+
+    @property
+    def leaks(self) -> bool:
+        """Whether any finding says that a score under this split is not what it seems."""
+        return any(finding.severity == "error" for finding in self.findings)
+
+    def lines(self) -> list[str]:
+        """Write the report for a terminal, one line per check."""
+        body = [f"{WORDS[finding.severity]}: {finding.line()}" for finding in self.findings]
+        sound = [f"passed: {text}." for text in self.passed]
+        return [self.source, *(f"  {line}" for line in [*body, *sound]), self._conclusion()]
+
+    def _conclusion(self) -> str:
+        count = sum(finding.severity == "error" for finding in self.findings)
+        if not count:
+            return "No leak was found."
+        return f"This split leaks in {'one way' if count == 1 else f'{count} ways'}: scores on it say little."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "source": self.source,
+            "leaks": self.leaks,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "passed": list(self.passed),
+        }

@@ -1,0 +1,44 @@
+"""Whether what scaling learnt comes from the training rows alone."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.auditing.report import Verdict, found
+
+RELATIVE = 1e-5
+"""Largest relative difference that rounding may make, also in float32."""
+
+Numbers = Mapping[str, NDArray[np.float64]]
+
+
+def check_statistics(
+    used: Numbers, training: Numbers, everything: Numbers, names: Sequence[str], *, rows: str = "training rows"
+) -> Verdict:
+    """Compare the numbers that scaling uses with those computed here.
+
+    Args:
+        used: What scaling learnt, such as `{"mean": ..., "std": ...}`, each `(variates,)`.
+        training: The same, computed from the training rows that no split asks for.
+        everything: The same, computed from all rows, to say where other numbers come from.
+        names: Of the variates.
+        rows: What training rows are called.
+    """
+    wrong = [(name, int(place)) for name in used for place in np.flatnonzero(~_same(used[name], training[name]))]
+    if not wrong:
+        of = "1 variate" if len(names) == 1 else f"{len(names)} variates"
+        return f"what scaling learnt ({' and '.join(used)} of {of}) comes from the {rows} alone"
+    name, place = wrong[0]
+    of_all = all(bool(_same(used[each], everything[each]).all()) for each in used)
+    origin = "as over all rows" if of_all else f"and over all rows it is {everything[name][place]:.6g}"
+    return found(
+        "statistics", "error",
+        f"scaling saw more than the {rows}: {name} of {names[place]} is {used[name][place]:.6g}, {origin}; over those "
+        f"alone it is {training[name][place]:.6g} ({len(wrong)} of {len(used) * len(names)} numbers differ)",
+        "Fit scaling on training rows alone.", count=len(wrong),
+    )  # fmt: skip
+
+
+def _same(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return np.asarray(np.isclose(first, second, rtol=RELATIVE, atol=1e-12, equal_nan=True))

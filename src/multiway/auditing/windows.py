@@ -1,0 +1,118 @@
+"""Audit of windows over series, whoever split them."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.auditing.calendar import check_calendar
+from multiway.auditing.duplicates import MANY, check_duplicates, window_digests
+from multiway.auditing.report import AuditReport, Verdict, found
+from multiway.auditing.spans import Spans, check_order, check_overlap
+from multiway.auditing.statistics import check_statistics
+
+Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""From rows `(rows, variates)` to `(variates,)`; NaN is a missing cell."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class WindowSplit:
+    """Windows over a series as a protocol splits them.
+
+    values: `(rows, variates)` in the units of the file; NaN where missing.
+    times: Of the rows, or any index.
+    names: Of the variates.
+    lookback, horizon: Steps of past and target.
+    starts: For each split, the row at which each window's past begins; `train` first.
+    used: What scaling learnt, by name, `(variates,)` each; empty if nothing was scaled.
+    statistics: How each of those is computed from rows.
+    """
+
+    values: NDArray[np.float64]
+    times: pd.Index
+    names: tuple[str, ...]
+    lookback: int
+    horizon: int
+    starts: dict[str, NDArray[np.int64]]
+    used: dict[str, NDArray[np.float64]] = dataclasses.field(default_factory=dict)
+    statistics: dict[str, Statistic] = dataclasses.field(default_factory=dict)
+
+    def whole(self, split: str) -> Spans:
+        """Rows of each window."""
+        return Spans.of(self.starts[split], self.lookback + self.horizon)
+
+    def targets(self, split: str) -> Spans:
+        """Rows that each window asks for."""
+        return Spans.of(self.starts[split] + self.lookback, self.horizon)
+
+    @property
+    def evaluated(self) -> tuple[str, ...]:
+        """Splits that a model is scored on."""
+        return tuple(split for split in self.starts if split != "train")
+
+    def row(self, position: int) -> str:
+        """A row and its time, in words."""
+        return f"row {position} ({self.times[position]})" if position < len(self.times) else f"row {position}"
+
+
+def audit_windows(split: WindowSplit, source: str) -> AuditReport:
+    """Every check of windows over series."""
+    return AuditReport.of(source, verdicts_on_windows(split))
+
+
+def verdicts_on_windows(split: WindowSplit) -> list[Verdict | None]:
+    """Overlap, order, statistics, copies, calendar, and whether a split is left to test on."""
+    verdicts: list[Verdict | None] = []
+    for name in split.evaluated:
+        verdicts.append(check_overlap(split.whole("train"), split.targets(name), name, split.row))
+        verdicts.append(check_order(split.whole("train"), split.targets(name), name, split.row))
+    return [*verdicts, _statistics(split), _copies(split), _calendar(split), _tested(split)]
+
+
+def _rows(split: WindowSplit) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Rows of training windows, and those of them that no split asks for."""
+    size = len(split.values)
+    training, asked = split.whole("train").covered(size), np.zeros(size, bool)
+    for name in split.evaluated:
+        asked |= split.targets(name).covered(size)
+    return training, training & ~asked
+
+
+def _statistics(split: WindowSplit) -> Verdict | None:
+    if not split.used:
+        return None
+    training, own = _rows(split)
+    if not own.any():
+        return found("statistics", "error", "every training row is asked for by some split, so scaling saw them all")
+    rows = split.values[own]
+    honest = {name: split.statistics[name](rows) for name in split.used}
+    everything = {name: split.statistics[name](split.values) for name in split.used}
+    kind = f"{len(rows):,} training rows" + ("" if own.sum() == training.sum() else " that no split asks for")
+    return check_statistics(split.used, honest, everything, split.names, rows=kind)
+
+
+def _copies(split: WindowSplit) -> Verdict:
+    length = split.lookback + split.horizon
+    digests = {name: window_digests(split.values, starts, length) for name, starts in split.starts.items()}
+    names = {name: [f"window at row {start}" for start in starts.tolist()] for name, starts in split.starts.items()}
+    return check_duplicates(digests, names, f"windows of {length} rows that vary", tolerated=MANY)
+
+
+def _calendar(split: WindowSplit) -> Verdict | None:
+    training, own = _rows(split)
+    if own.sum() < training.sum() / 2 or not split.evaluated:
+        return None  # what is asked for lies among the training rows, and that is said already
+    tested = split.targets(split.evaluated[-1]).covered(len(split.values))
+    return check_calendar(split.values, split.times, own, tested, split.names)
+
+
+def _tested(split: WindowSplit) -> Verdict | None:
+    if "test" in split.starts:
+        return None
+    return found(
+        "selection", "warning",
+        f"there is no test split: the best epoch is chosen on the {split.evaluated[-1]} windows that are scored",
+        "Keep a test split, and read it once.",
+    )  # fmt: skip
