@@ -43,16 +43,14 @@ class HashedEncoder:
         return vectors
 
     def _vector(self, text: str) -> NDArray[np.float64]:
-        vector = np.zeros(self.dim)
-        for salt, features in zip(SALTS, _features(text.casefold()), strict=True):
-            vector += _unit(self._placed(_mixed(features ^ salt)))
-        return _unit(vector)
-
-    def _placed(self, hashes: Hashes) -> NDArray[np.float64]:
-        """The top bit is the sign, the rest says where."""
+        features = _features(text.casefold())
+        kind = np.repeat(np.arange(KINDS), [len(each) for each in features])
+        hashes = _mixed(np.concatenate(features) ^ SALTS[kind])
         signs = 1.0 - 2.0 * (hashes >> np.uint64(63)).astype(np.float64)
         places = (hashes % np.uint64(self.dim)).astype(np.int64)
-        return np.bincount(places, signs, self.dim).astype(np.float64)
+        counts = np.bincount(kind * self.dim + places, signs, KINDS * self.dim).astype(np.float64)
+        vector: NDArray[np.float64] = _unit(_unit(counts.reshape(KINDS, self.dim)).sum(0, keepdims=True))[0]
+        return vector
 
 
 def _features(text: str) -> tuple[Hashes, Hashes, Hashes]:
@@ -60,7 +58,7 @@ def _features(text: str) -> tuple[Hashes, Hashes, Hashes]:
     found = WORD.findall(text)
     words = np.array([zlib.crc32(word.encode()) for word in found], np.uint64)
     pairs = _mixed(words[:-1]) + words[1:]
-    letters = np.frombuffer(f" {' '.join(found)} ".encode("utf-32-le"), np.uint32).astype(np.uint64)
+    letters = np.frombuffer(f" {' '.join(found)} ".encode("utf-32-le"), "<u4").astype(np.uint64)
     triples = (letters[:-2] << np.uint64(42)) | (letters[1:-1] << np.uint64(21)) | letters[2:]
     return words, pairs, triples
 
@@ -72,6 +70,7 @@ def _mixed(values: Hashes) -> Hashes:
     return values ^ (values >> np.uint64(31))
 
 
-def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
-    length = np.sqrt(vector @ vector)
-    return vector / length if length > 0 else vector
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows of length one; those of zeros stay."""
+    lengths = np.sqrt((rows * rows).sum(1, keepdims=True))
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1))

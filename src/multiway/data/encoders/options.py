@@ -15,7 +15,7 @@ class TextOptions(Config):
     loads; `auto` is minilm where it is installed, else hashed."""
     max_tokens: int = Field(128, ge=4)
     """Tokens of a text that a network sees; the rest is cut off."""
-    batch_tokens: int = Field(8192, gt=0)
+    batch_tokens: int = Field(4096, gt=0)
     """Tokens that go through a network at once, padding counted; fewer take less memory."""
     dtype: Literal["auto", "float32", "bf16"] = "auto"
     """Precision of a network's products; `auto` is bf16 where the processor is fast at it."""
