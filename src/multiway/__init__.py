@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from multiway import compress, data, explain, models, report, tasks, training, workflows
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
+    from multiway.tasks.stocks import StockMovementClassifier
     from multiway.tasks.volumes import VolumeClassifier
     from multiway.workflows import audit
 
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Forecaster",
     "MultiwayError",
+    "StockMovementClassifier",
     "VolumeClassifier",
     "audit",
     "compress",
@@ -41,6 +43,7 @@ __all__ = [
 _PARTS = ("compress", "data", "explain", "models", "report", "tasks", "training", "workflows")
 _LAZY = {
     "Forecaster": "multiway.tasks.forecasting",
+    "StockMovementClassifier": "multiway.tasks.stocks",
     "VolumeClassifier": "multiway.tasks.volumes",
     "audit": "multiway.workflows",
     "create_model": "multiway.models",

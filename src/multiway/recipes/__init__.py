@@ -14,10 +14,12 @@ FIGURES: dict[str, tuple[str, ...]] = {
     "mse": ("forecast",),
     "mae": ("forecast",),
     "auc": ("volumes",),
-    "acc": ("volumes", "segment"),
+    "acc": ("volumes", "segment", "stocks"),
+    "f1": ("stocks",),
+    "mcc": ("stocks",),
     "dice": ("segment",),
 }
-"""Published metrics, each with the tasks that measure it; auc, acc and dice from 0 to 1."""
+"""Published metrics, each with the tasks that measure it; auc, acc, f1 and dice from 0 to 1, mcc from -1."""
 
 
 class Published(Config):
@@ -27,6 +29,8 @@ class Published(Config):
     mae: float | None = Field(None, ge=0)
     auc: float | None = Field(None, ge=0, le=1)
     acc: float | None = Field(None, ge=0, le=1)
+    f1: float | None = Field(None, ge=0, le=1)
+    mcc: float | None = Field(None, ge=-1, le=1)
     dice: float | None = Field(None, ge=0, le=1)
     source: str
 
@@ -34,7 +38,7 @@ class Published(Config):
 class Recipe(Config):
     """Settings that reproduce one cell; a cell averaged over horizons lists them all."""
 
-    task: Literal["forecast", "volumes", "segment"]
+    task: Literal["forecast", "volumes", "segment", "stocks"]
     table: str
     """Table this cell belongs to, such as hot-table-1."""
     row: str

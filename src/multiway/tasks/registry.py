@@ -13,18 +13,22 @@ if TYPE_CHECKING:
     from multiway.tasks.forecasting import task as forecasting
     from multiway.tasks.segmentation import SegmentConfig, SegmentRun
     from multiway.tasks.segmentation import task as segmentation
+    from multiway.tasks.stocks import StockConfig, StockRun
+    from multiway.tasks.stocks import task as stocks
     from multiway.tasks.volumes import VolumeConfig, VolumeRun
     from multiway.tasks.volumes import task as volumes
 
     # So that the type checker compares each module with the protocol.
     _forecasting: Task[ForecastConfig, ForecastRun] = forecasting
     _segmentation: Task[SegmentConfig, SegmentRun] = segmentation
+    _stocks: Task[StockConfig, StockRun] = stocks
     _volumes: Task[VolumeConfig, VolumeRun] = volumes
 
 MODULES = {
     "forecast": "multiway.tasks.forecasting.task",
     "volumes": "multiway.tasks.volumes.task",
     "segment": "multiway.tasks.segmentation.task",
+    "stocks": "multiway.tasks.stocks.task",
 }
 TASKS = tuple(MODULES)
 

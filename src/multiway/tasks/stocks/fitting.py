@@ -145,9 +145,7 @@ def check_model(prepared: Prepared, config: StockConfig) -> None:
         build_model(config, prepared)
 
 
-def _train(
-    model: nn.Module, prepared: Prepared, config: StockConfig, run: RunFolder | None, progress: bool
-) -> History:
+def _train(model: nn.Module, prepared: Prepared, config: StockConfig, run: RunFolder | None, progress: bool) -> History:
     validation = prepared.batches("validation")
     return train(
         model,

@@ -21,7 +21,6 @@ from multiway.errors import DataError
 from multiway.tasks.stocks.again import check_tickers, prepared_for, read_again, source_of
 from multiway.tasks.stocks.beside import fit_baselines
 from multiway.tasks.stocks.evaluation import (
-    MIDDLE,
     best_device,
     predicted,
     rises_and_levels,
@@ -32,6 +31,7 @@ from multiway.tasks.stocks.fitting import OURS
 from multiway.tasks.stocks.prepared import Prepared, locate
 from multiway.tasks.stocks.run import StockRun
 from multiway.tasks.tables import check_target, write_frame
+from multiway.training.movements import MIDDLE
 
 CLOSE = FIELDS.index("close")
 

@@ -28,8 +28,7 @@ def pinball_terms(levels: Tensor, returns: Tensor, quantiles: Sequence[float]) -
 
 
 def pinball(returns: Values, levels: Values, quantiles: Sequence[float]) -> float | None:
-    """Mean pinball loss over movements and quantiles, half a continuous ranked probability score where they are many;
-    None without movements."""
+    """Mean pinball loss over movements and quantiles, about half the continuous ranked probability score."""
     if not len(returns):
         return None
     return float(pinball_terms(torch.from_numpy(levels), torch.from_numpy(returns), quantiles).mean())

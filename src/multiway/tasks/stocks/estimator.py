@@ -1,0 +1,195 @@
+"""`StockMovementClassifier`: the task in scikit-learn's manners."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.stocks import StockPanel, StockTexts, read_stocks
+from multiway.errors import ConfigError, NotFittedError
+from multiway.tasks.parameters import Parameters
+from multiway.tasks.stocks import run as runs
+from multiway.tasks.stocks.config import OURS, StockConfig
+from multiway.tasks.stocks.fitting import check_model, fit
+from multiway.tasks.stocks.prediction import evaluate_stocks, prediction_table, reading_of
+from multiway.tasks.stocks.prepared import locate, prepare
+from multiway.training import RunFolder
+
+
+class StockMovementClassifier(Parameters):
+    """Predict rise or fall of stocks' next day, scored on later days beside simple baselines. Not investment advice.
+
+    Args:
+        model: Name of a classifier of stocks, see `multiway.list_models("*stock_classifier*")`.
+        epochs: Passes over the training days at most.
+        validation: Share of the days that choose the best epoch, before those of the test.
+        test: Share of the days that are scored once, at the end: the last ones.
+        encoder: What makes vectors of texts: auto, minilm, finbert, hashed, or a Hugging Face name or folder.
+        baselines: Some of majority, previous, logistic and calendar.
+        seed: Seed of everything random.
+        settings: Other fields of `StockConfig`, nested: `{"model": {"dim": 32}, "protocol": {"look_back": 10}}`.
+        progress: Show a bar or lines on stderr.
+
+    `fit` sets `run_`, `scores_` (a frame), `tickers_` and `classes_` (0 fall, 1 rise).
+    """
+
+    def __init__(
+        self,
+        model: str = OURS,
+        *,
+        epochs: int | None = None,
+        validation: float = 0.1,
+        test: float = 0.2,
+        encoder: str = "auto",
+        baselines: Sequence[str] = ("majority", "previous", "logistic", "calendar"),
+        seed: int = 0,
+        settings: dict[str, Any] | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.model = model
+        self.epochs = epochs
+        self.validation = validation
+        self.test = test
+        self.encoder = encoder
+        self.baselines = baselines
+        self.seed = seed
+        self.settings = settings
+        self.progress = progress
+
+    def config(self) -> StockConfig:
+        """The arguments as the config of a run."""
+        extra = dict(self.settings or {})
+        epochs = {} if self.epochs is None else {"epochs": self.epochs}
+        own = {
+            "model": {"name": self.model, **extra.pop("model", {})},
+            "text": {"encoder": self.encoder, **extra.pop("text", {})},
+            "protocol": {"validation": self.validation, "test": self.test, **extra.pop("protocol", {})},
+            "training": {"seed": self.seed, **epochs, **extra.pop("training", {})},
+            "baselines": tuple(self.baselines),
+        }
+        return StockConfig.parse({**own, **extra}, "StockMovementClassifier")
+
+    def fit(self, prices: Any, texts: Any = None) -> Self:
+        """Fit on frames or paths; nothing is written to disk.
+
+        Args:
+            prices: A frame with a row per ticker and day (ticker, date, open, high, low, close, adj_close, volume), a
+                path of such a table or folder, or the name of a known data set.
+            texts: A frame with a row per text (ticker, date or stamp, text) or its path; those beside a path of
+                prices if not given.
+
+        Raises:
+            DataError: The data is not sound.
+            ConfigError: An argument does not fit.
+        """
+        config = self.config()
+        panel, found = read_stocks(_source(prices), config.read, texts=texts)
+        prepared = prepare(config, (panel, found), progress=self.progress)
+        check_model(prepared, config)
+        run = runs.from_fitted(config, prepared, fit(prepared, config, progress=self.progress))
+        self._digest = prepared.digest
+        self._latest: tuple[StockPanel, StockTexts | None] | None = (panel, found)
+        self._take(run)
+        return self
+
+    def _take(self, run: runs.StockRun) -> None:
+        self.run_ = run
+        self.scores_ = pd.DataFrame(run.scores)
+        self.tickers_ = np.array(run.tickers, dtype=object)
+        self.classes_ = np.array([0, 1])
+
+    def forecast(self, prices: Any = None, texts: Any = None) -> pd.DataFrame:
+        """One row per ticker for the session after the last day of the prices; those of `fit` if none are given."""
+        return prediction_table(self._run(), *self._read(prices, texts))
+
+    def predict_proba(self, prices: Any = None, texts: Any = None) -> NDArray[np.float64]:
+        """Probabilities of fall and rise of the next session, `(tickers, 2)` in the order of `tickers_`."""
+        rises = self.forecast(prices, texts)["p_up"].to_numpy(np.float64)
+        return np.stack([1 - rises, rises], axis=1)
+
+    def predict(self, prices: Any = None, texts: Any = None) -> NDArray[np.int64]:
+        """1 where the next session is expected to rise, 0 where to fall, in the order of `tickers_`."""
+        found: NDArray[np.int64] = self.forecast(prices, texts)["predicted"].to_numpy(np.int64)
+        return found
+
+    def score(self, prices: Any = None, texts: Any = None) -> float:
+        """Share of right directions on the test days, from the run's first test day to the last day of the prices."""
+        scores = self.evaluate(prices, texts)
+        (metric,) = {"acc", "mae"} & set(scores["metric"])
+        value = float(scores.query("model == 'multiway' and metric == @metric")["value"].iloc[0])
+        return value if metric == "acc" else -value
+
+    def evaluate(self, prices: Any = None, texts: Any = None) -> pd.DataFrame:
+        """Every score on the test days with intervals; on prices that reach further than those of `fit`, of them."""
+        run = self._run()
+        if prices is None and texts is None:
+            return self.scores_[self.scores_["split"] == "test"].reset_index(drop=True)
+        return pd.DataFrame(evaluate_stocks(run, *self._read(prices, texts), "test"))
+
+    def explain(self, **options: Any) -> Any:
+        """Explain predictions, see `multiway.tasks.stocks.explanation`."""
+        from multiway.tasks.stocks.explanation import explain_run
+
+        return explain_run(self._run(), **options)
+
+    def save(self, path: str | Path) -> None:
+        """Write a run folder that the command line can use.
+
+        Raises:
+            RunError: The path exists.
+            ConfigError: The classifier was itself loaded.
+        """
+        run = self._run()
+        if run.folder is not None:
+            raise ConfigError("StockMovementClassifier: this one was loaded from a folder; copy that folder instead.")
+        settings = {"task": runs.NAME, "data_sha256": self._digest, "settings": run.config.plain()}
+        runs.store(run, RunFolder.create(Path(path), settings), self._digest)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Take up a run that `save` or the command line wrote."""
+        run = runs.load(Path(path))
+        new = cls(**_parameters_of(run.config))
+        new._latest = None
+        new._take(run)
+        return new
+
+    def _read(self, prices: Any, texts: Any) -> tuple[StockPanel, StockTexts | None]:
+        run = self._run()
+        if prices is not None:
+            return read_stocks(_source(prices), reading_of(run, is_other=True), texts=texts)
+        if texts is not None:
+            raise ConfigError("StockMovementClassifier: texts come with their prices. Give both.")
+        if self._latest is None:
+            raise ConfigError("StockMovementClassifier: this one was loaded and holds no prices. Give them.")
+        return self._latest
+
+    def _run(self) -> runs.StockRun:
+        if not hasattr(self, "run_"):
+            raise NotFittedError("StockMovementClassifier: call fit before this, or load a saved run.")
+        return self.run_
+
+    _digest: str
+
+
+def _source(prices: Any) -> Any:
+    return locate(str(prices)) if isinstance(prices, str | Path) else prices
+
+
+def _parameters_of(config: StockConfig) -> dict[str, Any]:
+    """Constructor arguments that give the same config, without its data."""
+    plain = config.plain()
+    del plain["data"]
+    return {
+        "model": plain["model"].pop("name", OURS),
+        "validation": plain["protocol"].pop("validation"),
+        "test": plain["protocol"].pop("test"),
+        "encoder": plain["text"].pop("encoder"),
+        "epochs": plain["training"].pop("epochs"),
+        "seed": plain["training"].pop("seed"),
+        "baselines": tuple(plain.pop("baselines")),
+        "settings": plain,
+    }
