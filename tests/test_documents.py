@@ -8,6 +8,7 @@ import pytest
 
 from documents import run_document
 from scan_files import write_scans
+from stock_files import write_stocks
 
 ROOT = Path(__file__).parent.parent
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
@@ -15,7 +16,7 @@ GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with what the examples speak of: daily sales of three shops, and a table of scans."""
+    """A folder with what the examples speak of: daily sales of three shops, a table of scans, and prices with texts."""
     generator = np.random.default_rng(0)
     days = pd.date_range("2022-01-01", periods=700, freq="D")
     week = 10 * np.sin(2 * np.pi * np.arange(700) / 7)
@@ -24,6 +25,7 @@ def folder(tmp_path, monkeypatch):
         tmp_path / "sales.csv", index=False
     )
     write_scans(tmp_path)
+    write_stocks(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

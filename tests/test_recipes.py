@@ -45,6 +45,34 @@ def test_ablation_tables_have_four_variants_of_three_rows(table):
     assert all(recipe.horizons == HORIZONS for recipe in recipes_of(table).values())
 
 
+STOCK_TABLES = {
+    "hot-stocks-table-1": [("published-code", None), ("stocknet", None), ("stocknet complete", None)],
+    "hot-stocks-table-2": [
+        ("stocknet", f"{modality} {kernel}")
+        for modality in ("multimodal", "price", "text")
+        for kernel in ("kernelised", "softmax")
+    ],
+    "hot-stocks-table-3": [("stocknet", f"attends {modes}") for modes in ("both", "none", "stock", "time")],
+}
+
+
+@pytest.mark.parametrize("table", STOCK_TABLES)
+def test_tables_of_stocks_have_every_cell_and_say_what_is_wrong_with_its_figure(table):
+    recipes = recipes_of(table).values()
+    assert sorted((recipe.row, recipe.variant) for recipe in recipes) == STOCK_TABLES[table]
+    for recipe in recipes:
+        assert set(recipe.figures) == {"acc", "f1", "mcc"} and recipe.data == "stocknet"
+        assert "ACC 0.987, MCC 0.969" in recipe.note
+
+
+@pytest.mark.parametrize("table", ["hot-stocks-table-2", "hot-stocks-table-3"])
+def test_cells_of_an_ablation_of_stocks_differ_in_the_model_alone(table):
+    settings = [{**recipe.settings} for recipe in recipes_of(table).values()]
+    models = [each.pop("model") for each in settings]
+    assert all(each == settings[0] for each in settings) and settings[0]["protocol"] == {"name": "stocknet"}
+    assert len({repr(sorted(model.items())) for model in models}) == len(models)
+
+
 @pytest.mark.parametrize("name", recipe_names())
 def test_every_recipe_states_a_source(name):
     recipe = load_recipe(name)
@@ -79,7 +107,9 @@ def test_a_cell_of_several_horizons_is_a_run_for_each():
             "task: volumes\npublished: {auc: 88.6, source: here}\n",
             "published.auc: Input should be less",
         ),
-        ("task: volume\n", "'forecast', 'volumes' or 'segment'"),
+        ("task: volumes\npublished: {mcc: 0.5, source: here}\n", "published: mcc is no figure of the task volumes"),
+        ("task: stocks\npublished: {mcc: 51.6, source: here}\n", "published.mcc: Input should be less"),
+        ("task: volume\n", "'forecast', 'volumes', 'segment' or 'stocks'"),
     ],
 )
 def test_what_does_not_belong_to_the_task_is_refused(text, message, tmp_path):

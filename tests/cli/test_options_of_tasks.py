@@ -31,6 +31,11 @@ def call(words, monkeypatch, capsys):
         (["train", "--recipe", "hot-organ", "--lookback", "4"], "--lookback is for forecast, not for volumes"),
         (["train", "volumes", "--recipe", "hot-ecl-96"], "hot-ecl-96 is one of the task forecast. Got volumes"),
         (["train", "volumes"], "there is no data. Give --data"),
+        (["train", "volumes", "--texts", "a.jsonl"], "--texts is for stocks, not for volumes"),
+        (["train", "forecast", "--modality", "price"], "--modality is for stocks, not for forecast"),
+        (["train", "stocks", "--horizon", "4"], "--horizon is for forecast, not for stocks"),
+        (["train", "stocks", "--label", "kind"], "--label is for volumes, not for stocks"),
+        (["check", "sales.csv", "--task", "forecast", "--time-zone", "UTC"], "--time-zone is for stocks, not for fore"),
         (["check", "sales.csv", "--task", "forecast", "--size", "2,2,2"], "--size is for volumes and segment"),
         (["check", "scans.csv", "--task", "volumes", "--missing", "mask"], "--missing is for forecast"),
     ],
@@ -67,6 +72,53 @@ def test_a_forecast_refuses_what_is_of_volumes(words, tmp_path, monkeypatch, cap
     (tmp_path / "run" / "config.yaml").write_text("task: forecast\n")
     code, out, err = call(words, monkeypatch, capsys)
     assert (code, out) == (1, "") and "not for forecast. Leave it out." in err
+
+
+OF_STOCKS = [
+    ["explain", "run", "--date", "2015-11-03"],
+    ["explain", "run", "--tickers", "A,B"],
+    ["predict", "run", "--texts", "a.jsonl"],
+]
+
+
+@pytest.mark.parametrize("words", OF_STOCKS, ids=lambda words: words[2])
+def test_a_run_of_volumes_refuses_what_is_of_stocks(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.yaml").write_text("task: volumes\n")
+    code, out, err = call(words, monkeypatch, capsys)
+    assert (code, out) == (1, "") and "is for stocks, not for volumes. Leave it out." in err
+
+
+def test_options_of_stocks_reach_their_sections(monkeypatch, capsys):
+    asked = {}
+    monkeypatch.setattr(workflows, "train", lambda given, **rest: asked.update(given, **rest) or Nothing())
+    words = [
+        "train",
+        "stocks",
+        "--data",
+        "prices.csv",
+        "--texts",
+        "texts.jsonl",
+        "--time-zone",
+        "UTC",
+        "--close",
+        "15:30",
+    ]
+    words += ["--exchange-zone", "Asia/Tokyo", "--encoder", "hashed", "--protocol", "published-code"]
+    words += ["--modality", "text"]
+    assert call(words, monkeypatch, capsys)[0] == 0
+    assert (asked["task"], asked["data"]) == ("stocks", "prices.csv")
+    assert asked["read"] == {
+        "texts": "texts.jsonl",
+        "time_zone": "UTC",
+        "close": "15:30",
+        "exchange_zone": "Asia/Tokyo",
+    }
+    assert asked["text"] == {"encoder": "hashed"}
+    assert asked["protocol"] == {"name": "published-code"}
+    assert asked["model"] == {"modality": "text"}
+    assert all(type(section[field]) is str for section in (asked["protocol"], asked["model"]) for field in section)
 
 
 def test_options_of_volumes_reach_the_section_read(monkeypatch, capsys):

@@ -10,18 +10,23 @@ from multiway import workflows
 from multiway.cli import options, show
 from multiway.cli.options import (
     Axes,
+    Close,
     Duplicates,
+    ExchangeZone,
     Gaps,
     Label,
     Mask,
     Missing,
     Orientation,
     Patient,
+    Protocol,
     ResampleTo,
     Sets,
     Size,
     Spacing,
     Task,
+    Texts,
+    TimeZone,
     Variates,
     Window,
 )
@@ -36,7 +41,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def check(
-    file: Annotated[Path, typer.Argument(help="A file of series; or scans: a table, an npz, a volume, a folder.")],
+    file: Annotated[
+        Path, typer.Argument(help="Series or prices: a file; scans: a table, an npz, a volume; a folder of either.")
+    ],
     task: Annotated[Task | None, typer.Option(help="What the data are for; seen from the data if not given.")] = None,
     variates: Variates = None,
     missing: Missing = None,
@@ -51,6 +58,11 @@ def check(
     orientation: Orientation = None,
     window: Window = None,
     axes: Axes = None,
+    texts: Texts = None,
+    time_zone: TimeZone = None,
+    exchange_zone: ExchangeZone = None,
+    close: Close = None,
+    protocol: Protocol = None,
     sets: Sets = None,
 ) -> None:
     """Say what is in a file, what is wrong with it, and how to mend each; exit 1 if it cannot be used so."""
@@ -58,23 +70,31 @@ def check(
     series = {"variates": variates, "missing": missing, "duplicates": duplicates, "gaps": gaps}
     columns = {"label": label, "mask": mask, "patient": patient, "axes": axes}
     grid = {"size": size, "spacing": spacing, "resample_to": resample_to, "orientation": orientation}
-    read = options.reading(name, {**series, **columns, **grid, "window": window})
-    report = workflows.check(file, {"read": read}, task=name, overrides=_sections(name, sets or []))
+    market = {"texts": texts, "time_zone": time_zone, "exchange_zone": exchange_zone, "close": close}
+    given = options.sections(name, {**series, **columns, **grid, "window": window, **market, "protocol": protocol})
+    report = workflows.check(file, given, task=name, overrides=_sections(name, sets or []))
     show.lines(report.lines())
     if not report.is_usable:
         raise typer.Exit(1)
 
 
-SECTIONS = {"forecast": ("read",), "volumes": ("read", "split"), "segment": ("read", "split")}
+SECTIONS = {
+    "forecast": ("read",),
+    "volumes": ("read", "split"),
+    "segment": ("read", "split"),
+    "stocks": ("read", "protocol"),
+}
+EXAMPLES = {"forecast": "read.decimal=,", "stocks": "read.stamp=created_at"}
 
 
 def _sections(task: str, sets: list[str]) -> dict[str, Any]:
     """What `--set` says of reading; it wins over the named options, as it does in `train`."""
     given, allowed = options.nested(sets), SECTIONS[task]
     if any(name not in allowed or not isinstance(fields, dict) for name, fields in given.items()):
-        example = "read.decimal=," if task == "forecast" else "read.window=[-100,300]"
         raise typer.BadParameter(
-            f"a check takes fields of {' and '.join(allowed)} only: --set {example}", param_hint="--set"
+            f"a check takes fields of {' and '.join(allowed)} only: --set "
+            f"{EXAMPLES.get(task, 'read.window=[-100,300]')}",
+            param_hint="--set",
         )
     return given
 

@@ -17,16 +17,33 @@ class Task(StrEnum):
     forecast = "forecast"
     volumes = "volumes"
     segment = "segment"
+    stocks = "stocks"
+
+
+class StockProtocol(StrEnum):
+    """How stock samples are cut, labelled and split."""
+
+    chronological = "chronological"
+    stocknet = "stocknet"
+    published_code = "published-code"
+
+
+class Modality(StrEnum):
+    """What a network of stocks sees."""
+
+    multimodal = "multimodal"
+    price = "price"
+    text = "text"
 
 
 RunFolder = Annotated[Path, typer.Argument(help="Folder written by `multiway train`.")]
-DataFile = Annotated[str | None, typer.Option("--data", help="A file, a folder of scans, or a known data set's name.")]
+DataFile = Annotated[str | None, typer.Option("--data", help="A file, a folder, or a known data set's name.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Where to write; the ending says the format.")]
 Sets = Annotated[
     list[str] | None,
     typer.Option("--set", help="Override one field: --set training.epochs=5. May be repeated."),
 ]
-SERIES, SCANS = "Series", "Scans"
+SERIES, SCANS, STOCKS = "Series", "Scans", "Stocks"
 """Headings of the help, under which options of one kind of data stand."""
 
 Levels = Annotated[str | None, typer.Option(help="Interval levels in percent: 80,95.", rich_help_panel=SERIES)]
@@ -65,6 +82,31 @@ Axes = Annotated[
     str | None, typer.Option(help="Names of the three axes of arrays without an affine.", rich_help_panel=SCANS)
 ]
 
+Texts = Annotated[
+    str | None,
+    typer.Option(
+        help="Texts of each ticker, or ready vectors: a file or folder. 'none': none.", rich_help_panel=STOCKS
+    ),
+]
+TimeZone = Annotated[
+    str | None, typer.Option(help="Zone of time stamps that state none: UTC, Europe/London.", rich_help_panel=STOCKS)
+]
+ExchangeZone = Annotated[
+    str | None, typer.Option(help="Zone of the exchange; New York if not given.", rich_help_panel=STOCKS)
+]
+Close = Annotated[
+    str | None,
+    typer.Option(help="When the exchange closes, 16:00; later texts count as the next day's.", rich_help_panel=STOCKS),
+]
+Encoder = Annotated[
+    str | None,
+    typer.Option(help="Turns texts into vectors: auto, minilm, finbert, hashed, a folder.", rich_help_panel=STOCKS),
+]
+Protocol = Annotated[
+    StockProtocol | None, typer.Option(help="How samples are labelled and split.", rich_help_panel=STOCKS)
+]
+Seen = Annotated[Modality | None, typer.Option("--modality", help="What the network sees.", rich_help_panel=STOCKS)]
+
 TASKS_OF_OPTION: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("horizon", "lookback", "variates", "missing", "duplicates", "gaps", "layout", "levels"), ("forecast",)
@@ -76,6 +118,12 @@ TASKS_OF_OPTION: dict[str, tuple[str, ...]] = {
     "label": ("volumes",),
     "maps": ("volumes",),
     "mask": ("segment",),
+    **dict.fromkeys(
+        ("texts", "time_zone", "exchange_zone", "close", "encoder", "protocol", "modality", "date", "tickers"),
+        ("stocks",),
+    ),
+    **dict.fromkeys(("cutoffs", "step"), ("forecast",)),
+    **dict.fromkeys(("top", "cost_bps"), ("stocks",)),
 }
 """Tasks that an option is for; one that is not here is for every task."""
 
@@ -137,6 +185,24 @@ def reading(task: str, given: dict[str, Any]) -> dict[str, Any]:
         elif name in ("variates", "axes"):
             chosen[name] = names(chosen[name])
     return chosen
+
+
+SECTION_OF_OPTION = {
+    "encoder": ("text", "encoder"),
+    "protocol": ("protocol", "name"),
+    "modality": ("model", "modality"),
+}
+"""Options of a field outside the section `read`."""
+
+
+def sections(task: str, given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Sections of a run's config, from the options that were given; most options are fields of `read`."""
+    read = reading(task, given)
+    chosen: dict[str, dict[str, Any]] = {}
+    for name in [name for name in read if name in SECTION_OF_OPTION]:
+        section, field = SECTION_OF_OPTION[name]
+        chosen[section] = {field: str(read.pop(name))}
+    return ({"read": read} if read else {}) | chosen
 
 
 def numbers(text: str, kind: type[int] | type[float], count: int, option: str) -> list[float]:

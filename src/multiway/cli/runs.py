@@ -11,9 +11,13 @@ from multiway.cli import options, show
 from multiway.cli.options import (
     SCANS,
     SERIES,
+    STOCKS,
     Axes,
+    Close,
     DataFile,
     Duplicates,
+    Encoder,
+    ExchangeZone,
     Gaps,
     Label,
     Levels,
@@ -22,12 +26,16 @@ from multiway.cli.options import (
     Orientation,
     Out,
     Patient,
+    Protocol,
     ResampleTo,
     RunFolder,
+    Seen,
     Sets,
     Size,
     Spacing,
     Task,
+    Texts,
+    TimeZone,
     Variates,
     Window,
 )
@@ -77,6 +85,13 @@ def train(
     orientation: Orientation = None,
     window: Window = None,
     axes: Axes = None,
+    texts: Texts = None,
+    time_zone: TimeZone = None,
+    exchange_zone: ExchangeZone = None,
+    close: Close = None,
+    encoder: Encoder = None,
+    protocol: Protocol = None,
+    modality: Seen = None,
     sets: Sets = None,
 ) -> None:
     """Train on a file or a recipe, score on its test rows beside the baselines, and leave a run folder."""
@@ -88,9 +103,11 @@ def train(
         series = {"variates": variates, "missing": missing, "duplicates": duplicates, "gaps": gaps}
         columns = {"label": label, "mask": mask, "patient": patient, "axes": axes}
         grid = {"size": size, "spacing": spacing, "resample_to": resample_to, "orientation": orientation}
-        read = options.reading(name, {**series, **columns, **grid, "window": window})
+        market = {"texts": texts, "time_zone": time_zone, "exchange_zone": exchange_zone, "close": close}
+        how = {"encoder": encoder, "protocol": protocol, "modality": modality}
+        chosen = options.sections(name, {**series, **columns, **grid, "window": window, **market, **how})
         finished = workflows.train(
-            given | ({"read": read} if read else {}),
+            given | chosen,
             task=name,
             recipe=recipe,
             overrides=options.nested(sets or []),
@@ -137,13 +154,15 @@ def predict(
             "--keep-going", help="Go on after a scan that cannot be read, and list those.", rich_help_panel=SCANS
         ),
     ] = None,
+    texts: Texts = None,
 ) -> None:
-    """Forecast the steps after the end of a file, or say the class, or the mask, of every scan in a folder or table."""
+    """Forecast the steps after a file's end; say each scan's class or mask; say where each stock goes next session."""
     given = {
         "layout": layout and layout.value,
         "levels": options.levels(levels),
         "maps": maps,
         "keep_going": keep_going,
+        "texts": texts,
     }
     chosen = options.belonging(workflows.task_name(run), given)
     show.lines(workflows.predict(run, data=data, out=out, options=chosen))
@@ -154,12 +173,31 @@ def backtest(
     run: RunFolder,
     data: DataFile = None,
     out: Out = None,
-    cutoffs: Annotated[int, typer.Option(min=1, help="How many past moments to forecast from.")] = 10,
-    step: Annotated[int | None, typer.Option(min=1, help="Steps between them; the horizon if not given.")] = None,
+    cutoffs: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many past moments to forecast from; 10 if not given.", rich_help_panel=SERIES),
+    ] = None,
+    step: Annotated[
+        int | None,
+        typer.Option(min=1, help="Steps between them; the horizon if not given.", rich_help_panel=SERIES),
+    ] = None,
+    top: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of the tickers to buy, and to sell short: 0.2; above and below one half if not given.",
+            rich_help_panel=STOCKS,
+        ),
+    ] = None,
+    cost_bps: Annotated[
+        float | None,
+        typer.Option(help="Cost of a trade in hundredths of a percent; 10 if not given.", rich_help_panel=STOCKS),
+    ] = None,
 ) -> None:
-    """Forecast from several past moments of a file and score each; the model is not trained again."""
-    result = workflows.backtest(run, data=data, out=out, cutoffs=cutoffs, step=step)
-    show.table(result)
+    """Forecast from past moments of a file and score each, or trade by stock predictions; nothing is trained again."""
+    given = {"cutoffs": cutoffs, "step": step, "top": top, "cost_bps": cost_bps}
+    found = workflows.backtest(run, data=data, out=out, options=options.belonging(workflows.task_name(run), given))
+    show.table(found.rows)
+    show.lines(found.lines)
     _say_which(run)
 
 
@@ -170,9 +208,18 @@ def explain(
         str | None,
         typer.Option(help="Scans to explain, by name, separated by commas; a few if not given.", rich_help_panel=SCANS),
     ] = None,
+    date: Annotated[
+        str | None,
+        typer.Option(help="Day to explain, 2015-11-03; the last one tested if not given.", rich_help_panel=STOCKS),
+    ] = None,
+    tickers: Annotated[
+        str | None,
+        typer.Option(help="Stocks to explain, separated by commas; a few if not given.", rich_help_panel=STOCKS),
+    ] = None,
 ) -> None:
-    """Write one attention map per mode, labelled with the data's own names, times or slices."""
-    chosen = options.belonging(workflows.task_name(run), {"cases": options.names(cases)})
+    """Write one attention map per mode, labelled with the data's own names, times, tickers or slices."""
+    given = {"cases": options.names(cases), "date": date, "tickers": options.names(tickers)}
+    chosen = options.belonging(workflows.task_name(run), given)
     show.lines(workflows.explain(run, out=out, options=chosen))
     _say_which(run)
 

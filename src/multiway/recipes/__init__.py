@@ -19,7 +19,7 @@ FIGURES: dict[str, tuple[str, ...]] = {
     "mcc": ("stocks",),
     "dice": ("segment",),
 }
-"""Published metrics, each with the tasks that measure it; auc, acc, f1 and dice from 0 to 1, mcc from -1."""
+"""Published metrics, each with the tasks that measure it; auc, acc, f1 and dice from 0 to 1, mcc from -1 to 1."""
 
 
 class Published(Config):

@@ -6,6 +6,7 @@ from typing import Any
 from multiway.config import merge
 from multiway.data import CheckReport, datasets
 from multiway.data.scenes import is_scene
+from multiway.data.stocks import STOCK_DATASETS, looks_like_stocks
 from multiway.data.volumes import VOLUME_DATASETS, VolumeSplit, looks_like_volumes, read_cases
 from multiway.data.volumes.lesions import LesionOptions
 from multiway.data.volumes.lesions import make_lesions as paint
@@ -31,9 +32,12 @@ def check(
 
 
 def task_of_data(path: str | Path) -> str:
-    """The task that data look like they are for: `segment` for a scene, `volumes` for scans, or else `forecast`."""
+    """The task that data look like they are for: `segment` for a scene, `volumes` for scans, `stocks` for prices, or
+    else `forecast`."""
     if is_scene(path):
         return "segment"
+    if str(path) in STOCK_DATASETS or looks_like_stocks(path):
+        return "stocks"
     is_of_volumes = str(path) in VOLUME_DATASETS or looks_like_volumes(path)
     return "volumes" if is_of_volumes else "forecast"
 

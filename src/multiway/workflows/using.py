@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from multiway import files
 from multiway.errors import ConfigError, RunError
@@ -31,17 +31,35 @@ def predict(
     return task.predict(task.load(folder), data, out, options or {})
 
 
+class Backtested(NamedTuple):
+    """What a backtest came to: a table, and what the user reads under it."""
+
+    rows: list[Row]
+    lines: list[str]
+
+
 def backtest(
-    run: Path, *, data: str | None = None, out: Path | None = None, cutoffs: int = 10, step: int | None = None
-) -> list[Row]:
-    """Score forecasts from past moments of a file; with a path, also write the forecasts."""
-    if task_name(run) != "forecast":
-        raise RunError(f"{run} is a run of {task_name(run)}, and a backtest is of forecasts. Use `multiway evaluate`.")
-    loaded = forecasting.load(run_folders(run)[0])
-    frame = forecasting.backtest_frame(loaded, loaded.read(source_of(loaded, data)), cutoffs, step)
+    run: Path, *, data: str | None = None, out: Path | None = None, options: dict[str, Any] | None = None
+) -> Backtested:
+    """Score forecasts from past moments of a file, or trade by the predictions of stocks; with a path, also write them.
+
+    Options of a forecast: `cutoffs` and `step`; of stocks: `top`, a share of the ranking, and `cost_bps`.
+    """
+    name, chosen = task_name(run), options or {}
+    folder = run_folders(run)[0]
+    if name == "stocks":
+        from multiway.tasks.stocks import load
+        from multiway.tasks.stocks.trading import backtest_run
+
+        return Backtested(*backtest_run(load(folder), data, out, chosen))
+    if name != "forecast":
+        raise RunError(f"{run} is a run of {name}, and a backtest is of forecasts or stocks. Use `multiway evaluate`.")
+    loaded = forecasting.load(folder)
+    panel = loaded.read(source_of(loaded, data))
+    frame = forecasting.backtest_frame(loaded, panel, chosen.get("cutoffs", 10), chosen.get("step"))
     if out is not None:
         write_frame(frame, out)
-    return forecasting.score_backtest(frame)
+    return Backtested(forecasting.score_backtest(frame), [])
 
 
 def explain(run: Path, *, out: Path | None = None, options: dict[str, Any] | None = None) -> list[str]:

@@ -18,7 +18,7 @@ Probabilities = NDArray[np.float64]
 WEEKDAYS, MONTHS = 7, 12
 PRIOR = 1.0
 """Movements that each cell of a look-up is given beforehand, with the share of rises of all."""
-TABLES = (
+TABLES: tuple[tuple[str, ...], ...] = (
     ("weekday",),
     ("month",),
     ("last", "next"),
@@ -138,7 +138,7 @@ def _cells(samples: StockSamples, rows: Rows, keys: tuple[str, ...]) -> NDArray[
     """`(rows, tickers)` cell of each movement."""
     targets = samples.targets[rows]
     day = samples.days[targets].astype("datetime64[D]")
-    values = {
+    values: dict[str, NDArray[Any]] = {
         "weekday": ((day.astype(np.int64) + 3) % WEEKDAYS)[:, None],
         "month": (day.astype("datetime64[M]").astype(np.int64) % MONTHS)[:, None],
         "last": _last_traded(samples, rows),

@@ -14,7 +14,8 @@ MOVEMENTS = 60_000
 """Training movements used at most, evenly spaced."""
 CHUNK = 64
 """Days whose inputs are held at once."""
-STEPS = 50
+ROUNDS, STEPS = 50, 10
+"""Times that the curvature is measured at most, and steps for each."""
 SMALL = 1e-10
 
 Vectors = NDArray[np.float32] | None
@@ -88,23 +89,31 @@ def inputs(samples: StockSamples, rows: Rows, asked: NDArray[np.bool_], vectors:
 def solve(values: Matrix, labels: Matrix, penalty: float, start: Matrix) -> Matrix:
     """Minimise mean log loss + penalty / 2 * |weight|^2 by Newton's steps, halved while they do not help.
 
+    The curvature costs most and changes least, so that it is used for several steps.
+
     Returns:
         Bias, which is not penalised, and weights.
     """
     full = np.concatenate([np.ones((len(values), 1)), values], axis=1)
     ridge = np.concatenate([[0.0], np.full(values.shape[1], penalty)])
     solution, loss = start, _objective(full, labels, ridge, start)
-    for _ in range(STEPS):
-        probability = sigmoid(full @ solution)
-        slope = full.T @ (probability - labels) / len(full) + ridge * solution
-        curvature = (full * (probability * (1 - probability))[:, None]).T @ full / len(full)
-        curvature[np.diag_indices_from(curvature)] += ridge + SMALL
-        step = np.linalg.solve(curvature, slope)
-        solution, smaller = _descended(full, labels, ridge, solution, step, loss)
-        if loss - smaller <= SMALL * max(loss, 1.0):
-            break
-        loss = smaller
+    for _ in range(ROUNDS):
+        inverse = np.linalg.inv(_curvature(full, ridge, solution))
+        for _ in range(STEPS):
+            slope = full.T @ (sigmoid(full @ solution) - labels) / len(full) + ridge * solution
+            solution, smaller = _descended(full, labels, ridge, solution, inverse @ slope, loss)
+            gain, loss = loss - smaller, smaller
+            if gain <= SMALL:
+                return solution
     return solution
+
+
+def _curvature(full: Matrix, ridge: Matrix, solution: Matrix) -> Matrix:
+    probability = sigmoid(full @ solution)
+    weighted = full * np.sqrt(probability * (1 - probability) / len(full))[:, None]
+    curvature: Matrix = weighted.T @ weighted
+    curvature[np.diag_indices_from(curvature)] += ridge + SMALL
+    return curvature
 
 
 def _descended(

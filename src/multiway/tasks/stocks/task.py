@@ -68,8 +68,8 @@ def predict(run: StockRun, data: str | None, out: Path | None, options: dict[str
 
 
 def explain(run: StockRun, out: Path | None, options: dict[str, Any]) -> list[str]:
-    """Write maps of test days; return what is strongest and where the files are."""
-    from multiway.tasks.stocks.explanation import explain as write
+    """Write what moved the answers of some tickers and days; return what is strongest and where the files are."""
+    from multiway.tasks.stocks.explanation_files import explain as write
 
     return write(run, out, options)
 

@@ -1,0 +1,190 @@
+"""What moved one stock's answer: gradient x input on days of prices and texts, split over the texts of each day."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway.explain import DeletionCurves
+
+Batch = dict[str, Tensor]
+Score = Callable[[Batch], Tensor]
+"""From a batch to one number per sample and stock, higher for a rise."""
+SHARES = (0.1, 0.25, 0.5, 0.75)
+"""Parts of the texts that the deletion test hides, beside none and all."""
+AT_ONCE = 8
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class SampleTexts:
+    """The texts whose means are the vectors of one sample's days.
+
+    stock, slot: `(texts,)` where each is read.
+    item: `(texts,)` which text of the data it is.
+    vectors: `(texts, features)` standardised as their means are, so that a day's vector is the mean of its texts'.
+    """
+
+    stock: NDArray[np.int64]
+    slot: NDArray[np.int64]
+    item: NDArray[np.int64]
+    vectors: Tensor
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    def of(self, stock: int) -> NDArray[np.int64]:
+        """Places of the texts about one stock."""
+        return np.flatnonzero(self.stock == stock)
+
+    def counts(self) -> NDArray[np.int64]:
+        """How many texts each text's day has, itself among them."""
+        _, place, count = np.unique(np.stack([self.stock, self.slot]), axis=1, return_inverse=True, return_counts=True)
+        return np.asarray(count[place.ravel()])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Contributions:
+    """How far each day of each stock moved one stock's score from where it stands without it, to first order.
+
+    score: The score itself.
+    prices: `(stocks, slots)`.
+    texts: `(stocks, slots)`; zeros where the network reads none.
+    text_gradient: `(stocks, slots, features)`; None where it reads none.
+    """
+
+    score: float
+    prices: NDArray[np.float64]
+    texts: NDArray[np.float64]
+    text_gradient: Tensor | None
+
+    @property
+    def of_stocks(self) -> NDArray[np.float64]:
+        """Prices and texts together, summed over the days, `(stocks,)`."""
+        return np.asarray((self.prices + self.texts).sum(axis=1))
+
+
+def contributions(score: Score, batch: Batch, stock: int) -> Contributions:
+    """Gradient x input of one stock's score, for a batch of one sample.
+
+    An input of 0 is the average of the training days, so that is what a contribution is measured from. They do not
+    add up to the score: that would need a straight network.
+    """
+    leaves: Batch = {
+        name: batch[name].detach().clone().requires_grad_() for name in ("prices", "text") if name in batch
+    }
+    value = score({**batch, **leaves})[0, stock]
+    found = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
+    gradients = {
+        name: torch.zeros_like(leaf) if gradient is None else gradient
+        for (name, leaf), gradient in zip(leaves.items(), found, strict=True)
+    }
+    products = {name: _valid(gradients[name] * leaf, batch, name)[0].sum(-1).double() for name, leaf in leaves.items()}
+    prices = products["prices"].detach().cpu().numpy()
+    return Contributions(
+        score=float(value.detach()),
+        prices=prices,
+        texts=products["text"].detach().cpu().numpy() if "text" in products else np.zeros_like(prices),
+        text_gradient=gradients["text"][0].detach() if "text" in gradients else None,
+    )
+
+
+def _valid(values: Tensor, batch: Batch, name: str) -> Tensor:
+    valid = batch["price_valid" if name == "prices" else "text_valid"]
+    return torch.where(valid[..., None], values, 0)
+
+
+def text_contributions(found: Contributions, texts: SampleTexts) -> NDArray[np.float64]:
+    """Part of each text in its day's contribution; exact, since the day's vector is the mean of its texts'."""
+    if found.text_gradient is None or not len(texts):
+        return np.zeros(len(texts))
+    gradient = found.text_gradient.cpu()[torch.from_numpy(texts.stock), torch.from_numpy(texts.slot)]
+    whole = (gradient.double() * texts.vectors.double()).sum(-1).numpy()
+    return np.asarray(whole / texts.counts())
+
+
+def scores_without(score: Score, batch: Batch, texts: SampleTexts, stock: int, hidden: NDArray[np.bool_]) -> Tensor:
+    """Score of one stock with some of its own texts hidden, `(cases,)`; a day without any left has no text.
+
+    Args:
+        score: From a batch to scores.
+        batch: Of one sample.
+        texts: All texts of the sample.
+        stock: Whose texts are hidden, and whose score is asked.
+        hidden: `(cases, texts of this stock)`.
+    """
+    own = texts.of(stock)
+    slots = torch.from_numpy(texts.slot[own])
+    vectors = texts.vectors[torch.from_numpy(own)].double()
+    kept = torch.from_numpy(~hidden).double()
+    width = batch["text"].shape[2]
+    place = torch.nn.functional.one_hot(slots, width).double()  # (texts, slots)
+    counts = kept @ place
+    means = torch.einsum("ct,tw,te->cwe", kept, place, vectors) / counts.clamp_min(1)[..., None]
+    found = []
+    for mean, count in zip(means.split(AT_ONCE), counts.split(AT_ONCE), strict=True):
+        some = {name: tensor.expand(len(mean), *tensor.shape[1:]).clone() for name, tensor in batch.items()}
+        some["text"][:, stock] = mean.to(some["text"])
+        some["text_valid"][:, stock] = (count > 0).to(some["text_valid"].device)
+        with torch.no_grad():
+            found.append(score(some)[:, stock].double().cpu())
+    return torch.cat(found)
+
+
+def deletion_of_texts(
+    score: Score,
+    batch: Batch,
+    texts: SampleTexts,
+    stock: int,
+    shares_of_texts: NDArray[np.float64],
+    *,
+    draws: int = 8,
+    seed: int = 0,
+) -> DeletionCurves | None:
+    """Probability of the direction named as ever more of the stock's own texts are hidden; None with fewer than two.
+
+    What spoke most for the direction goes first, beside texts in random orders. Where the contributions mark what
+    matters, their curve falls faster.
+    """
+    own = texts.of(stock)
+    if len(own) < 2:
+        return None
+    chance = np.random.default_rng(seed)
+    with torch.no_grad():
+        direction = 1.0 if float(score(batch)[0, stock]) > 0 else -1.0
+    marked = np.argsort(-direction * shares_of_texts[own], kind="stable")
+    orders = [marked, *(chance.permutation(len(own)) for _ in range(draws))]
+    shares = (0.0, *SHARES, 1.0)
+    hidden = np.stack([_first(order, share) for order in orders for share in shares])
+    values = torch.sigmoid(direction * scores_without(score, batch, texts, stock, hidden))
+    curves = values.numpy().reshape(len(orders), len(shares))
+    return DeletionCurves(np.array(shares), {"gradients": curves[0]}, curves[1:].mean(axis=0))
+
+
+def _first(order: NDArray[np.intp], share: float) -> NDArray[np.bool_]:
+    hidden = np.zeros(len(order), bool)
+    hidden[order[: round(share * len(order))]] = True
+    return hidden
+
+
+def texts_of_rows(
+    text_rows: NDArray[np.int32],
+    items_of: Callable[[int], NDArray[np.int64]],
+    vector_of: Callable[[NDArray[np.int64]], Tensor],
+) -> SampleTexts:
+    """Gather the texts of one sample.
+
+    Args:
+        text_rows: `(stocks, slots)` group of texts read there, 0 for none.
+        items_of: Texts of a group.
+        vector_of: Standardised vectors of texts.
+    """
+    places = np.argwhere(text_rows > 0)
+    groups: Sequence[NDArray[np.int64]] = [items_of(int(text_rows[stock, slot])) for stock, slot in places]
+    sizes = [len(group) for group in groups]
+    item = np.concatenate(groups) if groups else np.empty(0, np.int64)
+    return SampleTexts(
+        stock=np.repeat(places[:, 0], sizes), slot=np.repeat(places[:, 1], sizes), item=item, vectors=vector_of(item)
+    )

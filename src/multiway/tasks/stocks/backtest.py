@@ -1,0 +1,195 @@
+"""What trading by the predictions would have returned, beside holding every ticker and beside random rankings."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.errors import ConfigError, DataError
+from multiway.tasks.protocol import Row
+from multiway.tasks.stocks.portfolio import (
+    CALENDAR_YEAR,
+    YEAR,
+    Floats,
+    Track,
+    buy_and_hold,
+    long_short,
+    long_short_weights,
+    max_drawdown,
+    random_rankings,
+    sharpe,
+)
+
+COST_BPS = 10.0
+DRAWS = 200
+BAND = (5, 95)
+WORDS = "Not investment advice."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Backtest:
+    """One long-short portfolio over the days of a predictions table.
+
+    days: `(days,)`, each held from the close before it to its own.
+    track: The portfolio.
+    hold: Every ticker in equal parts, never traded.
+    chance: The same trading by random rankings, `(days, draws)`.
+    tickers: Long and short tickers per day on average.
+    top: Share at either end of the ranking; None for above and below one half.
+    cost_bps: Cost of a trade, in hundredths of a percent of its value.
+    """
+
+    days: NDArray[np.datetime64]
+    track: Track
+    hold: Track
+    chance: Track
+    tickers: tuple[float, float]
+    top: float | None
+    cost_bps: float
+    days_per_year: int
+
+    @property
+    def beaten(self) -> float:
+        """Share of the random rankings that ended with less."""
+        ends = self.chance.wealth[-1]
+        own = self.track.wealth[-1]
+        return float(((ends < own).sum() + 0.5 * (ends == own).sum()) / len(ends))
+
+    def band(self) -> tuple[Floats, Floats]:
+        """Return so far of random rankings, the lowest and highest 5 % left out."""
+        low, high = np.percentile(self.chance.wealth - 1, BAND, axis=1)
+        return low, high
+
+    def table(self) -> list[Row]:
+        """One row per portfolio: what it returned over all days, and its risk."""
+        order = np.argsort(self.chance.wealth[-1])[len(self.chance.wealth[-1]) // 2]
+        median = Track(**{name: getattr(self.chance, name)[:, order] for name in ("gross", "net", "traded")})
+        rows = {"long-short": self.track, "buy and hold": self.hold, "random ranking (median)": median}
+        return [self._row(name, track) for name, track in rows.items()]
+
+    def _row(self, name: str, track: Track) -> Row:
+        ratio, error = sharpe(track.net, self.days_per_year)
+        return {
+            "portfolio": name,
+            "days": len(self.days),
+            "return_gross": float(np.prod(1 + track.gross) - 1),
+            "return_net": float(track.wealth[-1] - 1),
+            "sharpe": ratio,
+            "sharpe_error": error,
+            "turnover": float(track.traded.mean()),
+            "max_drawdown": max_drawdown(track.wealth),
+        }
+
+    def frame(self) -> pd.DataFrame:
+        """Day by day: returns, what was traded, and the return so far beside holding and chance."""
+        low, high = self.band()
+        return pd.DataFrame(
+            {
+                "date": self.days,
+                "gross": self.track.gross,
+                "net": self.track.net,
+                "turnover": self.track.traded,
+                "cumulative": self.track.wealth - 1,
+                "buy_and_hold": self.hold.wealth - 1,
+                "random_low": low,
+                "random_high": high,
+            }
+        )
+
+    def sentence(self) -> str:
+        """What came of it, in one sentence."""
+        own, hold = self.track.wealth[-1] - 1, self.hold.wealth[-1] - 1
+        ratio, error = sharpe(self.track.net, self.days_per_year)
+        risk = "" if ratio is None else f" (Sharpe ratio {ratio:.2f}, standard error {error:.2f})"
+        return (
+            f"Long-short returned {own:+.1%} after costs over {len(self.days)} days{risk}; holding every ticker "
+            f"returned {hold:+.1%}; {self.beaten:.0%} of {len(self.chance.wealth[-1])} random rankings ended with less."
+        )
+
+    def assumptions(self) -> list[str]:
+        """What the figures suppose, one sentence each."""
+        rule = (
+            "every ticker above one half is bought, every one below sold short"
+            if self.top is None
+            else f"the highest {self.top:.0%} of the ranking are bought, the lowest {self.top:.0%} sold short"
+        )
+        return [
+            f"Half the capital is long and half short in equal parts ({rule}; {self.tickers[0]:.0f} and "
+            f"{self.tickers[1]:.0f} tickers a day on average), held from the close before each day to its own.",
+            f"Each trade costs {self.cost_bps:g} basis points of its value, and is made at the very close that the "
+            "prediction has just seen; borrowing, slippage and limits of size are left out.",
+            f"The Sharpe ratio is annualised with {self.days_per_year} days; its standard error takes the days as "
+            "independent.",
+        ]
+
+
+def backtest(
+    predictions: pd.DataFrame,
+    *,
+    top: float | None = None,
+    cost_bps: float = COST_BPS,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Backtest:
+    """Trade by the predictions of one model, held from the close before each date to the close of that date.
+
+    Every row with a probability and a movement is tradable, whether or not its label was asked: what the label is
+    was not known at the close before. Half the capital is long, half short; the cost is charged on everything that
+    is bought or sold, the drift of the weights included.
+
+    Args:
+        predictions: Columns date, ticker, p_up and movement; one row per ticker and date.
+        top: Share at either end of the ranking; if not given, above and below one half.
+        cost_bps: Cost of a trade, in hundredths of a percent of its value.
+        draws: Random rankings to compare with.
+        seed: Of these.
+
+    Raises:
+        DataError: No row can be traded, or a ticker has two rows of one date.
+        ConfigError: An option is out of range.
+    """
+    if not (np.isfinite(cost_bps) and 0 <= cost_bps < 10_000):
+        raise ConfigError(f"backtest: the cost must be from 0 to below 10000 basis points. Got cost_bps={cost_bps:g}.")
+    if draws < 1:
+        raise ConfigError(f"backtest: compare with at least one random ranking. Got draws={draws}.")
+    days, p_up, returns = _tables(predictions)
+    settings: dict[str, Any] = {"top": top, "cost": cost_bps / 10_000}
+    track = long_short(p_up, returns, **settings)
+    return Backtest(
+        days=days,
+        track=track,
+        hold=buy_and_hold(returns, cost=cost_bps / 10_000),
+        chance=random_rankings(p_up, returns, **settings, draws=draws, seed=seed),
+        tickers=_sides(p_up, top),
+        top=top,
+        cost_bps=cost_bps,
+        days_per_year=_days_per_year(days),
+    )
+
+
+def _tables(predictions: pd.DataFrame) -> tuple[NDArray[np.datetime64], Floats, Floats]:
+    """Days, probabilities and returns; a probability without a return is not tradable."""
+    known = predictions.dropna(subset=["p_up", "movement"])
+    if known.empty:
+        raise DataError("backtest: no prediction has a movement to hold it for. Predict days whose close is known.")
+    twice = known.duplicated(["date", "ticker"])
+    if twice.any():
+        row = known[twice].iloc[0]
+        raise DataError(
+            f"backtest: give one row per ticker and date. Got two of {row['ticker']} on {row['date']}; "
+            "choose one model."
+        )
+    p_up, returns = (known.pivot(index="date", columns="ticker", values=name) for name in ("p_up", "movement"))
+    days = pd.to_datetime(p_up.index).to_numpy().astype("datetime64[D]")
+    return days, p_up.to_numpy(float), returns.to_numpy(float)
+
+
+def _sides(p_up: Floats, top: float | None) -> tuple[float, float]:
+    weights = long_short_weights(p_up, top)
+    return float((weights > 0).sum(axis=1).mean()), float((weights < 0).sum(axis=1).mean())
+
+
+def _days_per_year(days: NDArray[np.datetime64]) -> int:
+    return YEAR if bool(np.is_busday(days).all()) else CALENDAR_YEAR

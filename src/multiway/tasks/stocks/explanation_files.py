@@ -1,0 +1,174 @@
+"""Explanations on disk: maps as arrays and pictures, contributions of texts and stocks as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from multiway.explain import ModeMap, average_curves, save_maps, save_mode_map, top_pairs
+from multiway.tasks.stocks.again import read_again
+from multiway.tasks.stocks.explanation import (
+    NOT_ATTRIBUTION,
+    DayExplanation,
+    TickerExplanation,
+    average_attention,
+    chosen_pairs,
+    explain_day,
+)
+from multiway.tasks.stocks.explanation_inputs import ExplainedData
+from multiway.tasks.tables import write_frame
+
+if TYPE_CHECKING:
+    from multiway.tasks.stocks.run import StockRun
+
+TOP_PAIRS = 3
+MAX_TEXTS = 200
+"""Texts listed per ticker and day, the strongest first."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""How a cell begins that a spreadsheet would take for a formula."""
+
+
+def explain(run: StockRun, out: Path | None, options: dict[str, Any]) -> list[str]:
+    """Explain what was asked for, or the most confident test errors, beside the run or into a folder.
+
+    Args:
+        run: A finished run on a file.
+        out: Folder; `explanation` in the run's own if not given.
+        options: `date`, a day such as 2015-11-03, and `tickers`, names.
+
+    Raises:
+        ConfigError: There is no such ticker or day, or the run was fitted on tables in memory.
+    """
+    data = ExplainedData.of(run, read_again(run))
+    chosen = chosen_pairs(run, data, options.get("date"), options.get("tickers"))
+    assert run.folder is not None
+    return write_explanations(run, data, chosen, out or run.folder.path / "explanation")
+
+
+def write_explanations(
+    run: StockRun, data: ExplainedData, chosen: Sequence[tuple[int, int]], folder: Path
+) -> list[str]:
+    """Explain (sample, stock) pairs into a folder and say what was found.
+
+    `maps.npz` holds the attention per mode, averaged over the test days and of each day explained, and `*.png` shows
+    it; `texts.csv` lists the texts with their contributions, `stocks.csv` those of every stock's days.
+    """
+    days = [
+        explain_day(run, data, sample, [stock for each, stock in chosen if each == sample])
+        for sample in dict.fromkeys(sample for sample, _ in chosen)
+    ]
+    average = average_attention(run, data, data.prepared.samples.splits["test"])
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [*_write_maps(folder, average, days), *_write_tables(folder, days)]
+    found = [item for day in days for item in day.tickers]
+    return [*strongest(average), *map(sentence, found), *_tested(found), *([NOT_ATTRIBUTION] if average else []),
+            *map(str, paths)]  # fmt: skip
+
+
+def spreadsheet_safe(text: str) -> str:
+    """Put an apostrophe before what a spreadsheet would run as a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def texts_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:
+    """One row per text and ticker explained, the strongest 200 of each."""
+    columns = ["date", "ticker", "p_up", "text_ticker", "text_day", "read_on", "contribution", "text"]
+    rows = [
+        (
+            str(item.date),
+            spreadsheet_safe(item.ticker),
+            item.p_up,
+            spreadsheet_safe(part.ticker),
+            str(part.day),
+            str(part.slot_day),
+            part.share,
+            spreadsheet_safe(part.text),
+        )
+        for day in days
+        for item in day.tickers
+        for part in item.texts[:MAX_TEXTS]
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def stocks_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:
+    """One row per ticker explained, stock and day, with what its prices and its texts contributed."""
+    columns = ["date", "ticker", "of_ticker", "day", "prices", "texts"]
+    rows = [
+        (
+            str(item.date),
+            spreadsheet_safe(item.ticker),
+            spreadsheet_safe(name),
+            str(slot_day),
+            float(item.found.prices[stock, slot]),
+            float(item.found.texts[stock, slot]),
+        )
+        for day in days
+        for item in day.tickers
+        for stock, name in enumerate(day.names)
+        for slot, slot_day in enumerate(day.slot_days)
+        if item.found.prices[stock, slot] or item.found.texts[stock, slot]
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _write_maps(folder: Path, average: Sequence[ModeMap], days: Sequence[DayExplanation]) -> list[Path]:
+    """Write the arrays of all maps, and pictures: of the average every block, of a day the last one."""
+    maps = [*average, *(item for day in days for item in day.maps)]
+    if not maps:
+        return []
+    paths = [folder / "maps.npz"]
+    save_maps(paths[0], maps)
+    drawn = [("average", item) for item in average]
+    drawn += [(str(day.date), item) for day in days for item in day.maps if item.layer == _last(day.maps)]
+    for name, item in drawn:
+        words = item.mode.replace("(", "").replace(")", "").replace(" ", "-")
+        paths.append(folder / f"{name}-{words}-block{item.layer}.png")
+        save_mode_map(paths[-1], item)
+    return paths
+
+
+def _last(maps: Sequence[ModeMap]) -> int:
+    return max((item.layer or 0 for item in maps), default=0)
+
+
+def _write_tables(folder: Path, days: Sequence[DayExplanation]) -> list[Path]:
+    found = {"texts.csv": texts_frame(days), "stocks.csv": stocks_frame(days)}
+    paths = [folder / name for name, frame in found.items() if len(frame)]
+    for path in paths:
+        write_frame(found[path.name], path)
+    return paths
+
+
+def strongest(average: Sequence[ModeMap]) -> list[str]:
+    """Strongest pairs of the average maps of the last block, in words."""
+    last = [item for item in average if item.layer == _last(average)]
+    return [f"{item.mode}, block {item.layer}: {pair}" for item in last for pair in top_pairs(item, TOP_PAIRS)]
+
+
+def sentence(item: TickerExplanation) -> str:
+    """One ticker and day: the answer, what was true, what moved it, and its strongest text."""
+    actual = "" if item.movement is None else f", moved {item.movement:+.2%}"
+    prices, texts = float(item.found.prices.sum()), float(item.found.texts.sum())
+    parts = f"prices {prices:+.3f}" + (f", texts {texts:+.3f}" if item.texts else "")
+    line = f"{item.ticker} on {item.date}: rise with {item.p_up:.0%}{actual}; gradient x input: {parts}"
+    if not item.texts:
+        return line
+    first = item.texts[0]
+    words = " ".join(first.text.split())[:80]
+    return f"{line}; strongest text {first.share:+.4f} ({first.ticker}, {first.day}) {words}".rstrip()
+
+
+def _tested(found: Sequence[TickerExplanation]) -> list[str]:
+    curves = [item.deletion for item in found if item.deletion is not None]
+    if not curves:
+        return []
+    mean = average_curves(curves)
+    line = (
+        f"deletion test over {len(curves)} answers, mean probability of the direction named while texts are hidden: "
+        f"gradient x input first {mean.area('gradients'):.3f}, at random {mean.area():.3f}"
+    )
+    return [line]

@@ -1,0 +1,154 @@
+"""An equal-weight long-short portfolio held from close to close: weights, trading, costs, and what came of it."""
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.errors import ConfigError
+
+Floats = NDArray[np.float64]
+YEAR, CALENDAR_YEAR = 252, 365
+"""Trading days in a year: of an exchange that closes at weekends, and of one that never does."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Track:
+    """A portfolio day by day; axes after the days are portfolios side by side.
+
+    gross: Return of each day before costs, `(days, ...)`.
+    net: The same after costs.
+    traded: Bought and sold for that day, as a share of the capital.
+    """
+
+    gross: Floats
+    net: Floats
+    traded: Floats
+
+    @property
+    def wealth(self) -> Floats:
+        """What a capital of 1 has become by the end of each day."""
+        return np.asarray(np.cumprod(1 + self.net, axis=0))
+
+
+def long_short_weights(p_up: Floats, top: float | None = None) -> Floats:
+    """Half the capital bought in equal parts, half sold short; along the last axis, NaN is not tradable.
+
+    Without `top`, every ticker above one half is bought and every one below is sold short; a side without a ticker
+    stays empty. With it, that share at either end of the ranking, at least one ticker each. Tickers with equal
+    probabilities share the places that are left, so a model that ranks nothing holds nothing.
+
+    Raises:
+        ConfigError: `top` is not above 0 and at most one half.
+    """
+    if top is not None and not 0 < top <= 0.5:
+        raise ConfigError(f"backtest: the share at either end must be above 0 and at most 0.5. Got top={top:g}.")
+    if top is None:
+        long, short = (p_up > 0.5).astype(float), (p_up < 0.5).astype(float)
+    else:
+        known = np.isfinite(p_up).sum(axis=-1, keepdims=True)
+        places = np.minimum(np.maximum(np.round(top * known), 1), known // 2)
+        long, short = _highest(p_up, places), _highest(-p_up, places)
+    return np.asarray(_half(long) - _half(short))
+
+
+def _highest(values: Floats, places: Floats) -> Floats:
+    """1 for the highest `places` along the last axis; those that tie for the last places get a part each."""
+    filled = np.where(np.isfinite(values), values, -np.inf)
+    last = np.maximum(places.astype(int) - 1, 0)
+    border = np.take_along_axis(-np.sort(-filled, axis=-1), last, axis=-1)
+    above, level = filled > border, (filled == border) & np.isfinite(filled)
+    share = (places - above.sum(axis=-1, keepdims=True)) / np.maximum(level.sum(axis=-1, keepdims=True), 1)
+    return np.asarray(np.where(places > 0, above + level * share, 0.0))
+
+
+def _half(chosen: Floats) -> Floats:
+    total = chosen.sum(axis=-1, keepdims=True)
+    return np.asarray(np.divide(chosen, 2 * total, out=np.zeros_like(chosen), where=total > 0))
+
+
+class Holding:
+    """Weights carried from day to day, which drift with the returns until they are traded.
+
+    Args:
+        cost: Of a unit of capital bought or sold, as a share of it.
+    """
+
+    def __init__(self, cost: float) -> None:
+        self.cost = cost
+        self.weights: Floats | float = 0.0
+        self.days: list[tuple[Floats, Floats, Floats]] = []
+
+    def day(self, wanted: Floats, returns: Floats) -> None:
+        """Trade to the wanted weights at the close before, then hold them for the day; `(..., tickers)`."""
+        moved = np.where(wanted != 0, np.nan_to_num(returns), 0.0)
+        gross = (wanted * moved).sum(axis=-1)
+        traded = np.abs(wanted - self.weights).sum(axis=-1)
+        net = (1 + gross) * (1 - self.cost * traded) - 1
+        self.days.append((gross, net, traded))
+        after = np.expand_dims(1 + gross, -1)
+        self.weights = np.divide(wanted * (1 + moved), after, out=np.zeros_like(wanted), where=after > 0)
+
+    def track(self) -> Track:
+        """What the days came to; what is held at the end is not sold."""
+        gross, net, traded = (np.stack(column) for column in zip(*self.days, strict=True))
+        return Track(gross=gross, net=net, traded=traded)
+
+
+def long_short(p_up: Floats, returns: Floats, *, top: float | None, cost: float) -> Track:
+    """Trade every day by the ranking of that day, `(days, tickers)`; NaN is not tradable.
+
+    Raises:
+        ConfigError: `top` is not above 0 and at most one half.
+    """
+    holding = Holding(cost)
+    for wanted, day in zip(long_short_weights(p_up, top), returns, strict=True):
+        holding.day(wanted, day)
+    return holding.track()
+
+
+def buy_and_hold(returns: Floats, *, cost: float) -> Track:
+    """Buy every ticker in equal parts before the first day and never trade; a day without a return changes nothing."""
+    growth = np.cumprod(1 + np.nan_to_num(returns), axis=0).mean(axis=1)
+    gross = growth / np.concatenate([[1.0], growth[:-1]]) - 1
+    traded = np.zeros(len(gross))
+    traded[:1] = 1.0
+    return Track(gross=gross, net=(1 + gross) * (1 - cost * traded) - 1, traded=traded)
+
+
+def random_rankings(p_up: Floats, returns: Floats, *, top: float | None, cost: float, draws: int, seed: int) -> Track:
+    """The same trading with the tickers' columns of probabilities exchanged at random, `(days, draws)`.
+
+    A column stays whole, so a random portfolio trades as often as the one it is compared with. Where the borrowed
+    probability is missing for a tradable ticker, that day's median stands for it.
+    """
+    chance = np.random.default_rng(seed)
+    orders = np.stack([chance.permutation(p_up.shape[1]) for _ in range(draws)])
+    holding = Holding(cost)
+    for values, day in zip(p_up, returns, strict=True):
+        tradable = np.isfinite(values)
+        middle = np.median(values[tradable]) if tradable.any() else np.nan
+        borrowed = np.where(np.isfinite(values), values, middle)[orders]
+        holding.day(long_short_weights(np.where(tradable, borrowed, np.nan), top), np.broadcast_to(day, orders.shape))
+    return holding.track()
+
+
+def sharpe(returns: Floats, days_per_year: int = YEAR) -> tuple[float | None, float | None]:
+    """Annualised ratio of mean to standard deviation, and its standard error; None where nothing varies.
+
+    The error is Lo's (2002, eq. 9) for returns that do not depend on one another: √((1 + s²/2) / days), s the daily
+    ratio, times the root of the days in a year.
+    """
+    days = len(returns)
+    spread = float(returns.std(ddof=1)) if days > 1 else 0.0
+    if spread <= 1e-15:
+        return None, None
+    daily = float(returns.mean()) / spread
+    year = float(np.sqrt(days_per_year))
+    return daily * year, float(np.sqrt((1 + daily**2 / 2) / days)) * year
+
+
+def max_drawdown(wealth: Floats) -> float:
+    """Largest fall from the highest wealth so far, the capital of 1 at the start among it, as a share."""
+    whole = np.concatenate([[1.0], wealth])
+    return float((1 - whole / np.maximum.accumulate(whole)).max())

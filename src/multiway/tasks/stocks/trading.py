@@ -1,0 +1,103 @@
+"""A finished run's predictions as a backtest: every ticker of the test days, whatever its label was to be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.stocks import StockSamples, build_samples
+from multiway.errors import ConfigError, DataError
+from multiway.tasks.protocol import Row
+from multiway.tasks.stocks.again import check_tickers, prepared_for
+from multiway.tasks.stocks.backtest import COST_BPS, WORDS, Backtest, backtest
+from multiway.tasks.stocks.evaluation import predicted, rises_and_levels
+from multiway.tasks.stocks.prediction import read_for, same_borders
+from multiway.tasks.tables import check_target, write_frame
+
+if TYPE_CHECKING:
+    from multiway.tasks.stocks.prepared import Prepared
+    from multiway.tasks.stocks.run import StockRun
+
+
+def backtest_run(
+    run: StockRun, data: str | None, out: Path | None, options: dict[str, Any]
+) -> tuple[list[Row], list[str]]:
+    """Trade the test days by a run; the days themselves are written where a path is given.
+
+    Args:
+        run: A finished run.
+        data: Later prices of the same tickers; the run's own data if not given.
+        out: A .csv, .csv.gz or .parquet for the returns day by day.
+        options: `top` and `cost_bps`, see `backtest`.
+
+    Raises:
+        ConfigError: The run's labels are no movements, or an option is out of range.
+        DataError: The data is not sound, or holds no day to test.
+    """
+    if out is not None:
+        check_target(out)
+    found = backtest(
+        tradable_predictions(run, data), top=options.get("top"), cost_bps=options.get("cost_bps", COST_BPS)
+    )
+    if out is not None:
+        write_frame(found.frame(), out)
+    return found.table(), [found.sentence(), *found.assumptions(), WORDS]
+
+
+def backtest_again(run: StockRun, prepared: Prepared) -> Backtest | None:
+    """The same of data that is read already; None where the run's labels are no movements."""
+    if run.config.protocol.name == "published-code":
+        return None
+    return backtest(_predictions(run, prepared))
+
+
+def tradable_predictions(run: StockRun, data: str | None = None) -> pd.DataFrame:
+    """Columns date, ticker, p_up and movement, of every ticker that could be traded on the test days.
+
+    Movements too small to be asked about are among them: nobody knows at the close before which these will be.
+
+    Raises:
+        ConfigError: The run's labels are no movements.
+        DataError: The data is not sound, or holds no day to test.
+    """
+    protocol = same_borders(run)
+    if protocol.name == "published-code":
+        raise ConfigError(
+            "backtest: the labels of the protocol published-code are no movements of prices, so there is nothing to "
+            "trade. Got a run of published-code. Train with the protocol chronological or stocknet."
+        )
+    panel, texts = read_for(run, data)
+    check_tickers(run, panel)
+    every = protocol.replace(down=0.0, up=0.0) if protocol.name == "chronological" else protocol
+    return _predictions(run, prepared_for(run, panel, texts, build_samples(panel, texts, every)))
+
+
+def _predictions(run: StockRun, prepared: Prepared) -> pd.DataFrame:
+    samples = prepared.samples
+    rows = samples.splits["test"]
+    chosen = tradable(samples, rows, complete=run.config.protocol.complete)
+    if not chosen.any():
+        raise DataError(f"{prepared.panel.source}: no ticker can be traded on the test days. Give later prices.")
+    found = predicted(run.model, prepared.inputs(rows), run.config, run.scale)[chosen]
+    day, stock = np.nonzero(chosen)
+    return pd.DataFrame(
+        {
+            "date": samples.days[samples.targets[rows]][day].astype("datetime64[s]"),
+            "ticker": np.array(samples.tickers, dtype=object)[stock],
+            "p_up": rises_and_levels(found, run.config)[0],
+            "movement": samples.returns[rows][chosen].astype(np.float64),
+        }
+    )
+
+
+def tradable(samples: StockSamples, rows: NDArray[np.int64], *, complete: bool = False) -> NDArray[np.bool_]:
+    """`(rows, stocks)`: the movement is known and the window showed a price before it, or all that `complete` asks."""
+    valid = samples.price_valid(rows)
+    shown = valid.any(axis=2)
+    if complete:
+        shown = ((valid & (samples.text_rows[rows] > 0)) | ~samples.slot_valid[rows]).all(axis=2)
+    return np.asarray(shown & np.isfinite(samples.returns[rows]))
