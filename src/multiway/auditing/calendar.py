@@ -37,8 +37,10 @@ def check_calendar(
     parts = calendar_of(times)
     if not parts or not training.any() or not tested.any():
         return None
-    key = (parts["month"] * 7 + parts["weekday"]) * 1440 + parts["time of day"]
-    explained = _explained(values, key, training, tested)
+    minute = parts["time of day"]
+    keys = (minute, parts["weekday"] * 1440 + minute, parts["month"] * 1440 + minute)
+    keys += (parts["month"] * 7 * 1440 + keys[1],)
+    explained = np.max([_explained(values, key, training, tested) for key in keys], axis=0)
     if np.isnan(explained).all():
         return None
     best = int(np.nanargmax(explained))

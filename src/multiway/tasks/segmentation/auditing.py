@@ -65,5 +65,5 @@ def _verdicts(
     yield check_patients(examples.patients, examples.splits) if cases else found("blocks", "note", BLOCKS)
     yield from check_copies(images, masks, examples.names, examples.splits, "image")
     if cases is not None and examples.background:
-        yield check_grid(cases, marked, "that a mask is empty, by the grid of the images,")
+        yield check_grid(cases, marked, "whether a mask is empty")
     yield NOT_SCALED if scale is None else check_scale(scale, moments, examples.splits["train"], config.read)
