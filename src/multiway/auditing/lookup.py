@@ -83,7 +83,8 @@ def _say(
     beside = f"the commonest class gives ACC {usual.mean():.4f}"
     low, high = interval
     if not low > 0:
-        return f"{what} does not tell {asked}: a look-up of {facts} gives {scores} on {len(labels):,} test labels, {beside}"
+        measured = f"a look-up of {facts} gives {scores} on {len(labels):,} test labels, {beside}"
+        return f"{what} does not tell {asked}: {measured}"
     return found(
         "lookup", "error" if low > LEAK else "warning",
         f"{what} tells {asked}: a look-up of {facts}, learnt on train, gives {scores} on {len(labels):,} test "

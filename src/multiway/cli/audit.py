@@ -9,19 +9,24 @@ from multiway.cli import options, show
 from multiway.cli.options import (
     SERIES,
     Axes,
+    Close,
     DataFile,
     Duplicates,
+    ExchangeZone,
     Gaps,
     Label,
     Mask,
     Missing,
     Orientation,
     Patient,
+    Protocol,
     ResampleTo,
     Sets,
     Size,
     Spacing,
     Task,
+    Texts,
+    TimeZone,
     Variates,
     Window,
 )
@@ -52,21 +57,25 @@ def audit(
     orientation: Orientation = None,
     window: Window = None,
     axes: Axes = None,
+    texts: Texts = None,
+    time_zone: TimeZone = None,
+    exchange_zone: ExchangeZone = None,
+    close: Close = None,
+    protocol: Protocol = None,
     sets: Sets = None,
 ) -> None:
     """Say whether data and split leak, one line per check, under the settings of training; exit 1 if they do."""
-    task = what if what in list(Task) else None
-    given: dict[str, Any] = {"data": data, "horizon": horizon, "lookback": lookback}
+    own: dict[str, Any] = {"data": data, "horizon": horizon, "lookback": lookback}
     series = {"variates": variates, "missing": missing, "duplicates": duplicates, "gaps": gaps}
     columns = {"label": label, "mask": mask, "patient": patient, "axes": axes}
     grid = {"size": size, "spacing": spacing, "resample_to": resample_to, "orientation": orientation}
-    reading = {**series, **columns, **grid, "window": window}
-    if task is None:
-        settings = {name: value for name, value in {**given, **reading}.items() if value is not None}
+    market = {"texts": texts, "time_zone": time_zone, "exchange_zone": exchange_zone, "close": close}
+    reading = {**series, **columns, **grid, "window": window, **market, "protocol": protocol}
+    if what in list(Task):
+        given = options.belonging(what, own) | options.sections(what, reading)
     else:
-        read = options.reading(task, reading)
-        settings = options.belonging(task, given) | ({"read": read} if read else {})
-    report = workflows.audit(what, settings, options.nested(sets or []))
+        given = {name: value for name, value in {**own, **reading}.items() if value is not None}
+    report = workflows.audit(what, given, options.nested(sets or []))
     show.lines(report.lines())
     if report.leaks:
         raise typer.Exit(1)

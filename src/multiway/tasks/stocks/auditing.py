@@ -129,7 +129,7 @@ def _seen(samples: StockSamples, rows: Ints) -> NDArray[np.float64]:
     sample, ticker, slot = np.nonzero(valid)
     days = samples.slots[rows][sample, slot]
     pairs = np.unique(np.stack([days, ticker]), axis=1)
-    return samples.features[pairs[0], pairs[1]].astype(np.float64)
+    return np.asarray(samples.features[pairs[0], pairs[1]], np.float64)
 
 
 def _scale(samples: StockSamples, scale: StockScale) -> Verdict:
@@ -166,7 +166,7 @@ def _later_prices(
     if same:
         return f"with every price from {day} on changed, earlier inputs and training labels stay what they are"
     return found(
-        "future", "error", f"with every price from {day} on changed, inputs or training labels from before it change too",
+        "future", "error", f"with every price from {day} on changed, inputs or training labels from before it change",
         "Use only what is known before the day asked about.",
     )  # fmt: skip
 
