@@ -8,6 +8,9 @@ from multiway.data.findings import quoted
 from multiway.data.options import ReadOptions
 from multiway.data.reading import read_panel
 from multiway.data.splits import SplitOptions
+from multiway.data.stocks.catalogue import STOCK_DATASETS, StockDataset
+from multiway.data.stocks.fetching import make_tables
+from multiway.data.stocks.layouts import looks_like_stocks
 from multiway.data.volumes.catalogue import VOLUME_DATASETS, VolumeDataset
 from multiway.errors import ConfigError, DataError, closest
 
@@ -89,14 +92,26 @@ DATASETS: dict[str, Dataset] = {
 }  # fmt: skip
 
 
+Known = Dataset | VolumeDataset | StockDataset
+
+
 def is_dataset(name: str) -> bool:
-    """Whether a name is one of the known data sets, of series or of volumes."""
-    return name in DATASETS or name in VOLUME_DATASETS
+    """Whether a name is one of the known data sets, of series, volumes or stocks."""
+    return name in _every()
 
 
 def is_volume_dataset(name: str) -> bool:
     """Whether a name is one of the known data sets of volumes."""
     return name in VOLUME_DATASETS
+
+
+def is_stock_dataset(name: str) -> bool:
+    """Whether a name is one of the known data sets of stocks."""
+    return name in STOCK_DATASETS
+
+
+def _every() -> dict[str, Known]:
+    return {**DATASETS, **VOLUME_DATASETS, **STOCK_DATASETS}
 
 
 def dataset(name: str) -> Dataset:
@@ -105,10 +120,8 @@ def dataset(name: str) -> Dataset:
     Raises:
         ConfigError: There is none.
     """
-    if name in VOLUME_DATASETS:
-        raise ConfigError(f"{name} holds volumes and no series. Run `multiway train volumes --data {name}`.")
     if name not in DATASETS:
-        raise _unknown(name)
+        raise _of_another_kind(name, "series")
     return DATASETS[name]
 
 
@@ -118,19 +131,41 @@ def volume_dataset(name: str) -> VolumeDataset:
     Raises:
         ConfigError: There is none.
     """
-    if name in DATASETS:
-        raise ConfigError(f"{name} holds series and no volumes. Run `multiway train forecast --data {name}`.")
     if name not in VOLUME_DATASETS:
-        raise _unknown(name)
+        raise _of_another_kind(name, "volumes")
     return VOLUME_DATASETS[name]
 
 
-def _known(name: str) -> Dataset | VolumeDataset:
-    return volume_dataset(name) if name in VOLUME_DATASETS else dataset(name)
+def stock_dataset(name: str) -> StockDataset:
+    """The known data set of stocks of that name.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    if name not in STOCK_DATASETS:
+        raise _of_another_kind(name, "stocks")
+    return STOCK_DATASETS[name]
+
+
+def _known(name: str) -> Known:
+    known = _every().get(name)
+    if known is None:
+        raise _unknown(name)
+    return known
+
+
+def _of_another_kind(name: str, wanted: str) -> ConfigError:
+    """Say what a set holds instead, and which command is for that."""
+    kinds = (("series", "forecast", DATASETS), ("volumes", "volumes", VOLUME_DATASETS),
+             ("stocks", "stocks", STOCK_DATASETS))  # fmt: skip
+    for holds, task, sets in kinds:
+        if name in sets:
+            return ConfigError(f"{name} holds {holds} and no {wanted}. Run `multiway train {task} --data {name}`.")
+    return _unknown(name)
 
 
 def _unknown(name: str) -> ConfigError:
-    known = [*DATASETS, *VOLUME_DATASETS]
+    known = list(_every())
     return ConfigError(f"no data set is called {name}{closest(name, known)} Known: {', '.join(known)}.")
 
 
@@ -170,26 +205,47 @@ def dataset_options(name: str) -> tuple[ReadOptions, SplitOptions, int]:
 
 
 def _find(name: str) -> Path | None:
-    files = _known(name).files
-    return next((folder / file for folder in search_folders() for file in files if (folder / file).is_file()), None)
+    known = _known(name)
+    is_there = looks_like_stocks if isinstance(known, StockDataset) else Path.is_file
+    return next((path for folder in search_folders() for file in known.files if is_there(path := folder / file)), None)
 
 
 def fetch_dataset(name: str) -> Path:
     """Download a data set into the cache unless it is there, verify it, and return its path.
+
+    Stocks come as an archive, of which two tables are kept.
 
     Raises:
         ConfigError: No data set has that name.
         DataError: The address does not answer, or the file is not the one expected; nothing is kept then.
     """
     known = _known(name)
+    if isinstance(known, StockDataset):
+        return _fetch_stocks(name, known)
+    path = _download(name, known, known.files[0])
+    if isinstance(known, Dataset) and known.known_hash is None:
+        _check_size(name, known, path)
+    return path
+
+
+def _fetch_stocks(name: str, known: StockDataset) -> Path:
+    folder = cache_folder() / known.files[0]
+    if looks_like_stocks(folder):
+        return folder
+    archive = _download(name, known, f"{name}.zip")
+    try:
+        return make_tables(archive, folder, known)
+    finally:
+        archive.unlink(missing_ok=True)
+
+
+def _download(name: str, known: Known, file: str) -> Path:
     import pooch
 
     pooch.get_logger().setLevel("ERROR")
     try:
-        path = Path(
-            pooch.retrieve(
-                known.url, known_hash=known.known_hash, fname=known.files[0], path=cache_folder(), progressbar=False
-            )
+        return Path(
+            pooch.retrieve(known.url, known_hash=known.known_hash, fname=file, path=cache_folder(), progressbar=False)
         )
     except (OSError, ValueError) as error:
         reason = quoted(" ".join(str(error).split()), 160)
@@ -197,9 +253,6 @@ def fetch_dataset(name: str) -> Path:
             f"{name} could not be fetched from {known.url}: {reason}. Fetch {known.files[0]} by other means and set "
             f"MULTIWAY_DATA to its folder."
         ) from None
-    if isinstance(known, Dataset) and known.known_hash is None:
-        _check_size(name, known, path)
-    return path
 
 
 def _check_size(name: str, known: Dataset, path: Path) -> None:
@@ -217,7 +270,6 @@ def _check_size(name: str, known: Dataset, path: Path) -> None:
 
 def describe() -> list[dict[str, object]]:
     """One row per data set."""
-    every: dict[str, Dataset | VolumeDataset] = {**DATASETS, **VOLUME_DATASETS}
     return [
         {
             "name": name,
@@ -226,7 +278,7 @@ def describe() -> list[dict[str, object]]:
             "verified by": (known.known_hash or "size").split(":")[0],
             "path": str(_find(name) or "-"),
         }
-        for name, known in every.items()
+        for name, known in _every().items()
     ]
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from multiway.data.findings import quoted
-from multiway.data.stocks.gathering import LINES, stocknet_tweets
-from multiway.data.stocks.tables import is_table
+from multiway.data.stocks.objects import LINES
+from multiway.data.stocks.tables import column_names, find_column, is_table
+from multiway.data.stocks.tweets import tweets_folder
 from multiway.errors import DataError
 
 PRICE_TABLES = ("prices.parquet", "prices.pq", "prices.csv", "prices.csv.gz")
@@ -44,7 +45,7 @@ def layout_of(source: Any) -> Layout:
     if table is not None:
         return Layout(kind="tables", prices=(table,), texts=_texts_beside(path))
     if (path / "price").is_dir():
-        return Layout(kind="stocknet", prices=_stocknet_prices(path), texts=stocknet_tweets(path))
+        return Layout(kind="stocknet", prices=_stocknet_prices(path), texts=tweets_folder(path))
     files = tuple(sorted(file for file in path.iterdir() if file.is_file() and is_table(file)))
     if not files:
         raise DataError(
@@ -54,6 +55,25 @@ def layout_of(source: Any) -> Layout:
     if len(files) > MAX_FILES:
         raise DataError(f"{quoted(path, 200)}: at most {MAX_FILES:,} files are read. Got {len(files):,}.")
     return Layout(kind="files", prices=files)
+
+
+def looks_like_stocks(source: str | Path) -> bool:
+    """Whether a path is a folder of prices, or a table with tickers, days, closing prices and another price."""
+    path = Path(source)
+    if path.is_file():
+        return is_table(path) and _has(path, ("ticker", "date", "close"))
+    if not path.is_dir():
+        return False
+    if (path / "price" / "raw").is_dir() or any((path / name).is_file() for name in PRICE_TABLES):
+        return True
+    first = next((file for file in sorted(path.iterdir()) if file.is_file() and is_table(file)), None)
+    return first is not None and _has(first, ("date", "close"))
+
+
+def _has(table: Path, kinds: tuple[str, ...]) -> bool:
+    names = column_names(table)
+    others = [find_column(names, field) for field in ("open", "high", "low", "adj_close", "volume")]
+    return all(find_column(names, kind) is not None for kind in kinds) and any(others)
 
 
 def _texts_beside(folder: Path) -> Path | None:

@@ -38,4 +38,5 @@ class StockPanel:
 
 def next_weekday(day: np.datetime64) -> np.datetime64:
     """The first day after this one that is no Saturday or Sunday; holidays are not known."""
-    return np.datetime64(np.busday_offset(day + np.timedelta64(1, "D"), 0, roll="forward"), "D")
+    later: np.datetime64 = np.busday_offset(day + np.timedelta64(1, "D"), 0, roll="forward")
+    return later

@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Unreadable, listed
-from multiway.data.stocks.gathering import RawTexts
 from multiway.data.stocks.options import StockOptions
 from multiway.data.stocks.panel import StockPanel
+from multiway.data.stocks.raw_texts import RawTexts
 from multiway.data.stocks.stamps import exchange_days, parse_stamps, plain_days, says_zone
 from multiway.data.stocks.texts import StockTexts
 
@@ -89,17 +89,18 @@ def _flaw(text: Any) -> str | None:
         return "empty"
     if "\x00" in text:
         return "NUL character"
-    return "lone surrogate" if any("\ud800" <= char <= "\udfff" for char in text) else None
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "lone surrogate"
+    return None
 
 
 def _in_reach(
     raw: RawTexts, panel: StockPanel, options: StockOptions, findings: Findings, dropped: collections.Counter[str]
 ) -> _Part:
     """Give each text its day; keep what lies in the days of the prices, to the eve of the next session."""
-    if raw.day is not None:
-        day = raw.day
-        stamp = parse_stamps(raw.stamp, options.replace(time_zone="UTC"), raw.place, findings).utc
-    elif raw.dated is not None and options.time_zone is None and not says_zone(raw.stamp):
+    if raw.dated is not None and (raw.by_day or (options.time_zone is None and not says_zone(raw.stamp))):
         day = plain_days(raw.dated, raw.place, findings)
         stamp = parse_stamps(raw.stamp, options.replace(time_zone="UTC"), raw.place, findings).utc
     else:
@@ -129,19 +130,26 @@ def _report(
 
 
 def _sorted(parts: list[_Part], dropped: collections.Counter[str], findings: Findings) -> StockTexts:
+    texts = [text for part in parts for text in part.text or ()]
+    vectors = _vectors(parts, findings)
     ticker, day, stamp = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("ticker", "day", "stamp")
     )
     order = np.lexsort((stamp, day, ticker))
-    given = [part.vectors is not None for part in parts]
-    lengths = {part.vectors.shape[1] for part in parts if part.vectors is not None and len(part.vectors)}
-    if any(given) and not (all(given) and len(lengths) == 1):
-        raise findings.fatal("vectors", "all files must hold vectors of one length, or none", "Make them again.")
-    texts = [text for part in parts for text in part.text or ()]
     return StockTexts(
-        ticker=ticker[order], day=day[order], stamp=stamp[order], text=None if any(given) else
-        tuple(texts[row] for row in order), vectors=np.concatenate([part.vectors for part in parts
-        if part.vectors is not None and len(part.vectors)])[order] if any(given) else None,
+        ticker=ticker[order], day=day[order], stamp=stamp[order],
+        text=tuple(texts[row] for row in order) if vectors is None else None,
+        vectors=None if vectors is None else vectors[order],
         dropped={reason: count for reason, count in dropped.items() if count}, source=findings.source,
         notes=tuple(finding.line() for finding in findings.found if finding.severity != "error"),
     )  # fmt: skip
+
+
+def _vectors(parts: list[_Part], findings: Findings) -> NDArray[np.float32] | None:
+    """Vectors of all files in one array; None where they hold texts."""
+    given = [part.vectors for part in parts if part.vectors is not None]
+    if not given:
+        return None
+    if len(given) < len(parts) or len({one.shape[1] for one in given}) > 1:
+        raise findings.fatal("vectors", "all files must hold vectors of one length, or all texts", "Make them again.")
+    return np.concatenate(given)

@@ -122,10 +122,10 @@ def _values(table: Table, found: dict[str, str | None], findings: Findings) -> N
 
 def _has_prices(values: NDArray[np.float64], findings: Findings) -> NDArray[np.bool_]:
     """Which rows hold a price at all; a row of empty cells is a day without trading."""
-    empty = np.isnan(values[:, : len(PRICES)]).all(1)
+    empty = np.isnan(values[:, : len(PRICES)]).sum(1) == len(PRICES)
     if empty.any():
         findings.add("empty rows", "note", f"{empty.sum()} rows have no prices and are days without trading")
-    return ~empty
+    return np.asarray(~empty)
 
 
 def _check_values(rows: PriceRows, found: dict[str, str | None], findings: Findings) -> None:

@@ -18,7 +18,7 @@ from multiway.data.stocks.panel import StockPanel
 from multiway.data.stocks.placing import place_texts
 from multiway.data.stocks.prices import PriceRows, read_prices
 from multiway.data.stocks.stocknet_files import with_stocknet_movements
-from multiway.data.stocks.tables import is_ticker, refuse_tickers, stem
+from multiway.data.stocks.tables import is_ticker, refuse_ticker, stem
 from multiway.data.stocks.texts import StockTexts
 
 
@@ -40,7 +40,7 @@ def read_stocks(
     Raises:
         DataError: The data are not sound: one line with the file, the place, the value and the mend.
     """
-    findings = Findings(_name(source))
+    findings = Findings(name_of(source))
     beside = Findings("texts")
     try:
         panel, found = read_into(source, options or StockOptions(), texts, findings, beside)
@@ -62,13 +62,13 @@ def read_into(
     chosen = texts if texts is not None else options.texts if options.texts is not None else layout.texts
     if chosen is None or (isinstance(chosen, str) and chosen == NO_TEXTS):
         return panel, None
-    beside.source = _name(chosen)
+    beside.source = name_of(chosen)
     raw = gather(chosen, options, beside)
     joined_notes(beside, beside.source)
     return panel, place_texts(raw, panel, options, beside)
 
 
-def _name(source: Any) -> str:
+def name_of(source: Any) -> str:
     """What messages call a source."""
     return quoted(Path(source).resolve().name, 80) if isinstance(source, str | Path) else source_name(source)
 
@@ -107,7 +107,7 @@ def _rows(layout: Layout, options: StockOptions, findings: Findings) -> PriceRow
 def _member(layout: Layout, path: Path, options: StockOptions, findings: Findings) -> PriceRows:
     name = stem(path)
     if not is_ticker(name):
-        refuse_tickers([Place(value=name)], findings)
+        refuse_ticker(path, findings)
     rows = read_prices(path, name, options, findings)
     return with_stocknet_movements(rows, path, findings) if layout.kind == "stocknet" else rows
 

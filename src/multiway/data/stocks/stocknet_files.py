@@ -4,7 +4,6 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from multiway.data.findings import Findings, Place, quoted
 from multiway.data.stocks.prices import PriceRows
@@ -23,5 +22,4 @@ def with_stocknet_movements(rows: PriceRows, raw: Path, findings: Findings) -> P
         except ValueError:
             rule = f"{quoted(path.name)}: a line holds a day and a movement, with tabs between"
             raise findings.fatal("movement", rule, "Fetch it again.", [Place(row=number, value=line)]) from None
-    movement = pd.Series(rows.day.astype(str)).map(known).to_numpy(np.float64)
-    return dataclasses.replace(rows, movement=movement)
+    return dataclasses.replace(rows, movement=np.array([known.get(str(day), np.nan) for day in rows.day]))

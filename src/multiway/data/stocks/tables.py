@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 
 from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.loading import load_table
@@ -19,6 +21,7 @@ from multiway.data.stocks.options import StockOptions
 
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq")
 MAX_TICKER = 40
+TICKER_RULE = f"a ticker has 1 to {MAX_TICKER} printable characters"
 HEADER_BYTES = 1_000_000
 USUAL = {
     "ticker": ("ticker", "symbol", "stock", "tic", "instrument", "asset", "code", "name"),
@@ -59,7 +62,7 @@ def require_column(names: list[str], kind: str, option: str, given: str | None, 
 
 def load_rows(source: Any, options: StockOptions, findings: Findings) -> Table:
     """Raw columns of a file or frame; tickers and times are not taken for numbers, and NA is a ticker."""
-    names = _header(Path(source)) if isinstance(source, str | Path) else []
+    names = column_names(Path(source)) if isinstance(source, str | Path) else []
     chosen = ReadOptions(
         id_column=find_column(names, "ticker", options.ticker),
         time_column=options.stamp if options.stamp in names else find_column(names, "date", options.date),
@@ -67,8 +70,13 @@ def load_rows(source: Any, options: StockOptions, findings: Findings) -> Table:
     return load_table(source, chosen, findings)
 
 
-def _header(path: Path) -> list[str]:
-    """Names on the first line of a text file, as far as they can be seen; the file is judged where it is read."""
+def column_names(path: Path) -> list[str]:
+    """Names of the columns, as far as they can be seen without reading a file, which is judged where it is read."""
+    if path.suffix.lower() in (".parquet", ".pq"):
+        try:
+            return list(pyarrow.parquet.read_schema(path).names)
+        except (OSError, pa.ArrowException):
+            return []
     try:
         with path.open("rb") as file:
             raw = file.read(HEADER_BYTES)
@@ -88,18 +96,18 @@ def tickers_of(table: Table, column: str, findings: Findings) -> pd.Series:
     raw = table.frame[column]
     if pd.api.types.is_float_dtype(raw) and raw.notna().any() and (raw.dropna() == raw.dropna().round()).all():
         raw = raw.astype("Int64")
-    text = raw.astype("string").str.strip()
-    empty = (text.isna() | (text == "")).to_numpy(bool)
-    if empty.any():
+    text = raw.astype("string").str.strip().fillna("")
+    empty = np.flatnonzero(text == "")
+    if len(empty):
         mend = "Fill it in; where pandas took a ticker NA for nothing, read with keep_default_na=False."
-        findings.add("ticker", "error", f"{empty.sum()} of {len(text)} tickers are empty", mend,
-                     [table.place(int(row), column) for row in np.flatnonzero(empty)[:20]], int(empty.sum()))  # fmt: skip
-    distinct = pd.unique(text[~empty])
-    odd = {name for name in distinct if not is_ticker(name)}
+        places = [table.place(int(row), column) for row in empty[:20]]
+        findings.add("ticker", "error", f"{len(empty)} of {len(text)} tickers are empty", mend, places, len(empty))
+    odd = [name for name in pd.unique(text) if name and not is_ticker(name)]
     if odd:
-        refuse_tickers([table.place(int(row), column, text.iloc[row])
-                        for row in np.flatnonzero(text.isin(odd))[:20]], findings)  # fmt: skip
-    return text.fillna("")
+        rows = np.flatnonzero(text.isin(odd))
+        places = [table.place(int(row), column, text.iloc[row]) for row in rows[:20]]
+        findings.add("ticker", "error", TICKER_RULE, "Correct it.", places, len(rows))
+    return text
 
 
 def is_ticker(name: str) -> bool:
@@ -107,11 +115,9 @@ def is_ticker(name: str) -> bool:
     return 0 < len(name) <= MAX_TICKER and name.isprintable()
 
 
-def refuse_tickers(places: list[Place], findings: Findings) -> None:
-    """Note names that can be no tickers."""
-    findings.add(
-        "ticker", "error", f"a ticker has 1 to {MAX_TICKER} printable characters", "Correct it.", places, len(places)
-    )
+def refuse_ticker(file: Path, findings: Findings) -> None:
+    """Note a file whose name can be no ticker."""
+    findings.add("ticker", "error", TICKER_RULE, "Rename the file.", [Place(value=stem(file))])
 
 
 def is_table(path: Path) -> bool:
