@@ -35,7 +35,7 @@ def text_lines(ticker: str, days: np.ndarray, movements: np.ndarray, generator: 
     for day, movement in zip(days[:-1], movements[1:], strict=True):
         if generator.random() < 0.75:
             says_rise = bool((movement > 0) == (generator.random() < 0.8))
-            text = f"{ticker}: {generator.choice(WORDS[says_rise])} on {day}"
+            text = f"{ticker}: {generator.choice(WORDS[says_rise])}"
             lines.append(json.dumps({"ticker": ticker, "timestamp": f"{day}T10:30:00-05:00", "text": text}))
     return lines
 

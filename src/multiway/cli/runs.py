@@ -210,7 +210,9 @@ def explain(
     ] = None,
     date: Annotated[
         str | None,
-        typer.Option(help="Day to explain, 2015-11-03; the last one tested if not given.", rich_help_panel=STOCKS),
+        typer.Option(
+            help="Day to explain, 2015-11-03; those of confident errors if not given.", rich_help_panel=STOCKS
+        ),
     ] = None,
     tickers: Annotated[
         str | None,
