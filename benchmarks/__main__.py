@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import attention, graph, nd_linear, tensor_train, volumes, windows
+from benchmarks import attention, graph, nd_linear, stocks, tensor_train, volumes, windows
 from benchmarks.comparison import table
 from multiway.memory import keep_freed_memory
 
@@ -18,8 +18,9 @@ BENCHMARKS = {
     "graph": graph.run,
     "windows": windows.run,
     "volumes": volumes.run,
+    "stocks": stocks.run,
 }
-TABLES = {"volumes": volumes.table}
+TABLES = {"volumes": volumes.table, "stocks": stocks.table}
 
 
 def main() -> None:

@@ -188,19 +188,31 @@ class KroneckerAttention(nn.Module):
             self._check_input("context", context, context_valid)
         self._check_sizes(x, context)
         masks = self._check_masks(mode_masks)
+        shared = context is x
+        context = _blank(context, context_valid)  # once, for pooling along every mode and for the values
+        x = context if shared else _blank(x, valid)
+        whole = shared and valid is None and all(mask is None for mask in masks) and self._is_plain()
+        value, sums = self._values(context, whole, context_valid)
         factors: list[Factor] = [None] * self.num_modes
-        whole = context is x and valid is None and all(mask is None for mask in masks) and self._is_plain()
-        value, sums = ops.project_and_pool(x, self.value.weight) if whole else (None, None)
         for mode in self.attended_modes:
             mask = self._mask_of(mode, x, context, context_valid, masks[mode])
             query, key = self._pooled(mode, x, context, valid, context_valid, sums)
             factors[mode] = self._factor(query, key, mask, as_matrices)
-        if value is not None:
+        if whole:
             return self._mix_whole(value, factors), factors
-        value = self.value(context)
-        if context_valid is not None:
-            value = torch.where(context_valid[..., None], value, 0)
+        if context_valid is not None:  # the bias stands where something is valid
+            value = torch.addcmul(value, context_valid[..., None].to(value.dtype), self.value.bias.to(value.dtype))
         return self.out(ops.apply_factors(value, factors, self.num_heads, self.combine)), factors
+
+    def _values(
+        self, context: Tensor, whole: bool, context_valid: Tensor | None
+    ) -> tuple[Tensor, list[tuple[Tensor, float]] | None]:
+        """Values, without their bias where it is added later, and the context's sums along every mode if shared."""
+        if not whole and context_valid is None:
+            return self.value(context), None
+        if len(self.attended_modes) < self.num_modes:
+            return F.linear(context, self.value.weight), None
+        return ops.project_and_pool(context, self.value.weight)
 
     def _is_plain(self) -> bool:
         """Whether every mode attends and every row of the factors, and so of their product, sums to one."""
@@ -225,24 +237,23 @@ class KroneckerAttention(nn.Module):
         linear = self.query_key[mode if len(self.query_key) > 1 else 0]
         assert isinstance(linear, nn.Linear)
         with torch.autocast(x.device.type, enabled=False):
-            tokens, scale = self._pool(x, mode, valid) if sums is None else self._centre(*sums[mode], mode)
-            weight = linear.weight.to(tokens.dtype)
-            bias = None if linear.bias is None else linear.bias.to(tokens.dtype)
+            keys, key_scale = self._pool(context, mode, context_valid, sums)
+            weight = linear.weight.to(keys.dtype)
+            bias = None if linear.bias is None else linear.bias.to(keys.dtype)
             if context is x:
-                both = _project(tokens, weight, bias, scale)
+                query, key = _project(keys, weight, bias, key_scale).chunk(2, dim=-1)
             else:
-                keys, key_scale = self._pool(context, mode, context_valid)
-                wq, wk = weight.chunk(2)
-                bq, bk = (None, None) if bias is None else bias.chunk(2)
-                return self._heads(_project(tokens, wq, bq, scale), mode), self._heads(
-                    _project(keys, wk, bk, key_scale), mode, is_key=True
-                )
-            query, key = both.chunk(2, dim=-1)
+                tokens, scale = self._pool(x, mode, valid, None)
+                (wq, wk), (bq, bk) = weight.chunk(2), (None, None) if bias is None else bias.chunk(2)
+                query, key = _project(tokens, wq, bq, scale), _project(keys, wk, bk, key_scale)
             return self._heads(query, mode), self._heads(key, mode, is_key=True)
 
-    def _pool(self, x: Tensor, mode: int, valid: Tensor | None) -> tuple[Tensor, Tensor | float]:
-        """Pooled tokens of one mode, and how often a bias counts in them."""
-        return self._centre(*ops.pool_modes(x, mode, valid=valid), mode)
+    def _pool(
+        self, x: Tensor, mode: int, valid: Tensor | None, sums: list[tuple[Tensor, float]] | None
+    ) -> tuple[Tensor, Tensor | float]:
+        """Pooled tokens of one mode, and how often a bias counts in them; `x` is zero where it is not valid."""
+        total, count = ops.pool_modes(x, mode) if sums is None else sums[mode]
+        return self._centre(total, count if valid is None else ops.count_valid(valid, mode).to(total.dtype), mode)
 
     def _centre(self, tokens: Tensor, count: Tensor | float, mode: int) -> tuple[Tensor, Tensor | float]:
         """Sums to means and to differences from their mean, as the layer is set."""
@@ -271,7 +282,8 @@ class KroneckerAttention(nn.Module):
         query_logs, key_logs = (self.log_features(heads, self.projection) for heads in (query, key))
         long = 2 * query_logs.shape[-1] < key.shape[-2] and self.dropout == 0
         if long and not as_matrices and (mask is None or mask.shape[-2] == 1):
-            return ops.normalised_features(query_logs, key_logs, None if mask is None else mask[..., 0, :])
+            key_mask = None if mask is None else mask[..., 0, :].expand(key_logs.shape[:-1])
+            return ops.normalised_features(query_logs, key_logs, key_mask)
         return self._drop(ops.kernel_factor(query_logs, key_logs, mask))
 
     def _drop(self, weights: Tensor) -> Tensor:
@@ -364,6 +376,11 @@ class KroneckerAttention(nn.Module):
             f"{self.dim}, num_heads={self.num_heads}, num_modes={self.num_modes}, combine={self.combine!r}, "
             f"feature_map={self.feature_map!r}, attended_modes={self.attended_modes}, pooling={self.pooling!r}"
         )
+
+
+def _blank(x: Tensor, valid: Tensor | None) -> Tensor:
+    """Zeros where nothing is valid, whatever stands there."""
+    return x if valid is None else torch.where(valid[..., None], x, 0)
 
 
 def _project(tokens: Tensor, weight: Tensor, bias: Tensor | None, scale: Tensor | float) -> Tensor:

@@ -44,6 +44,7 @@ from multiway.ops.nd_linear import multi_mode_linear_terms as multi_mode_linear_
 from multiway.ops.norms import rms_norm as rms_norm
 from multiway.ops.plans import Step as Step
 from multiway.ops.plans import cheapest_plan as cheapest_plan
+from multiway.ops.pooling import count_valid as count_valid
 from multiway.ops.pooling import pool_modes as pool_modes
 from multiway.ops.pooling import project_and_pool as project_and_pool
 from multiway.ops.ridge import ridge_path as ridge_path

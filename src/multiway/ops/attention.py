@@ -78,9 +78,10 @@ def kernel_factor(
     mask: Bool[Tensor, "..."] | None = None,
 ) -> Float[Tensor, "batch heads q k"]:
     """The same attention with the kernel in place of the exponential, formed as a matrix (HOT eq. 10)."""
-    if mask is not None:
+    if mask is not None and mask.shape[-2] > 1:  # which keys count depends on the query
         return masked_softmax(kernel_logits(query_logs, key_logs), mask)
-    queries, keys = normalised_features(query_logs, key_logs)
+    key_mask = None if mask is None else mask[..., 0, :].expand(key_logs.shape[:-1])
+    queries, keys = normalised_features(query_logs, key_logs, key_mask)
     return queries @ keys.mT
 
 

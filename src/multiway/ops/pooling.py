@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -32,9 +32,14 @@ def pool_modes(
         for axis in others:  # a plain loop, which torch.compile can follow
             count *= x.shape[axis]
         return (x.sum(others, dtype=wide) if others else x.to(wide)), count
-    counts = (valid.sum(others) if others else valid).to(wide)[..., None]
     kept = torch.where(valid[..., None], x, 0)
-    return (kept.sum(others, dtype=wide) if others else kept.to(wide)), counts
+    return (kept.sum(others, dtype=wide) if others else kept.to(wide)), count_valid(valid, mode).to(wide)
+
+
+def count_valid(valid: Bool[Tensor, "batch *sizes"], mode: int) -> Int[Tensor, "batch size 1"]:
+    """Count the real tokens at each position of one mode."""
+    others = [axis for axis in range(1, valid.ndim) if axis != mode + 1]
+    return (valid.sum(others) if others else valid.long())[..., None]
 
 
 def project_and_pool(
