@@ -9,6 +9,7 @@ from multiway.config import merge
 from multiway.data import CheckReport
 from multiway.data.stocks import StockOptions
 from multiway.tasks.protocol import Row
+from multiway.tasks.stocks.auditing import audit as audit
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.fitting import OURS
 from multiway.tasks.stocks.prediction import evaluate_data, predict_next
