@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from command import assert_one_line, call
-from stock_files import write_stocks
+from market_files import write_stocks
 
 TRAIN = ["train", "stocks", "--data", "prices.csv", "--texts", "texts.jsonl", "--encoder", "hashed", "--out", "run"]
 SMALL = ["--set", "training.epochs=1", "--set", "model.dim=16", "--set", "draws=0"]
