@@ -57,6 +57,12 @@ def render_stock_report(content: StockReport) -> str:
     )
 
 
+def _deletion(content: StockReport, readouts: charts.Readouts) -> Markup | None:
+    if content.deletion is None:
+        return None
+    return curves.deletion_chart(content.deletion, readouts, hidden="stock's texts", from_zero=False)
+
+
 def _has_shares(content: StockReport) -> bool:
     """Whether the first metric is a share, which a bar from 0 to 1 suits."""
     return any(row.metric == "ACC" for row in content.scores)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from multiway.explain import DeletionCurves
 from multiway.report import AnswerView, BacktestView, TextView
 from multiway.tasks.stocks.backtest import WORDS, Backtest
 from multiway.tasks.stocks.explanation import TickerExplanation, explain_day, interesting, named_sample
@@ -67,6 +69,18 @@ def view_of_answer(heading: str, item: TickerExplanation) -> AnswerView:
         ],
         moved_by=[(item.names[place], float(of_stocks[place])) for place in order],
         looks_at=item.looks,
+    )
+
+
+def deletion_note(curves: Sequence[DeletionCurves]) -> str:
+    """Difference between hiding what is marked and hiding at random, with its standard error over answers."""
+    if len(curves) < 2:
+        return ""
+    apart = np.array([item.area("gradients") - item.area() for item in curves])
+    error = apart.std(ddof=1) / np.sqrt(len(apart))
+    return (
+        f"The mean difference from random is {apart.mean():+.4f}, its standard error over answers {error:.4f}; "
+        "below 0 what is marked matters more than texts at random."
     )
 
 

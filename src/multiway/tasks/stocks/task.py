@@ -7,7 +7,7 @@ from typing import Any
 
 from multiway.config import merge
 from multiway.data import CheckReport
-from multiway.data.stocks import StockOptions
+from multiway.data.stocks import STOCK_DATASETS, StockOptions, check_stocks
 from multiway.tasks.protocol import Row
 from multiway.tasks.stocks.auditing import audit as audit
 from multiway.tasks.stocks.config import StockConfig
@@ -28,7 +28,7 @@ from multiway.tasks.tables import not_earned
 def make_config(settings: dict[str, Any], overrides: dict[str, Any]) -> StockConfig:
     """Settings over what a known data set brings (StockNet its own protocol), overrides over both."""
     given = merge(settings, overrides)
-    brought = {"protocol": {"name": "stocknet"}} if given.get("data") == "stocknet" else {}
+    brought = {"protocol": {"name": "stocknet"}} if str(given.get("data")) in STOCK_DATASETS else {}
     return StockConfig.parse(merge(brought, given), "settings")
 
 
@@ -91,6 +91,4 @@ def compare(groups: Sequence[Sequence[StockRun]]) -> str:
 
 def check(path: str | Path, options: dict[str, Any]) -> CheckReport:
     """What is in prices and texts, under the settings of a run that concern reading."""
-    from multiway.data.stocks import check_stocks
-
     return check_stocks(locate(str(path)), StockOptions.parse(options.get("read", {}), "reading options"))
