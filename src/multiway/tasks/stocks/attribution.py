@@ -157,9 +157,10 @@ def deletion_of_texts(
     marked = np.argsort(-direction * shares_of_texts[own], kind="stable")
     orders = [marked, *(chance.permutation(len(own)) for _ in range(draws))]
     shares = (0.0, *SHARES, 1.0)
-    hidden = np.stack([_first(order, share) for order in orders for share in shares])
-    values = torch.sigmoid(direction * scores_without(score, batch, texts, stock, hidden))
-    curves = values.numpy().reshape(len(orders), len(shares))
+    every = np.stack([_first(order, share) for order in orders for share in shares])
+    hidden, place = np.unique(every, axis=0, return_inverse=True)
+    values = torch.sigmoid(direction * scores_without(score, batch, texts, stock, hidden)).numpy()
+    curves = values[place.ravel()].reshape(len(orders), len(shares))
     return DeletionCurves(np.array(shares), {"gradients": curves[0]}, curves[1:].mean(axis=0))
 
 

@@ -28,26 +28,29 @@ def explained_answers(
     run: StockRun, data: ExplainedData
 ) -> tuple[list[tuple[str, TickerExplanation]], list[TickerExplanation]]:
     """Answers to show, with their headings, and answers for the deletion test."""
-    shown = []
-    for heading, day, name in interesting(run, WRONG, RIGHT):
-        stock = run.tickers.index(name)
-        found = explain_day(run, data, named_sample(data, day), [stock], deletion=False)
-        shown.append((heading, found.tickers[0]))
-    return shown, _tested(run, data)
+    chosen = [
+        (heading, named_sample(data, day), run.tickers.index(name))
+        for heading, day, name in interesting(run, WRONG, RIGHT)
+    ]
+    tested = _tested(data)
+    data.load({sample for _, sample, _ in chosen} | {sample for sample, _ in tested})
+    shown = [
+        (heading, explain_day(run, data, sample, [stock], deletion=False).tickers[0])
+        for heading, sample, stock in chosen
+    ]
+    return shown, [explain_day(run, data, sample, [stock]).tickers[0] for sample, stock in tested]
 
 
-def _tested(run: StockRun, data: ExplainedData) -> list[TickerExplanation]:
+def _tested(data: ExplainedData) -> list[tuple[int, int]]:
+    """Samples and stocks of the deletion test."""
     samples = data.prepared.samples
-    if data.encoded is None:
+    if not data.has_texts:
         return []
     rows = samples.splits["test"]
     sizes = samples.groups.sizes[samples.text_rows[rows]].sum(axis=2)
     day, stock = np.nonzero(data.prepared.asked[rows] & (sizes >= 2))
     places = np.unique(np.linspace(0, len(day) - 1, min(TESTED, len(day))).round().astype(int))
-    found = []
-    for place in places:
-        found += explain_day(run, data, int(rows[day[place]]), [int(stock[place])]).tickers
-    return found
+    return [(int(rows[day[place]]), int(stock[place])) for place in places]
 
 
 def view_of_answer(heading: str, item: TickerExplanation) -> AnswerView:
