@@ -126,3 +126,19 @@ def make_dataset(
 ) -> None:
     """Make a data set from another, the same one every time, and print the path of its table."""
     show.lines([str(workflows.make_lesions(source, out, options.nested(sets or [])))])
+
+
+@datasets.command("encode")
+def encode_dataset(
+    data: Annotated[str, typer.Argument(help="Prices with texts beside them, or a known data set's name.")],
+    texts: Annotated[str | None, typer.Option(help="File or folder of the texts, if they lie elsewhere.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="What makes vectors: minilm, finbert, hashed, or any model's name or folder.")
+    ] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", help="Override one field: --set text.max_tokens=64.")
+    ] = None,
+) -> None:
+    """Turn texts into vectors and keep them, so that training finds them; go on where it was stopped."""
+    given = {"read": {"texts": texts} if texts else {}, "text": {"encoder": encoder} if encoder else {}}
+    show.lines(workflows.encode(data, given, overrides=options.nested(sets or [])).lines())

@@ -28,3 +28,10 @@ from multiway.report.content import StepErrors as StepErrors
 from multiway.report.content import TrainingRow as TrainingRow
 from multiway.report.content import VariateErrors as VariateErrors
 from multiway.report.html import render_forecast_report as render_forecast_report
+from multiway.report.stocks import render_stock_report as render_stock_report
+from multiway.report.stocks_content import AnswerView as AnswerView
+from multiway.report.stocks_content import BacktestView as BacktestView
+from multiway.report.stocks_content import MovementGrid as MovementGrid
+from multiway.report.stocks_content import SplitMovements as SplitMovements
+from multiway.report.stocks_content import StockReport as StockReport
+from multiway.report.stocks_content import TextView as TextView

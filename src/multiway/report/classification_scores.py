@@ -9,7 +9,11 @@ from multiway.report.classification_content import ClassificationReport, ClassSc
 from multiway.report.palette import title
 from multiway.report.scores import seed_mean
 
-LOWER_IS_BETTER = {"ECE"}
+LOWER_IS_BETTER = {"ECE", "Pinball", "MAE"}
+NONE_IS_BEST = {"Coverage"}
+"""First words of metrics that should meet a level, so that no cell is the best."""
+SMALL = {"Pinball", "MAE"}
+"""Metrics in the units of the data, which three decimals may not show."""
 UNDEFINED = "undefined"
 DECIMALS = 3
 
@@ -98,25 +102,30 @@ def _table(content: ClassificationReport, split: str, colours: Mapping[str, int]
 def _column(cells: Sequence[Mean | None], metric: str) -> list[Cell]:
     known = [cell.value for cell in cells if cell is not None and cell.is_known and cell.value is not None]
     best = (min(known) if metric in LOWER_IS_BETTER else max(known)) if known else None
-    wanted = text.number(best, DECIMALS)
+    decimals = max(DECIMALS, text.decimals_for(known) if metric in SMALL else 0)
+    wanted = text.number(best, decimals)
+    ranked = len(known) > 1 and metric.split()[0] not in NONE_IS_BEST
     return [
         Cell("", "", False)
         if cell is None
         else Cell(UNDEFINED, "", False)
         if not cell.is_known
         else Cell(
-            text.number(cell.value, DECIMALS), _spread(cell), len(known) > 1 and text.number(cell.value, 3) == wanted
+            text.number(cell.value, decimals),
+            _spread(cell, decimals),
+            ranked and text.number(cell.value, decimals) == wanted,
         )
         for cell in cells
     ]
 
 
-def _spread(cell: Mean) -> str:
+def _spread(cell: Mean, decimals: int = DECIMALS) -> str:
     if cell.low is None or cell.high is None or cell.value is None:
         return ""
     if cell.num_seeds > 1:
-        return f"±\u202f{text.number(cell.high - cell.value, DECIMALS)}"
-    return f"{text.number(cell.low, DECIMALS)}–{text.number(cell.high, DECIMALS)}"
+        return f"±\u202f{text.number(cell.high - cell.value, decimals)}"
+    between = "–" if cell.low >= 0 else " to "
+    return f"{text.number(cell.low, decimals)}{between}{text.number(cell.high, decimals)}"
 
 
 def verdict(content: ClassificationReport) -> str:

@@ -144,8 +144,8 @@ class DeletionRow(NamedTuple):
     against: str
 
 
-def deletion_chart(curves: DeletionCurves, readouts: charts.Readouts) -> Markup:
-    """Probability of the class named as ever more is hidden."""
+def deletion_chart(curves: DeletionCurves, readouts: charts.Readouts, *, hidden: str = "volume") -> Markup:
+    """Probability of the class named as ever more is hidden, of what `hidden` says."""
     shares = np.asarray(curves.shares, float)
     lines = {**{name: (style_of(name), values) for name, values in curves.marked.items()}}
     lines["at random"] = ("s3", curves.random)
@@ -157,7 +157,7 @@ def deletion_chart(curves: DeletionCurves, readouts: charts.Readouts) -> Markup:
         number_ticks(up, 5),
         describes=f"Probability of the class named, by share hidden: {text.listing(list(lines))}.",
         height=230,
-        x_title="share of the volume hidden",
+        x_title=f"share of the {hidden} hidden",
         readout=readouts.chart(axis, [charts.Series(name, style, values) for name, (style, values) in lines.items()]),
     )
 

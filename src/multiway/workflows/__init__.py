@@ -3,6 +3,8 @@
 from multiway.workflows.auditing import audit as audit
 from multiway.workflows.compression import Compressed as Compressed
 from multiway.workflows.compression import compress as compress
+from multiway.workflows.encoding import EncodedTexts as EncodedTexts
+from multiway.workflows.encoding import encode as encode
 from multiway.workflows.looking import check as check
 from multiway.workflows.looking import fetch_dataset as fetch_dataset
 from multiway.workflows.looking import list_datasets as list_datasets

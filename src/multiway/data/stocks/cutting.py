@@ -23,7 +23,7 @@ from multiway.data.stocks.windows import Windows, cut_windows
 from multiway.errors import DataError
 
 FIRST_TARGET = 2
-"""A change of price is known once a ticker has two days."""
+"""For `chronological`: a change of price is known once a ticker has two days."""
 
 
 def build_samples(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockSamples:
@@ -66,10 +66,10 @@ def tomorrow(panel: StockPanel, texts: StockTexts | None, protocol: StockProtoco
 
 def _targets(panel: StockPanel, protocol: StockProtocol) -> NDArray[np.int64]:
     """Positions of days that may be asked about."""
-    first, last = 0, len(panel.days)
-    if protocol.name == "stocknet":
-        first, last = np.searchsorted(panel.days, STOCKNET_BORDERS[[0, -1]]).tolist()
-    return np.arange(max(first, FIRST_TARGET), last)
+    if protocol.name != "stocknet":
+        return np.arange(FIRST_TARGET, len(panel.days))
+    first, last = np.searchsorted(panel.days, STOCKNET_BORDERS[[0, -1]]).tolist()
+    return np.arange(first, last)
 
 
 def _inputs(

@@ -25,7 +25,9 @@ def read_lines(path: Path, findings: Findings) -> Iterator[tuple[int, dict[str, 
                 if item is None:
                     count += 1
                     if len(broken) < 20:
-                        broken.append(Place(row=number, unit="line", value=line[:60].decode("utf-8", "replace")))
+                        broken.append(
+                            Place(row=number, unit="line", value=line[:60].decode("utf-8", "replace").strip())
+                        )
                 else:
                     yield number, item
     except (OSError, EOFError) as error:

@@ -62,7 +62,7 @@ def read_into(
     chosen = texts if texts is not None else options.texts if options.texts is not None else layout.texts
     if chosen is None or (isinstance(chosen, str) and chosen == NO_TEXTS):
         return panel, None
-    beside.source = name_of(chosen)
+    beside.source = findings.source if layout.kind == "stocknet" and chosen is layout.texts else name_of(chosen)
     raw = gather(chosen, options, beside)
     joined_notes(beside, beside.source)
     return panel, place_texts(raw, panel, options, beside)

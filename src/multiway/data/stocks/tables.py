@@ -19,6 +19,7 @@ from multiway.data.options import ReadOptions
 from multiway.data.raw import Table
 from multiway.data.stocks.options import StockOptions
 
+SAID = {"ticker": "tickers", "date": "days", "stamp": "times", "text": "texts"}
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq")
 MAX_TICKER = 40
 TICKER_RULE = f"a ticker has 1 to {MAX_TICKER} printable characters"
@@ -55,7 +56,9 @@ def require_column(names: list[str], kind: str, option: str, given: str | None, 
     chosen = given is not None and given != StockOptions.model_fields[option].default
     found = given if chosen and given in names else None if chosen else find_column(names, kind, given)
     if found is None:
-        wanted = f"{option} names '{quoted(given)}', which is not there" if chosen else f"there is no column of {kind}s"
+        wanted = (
+            f"{option} names '{quoted(given)}', which is not there" if chosen else f"there is no column of {SAID[kind]}"
+        )
         raise findings.fatal("columns", wanted, f"There are {listed(names)}. Name it (--set read.{option}=NAME).")
     return found
 
@@ -72,23 +75,20 @@ def load_rows(source: Any, options: StockOptions, findings: Findings) -> Table:
 
 def column_names(path: Path) -> list[str]:
     """Names of the columns, as far as they can be seen without reading a file, which is judged where it is read."""
-    if path.suffix.lower() in (".parquet", ".pq"):
-        try:
-            return list(pyarrow.parquet.read_schema(path).names)
-        except (OSError, pa.ArrowException):
-            return []
     try:
         with path.open("rb") as file:
             raw = file.read(HEADER_BYTES)
+        if raw[:4] == b"PAR1":
+            return list(pyarrow.parquet.read_schema(path).names)
         if raw[:2] == b"\x1f\x8b":
             with gzip.open(path) as stream:
                 raw = stream.read(HEADER_BYTES)
-    except (OSError, EOFError, zlib.error):
+        encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        line = raw.decode(encoding, errors="replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
+        separator = max(",;\t|", key=line.count)
+        return [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    except (OSError, EOFError, zlib.error, csv.Error, pa.ArrowException):
         return []
-    encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    line = raw.decode(encoding, errors="replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
-    separator = max(",;\t|", key=line.count)
-    return [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
 
 
 def tickers_of(table: Table, column: str, findings: Findings) -> pd.Series:

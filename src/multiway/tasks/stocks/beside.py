@@ -1,14 +1,23 @@
 """What stands beside every score of the network, fitted on the training days and no others."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.tasks.stocks.baselines import MovementBaseline, fit_calendar, fit_majority, fit_previous
 from multiway.tasks.stocks.config import StockConfig
+from multiway.tasks.stocks.logistic import fit_logistic
 from multiway.tasks.stocks.prepared import Prepared
 
 QUANTILES = "training_quantiles"
+FITS: dict[str, Callable[[Prepared], MovementBaseline]] = {
+    "majority": lambda prepared: fit_majority(prepared.samples),
+    "previous": lambda prepared: fit_previous(prepared.samples),
+    "logistic": lambda prepared: fit_logistic(prepared.samples, prepared.vectors),
+    "calendar": lambda prepared: fit_calendar(prepared.samples),
+}
 
 
 class Baseline(Protocol):
@@ -21,16 +30,20 @@ class Baseline(Protocol):
 def fit_baselines(prepared: Prepared, config: StockConfig) -> tuple[dict[str, Baseline], dict[str, Any]]:
     """Fit the baselines of a run; return them by name, and what is to be known of them."""
     if config.target == "quantiles":
-        return {QUANTILES: _training_quantiles(prepared, config)}, {}
-    return {}, {}
+        return {QUANTILES: _training_quantiles(prepared, config)}, {"baselines": {}}
+    fitted = {name: FITS[name](prepared) for name in config.baselines}
+    return (
+        {name: _rises(baseline) for name, baseline in fitted.items()},
+        {"baselines": {name: baseline.facts() for name, baseline in fitted.items()}},
+    )
+
+
+def _rises(baseline: MovementBaseline) -> Baseline:
+    return lambda prepared, rows: baseline.p_up(prepared.samples, rows, prepared.vectors)
 
 
 def _training_quantiles(prepared: Prepared, config: StockConfig) -> Baseline:
     """The quantiles of all training movements together, whatever the stock and day."""
     rows = prepared.samples.splits["train"]
     levels = np.quantile(prepared.samples.returns[rows][prepared.asked[rows]].astype(np.float64), config.quantiles)
-
-    def quantiles(prepared: Prepared, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.broadcast_to(levels, (len(rows), len(prepared.samples.tickers), len(levels)))
-
-    return quantiles
+    return lambda prepared, rows: np.broadcast_to(levels, (len(rows), len(prepared.samples.tickers), len(levels)))

@@ -14,7 +14,7 @@ from multiway.tasks.parameters import Parameters
 from multiway.tasks.stocks import run as runs
 from multiway.tasks.stocks.config import OURS, StockConfig
 from multiway.tasks.stocks.fitting import check_model, fit
-from multiway.tasks.stocks.prediction import evaluate_stocks, prediction_table, reading_of
+from multiway.tasks.stocks.prediction import evaluate_stocks, prediction_table, prepared_within, reading_of
 from multiway.tasks.stocks.prepared import locate, prepare
 from multiway.training import RunFolder
 
@@ -129,11 +129,28 @@ class StockMovementClassifier(Parameters):
             return self.scores_[self.scores_["split"] == "test"].reset_index(drop=True)
         return pd.DataFrame(evaluate_stocks(run, *self._read(prices, texts), "test"))
 
-    def explain(self, **options: Any) -> Any:
-        """Explain predictions, see `multiway.tasks.stocks.explanation`."""
-        from multiway.tasks.stocks.explanation import explain_run
+    def explain(
+        self, prices: Any = None, texts: Any = None, *, date: str | None = None, tickers: Sequence[str] | None = None
+    ) -> Any:
+        """Explain answers, of the most confident test errors if no day is named.
 
-        return explain_run(self._run(), **options)
+        Args:
+            prices: Of the run's stocks; those of `fit` if none are given.
+            texts: About them.
+            date: Day that is asked about, such as 2015-11-03.
+            tickers: Some of the run's.
+
+        Returns:
+            One `multiway.tasks.stocks.explanation.DayExplanation` for each day.
+        """
+        from multiway.tasks.stocks.explanation import chosen_pairs, explain_day
+        from multiway.tasks.stocks.explanation_inputs import ExplainedData
+
+        run = self._run()
+        data = ExplainedData.of(run, prepared_within(run, *self._read(prices, texts)))
+        pairs = chosen_pairs(run, data, date, tickers)
+        days = dict.fromkeys(sample for sample, _ in pairs)
+        return [explain_day(run, data, day, [stock for each, stock in pairs if each == day]) for day in days]
 
     def save(self, path: str | Path) -> None:
         """Write a run folder that the command line can use.

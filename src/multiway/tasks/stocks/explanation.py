@@ -60,6 +60,7 @@ class TickerExplanation:
     p_up: Probability of a rise.
     label: 1 rise, 0 fall, None where it is not asked.
     movement: What the price did; None where unknown.
+    names: Every ticker, in the order of the contributions.
     found: Contributions of every stock's days.
     texts: Every text of the sample, the strongest first.
     deletion: Test of its own texts; None with fewer than two.
@@ -71,6 +72,7 @@ class TickerExplanation:
     p_up: float
     label: int | None
     movement: float | None
+    names: tuple[str, ...]
     found: Contributions
     texts: list[TextShare]
     deletion: DeletionCurves | None
@@ -81,12 +83,10 @@ class TickerExplanation:
 class DayExplanation:
     """Attention of one day's sample, and its tickers that were asked for.
 
-    names: Every ticker, in the order of the contributions.
     slot_days: Days of the slots; NaT where the window is shorter.
     """
 
     date: np.datetime64
-    names: tuple[str, ...]
     slot_days: NDArray[np.datetime64]
     maps: list[ModeMap]
     tickers: list[TickerExplanation]
@@ -116,7 +116,6 @@ def explain_day(
     score = score_of(run)
     return DayExplanation(
         date=date,
-        names=samples.tickers,
         slot_days=slot_days,
         maps=maps,
         tickers=[
@@ -152,6 +151,7 @@ def _explain_ticker(
         p_up=p_up,
         label=None if label < 0 else label,
         movement=movement if np.isfinite(movement) else None,
+        names=samples.tickers,
         found=found,
         texts=[] if texts is None else _named_texts(data, texts, shares, slot_days),
         deletion=tested,

@@ -108,7 +108,7 @@ def stocks_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:
         )
         for day in days
         for item in day.tickers
-        for stock, name in enumerate(day.names)
+        for stock, name in enumerate(item.names)
         for slot, slot_day in enumerate(day.slot_days)
         if item.found.prices[stock, slot] or item.found.texts[stock, slot]
     ]

@@ -172,7 +172,7 @@ def class_weights(prepared: Prepared, training: TrainingConfig) -> Tensor | None
 def validation_score(
     prepared: Prepared, validation: StockInputs, config: StockConfig
 ) -> Callable[[nn.Module], float] | None:
-    """The score that chooses the epoch; None where the loss does."""
+    """The score that chooses the epoch, 0 where it is undefined since all predictions are one; None where the loss does."""
     if config.select == "loss" or config.target == "quantiles":
         return None
     metric, rows = metrics_of(config)[config.select], prepared.samples.splits["validation"]
@@ -180,7 +180,6 @@ def validation_score(
     def score(model: nn.Module) -> float:
         found = predicted(model, validation, config, prepared.scale)
         these = scored(prepared.samples, rows, prepared.asked, {OURS: found})
-        value = metric(these.labels, these.found[OURS]) if np.isfinite(found).all() else None
-        return float("nan") if value is None else value
+        return (metric(these.labels, these.found[OURS]) or 0.0) if np.isfinite(found).all() else float("nan")
 
     return score

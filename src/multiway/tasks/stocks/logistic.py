@@ -11,9 +11,9 @@ from multiway.tasks.stocks.baselines import Probabilities, Rows, log_loss
 
 PENALTIES = (10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 MOVEMENTS = 60_000
-"""Training movements used at most, evenly spaced."""
-CHUNK = 64
-"""Days whose inputs are held at once."""
+"""Movements of a split used at most, evenly spaced."""
+CHUNK = 20_000
+"""Movements whose inputs are held at once in prediction, or those of one day if they are more."""
 ROUNDS, STEPS = 50, 10
 """Times that the curvature is measured at most, and steps for each."""
 SMALL = 1e-10
@@ -35,12 +35,14 @@ class Logistic:
 
     def p_up(self, samples: StockSamples, rows: Rows, vectors: Vectors = None) -> Probabilities:
         """Give `vectors` if the model was fitted with them."""
-        asked = np.ones((CHUNK, len(samples.tickers)), np.bool_)
+        stocks = len(samples.tickers)
+        days = max(CHUNK // stocks, 1)
+        asked = np.ones((days, stocks), np.bool_)
         parts = [
-            self._of(inputs(samples, some, asked[: len(some)], vectors)).reshape(len(some), -1)
-            for some in (rows[first : first + CHUNK] for first in range(0, len(rows), CHUNK))
+            self._of(inputs(samples, some, asked[: len(some)], vectors)).reshape(len(some), stocks)
+            for some in (rows[first : first + days] for first in range(0, len(rows), days))
         ]
-        return np.concatenate(parts) if parts else np.empty((0, len(samples.tickers)))
+        return np.concatenate(parts) if parts else np.empty((0, stocks))
 
     def _of(self, values: Matrix) -> Probabilities:
         return sigmoid((values - self.centre) / self.spread @ self.weight + self.bias)
@@ -52,7 +54,7 @@ class Logistic:
 
 def fit_logistic(samples: StockSamples, vectors: Vectors = None) -> Logistic:
     """Minimise the penalised log loss of the training movements; the penalty is that of the lowest validation loss."""
-    values, labels = _asked(samples, "train", vectors, MOVEMENTS)
+    values, labels = _asked(samples, "train", vectors)
     held, held_labels = _asked(samples, "validation", vectors)
     centre, spread = values.mean(0), values.std(0)
     spread = np.where(spread > SMALL, spread, 1.0)
@@ -138,11 +140,11 @@ def sigmoid(logits: Matrix) -> Matrix:
     return 0.5 * (1 + np.tanh(0.5 * logits))
 
 
-def _asked(samples: StockSamples, split: str, vectors: Vectors, most: int | None = None) -> tuple[Matrix, Matrix]:
+def _asked(samples: StockSamples, split: str, vectors: Vectors) -> tuple[Matrix, Matrix]:
     rows = samples.splits[split]
     asked = samples.labels[rows] >= 0
-    if most is not None and asked.sum() > most:
+    if asked.sum() > MOVEMENTS:
         places = np.flatnonzero(asked)
         asked = np.zeros_like(asked)
-        asked.flat[places[np.linspace(0, len(places) - 1, most).astype(np.int64)]] = True
+        asked.flat[places[np.linspace(0, len(places) - 1, MOVEMENTS).astype(np.int64)]] = True
     return inputs(samples, rows, asked, vectors), samples.labels[rows][asked].astype(np.float64)

@@ -114,8 +114,7 @@ def evaluate_stocks(run: StockRun, panel: StockPanel, texts: StockTexts | None, 
     Raises:
         DataError: There are no days of that split.
     """
-    check_tickers(run, panel)
-    prepared = prepared_for(run, panel, texts, build_samples(panel, texts, same_borders(run)))
+    prepared = prepared_within(run, panel, texts)
     rows = prepared.samples.splits[split]
     if not prepared.asked[rows].any():
         raise DataError(f"{panel.source}: {split} has no movement to score. Give prices that reach further.")
@@ -124,6 +123,12 @@ def evaluate_stocks(run: StockRun, panel: StockPanel, texts: StockTexts | None, 
         others, _ = fit_baselines(read_again(run), run.config)
         found |= {name: other(prepared, rows) for name, other in others.items()}
     return score_rows(scored(prepared.samples, rows, prepared.asked, found), split, run.config)
+
+
+def prepared_within(run: StockRun, panel: StockPanel, texts: StockTexts | None) -> Prepared:
+    """Samples of any prices of the run's stocks, split where the run's own are."""
+    check_tickers(run, panel)
+    return prepared_for(run, panel, texts, build_samples(panel, texts, same_borders(run)))
 
 
 def same_borders(run: StockRun) -> StockProtocol:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.stocks import StockSamples, build_samples
+from multiway.data.stocks import StockPanel, StockSamples, StockTexts, build_samples
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.protocol import Row
 from multiway.tasks.stocks.again import check_tickers, prepared_for
@@ -52,7 +52,7 @@ def backtest_again(run: StockRun, prepared: Prepared) -> Backtest | None:
     """The same of data that is read already; None where the run's labels are no movements."""
     if run.config.protocol.name == "published-code":
         return None
-    return backtest(_predictions(run, prepared))
+    return backtest(_tradable(run, prepared.panel, prepared.texts))
 
 
 def tradable_predictions(run: StockRun, data: str | None = None) -> pd.DataFrame:
@@ -64,14 +64,17 @@ def tradable_predictions(run: StockRun, data: str | None = None) -> pd.DataFrame
         ConfigError: The run's labels are no movements.
         DataError: The data is not sound, or holds no day to test.
     """
-    protocol = same_borders(run)
-    if protocol.name == "published-code":
+    if run.config.protocol.name == "published-code":
         raise ConfigError(
             "backtest: the labels of the protocol published-code are no movements of prices, so there is nothing to "
             "trade. Got a run of published-code. Train with the protocol chronological or stocknet."
         )
-    panel, texts = read_for(run, data)
+    return _tradable(run, *read_for(run, data))
+
+
+def _tradable(run: StockRun, panel: StockPanel, texts: StockTexts | None) -> pd.DataFrame:
     check_tickers(run, panel)
+    protocol = same_borders(run)
     every = protocol.replace(down=0.0, up=0.0) if protocol.name == "chronological" else protocol
     return _predictions(run, prepared_for(run, panel, texts, build_samples(panel, texts, every)))
 

@@ -1,0 +1,300 @@
+"""What runs of the task `stocks` have to say, as the content of a report."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from multiway.data.stocks import check_stocks
+from multiway.errors import MultiwayError
+from multiway.explain import average_curves
+from multiway.report import (
+    CheckFinding,
+    ClassificationReport,
+    ClassScore,
+    DataCheck,
+    ModelCost,
+    MovementGrid,
+    ReliabilityBin,
+    SplitCases,
+    SplitMovements,
+    StockReport,
+    TrainingRow,
+    render_classification_comparison,
+    render_stock_report,
+)
+from multiway.tasks.stocks.again import read_again, source_of
+from multiway.tasks.stocks.config import StockConfig
+from multiway.tasks.stocks.explanation import average_attention
+from multiway.tasks.stocks.explanation_inputs import ExplainedData
+from multiway.tasks.stocks.fitting import OURS
+from multiway.tasks.stocks.showing import explained_answers, view_of_answer, view_of_backtest
+from multiway.tasks.stocks.trading import backtest_again
+from multiway.training import classification
+
+if TYPE_CHECKING:
+    from multiway.tasks.stocks.prepared import Prepared
+    from multiway.tasks.stocks.run import StockRun
+
+METRICS = {
+    "acc": "ACC",
+    "f1": "F1",
+    "macro_f1": "Macro F1",
+    "mcc": "MCC",
+    "auc": "AUC",
+    "pinball": "Pinball",
+    "mae": "MAE",
+}
+MODELS = {
+    "previous": "previous direction",
+    "logistic": "logistic regression",
+    "calendar": "calendar look-up",
+    "training_quantiles": "training quantiles",
+}
+
+
+def report(runs: Sequence[StockRun]) -> str:
+    """The HTML report of runs that differ in their seed; the first is shown in detail."""
+    return render_stock_report(report_content(runs))
+
+
+def compare(groups: Sequence[Sequence[StockRun]]) -> str:
+    """Several runs, each with its seeds, on one page."""
+    return render_classification_comparison([_compared(report_content(runs, details=False)) for runs in groups])
+
+
+def report_content(runs: Sequence[StockRun], *, details: bool = True) -> StockReport:
+    """Content of one report; parts that need the data are left out when its file is no longer there.
+
+    Args:
+        runs: Runs that differ in their seed only; the first is shown in detail.
+        details: Read the data again, check it, explain answers and trade by them.
+    """
+    run = runs[0]
+    seeds = [each.config.training.seed for each in runs]
+    manifest = run.folder.verify() if run.folder else {}
+    test = _own_test(run)
+    prepared, note = _read(run) if details else (None, "")
+    detail = _details(run, prepared) if prepared is not None else {"answer_note": note}
+    return StockReport(
+        title=Path(str(run.config.data)).stem if run.config.data else "Stocks in memory",
+        source=str(run.config.data or "tables in memory"),
+        created=str(manifest.get("finished", "")),
+        setting=_setting(run),
+        chosen=OURS,
+        majority="majority",
+        calendar=MODELS["calendar"],
+        scores=[
+            _score(row, seed)
+            for each, seed in zip(runs, seeds, strict=True)
+            for row in each.scores
+            if row["metric"] != "count"
+        ],
+        costs=_costs(run),
+        seeds=seeds,
+        check=_check(run) if prepared is not None else None,
+        splits=[_split(name, part) for name, part in run.facts.get("splits", {}).items()],
+        grid=_grid(test) if len(test) else None,
+        reliability=_reliability(test),
+        unit="log odds of a rise" if run.config.target == "movement" else "spreads of the median movement",
+        training=[
+            TrainingRow(
+                epoch=row["epoch"],
+                train=row.get("train_loss"),
+                validation=row.get("validation_loss"),
+                score=row.get("validation_score"),
+                seed=seed,
+            )
+            for each, seed in zip(runs, seeds, strict=True)
+            for row in (each.folder.read_log() if each.folder else [])
+        ],
+        selected_by=_selected_by(run),
+        environment=_environment(manifest, seeds),
+        command=_command(run),
+        notes=run.facts.get("notes", ()),
+        **detail,
+    )
+
+
+def _read(run: StockRun) -> tuple[Prepared | None, str]:
+    """Samples of the run's data; else None and why."""
+    try:
+        return read_again(run), ""
+    except (MultiwayError, OSError) as error:
+        return None, f"Answers, attention and backtest need the data, which could not be read again: {error}"
+
+
+def _own_test(run: StockRun) -> pd.DataFrame:
+    """Test predictions of the network that the protocol asks about."""
+    rows = run.predictions
+    return rows[(rows["model"] == OURS) & (rows["split"] == "test") & (rows["label"] >= 0)]
+
+
+def _score(row: dict[str, Any], seed: int) -> ClassScore:
+    return ClassScore(
+        model=MODELS.get(row["model"], row["model"]),
+        metric=_metric(row["metric"]),
+        value=row["value"],
+        low=row.get("low"),
+        high=row.get("high"),
+        split=row["split"],
+        seed=seed,
+    )
+
+
+def _metric(name: str) -> str:
+    if name.startswith("coverage_"):
+        return f"Coverage of {name.removeprefix('coverage_')} %"
+    return METRICS.get(name, name)
+
+
+def _selected_by(run: StockRun) -> str:
+    by_loss = run.config.select == "loss" or run.config.target == "quantiles"
+    return "lowest validation loss" if by_loss else f"highest validation {METRICS[run.config.select]}"
+
+
+def _setting(run: StockRun) -> dict[str, str]:
+    protocol, sizes = run.config.protocol, run.sizes
+    named = f"{protocol.name}{', complete' if protocol.complete else ''}{', literal' if protocol.literal else ''}"
+    low, high = protocol.dead_zone
+    reads = getattr(getattr(run.model, "config", None), "modality", "price")
+    return {
+        "Protocol": named,
+        "Not asked": f"{100 * low:g} to {100 * high:g} %"
+        if high > low and protocol.name != "published-code"
+        else "none",
+        "Tickers": str(len(run.tickers)),
+        "Days of a window": str(sizes.get("slots", protocol.look_back)),
+        "Reads": {"price": "prices", "text": "texts", "multimodal": "prices and texts"}.get(reads, reads),
+        **({"Texts by": run.encoder} if run.encoder else {}),
+        "Model": run.config.model_name,
+    }
+
+
+def _costs(run: StockRun) -> list[ModelCost]:
+    parameters, seconds = run.facts.get("parameters", {}), run.facts.get("seconds", {})
+    scored = {row["model"] for row in run.scores}
+    return [
+        ModelCost(model=MODELS.get(name, name), parameters=parameters.get(name), fit_seconds=seconds.get(name))
+        for name in dict.fromkeys([*parameters, *seconds])
+        if name in scored
+    ]
+
+
+def _split(name: str, part: dict[str, Any]) -> SplitMovements:
+    return SplitMovements(
+        name=name,
+        first=part["first"],
+        last=part["last"],
+        days=part["days"],
+        movements=part["count"],
+        rises=part.get("rises"),
+        with_text=part.get("with_text"),
+    )
+
+
+def _grid(test: pd.DataFrame) -> MovementGrid:
+    months = pd.DatetimeIndex(test["date"]).strftime("%Y-%m")
+    table = pd.DataFrame(
+        {
+            "ticker": test["ticker"].to_numpy(),
+            "month": months,
+            "count": 1,
+            "right": (test["predicted"] == test["label"]).to_numpy().astype(int),
+            "rises": (test["label"] == 1).to_numpy().astype(int),
+        }
+    )
+    sums = table.groupby(["ticker", "month"]).sum().unstack(fill_value=0)
+    counts, right, rises = (sums[name].to_numpy(np.int64) for name in ("count", "right", "rises"))
+    return MovementGrid(
+        tickers=list(map(str, sums.index)), months=list(sums["count"].columns), counts=counts, right=right, rises=rises
+    )
+
+
+def _reliability(test: pd.DataFrame) -> list[ReliabilityBin]:
+    if not len(test):
+        return []
+    rises = test["p_up"].to_numpy(float)
+    rows = classification.reliability_table(test["label"].to_numpy(), np.stack([1 - rises, rises], axis=1), bins=20)
+    return [ReliabilityBin(confidence=row["confidence"], accuracy=row["accuracy"], count=row["count"]) for row in rows]
+
+
+def _details(run: StockRun, prepared: Prepared) -> dict[str, Any]:
+    """Answers and their texts, attention, the deletion test and the backtest."""
+    data = ExplainedData.of(run, prepared)
+    shown, tested = explained_answers(run, data)
+    curves = [item.deletion for item in tested if item.deletion is not None]
+    traded = backtest_again(run, prepared)
+    return {
+        "answers": [view_of_answer(heading, item) for heading, item in shown],
+        "maps": average_attention(run, data, prepared.samples.splits["test"]),
+        "deletion": average_curves(curves) if curves else None,
+        "deletion_answers": len(curves),
+        "backtest": None if traded is None else view_of_backtest(traded),
+    }
+
+
+def _check(run: StockRun) -> DataCheck | None:
+    try:
+        found = check_stocks(source_of(run), run.config.read, run.config.protocol)
+    except (MultiwayError, OSError):
+        return None
+    return DataCheck(
+        facts={name.capitalize(): str(value) for name, value in found.summary.items() if value is not None},
+        findings=[
+            CheckFinding(
+                severity=finding.severity,
+                message=f"{finding.rule} ({finding.count})" if finding.count > 1 else finding.rule,
+                where="; ".join(map(str, finding.places[:3])),
+                mend=finding.mend,
+            )
+            for finding in found.findings
+        ],
+    )
+
+
+def _environment(manifest: dict[str, Any], seeds: Sequence[int]) -> dict[str, str]:
+    versions = manifest.get("versions", {})
+    facts = {name: manifest.get(name) for name in ("python", "platform", "device", "threads", "data_sha256")}
+    named = {name.replace("_", " "): str(value) for name, value in facts.items() if value is not None}
+    return {**versions, **named, "seeds": ", ".join(map(str, seeds))}
+
+
+def _command(run: StockRun) -> str:
+    """The command that makes this run again: its data, and every setting that is not the usual one."""
+    if run.config.data is None:
+        return ""
+    usual = _leaves(StockConfig.parse({}).plain())
+    changed = {name: value for name, value in _leaves(run.config.plain()).items() if value != usual.get(name)}
+    changed.pop("data", None)
+    options = [f"--set {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in changed.items()]
+    return " ".join(["multiway train stocks --data", shlex.quote(run.config.data), *options])
+
+
+def _leaves(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= _leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return found
+
+
+def _compared(content: StockReport) -> ClassificationReport:
+    """The parts that a comparison shows."""
+    return ClassificationReport(
+        title=content.title,
+        chosen=content.chosen,
+        setting=content.setting,
+        scores=content.scores,
+        splits=[
+            SplitCases(name=split.name, cases=split.movements, classes={"rise": split.rises or 0})
+            for split in content.splits
+        ],
+        environment=content.environment,
+        command=content.command,
+    )

@@ -1,0 +1,63 @@
+"""Encoding texts ahead of training, so that no run has to wait for it."""
+
+import dataclasses
+import time
+from pathlib import Path
+from typing import Any
+
+from multiway.config import merge
+from multiway.data import datasets
+from multiway.data.encoders import Encoded, TextOptions, encode_texts
+from multiway.data.stocks import StockOptions, read_stocks
+from multiway.errors import ConfigError, DataError
+
+SECTIONS = ("read", "text")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EncodedTexts:
+    """What was encoded, from where, and in how many seconds."""
+
+    source: str
+    encoded: Encoded
+    seconds: float
+
+    def lines(self) -> list[str]:
+        """Where the vectors lie, and what they are."""
+        done, distinct = self.encoded, len(self.encoded.vectors)
+        what = f"{self.source}: {len(done.rows):,} texts, {distinct:,} distinct, {done.vectors.shape[1]} features"
+        if done.folder is None:
+            return [f"{what} by {done.name} in {self.seconds:.0f} s; not kept, since they are made as fast as read"]
+        new = f"{done.num_new:,} encoded in {self.seconds:.0f} s" if done.num_new else "nothing left to encode"
+        return [f"{what} by {done.name}: {new}", str(done.folder)]
+
+
+def encode(
+    data: str | Path,
+    options: dict[str, Any] | None = None,
+    *,
+    overrides: dict[str, Any] | None = None,
+    progress: bool = True,
+) -> EncodedTexts:
+    """Encode the texts of a data set into the cache; what is there already is not encoded again.
+
+    Args:
+        data: Prices with texts beside them, or the name of a known data set.
+        options: The sections `read` and `text` of a run of stocks.
+        overrides: More such settings, which win.
+        progress: Whether to say on stderr how far it is.
+    """
+    given = merge(options or {}, overrides or {})
+    for name, fields in given.items():
+        if name not in SECTIONS or not isinstance(fields, dict):
+            raise ConfigError(f"encode: fields of read and text only. Got {name}. Write --set text.max_tokens=64.")
+    text = TextOptions.parse(given.get("text", {}), "text")
+    path = datasets.dataset_path(str(data)) if datasets.is_dataset(str(data)) else data
+    _, texts = read_stocks(path, StockOptions.parse(given.get("read", {}), "read"))
+    if texts is None or not texts.count:
+        raise DataError(f"{data}: there are no texts. Give a file or folder of them: --texts FILE.")
+    if texts.text is None:
+        raise DataError(f"{texts.source} holds vectors already, so there is nothing to encode. Train on it as it is.")
+    start = time.monotonic()
+    encoded = encode_texts(texts.text, text, progress=progress)
+    return EncodedTexts(source=texts.source, encoded=encoded, seconds=time.monotonic() - start)
