@@ -19,7 +19,7 @@ def calendar_of(times: pd.Index) -> dict[str, NDArray[np.int64]]:
     if not isinstance(times, pd.DatetimeIndex):
         return {}
     minute = times.hour * 60 + times.minute
-    parts = {"month": times.month, "weekday": times.weekday, "time of day": minute}
+    parts = {"month": times.month, "weekday": times.day_of_week, "time of day": minute}
     return {name: np.asarray(part, np.int64) for name, part in parts.items()}
 
 

@@ -120,7 +120,8 @@ def _choose(candidates: Iterable[_Cells], labels: Ints, groups: Ints, classes: i
     if not scored:
         return None
     best = max(score for score, _ in scored)
-    return min((cells for score, cells in scored if score >= best - CLOSE), key=lambda cells: cells.count)
+    alike = [(cells.count, -score, place) for place, (score, cells) in enumerate(scored) if score >= best - CLOSE]
+    return scored[min(alike)[2]][1]
 
 
 def _held_out(cells: _Cells, labels: Ints, held: NDArray[np.bool_], classes: int) -> float:
@@ -159,6 +160,6 @@ def _removed(
     width = min(block, count)
     starts = np.random.default_rng(seed).integers(0, count, (draws, -(-count // width)))
     ours, theirs = (around[:, starts + width] - around[:, starts]).sum(2)
-    share = 1 - ours / np.maximum(theirs, 1)
+    share = (theirs - ours) / np.maximum(theirs, 1)
     low, high = np.quantile(share, [0.025, 0.975])
     return float(low), float(high)
