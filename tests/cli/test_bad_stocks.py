@@ -33,10 +33,10 @@ def keep_lines(count):
     PRICES.write_text("\n".join(PRICES.read_text().splitlines()[:count]) + "\n")
 
 
-def drop_column(name):
-    lines = [line.split(",") for line in PRICES.read_text().splitlines()]
-    place = lines[0].index(name)
-    PRICES.write_text("\n".join(",".join(cells[:place] + cells[place + 1 :]) for cells in lines) + "\n")
+def rename_columns(*names):
+    lines = PRICES.read_text().splitlines()
+    header = ["x" + name if name in names else name for name in lines[0].split(",")]
+    PRICES.write_text("\n".join([",".join(header), *lines[1:]]) + "\n")
 
 
 def split_ticker():
@@ -68,8 +68,8 @@ BAD = {
     "no date": (lambda: change_price("date", "soon"), "soon"),
     "the same day twice": (repeat_line, "ACME"),
     "a split that is not adjusted": (split_ticker, "BOLT"),
-    "no column of tickers": (lambda: drop_column("ticker"), "ticker"),
-    "no column of closes": (lambda: drop_column("close"), "close"),
+    "no column of tickers": (lambda: rename_columns("ticker"), "ticker"),
+    "no column of closes": (lambda: rename_columns("close", "adj_close"), "close"),
     "empty prices": (lambda: PRICES.write_text(""), "prices.csv"),
     "header only": (lambda: keep_lines(1), "prices.csv"),
     "no prices": (lambda: PRICES.unlink(), "prices.csv"),
@@ -114,7 +114,7 @@ def test_check_says_it_and_exits_with_1(case, folder, monkeypatch, capsys):
         (["--set", "model.dim=12"], "even multiple of num_heads"),
         (["--set", "protocol.name=stocknets"], "protocol.name"),
         (["--protocol", "stocknet"], "2014-01-01"),
-        (["--set", "protocol.down=0.9"], "every split needs days"),
+        (["--set", "protocol.down=0.9", "--set", "protocol.up=0.9"], "every split needs days"),
         (["--set", "protocol.borders=[2022-09-01, 2022-07-01]"], "borders must rise"),
         (["--set", "read.close=25:00"], "close"),
         (["--set", "read.exchange_zone=Mars"], "Mars"),

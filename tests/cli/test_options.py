@@ -13,12 +13,14 @@ def test_sets_nest_and_read_yaml():
         "model.attended_modes=[0, 1]",
         "network=false",
         "split.test_start=2024-05-01",
+        "protocol.borders=[2024-05-01, 2024-07-01]",
     ]
     assert options.nested(given) == {
         "training": {"epochs": 5, "loss": "mae"},
         "model": {"attended_modes": [0, 1]},
         "network": False,
         "split": {"test_start": "2024-05-01"},
+        "protocol": {"borders": ["2024-05-01", "2024-07-01"]},
     }
 
 

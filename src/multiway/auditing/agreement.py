@@ -1,6 +1,7 @@
 """Whether labels are what they are said to be."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,21 @@ LEAST = 0.99
 """Share of labels that must agree; what rounding may change is far less."""
 
 
+class Names(Protocol):
+    """Names by place, a list of them or made when asked for."""
+
+    def __getitem__(self, place: int, /) -> str:
+        """Name of one."""
+
+
 def check_agreement(
-    labels: NDArray[np.generic], plain: NDArray[np.generic], what: str, names: Sequence[str], *, least: float = LEAST
+    labels: NDArray[np.generic],
+    plain: NDArray[np.generic],
+    what: str,
+    names: Names,
+    *,
+    noun: str = "labels",
+    least: float = LEAST,
 ) -> Verdict | None:
     """Compare labels with the plain definition, where that says something.
 
@@ -22,6 +36,7 @@ def check_agreement(
         plain: The same by the plain definition.
         what: What the plain definition is, in words.
         names: Of the cases.
+        noun: What the labels are called.
         least: Share that must agree.
     """
     if not len(labels):
@@ -29,13 +44,13 @@ def check_agreement(
     wrong = np.flatnonzero(labels != plain)
     share = 1 - len(wrong) / len(labels)
     if share >= least:
-        return f"{share:.2%} of {len(labels):,} labels agree with {what}"
+        return f"{share:.2%} of {len(labels):,} {noun} agree with {what}"
     place = int(wrong[0])
     return found(
         "labels", "error",
-        f"{share:.2%} of {len(labels):,} labels agree with {what}; that of {quoted(names[place])} is {labels[place]} "
+        f"{share:.2%} of {len(labels):,} {noun} agree with {what}; that of {quoted(names[place])} is {labels[place]} "
         f"and should be {plain[place]}",
-        "Make the labels from the quantity they are named after.", count=len(wrong),
+        f"Make {noun} from what they are named after.", count=len(wrong),
     )  # fmt: skip
 
 

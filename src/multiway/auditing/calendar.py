@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from multiway.auditing.report import Verdict, found
 
 EXPLAINED = 0.9
+DAY = 24 * 60
+"""Minutes."""
 """Share of the variance above which a series is called a matter of the calendar."""
 
 
@@ -17,7 +19,7 @@ def calendar_of(times: pd.Index) -> dict[str, NDArray[np.int64]]:
     if not isinstance(times, pd.DatetimeIndex):
         return {}
     minute = times.hour * 60 + times.minute
-    parts = {"month": times.month, "weekday": times.weekday, "time of day": minute}
+    parts = {"month": times.month, "weekday": times.day_of_week, "time of day": minute}
     return {name: np.asarray(part, np.int64) for name, part in parts.items()}
 
 
@@ -37,8 +39,9 @@ def check_calendar(
     parts = calendar_of(times)
     if not parts or not training.any() or not tested.any():
         return None
-    key = (parts["month"] * 7 + parts["weekday"]) * 1440 + parts["time of day"]
-    explained = _explained(values, key, training, tested)
+    time, day = parts["time of day"], parts["weekday"] * DAY
+    keys = [time, time + day, time + parts["month"] * 7 * DAY, time + day + parts["month"] * 7 * DAY]
+    explained = np.max(np.stack([_explained(values, key, training, tested) for key in keys]), axis=0)
     if np.isnan(explained).all():
         return None
     best = int(np.nanargmax(explained))

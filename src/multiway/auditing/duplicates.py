@@ -60,10 +60,9 @@ def check_duplicates(
         copies += [f"{split} {quoted(name)} = {other} {quoted(there)}" for name, (other, there) in mine]
         worst = max(worst, len(mine) / max(len(every), 1))
         looked += sum(digest is not None for digest in every)
-        first |= {
-            digest: (split, name) for name, digest in zip(names[split], every, strict=True)
-            if digest is not None and digest not in first
-        }  # fmt: skip
+        for name, digest in zip(names[split], every, strict=True):
+            if digest is not None:
+                first.setdefault(digest, (split, name))
     if not copies:
         return f"none of {looked:,} {what} is in two splits"
     return found(

@@ -11,7 +11,7 @@ def check_groups(groups: Mapping[str, Sequence[str]], what: str) -> Verdict:
 
     Args:
         groups: For each split, the group of each case.
-        what: What a group is, in the singular.
+        what: What a group is, in the singular; an s makes it plural.
     """
     splits: dict[str, list[str]] = {}
     for split, every in groups.items():

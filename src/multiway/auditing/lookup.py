@@ -40,6 +40,7 @@ def check_lookup(
     test_labels: Ints,
     *,
     what: str,
+    asked: str = "the label",
     groups: tuple[Ints, Ints] | None = None,
     block: int = 1,
     draws: int = 1000,
@@ -53,6 +54,7 @@ def check_lookup(
         test: The same facts of the test cases.
         test_labels: Their classes.
         what: What the facts are, in words.
+        asked: What the classes are, in words.
         groups: What belongs together, of training and test cases, such as the day; each case alone if not given.
         block: Neighbouring groups that are drawn together for the interval.
         draws: Bootstrap samples.
@@ -64,27 +66,29 @@ def check_lookup(
     classes = int(max(train_labels.max(), test_labels.max())) + 1
     chosen = _choose(_candidates(train, test), train_labels, own[0], classes)
     if chosen is None:
-        return f"{what} cannot tell the classes: {', '.join(train) or 'nothing'} never varies"
+        return f"{what} cannot tell {asked}: {', '.join(train)} never {'vary' if len(train) > 1 else 'varies'}"
     right = _looked_up(chosen.train, train_labels, chosen.test, chosen.count, classes)
     hits, usual = right == test_labels, test_labels == np.bincount(test_labels).argmax()
     low, high = _removed(hits, usual, own[1], block, draws, seed)
-    return _say(chosen.names, what, right, test_labels, hits, usual, (low, high))
+    return _say(chosen.names, (what, asked), right, test_labels, hits, usual, (low, high))
 
 
 def _say(
-    names: tuple[str, ...], what: str, predicted: Ints, labels: Ints, hits: NDArray[np.bool_],
+    names: tuple[str, ...], words: tuple[str, str], predicted: Ints, labels: Ints, hits: NDArray[np.bool_],
     usual: NDArray[np.bool_], interval: tuple[float, float],
 ) -> Verdict:  # fmt: skip
-    facts = f"{' and '.join(names)} alone" if len(names) < 4 else f"all {len(names)} facts together"
+    what, asked = words
+    facts = f"{' and '.join(names)} alone" if len(names) < 3 else f"all {len(names)} facts together"
     scores = f"ACC {hits.mean():.4f}, MCC {mcc(predicted, labels):.4f}"
     beside = f"the commonest class gives ACC {usual.mean():.4f}"
     low, high = interval
     if not low > 0:
-        return f"{what} does not tell the label: {facts} give {scores} on {len(labels):,} test labels, {beside}"
+        measured = f"a look-up of {facts} gives {scores} on {len(labels):,} test labels, {beside}"
+        return f"{what} does not tell {asked}: {measured}"
     return found(
         "lookup", "error" if low > LEAK else "warning",
-        f"{what} tells the label: a look-up of {facts}, learnt on train, gives {scores} on {len(labels):,} test "
-        f"labels; {beside}, and {100 * low:.0f} to {100 * high:.0f} % of its errors are removed",
+        f"{what} tells {asked}: a look-up of {facts}, learnt on train, gives {scores} on {len(labels):,} test "
+        f"labels; {beside}, and of its errors {100 * low:.0f} to {100 * high:.0f} % are removed (95 % interval)",
         "Show this rule beside every model; a score near it is no skill.",
     )  # fmt: skip
 
@@ -116,7 +120,8 @@ def _choose(candidates: Iterable[_Cells], labels: Ints, groups: Ints, classes: i
     if not scored:
         return None
     best = max(score for score, _ in scored)
-    return min((cells for score, cells in scored if score >= best - CLOSE), key=lambda cells: cells.count)
+    alike = [(cells.count, -score, place) for place, (score, cells) in enumerate(scored) if score >= best - CLOSE]
+    return scored[min(alike)[2]][1]
 
 
 def _held_out(cells: _Cells, labels: Ints, held: NDArray[np.bool_], classes: int) -> float:
@@ -155,6 +160,6 @@ def _removed(
     width = min(block, count)
     starts = np.random.default_rng(seed).integers(0, count, (draws, -(-count // width)))
     ours, theirs = (around[:, starts + width] - around[:, starts]).sum(2)
-    share = 1 - ours / np.maximum(theirs, 1)
+    share = (theirs - ours) / np.maximum(theirs, 1)
     low, high = np.quantile(share, [0.025, 0.975])
     return float(low), float(high)

@@ -65,18 +65,17 @@ def audit(
     sets: Sets = None,
 ) -> None:
     """Say whether data and split leak, one line per check, under the settings of training; exit 1 if they do."""
-    task = what if what in list(Task) else None
-    given: dict[str, Any] = {"data": data, "horizon": horizon, "lookback": lookback}
+    own: dict[str, Any] = {"data": data, "horizon": horizon, "lookback": lookback}
     series = {"variates": variates, "missing": missing, "duplicates": duplicates, "gaps": gaps}
     columns = {"label": label, "mask": mask, "patient": patient, "axes": axes}
     grid = {"size": size, "spacing": spacing, "resample_to": resample_to, "orientation": orientation}
     market = {"texts": texts, "time_zone": time_zone, "exchange_zone": exchange_zone, "close": close}
     reading = {**series, **columns, **grid, "window": window, **market, "protocol": protocol}
-    if task is None:
-        settings = {name: value for name, value in {**given, **reading}.items() if value is not None}
+    if what in list(Task):
+        given = options.belonging(what, own) | options.sections(what, reading)
     else:
-        settings = options.belonging(task, given) | options.sections(task, reading)
-    report = workflows.audit(what, settings, options.nested(sets or []))
+        given = {name: value for name, value in {**own, **reading}.items() if value is not None}
+    report = workflows.audit(what, given, options.nested(sets or []))
     show.lines(report.lines())
     if report.leaks:
         raise typer.Exit(1)

@@ -157,11 +157,18 @@ def nested(assignments: list[str]) -> dict[str, Any]:
 def _plain(value: str, assignment: str) -> Any:
     try:
         read = yaml.safe_load(value)
-        return value if isinstance(read, datetime.date) else read  # a config holds dates as text
+        return value if isinstance(read, datetime.date) else _with_dates_as_text(read)
     except yaml.YAMLError:
         if value == ",":
             return value  # a shell has taken the quotes from ','
         raise typer.BadParameter(f"the value of {assignment!r} is not plain YAML", param_hint="--set") from None
+
+
+def _with_dates_as_text(read: Any) -> Any:
+    """Dates inside lists as they are written; a config holds them so."""
+    if isinstance(read, list):
+        return [_with_dates_as_text(each) for each in read]
+    return read.isoformat() if isinstance(read, datetime.date) else read
 
 
 def _assign(target: dict[str, Any], path: list[str], value: Any) -> None:

@@ -32,8 +32,7 @@ def check(
 
 
 def task_of_data(path: str | Path) -> str:
-    """The task that data look like they are for: `segment` for a scene, `volumes` for scans, `stocks` for prices, or
-    else `forecast`."""
+    """The task that data look like they are for: `segment`, `stocks`, `volumes`, or else `forecast`."""
     if is_scene(path):
         return "segment"
     if str(path) in STOCK_DATASETS or looks_like_stocks(path):

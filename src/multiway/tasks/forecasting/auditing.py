@@ -116,7 +116,7 @@ def _targets(prepared: Prepared) -> Verdict | None:
         agreed.append(np.nan_to_num(error).max((1, 2)) < ROUNDING)
         names += [f"{split} window {place}" for place in index.tolist()]
     same = np.concatenate(agreed)
-    return check_agreement(same, np.ones_like(same), "the series' own values", names)
+    return check_agreement(same, np.ones_like(same), "the series' own values", names, noun="targets")
 
 
 def _unused(prepared: Prepared) -> Verdict | None:

@@ -9,6 +9,7 @@ from multiway.config import merge
 from multiway.data import CheckReport
 from multiway.data.stocks import STOCK_DATASETS, StockOptions, check_stocks
 from multiway.tasks.protocol import Row
+from multiway.tasks.stocks.auditing import audit as audit
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.fitting import OURS
 from multiway.tasks.stocks.prediction import evaluate_data, predict_next
@@ -68,7 +69,7 @@ def predict(run: StockRun, data: str | None, out: Path | None, options: dict[str
 
 
 def explain(run: StockRun, out: Path | None, options: dict[str, Any]) -> list[str]:
-    """Write maps of test days; return what is strongest and where the files are."""
+    """Write what moved the answers of some tickers and days; return what is strongest and where the files are."""
     from multiway.tasks.stocks.explanation_files import explain as write
 
     return write(run, out, options)

@@ -1,0 +1,98 @@
+"""The labels that a protocol asks for, one after another, and what says nothing of them."""
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.stocks import FIELDS, StockPanel, StockSamples
+
+ADJUSTED = FIELDS.index("adj_close")
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Asked:
+    """Every label that is asked: its split, sample, ticker and class."""
+
+    samples: StockSamples
+    split: NDArray[np.str_]
+    sample: Ints
+    ticker: Ints
+    label: Ints
+
+    @classmethod
+    def of(cls, samples: StockSamples) -> "Asked":
+        """Labels of every split, in the order of splits and days."""
+        pairs = {split: np.argwhere(samples.labels[rows] >= 0) for split, rows in samples.splits.items()}
+        sample = np.concatenate([samples.splits[split][found[:, 0]] for split, found in pairs.items()])
+        ticker = np.concatenate([found[:, 1] for found in pairs.values()])
+        split = np.concatenate([np.full(len(found), split) for split, found in pairs.items()])
+        return cls(samples, split, sample, ticker, samples.labels[sample, ticker].astype(np.int64))
+
+    def name(self, place: int) -> str:
+        """Ticker and day asked about."""
+        return f"{self.samples.tickers[self.ticker[place]]} {self.samples.days[self.target[place]]}"
+
+    def names(self, split: str) -> list[str]:
+        """Of every label of a split."""
+        return [self.name(int(place)) for place in np.flatnonzero(self.split == split)]
+
+    @property
+    def target(self) -> Ints:
+        """Position of the day asked about."""
+        return self.samples.targets[self.sample]
+
+    @property
+    def last(self) -> Ints:
+        """Position of the window's last day before it; -1 without one."""
+        slots = self.samples.slots[self.sample]
+        return np.asarray(np.where(slots < self.target[:, None], slots, -1).max(1))
+
+    def traded(self, day: Ints) -> Flags:
+        """Whether the ticker has a price that day."""
+        return self.samples.traded[day, self.ticker] & (day >= 0)
+
+
+def facts_of(samples: StockSamples, asked: Asked) -> dict[str, Ints]:
+    """What says nothing of a movement: dates, trading days, and which inputs are there."""
+    last, target = asked.last, asked.target
+    day = samples.days.astype("datetime64[D]")
+    weekday, month = (day.astype(np.int64) + 3) % 7, day.astype("datetime64[M]").astype(np.int64) % 12
+    bits = 1 << np.arange(samples.slots.shape[1])
+    texts = (samples.text_rows[asked.sample, asked.ticker] > 0) @ bits
+    slots = samples.slots[asked.sample]
+    prices = (samples.slot_valid[asked.sample, asked.ticker] & samples.known[slots, asked.ticker[:, None]]) @ bits
+    return {
+        "whether the last day traded": asked.traded(last).astype(np.int64),
+        "whether the next day trades": asked.traded(target).astype(np.int64),
+        "weekday of the last day": np.where(last >= 0, weekday[last], 7),
+        "weekday of the next day": weekday[target],
+        "month": month[target],
+        "days between": np.where(last >= 0, (day[target] - day[last]).astype(np.int64), -1),
+        "which days have texts": texts.astype(np.int64),
+        "which days have prices": prices.astype(np.int64),
+    }
+
+
+class Names:
+    """Names of some labels, made when asked for."""
+
+    def __init__(self, asked: Asked, places: Ints) -> None:
+        self.asked, self.places = asked, places
+
+    def __getitem__(self, place: int) -> str:
+        return self.asked.name(int(self.places[place]))
+
+
+def true_movements(panel: StockPanel, days: NDArray[np.datetime64], ticker: Ints) -> NDArray[np.float64]:
+    """Change of the adjusted close from the ticker's row before to that of the day; NaN without both."""
+    close = panel.prices[:, :, ADJUSTED]
+    place = np.where(panel.traded, np.arange(len(panel.days)), -1)
+    latest = np.maximum.accumulate(place, axis=1)
+    before = np.concatenate([np.full((len(close), 1), -1), latest[:, :-1]], axis=1)
+    base = np.where(before >= 0, np.take_along_axis(close, np.maximum(before, 0), axis=1), np.nan)
+    moved = close / base - 1
+    column = np.minimum(np.searchsorted(panel.days, days), len(panel.days) - 1)
+    return np.where(panel.days[column] == days, moved[ticker, column], np.nan)

@@ -1,0 +1,145 @@
+"""Audit of prices, texts and the protocol that makes labels of them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.auditing import (
+    AuditReport,
+    Spans,
+    Verdict,
+    check_agreement,
+    check_duplicates,
+    check_groups,
+    check_lookup,
+    check_order,
+    check_overlap,
+    check_statistics,
+)
+from multiway.auditing.duplicates import MANY, digest_of
+from multiway.auditing.report import found
+from multiway.data.stocks import StockPanel, StockSamples, StockTexts, build_samples
+from multiway.tasks.stocks.asked import Asked, Ints, Names, facts_of, true_movements
+from multiway.tasks.stocks.config import StockConfig
+from multiway.tasks.stocks.foresight import check_prices, check_texts
+from multiway.tasks.stocks.prepared import locate, read
+from multiway.tasks.stocks.run import StockRun
+from multiway.tasks.stocks.scale import StockScale
+
+UNTRADED = 0.01
+"""Share of labels that may ask about a day without a price."""
+STILL = 1e-6
+"""Movements smaller than this have no direction."""
+
+
+def audit(config: StockConfig, run: StockRun | None = None) -> AuditReport:
+    """Whether windows overlap, inputs know the future, the calendar tells the labels, and the labels are movements.
+
+    Raises:
+        DataError: The data cannot be read, or the protocol has nothing to ask about.
+    """
+    panel, texts = read(config, locate(config.data or ""))
+    samples = build_samples(panel, texts, config.protocol)
+    scale = StockScale.fit(samples, None) if run is None else run.scale
+    counts = ", ".join(f"{split} {count:,}" for split, count in samples.counts().items())
+    title = f"{panel.source}: {len(samples.tickers):,} tickers; labels {counts}; {config.protocol.name}"
+    return AuditReport.of(title, _verdicts(config, panel, texts, samples, scale))
+
+
+def _verdicts(
+    config: StockConfig, panel: StockPanel, texts: StockTexts | None, samples: StockSamples, scale: StockScale
+) -> Iterator[Verdict | None]:
+    asked = Asked.of(samples)
+    yield from _spans(samples)
+    yield _scale(samples, scale)
+    yield check_prices(config, panel, texts, samples)
+    yield check_texts(samples, texts)
+    yield _calendar(samples, asked)
+    yield _traded(samples, asked)
+    yield _movements(panel, samples, asked)
+    yield check_groups({split: asked.names(split) for split in samples.splits}, "ticker-day")
+    yield _copies(samples, asked)
+
+
+def _spans(samples: StockSamples) -> Iterator[Verdict | None]:
+    """Days of training windows, and the days that the others ask about."""
+    slots = np.where(samples.slots >= 0, samples.slots, samples.targets[:, None])
+    first = slots.min(1)
+
+    def spans(rows: Ints, starts: Ints) -> Spans:
+        return Spans(starts[rows], samples.targets[rows] + 1)
+
+    training = spans(samples.splits["train"], first)
+    for split, rows in samples.splits.items():
+        if split != "train":
+            asked = spans(rows, samples.targets)
+            yield check_overlap(training, asked, split, lambda day: str(samples.days[day]))
+            yield check_order(training, asked, split, lambda day: str(samples.days[day]))
+
+
+def _seen(samples: StockSamples, rows: Ints) -> NDArray[np.float64]:
+    """Features of each day and ticker that some of the samples show, each once."""
+    valid = samples.price_valid(rows)
+    sample, ticker, slot = np.nonzero(valid)
+    days = samples.slots[rows][sample, slot]
+    pairs = np.unique(np.stack([days, ticker]), axis=1)
+    return np.asarray(samples.features[pairs[0], pairs[1]], np.float64)
+
+
+def _scale(samples: StockSamples, scale: StockScale) -> Verdict:
+    """Whether prices are scaled by the training windows alone."""
+
+    def numbers(rows: Ints) -> dict[str, NDArray[np.float64]]:
+        values = _seen(samples, rows)
+        spread = values.std(0)
+        return {"centre": values.mean(0), "spread": np.where(spread > 1e-9, spread, 1.0)}
+
+    used = {"centre": scale.centre.astype(np.float64), "spread": scale.spread.astype(np.float64)}
+    everything = numbers(np.concatenate(list(samples.splits.values())))
+    training = numbers(samples.splits["train"])
+    return check_statistics(used, training, everything, samples.feature_names, rows="training windows")
+
+
+def _calendar(samples: StockSamples, asked: Asked) -> Verdict | None:
+    """Whether the labels can be looked up in dates, trading days and what is missing."""
+    facts = facts_of(samples, asked)
+    train, test = asked.split == "train", asked.split == "test"
+    return check_lookup(
+        {name: codes[train] for name, codes in facts.items()}, asked.label[train],
+        {name: codes[test] for name, codes in facts.items()}, asked.label[test],
+        what="the calendar, or what is missing,", groups=(asked.target[train], asked.target[test]), block=5,
+    )  # fmt: skip
+
+
+def _traded(samples: StockSamples, asked: Asked) -> Verdict:
+    """Whether the days asked about have prices at all."""
+    absent = np.flatnonzero(~(asked.traded(asked.target) & (asked.traded(asked.last) | (asked.last < 0))))
+    share = len(absent) / max(len(asked.label), 1)
+    if share <= UNTRADED:
+        return f"{1 - share:.2%} of {len(asked.label):,} labels ask about days with prices"
+    return found(
+        "untraded", "error",
+        f"{share:.1%} of {len(asked.label):,} labels compare days of which one has no price, such as "
+        f"{asked.name(int(absent[0]))}",
+        "Ask about trading days only.", count=len(absent),
+    )  # fmt: skip
+
+
+def _movements(panel: StockPanel, samples: StockSamples, asked: Asked) -> Verdict | None:
+    """Labels beside the direction of the adjusted close since the ticker's trading day before."""
+    true = true_movements(panel, samples.days[asked.target].astype("datetime64[D]"), asked.ticker)
+    plain = np.isfinite(true) & (np.abs(true) > STILL) & (asked.traded(asked.last) | (asked.last < 0))
+    places = np.flatnonzero(plain)
+    what = "the direction of the adjusted close where both days traded"
+    return check_agreement(asked.label[places], (true[places] > 0).astype(np.int64), what, Names(asked, places))
+
+
+def _copies(samples: StockSamples, asked: Asked) -> Verdict:
+    """Windows of prices that are the same to the last digit in two splits."""
+    shown = samples.slot_valid[asked.sample, asked.ticker]
+    slots = samples.slots[asked.sample]
+    values = np.where(shown[..., None], samples.features[slots, asked.ticker[:, None]], np.float32(0))
+    digests = {split: [digest_of(each) for each in values[asked.split == split]] for split in samples.splits}
+    names = {split: asked.names(split) for split in samples.splits}
+    return check_duplicates(digests, names, "windows of prices that vary", tolerated=MANY)

@@ -1,0 +1,52 @@
+"""Audit of images with masks and of scenes."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+from lesion_files import config_of, write_boxes, write_scene
+
+from multiway.data.volumes import IntensityScale
+from multiway.tasks.segmentation.auditing import audit
+from multiway.tasks.segmentation.patches import fit_scale
+from multiway.tasks.segmentation.run import SegmentRun
+from multiway.tasks.segmentation.sources import read_examples
+
+
+def found(report):
+    return {finding.kind for finding in report.findings if finding.severity == "error"}
+
+
+def test_a_sound_set_passes(tmp_path):
+    report = audit(config_of(write_boxes(tmp_path)))
+    assert not report.leaks and "none of 12 patients is in two splits" in report.passed
+    assert "the grid of the scans cannot tell whether a mask is empty: sizes, spacing" in "\n".join(report.passed)
+
+
+def test_an_image_in_two_splits_with_two_masks_is_found(tmp_path):
+    path = write_boxes(tmp_path)
+    np.save(tmp_path / "image10.npy", np.load(tmp_path / "image2.npy"))
+    assert found(audit(config_of(path))) == {"duplicates", "labels"}
+    np.save(tmp_path / "mask10.npy", np.load(tmp_path / "mask2.npy"))
+    assert found(audit(config_of(path))) == {"duplicates"}
+
+
+def test_a_patient_in_two_splits_is_reported(tmp_path):
+    path = write_boxes(tmp_path)
+    frame = pd.read_csv(path)
+    frame.loc[11, "patient"] = "p0"
+    frame.to_csv(path, index=False)
+    report = audit(config_of(path))
+    assert found(report) == {"groups"}
+    assert any("scaling was not looked at, as training refuses these splits" in line for line in report.lines())
+
+
+def test_scaling_by_all_blocks_is_found(tmp_path):
+    config = config_of(write_scene(tmp_path / "scene.npz"), ignore=0, block=10)
+    report = audit(config)
+    assert not report.leaks and "blocks of one scene share no pixel" in report.findings[0].line()
+    examples = read_examples(str(tmp_path / "scene.npz"), config)
+    everything = dataclasses.replace(examples, splits={"train": np.arange(len(examples.names))})
+    scale: IntensityScale = fit_scale(everything, config.read)
+    run = SegmentRun(**{field.name: None for field in dataclasses.fields(SegmentRun)} | {"scale": scale})
+    assert found(audit(config, run)) == {"statistics"}

@@ -1,0 +1,131 @@
+"""Audit of stocks: our protocols pass, published labels do not, and each planted leak is found."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from multiway import workflows
+from multiway.data.stocks import build_samples, read_stocks
+from multiway.tasks.stocks import auditing, foresight
+from multiway.tasks.stocks.config import StockConfig
+from multiway.tasks.stocks.scale import StockScale
+from stock_files import write_stocks
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("stocks")
+    write_stocks(made)
+    return made
+
+
+def config_of(folder, texts=True, **protocol):
+    read = {"texts": str(folder / "texts.jsonl")} if texts else {}
+    return StockConfig.parse({"data": str(folder / "prices.csv"), "read": read, "protocol": protocol})
+
+
+def parts(config):
+    panel, texts = read_stocks(config.data, config.read)
+    return panel, texts, build_samples(panel, texts, config.protocol)
+
+
+def found(report):
+    return {finding.kind for finding in report.findings if finding.severity == "error"}
+
+
+def planted(config, monkeypatch, panel=None, **changes):
+    """Audit what the samples would be with these changes."""
+    own, texts, samples = parts(config)
+    monkeypatch.setattr(auditing, "read", lambda *_: (panel or own, texts))
+    monkeypatch.setattr(auditing, "build_samples", lambda *_: dataclasses.replace(samples, **changes))
+    return auditing.audit(config)
+
+
+@pytest.mark.parametrize(
+    "protocol", [{}, {"up": 0.005, "down": 0.004}, {"complete": True}, {"borders": ["2022-07-01", "2022-08-01"]}]
+)
+def test_movements_in_the_order_of_time_pass(protocol, folder):
+    report = auditing.audit(config_of(folder, **protocol))
+    assert not report.leaks, report.lines()
+    assert any("from a day before the one asked about" in line for line in report.passed)
+    assert any(line.startswith("100.00%") and "direction of the adjusted close" in line for line in report.passed)
+
+
+def test_prices_alone_pass(folder):
+    report = auditing.audit(config_of(folder, texts=False))
+    assert not report.leaks and not any("texts that are shown" in line for line in report.passed)
+
+
+def test_labels_of_the_day_before_disagree(folder, monkeypatch):
+    config = config_of(folder)
+    labels = parts(config)[2].labels
+    report = planted(config, monkeypatch, labels=np.roll(labels, 1, axis=0))
+    assert "labels" in found(report)
+    assert any("should be" in line for line in report.lines())
+
+
+def test_labels_that_the_weekday_gives_away_are_found(folder, monkeypatch):
+    config = config_of(folder)
+    samples = parts(config)[2]
+    days = samples.days[samples.targets].astype("datetime64[D]").astype(int)
+    told = ((days + 3) % 7 == 1).astype(np.int8)  # Tuesday, whether or not Monday was a holiday
+    labels = np.where(samples.labels >= 0, told[:, None], -1).astype(np.int8)
+    report = planted(config, monkeypatch, labels=labels)
+    assert found(report) >= {"lookup", "labels"}
+    assert "a look-up of weekday of the next day alone" in "\n".join(report.lines())
+
+
+def test_splits_that_share_days_are_found(folder, monkeypatch):
+    config = config_of(folder)
+    splits = parts(config)[2].splits
+    mixed = {**splits, "train": np.append(splits["train"], splits["test"][:3])}
+    report = planted(config, monkeypatch, splits=mixed)
+    assert found(report) >= {"overlap", "groups", "duplicates"}
+
+
+def test_a_text_of_the_day_asked_about_is_found(folder, monkeypatch):
+    config = config_of(folder)
+    panel, texts, samples = parts(config)
+    later = dataclasses.replace(texts, day=texts.day + np.timedelta64(1, "D"))
+    assert isinstance(foresight.check_texts(samples, texts), str)
+    finding = foresight.check_texts(samples, later)
+    assert (finding.kind, finding.severity) == ("future", "error")
+    assert "windows show a text of the day asked about or later" in finding.line()
+    assert panel.tickers[0] in finding.line()
+
+
+def test_inputs_that_know_the_day_are_found(folder, monkeypatch):
+    """Features that lie a row too early hold the close of the day asked about."""
+    config = config_of(folder)
+    panel, texts, _ = parts(config)
+
+    def early(*given):
+        built = build_samples(*given)
+        return dataclasses.replace(built, features=np.roll(built.features, -1, axis=0))
+
+    monkeypatch.setattr(foresight, "build_samples", early)
+    assert foresight.check_prices(config, panel, texts, early(panel, texts, config.protocol)).severity == "error"
+    monkeypatch.undo()
+    assert isinstance(foresight.check_prices(config, panel, texts, build_samples(panel, texts, config.protocol)), str)
+
+
+def test_scaling_of_all_days_is_found(folder):
+    config = config_of(folder)
+    samples = parts(config)[2]
+    whole = dataclasses.replace(samples, splits={"train": np.arange(len(samples.targets))})
+    run = type("Run", (), {"scale": StockScale.fit(whole, None)})()
+    report = auditing.audit(config, run)
+    assert found(report) == {"statistics"} and "as over all rows" in report.findings[0].line()
+
+
+def test_published_labels_are_flagged_on_real_data(real_data):
+    report = workflows.audit("stocks", {"data": "stocknet", "protocol": {"name": "published-code"}})
+    assert found(report) == {"lookup", "untraded", "labels"}
+    line = next(finding for finding in report.findings if finding.kind == "lookup").line()
+    assert "gives ACC 0.9868, MCC 0.9695 on 2,956 test labels" in line
+
+
+def test_the_protocol_of_stocknet_passes_on_real_data(real_data):
+    report = workflows.audit("stocks", {"data": "stocknet"})
+    assert not report.leaks and "train 20,345, validation 2,555, test 3,720; stocknet" in report.source

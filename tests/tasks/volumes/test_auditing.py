@@ -1,0 +1,106 @@
+"""Audit of volumes: each planted leak is found in a set that is sound without it."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from blocks import make_config, make_volumes, write_npz, write_table
+
+from multiway import workflows
+from multiway.data.volumes import IntensityScale
+from multiway.errors import DataError
+from multiway.tasks.volumes.auditing import audit
+from multiway.tasks.volumes.prepared import prepare
+from multiway.tasks.volumes.run import VolumeRun
+
+
+def found(report):
+    return {finding.kind for finding in report.findings if finding.severity == "error"}
+
+
+def table(folder, **columns):
+    """The table of two scans a patient, with its own split by patient."""
+    path = write_table(folder)
+    frame = pd.read_csv(path)
+    split = np.where(frame.index < 18, "train", np.where(frame.index < 24, "validation", "test"))
+    frame.assign(split=split, **columns).to_csv(path, index=False)
+    return path
+
+
+def test_a_sound_set_passes(tmp_path):
+    report = audit(make_config(write_npz(tmp_path / "set.npz")))
+    assert not report.leaks and report.passed == (
+        "none of 90 volumes is in two splits",
+        "no volume has two labels",
+        "the grid of the scans cannot tell the class: sizes, spacing, orientation, type never vary",
+        "intensities are scaled by fixed numbers, 0 to 255, and none was learnt",
+    )
+    assert report.findings[0].line().startswith("patients are not known")
+
+
+def test_a_split_of_the_users_own_passes(tmp_path):
+    report = audit(make_config(table(tmp_path)))
+    assert not report.leaks and "none of 15 patients is in two splits" in report.passed
+
+
+def test_a_patient_in_two_splits_is_reported_and_the_rest_is_looked_at(tmp_path):
+    path = table(tmp_path)
+    frame = pd.read_csv(path)
+    frame.loc[29, "patient"] = "p0"
+    frame.to_csv(path, index=False)
+    report = audit(make_config(path))
+    assert found(report) == {"groups"}
+    assert "1 of 15 patients are in two splits: p0 in train and test" in report.findings[0].line()
+    assert "none of 30 volumes is in two splits" in report.passed
+    with pytest.raises(DataError, match="a patient must be in one split"):
+        prepare(make_config(path), path)
+
+
+def test_a_scan_in_two_splits_and_with_two_labels_is_found(tmp_path):
+    parts = dict(np.load(write_npz(tmp_path / "set.npz")))
+    parts["test_images"][3] = parts["train_images"][6]
+    np.savez(tmp_path / "set.npz", **parts)
+    report = audit(make_config(tmp_path / "set.npz"))
+    assert found(report) == {"duplicates", "labels"}
+    lines = "\n".join(report.lines())
+    assert "test test-00003 = train train-00006" in lines
+    assert "copies of a volume have different labels: train-00006 (0) = test-00003 (1)" in lines
+
+
+def test_empty_volumes_are_no_copies(tmp_path):
+    parts = dict(np.load(write_npz(tmp_path / "set.npz")))
+    for part in ("train", "test"):
+        parts[f"{part}_images"][0] = 0
+    np.savez(tmp_path / "set.npz", **parts)
+    assert not audit(make_config(tmp_path / "set.npz")).leaks
+
+
+def test_a_scanner_for_each_class_gives_the_class_away(tmp_path):
+    volumes, labels = make_volumes(30)
+    path = table(tmp_path)
+    for row, (volume, label) in enumerate(zip(volumes, labels, strict=True)):
+        np.save(tmp_path / f"scan{row:02d}.npy", volume[:, :, : 10 - label])
+    report = audit(make_config(path, read={"size": [8, 9, 9]}))
+    assert found(report) == {"lookup"}
+    assert "the grid of the scans tells the class: a look-up of sizes alone" in report.findings[0].line()
+
+
+@pytest.mark.parametrize("rows", ["train", "all"])
+def test_scaling_by_all_volumes_is_found(rows, tmp_path):
+    config = make_config(write_npz(tmp_path / "set.npz"), read={"normalise": "train"})
+    prepared = prepare(config, tmp_path / "set.npz")
+    used = prepared.cases.indices("train") if rows == "train" else np.arange(90)
+    scale = IntensityScale.fit(prepared.store, used, config.read)
+    run = VolumeRun(**{field.name: None for field in dataclasses.fields(VolumeRun)} | {"scale": scale})
+    assert found(audit(config, run)) == (set() if rows == "train" else {"statistics"})
+
+
+def test_volumes_that_are_scaled_by_themselves_see_no_other(tmp_path):
+    config = make_config(write_npz(tmp_path / "set.npz"), read={"normalise": "volume"})
+    assert "each volume is scaled by itself" in audit(config).passed
+
+
+def test_real_adrenal_glands_pass(real_data):
+    report = workflows.audit("volumes", {"data": "adrenalmnist3d"})
+    assert not report.leaks and "none of 1,584 volumes is in two splits" in report.passed
