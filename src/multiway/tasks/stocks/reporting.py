@@ -119,7 +119,7 @@ def report_content(runs: Sequence[StockRun], *, details: bool = True) -> StockRe
         selected_by=_selected_by(run),
         environment=_environment(manifest, seeds),
         command=_command(run),
-        notes=run.facts.get("notes", ()),
+        notes=[f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in run.facts.get("notes", ())],
         **detail,
     )
 
@@ -168,7 +168,7 @@ def _setting(run: StockRun) -> dict[str, str]:
     reads = getattr(getattr(run.model, "config", None), "modality", "price")
     return {
         "Protocol": named,
-        "Not asked": f"{100 * low:g} to {100 * high:g} %"
+        "Not asked": f"{100 * low:g} to {100 * high:g} %".replace("-", "\u2212")
         if high > low and protocol.name != "published-code"
         else "none",
         "Tickers": str(len(run.tickers)),

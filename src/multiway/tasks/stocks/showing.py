@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from multiway.tasks.stocks.run import StockRun
 
 WRONG, RIGHT = 4, 2
-TESTED = 24
-"""Test answers behind the deletion test, evenly over those whose stock has texts to hide."""
+TESTED = 16
+"""Test answers behind the deletion test, evenly over those whose stock has texts."""
 STRONGEST = 5
 LONGEST = 300
 """Characters of a text that are shown."""
