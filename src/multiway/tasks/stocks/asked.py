@@ -35,9 +35,9 @@ class Asked:
         """Ticker and day asked about."""
         return f"{self.samples.tickers[self.ticker[place]]} {self.samples.days[self.target[place]]}"
 
-    def names(self, split: str) -> list[str]:
-        """Of every label of a split."""
-        return [self.name(int(place)) for place in np.flatnonzero(self.split == split)]
+    def names(self, chosen: Flags) -> list[str]:
+        """Of some labels."""
+        return [self.name(int(place)) for place in np.flatnonzero(chosen)]
 
     @property
     def target(self) -> Ints:
