@@ -59,7 +59,7 @@ def _verdicts(
     yield check_texts(samples, texts)
     yield _calendar(samples, asked)
     yield _traded(samples, asked)
-    yield _movements(panel, samples, asked)
+    yield _movements(panel, asked)
     yield _ticker_days(samples, asked)
     yield _copies(samples, asked)
 
@@ -128,11 +128,10 @@ def _traded(samples: StockSamples, asked: Asked) -> Verdict:
     )  # fmt: skip
 
 
-def _movements(panel: StockPanel, samples: StockSamples, asked: Asked) -> Verdict | None:
-    """Labels beside the direction of the adjusted close since the ticker's trading day before."""
-    true = true_movements(panel, samples.days[asked.target].astype("datetime64[D]"), asked.ticker)
-    plain = np.isfinite(true) & (np.abs(true) > STILL) & (asked.traded(asked.last) | (asked.last < 0))
-    places = np.flatnonzero(plain)
+def _movements(panel: StockPanel, asked: Asked) -> Verdict | None:
+    """Labels beside the direction of the adjusted close from the window's last day to the day asked about."""
+    true = true_movements(panel, asked)
+    places = np.flatnonzero(np.isfinite(true) & (np.abs(true) > STILL))
     what = "the direction of the adjusted close where both days traded"
     return check_agreement(asked.label[places], (true[places] > 0).astype(np.int64), what, Names(asked, places))
 
