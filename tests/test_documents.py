@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from documents import run_document
+from market_files import write_stocks
 from scan_files import write_scans
-from stock_files import write_stocks
 
 ROOT = Path(__file__).parent.parent
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))

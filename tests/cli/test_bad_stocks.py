@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from command import assert_one_line, call
-from stock_files import write_stocks
+from market_files import write_stocks
 
 TRAIN = ["train", "stocks", "--data", "prices.csv", "--texts", "texts.jsonl", "--encoder", "hashed", "--out", "run"]
 SMALL = ["--set", "training.epochs=1", "--set", "model.dim=16", "--set", "draws=0"]
@@ -135,6 +135,14 @@ def test_check_sees_what_prices_are(folder, monkeypatch, capsys):
     code, out, _ = call(["check", "prices.csv", "--texts", "texts.jsonl"], monkeypatch, capsys)
     assert code == 0, out
     assert "ticker" in out and "text" in out
+
+
+def test_a_check_counts_the_labels_of_the_protocol(folder, monkeypatch, capsys):
+    words = ["check", "prices.csv", "--set", "protocol.borders=[2022-05-02, 2022-07-01]"]
+    code, out, _ = call(words, monkeypatch, capsys)
+    assert code == 0 and "2022-05-02 to 2022-06-30" in out
+    code, out, _ = call(["check", "prices.csv", "--protocol", "stocknet"], monkeypatch, capsys)
+    assert code == 0 and "warning: " in out and "2014-01-01" in out
 
 
 def test_a_check_of_stocks_takes_fields_of_reading_and_protocol_only(folder, monkeypatch, capsys):

@@ -38,5 +38,5 @@ def test_a_misspelt_task_gets_the_nearest():
 
 def test_a_run_of_an_unknown_task_is_named(tmp_path):
     (tmp_path / "config.yaml").write_text("task: video\n")
-    with pytest.raises(RunError, match=r"is a run of the task video; known are forecast, volumes, segment\."):
+    with pytest.raises(RunError, match=r"is a run of the task video; known are forecast, volumes, segment, stocks\."):
         task_of_run(tmp_path)

@@ -15,6 +15,9 @@ from multiway.data.raw import Table
 from multiway.data.text import MAX_COLUMNS, bytes_of, check_memory
 from multiway.errors import DataError
 
+BROKEN = (OSError, pa.ArrowException, LookupError, TypeError, ValueError, AttributeError, RuntimeError)
+"""What pyarrow and pandas raise where the bytes of a Parquet file, or of the notes in it, are not as written."""
+
 
 def source_name(source: Any) -> str:
     """What messages call the source: the file's name, escaped."""
@@ -70,7 +73,7 @@ def _parquet(path: Path, findings: Findings) -> pd.DataFrame:
         if repeated:
             raise _repeated(repeated, findings)
         return pd.read_parquet(path)
-    except (OSError, pa.ArrowException, ValueError) as error:
+    except BROKEN as error:
         reason = quoted(" ".join(str(error).split()), 120)
         rule = f"it is not a whole Parquet file ({reason})"
         raise findings.fatal("unreadable", rule, "Write or copy it again.") from None

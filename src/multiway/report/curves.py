@@ -144,12 +144,14 @@ class DeletionRow(NamedTuple):
     against: str
 
 
-def deletion_chart(curves: DeletionCurves, readouts: charts.Readouts, *, hidden: str = "volume") -> Markup:
+def deletion_chart(
+    curves: DeletionCurves, readouts: charts.Readouts, *, hidden: str = "volume", from_zero: bool = True
+) -> Markup:
     """Probability of the class named as ever more is hidden, of what `hidden` says."""
     shares = np.asarray(curves.shares, float)
     lines = {**{name: (style_of(name), values) for name, values in curves.marked.items()}}
     lines["at random"] = ("s3", curves.random)
-    up = scale_of([values for _, values in lines.values()], from_zero=True)
+    up = scale_of([values for _, values in lines.values()], from_zero=from_zero)
     axis = readouts.axis(shares, [f"{share:.0%} hidden" for share in shares])
     return charts.frame(
         [charts.curve(shares, charts.places_of(up, values), style) for style, values in reversed(lines.values())],

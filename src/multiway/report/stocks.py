@@ -45,9 +45,7 @@ def render_stock_report(content: StockReport) -> str:
         answers=answer_groups(content.answers),
         left_out=max(0, len(content.answers) - MAX_ANSWERS),
         attention=attention.figures(content.maps),
-        deletion=curves.deletion_chart(content.deletion, readouts, hidden="stock's texts")
-        if content.deletion
-        else None,
+        deletion=curves.deletion_chart(content.deletion, readouts, hidden="texts") if content.deletion else None,
         deletion_rows=curves.deletion_rows(content.deletion) if content.deletion else [],
         backtest=backtest_chart(content.backtest, readouts) if content.backtest else None,
         backtest_legend=list(zip(content.backtest.lines, LINE_STYLES, strict=False)) if content.backtest else [],
@@ -55,6 +53,12 @@ def render_stock_report(content: StockReport) -> str:
         training=diagnostics.training_chart(content.training, readouts) if content.training else None,
         readouts=readouts,
     )
+
+
+def _deletion(content: StockReport, readouts: charts.Readouts) -> Markup | None:
+    if content.deletion is None:
+        return None
+    return curves.deletion_chart(content.deletion, readouts, hidden="texts", from_zero=False)
 
 
 def _has_shares(content: StockReport) -> bool:
@@ -218,7 +222,7 @@ def _parts(item: AnswerView) -> str:
         names = [f"{text.name(name)} {text.signed(value, 3)}" for name, value in item.moved_by]
         parts.append(f"Days of {text.listing(names)} moved it most.")
     if item.looks_at:
-        names = [f"{text.name(name)} {text.percent(100 * share, 0)}" for name, share in item.looks_at]
+        names = [f"{text.name(name)} {text.percent(100 * share)}" for name, share in item.looks_at]
         parts.append(f"Of other stocks it looks most at {text.listing(names)}.")
     return " ".join(parts)
 

@@ -117,6 +117,7 @@ class StockReport:
     costs: Parameters and times per model.
     seeds: Seeds the network was trained with.
     check: Data check.
+    coverage: What there is in each month or year, in words.
     splits: Train, validation and test.
     grid: By ticker and month, on the test days.
     reliability: Of the chosen model on the test days.
@@ -124,7 +125,7 @@ class StockReport:
     answer_note: Why they are absent.
     unit: What contributions are measured in.
     maps: Attention, one map per block, mode and stream.
-    deletion: Mean over answers; `deletion_answers` says of how many.
+    deletion: Mean over answers; `deletion_answers` says of how many, `deletion_note` how sure the difference is.
     backtest: On the test days.
     training: Training curve.
     selected_by: What chose the epoch, in words.
@@ -144,6 +145,7 @@ class StockReport:
     costs: Sequence[ModelCost] = ()
     seeds: Sequence[int] = ()
     check: DataCheck | None = None
+    coverage: Mapping[str, str] = field(default_factory=dict)
     splits: Sequence[SplitMovements] = ()
     grid: MovementGrid | None = None
     reliability: Sequence[ReliabilityBin] = ()
@@ -153,6 +155,7 @@ class StockReport:
     maps: Sequence[ModeMap] = ()
     deletion: DeletionCurves | None = None
     deletion_answers: int = 0
+    deletion_note: str = ""
     backtest: BacktestView | None = None
     training: Sequence[TrainingRow] = ()
     selected_by: str = ""

@@ -11,7 +11,7 @@ from networks import TEXTS, save_network
 from multiway.data.encoders import TextOptions, make_encoder
 from multiway.data.encoders.transformer import batches
 from multiway.errors import ConfigError
-from tolerances import ROUNDING32, TOLERANCES
+from tolerances import COARSE32, ROUNDING32, TOLERANCES
 
 transformers = pytest.importorskip("transformers")
 
@@ -143,3 +143,36 @@ def test_batches_are_of_like_length_within_the_budget():
     found = list(batches(lengths, 18))
     assert found == [[6], [1, 4], [3, 0, 7, 5], [2]]
     assert list(batches([], 18)) == []
+
+
+SIZES = {"vocab_size": 70, "max_position_embeddings": 22}
+FAMILIES = {
+    "decoder": lambda: transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(vocab_size=70, n_embd=12, n_layer=2, n_head=2, n_positions=20)
+    ),
+    "both": lambda: transformers.T5ForConditionalGeneration(
+        transformers.T5Config(vocab_size=70, d_model=12, d_kv=6, d_ff=20, num_layers=2, num_heads=2)
+    ),
+    "classifier": lambda: transformers.RobertaForSequenceClassification(
+        transformers.RobertaConfig(
+            **SIZES, hidden_size=12, intermediate_size=20, num_hidden_layers=2, num_attention_heads=2
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_other_families_of_networks(folder, tmp_path, family):
+    copy = shutil.copytree(folder, tmp_path / family)
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        whole = FAMILIES[family]().eval()
+    whole.save_pretrained(copy)
+    part = whole.get_encoder() if family == "both" else whole.base_model
+    tokenizer = transformers.AutoTokenizer.from_pretrained(copy)
+    with torch.inference_mode():
+        found = [part(torch.tensor([tokenizer(text, truncation=True, max_length=12)["input_ids"]])) for text in TEXTS]
+    expected = np.stack([each.last_hidden_state[0].mean(0).numpy() for each in found])
+    vectors = make_encoder(options(copy)).encode(TEXTS)
+    np.testing.assert_allclose(vectors, expected, rtol=ROUNDING32, atol=ROUNDING32)
+    assert np.ptp(expected, axis=0).max() > COARSE32

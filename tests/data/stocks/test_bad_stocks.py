@@ -66,6 +66,12 @@ ALL = ["open", "high", "low", "close", "adj_close"]
 PRICES = {
     "zero": (changed("low", 4, 0), r"1 prices are not above 0: line 6, column 'low', value '0', NA 2024-03-08\. Corr"),
     "negative": (changed("close", 11, -3.5), r"1 prices are not above 0: line 13, column 'close', value '-3\.5', 1E5"),
+    "out of bounds": (changed("high", 4, 1e300), r"1 prices lie outside 1e-12 to 1e\+12: line 6, column 'high', value"),
+    "tiny": (changed("low", 4, 1e-300), r"1 prices lie outside 1e-12 to 1e\+12: line 6, column 'low', value '1e-300'"),
+    "movement in per cent": (
+        lambda p: stock_files.prices().assign(movement=-1.5).to_csv(p, index=False),
+        r"26 movements lie below -1 or above all bounds: line 2, column 'movement', value '-1\.5'",
+    ),
     "high below low": (changed("high", 2, 1.0), r"1 highs lie below the low of the day: line 4, column 'high', value"),
     "empty price": (changed("high", 2, ""), r"1 prices are empty: line 4, column 'high', value 'nan', NA 2024-03-05"),
     "letters": (changed("close", 3, "12.3x"), r"no finite number: line 5, column 'close', value '12\.3x'\. Correct it"),
@@ -79,7 +85,7 @@ PRICES = {
     "empty ticker": (changed("ticker", 3, ""), r"1 of 26 tickers are empty: line 5, column 'ticker'\. Fill it in"),
     "control characters": (changed("ticker", 3, "A\x1b[31m"), r"40 printable characters: line 5, .* value 'A\\x1b\[3"),
     "long ticker": (changed("ticker", 3, "A" * 41), r"a ticker has 1 to 40 printable characters: line 5, column 'tic"),
-    "negative volume": (changed("volume", 3, -1), r"1 volumes are below 0: line 5, column 'volume', value '-1\.0'"),
+    "negative volume": (changed("volume", 3, -1), r"1 volumes are below 0: line 5, column 'volume', value '-1'"),
     "split": (
         scaled(ALL, 5, 1 / 2),
         r"jumps like a split that was not taken out: NA 2024-03-11: close .* adjusted .*\(--set read\.jumps=warn\)",
@@ -96,9 +102,10 @@ PRICES = {
     "header only": (lambda p: p.write_text("ticker,date,close\n"), r"it has a header and no rows"),
     "empty": (lambda p: p.write_text(""), r"the file is empty"),
     "cut Parquet": (cut, r"it is not a whole Parquet file"),
-    "many tickers": (many_tickers, r"100,001 tickers x 1 days would take 0\.0128 GB; at most 100,000 tickers are read"),
+    "many tickers": (many_tickers, r"100,001 tickers x 1 days would take 0\.013 GB; at most 100,000 tickers are read"),
     "two columns of one name": (
-        lambda p: p.write_text("ticker,date,close,close\nA,2024-01-02,1,1\n"), r"two columns have one name: line 1, column 'close'",
+        lambda p: p.write_text("ticker,date,close,close\nA,2024-01-02,1,1\n"),
+        r"two columns have one name: line 1, column 'close'",
     ),
 }  # fmt: skip
 

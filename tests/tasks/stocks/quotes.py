@@ -42,7 +42,7 @@ def make_texts(prices, share=0.9, seed=1):
         close, days = part["close"].to_numpy(), part["date"].to_numpy().astype("datetime64[D]")
         for before, after in zip(range(len(part) - 1), range(1, len(part)), strict=True):
             if chance.random() < share:
-                rows.append((ticker, str(days[after] - 1), f"{WORDS[bool(close[after] > close[before])]} no. {before}"))
+                rows.append((ticker, str(days[after] - 1), WORDS[bool(close[after] > close[before])]))
     return pd.DataFrame(rows, columns=["ticker", "date", "text"])
 
 
@@ -59,7 +59,7 @@ def write_stocks(folder, count=DAYS, texts=True, **more):
 
 
 def settings(**changes):
-    training = {"epochs": 12, "batch_size": 8, "warmup_steps": 2, "learning_rate": 1e-2, "patience": 0}
+    training = {"epochs": 15, "batch_size": 16, "warmup_steps": 2, "learning_rate": 1e-2, "patience": 0}
     usual = {
         "text": {"encoder": "hashed", "hashed_dim": 16},
         "protocol": {"look_back": 3, "validation": 0.2, "test": 0.25},

@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
+from market_files import write_stocks
 from multiway import workflows
 from multiway.data.stocks import build_samples, read_stocks
 from multiway.tasks.stocks import auditing, foresight
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.scale import StockScale
-from stock_files import write_stocks
 
 
 @pytest.fixture(scope="module")

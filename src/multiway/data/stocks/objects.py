@@ -12,7 +12,7 @@ from multiway.data.findings import Findings, Place
 from multiway.data.stocks.lines import read_lines
 from multiway.data.stocks.options import StockOptions
 from multiway.data.stocks.raw_texts import RawTexts
-from multiway.data.stocks.tables import find_column, is_ticker, require_column
+from multiway.data.stocks.tables import find_column, is_ticker, require_column, sound_text
 from multiway.data.stocks.vectors import EMBEDDING, stacked
 from multiway.data.text import free_memory
 
@@ -105,4 +105,4 @@ class _Columns:
     def _plain(self, item: dict[str, Any], kind: str) -> str | None:
         """Text or a whole number, as text."""
         value = item.get(self.keys[kind] or "")
-        return str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else None
+        return sound_text(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else None

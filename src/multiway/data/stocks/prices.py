@@ -11,6 +11,7 @@ from multiway.data import columns as col
 from multiway.data.findings import Findings
 from multiway.data.options import ReadOptions
 from multiway.data.raw import Table
+from multiway.data.stocks.judging import judge
 from multiway.data.stocks.options import StockOptions
 from multiway.data.stocks.panel import FIELDS
 from multiway.data.stocks.tables import find_column, load_rows, require_column, tickers_of
@@ -67,8 +68,8 @@ def read_prices(source: Any, ticker: str | None, options: StockOptions, findings
             table, frame=table.frame[keep].reset_index(drop=True), rows=table.rows[keep], broken=table.broken[keep]
         ),
     )  # fmt: skip
-    _check_values(rows, found, findings)
-    _check_duplicates(rows, date, findings)
+    cells = np.column_stack([rows.values, rows.movement])
+    judge(rows.table, found | {"date": date}, rows.ticker, rows.day, cells, findings)
     return rows
 
 
@@ -126,41 +127,3 @@ def _has_prices(values: NDArray[np.float64], findings: Findings) -> NDArray[np.b
     if empty.any():
         findings.add("empty rows", "note", f"{empty.sum()} rows have no prices and are days without trading")
     return np.asarray(~empty)
-
-
-def _check_values(rows: PriceRows, found: dict[str, str | None], findings: Findings) -> None:
-    """Prices that are there, above 0, and in their order."""
-    prices = rows.values[:, : len(PRICES)]
-    _refuse(rows, found, np.isnan(prices), "empty", "prices are empty", "Fill them in, or take the rows out.", findings)
-    with np.errstate(invalid="ignore"):
-        _refuse(rows, found, prices <= 0, "price", "prices are not above 0",
-                "Correct them, or empty the rows of days without trading.", findings)  # fmt: skip
-        below = np.zeros_like(prices, dtype=bool)
-        below[:, 1] = prices[:, 1] < prices[:, 2]
-    _refuse(rows, found, below, "order", "highs lie below the low of the day", "Correct them.", findings)
-    with np.errstate(invalid="ignore"):
-        volume = rows.values[:, FIELDS.index("volume")] < 0
-    if volume.any():
-        places = [rows.table.place(int(row), found["volume"], rows.values[row, 5]) for row in np.flatnonzero(volume)]
-        findings.add("volume", "error", f"{volume.sum()} volumes are below 0", "Correct them.", places)
-
-
-def _refuse(
-    rows: PriceRows, found: dict[str, str | None], bad: NDArray[np.bool_], kind: str, rule: str, mend: str,
-    findings: Findings,
-) -> None:  # fmt: skip
-    bad = bad & np.array([found[field] is not None for field in PRICES])
-    if bad.any():
-        cells = np.argwhere(bad)
-        places = [rows.table.place(int(row), found[PRICES[field]], f"{rows.values[row, field]:g}",
-                                   f"{rows.ticker[row]} {rows.day[row]}") for row, field in cells[:20]]  # fmt: skip
-        findings.add(kind, "error", f"{len(cells)} {rule}", mend, places, len(cells))
-
-
-def _check_duplicates(rows: PriceRows, date: str, findings: Findings) -> None:
-    frame = pd.DataFrame({"ticker": rows.ticker, "day": rows.day})
-    again = np.flatnonzero(frame.duplicated())
-    if len(again):
-        places = [rows.table.place(int(row), date, detail=f"{rows.ticker[row]} {rows.day[row]}") for row in again[:20]]
-        mend = "Keep one row per ticker and day."
-        findings.add("duplicates", "error", f"{len(again)} rows repeat a ticker and day", mend, places, len(again))

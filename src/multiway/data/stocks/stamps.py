@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place
 from multiway.data.stocks.options import StockOptions
+from multiway.data.stocks.tables import as_text
 
 DAY = r"\d{4}-\d{2}-\d{2}"
 COMPACT_DAY = r"(?:19|20)\d{6}"
@@ -49,7 +50,7 @@ def parse_stamps(raw: pd.Series, options: StockOptions, place: PlaceOf, findings
         local = raw.to_numpy().astype("datetime64[s]")
         _refuse(np.isnat(local), raw, place, findings)
         return _in_zone(local, ~np.isnat(local), local.copy(), np.zeros(len(raw), bool), raw, options, place, findings)
-    return _from_text(_as_text(raw), options, place, findings)
+    return _from_text(as_text(raw), options, place, findings)
 
 
 def says_zone(raw: pd.Series) -> bool:
@@ -58,7 +59,7 @@ def says_zone(raw: pd.Series) -> bool:
         return True
     if pd.api.types.is_datetime64_any_dtype(raw):
         return False
-    text = _as_text(raw)
+    text = as_text(raw)
     return bool(text.str.fullmatch(f"{ZONED}|{TWITTER}|{EPOCH}").any())
 
 
@@ -66,7 +67,7 @@ def plain_days(raw: pd.Series, place: PlaceOf, findings: Findings) -> NDArray[np
     """A column of days; a day that cannot be read is an error."""
     if pd.api.types.is_datetime64_any_dtype(raw):
         raw = raw.dt.strftime("%Y-%m-%d")
-    text = _as_text(raw)
+    text = as_text(raw)
     day = _parsed(text.str.slice(0, 10), "%Y-%m-%d")
     _refuse(np.isnat(day), text, place, findings)
     return day.astype("datetime64[D]")
@@ -80,13 +81,6 @@ def exchange_days(stamps: Stamps, options: StockOptions) -> NDArray[np.datetime6
     close = datetime.time.fromisoformat(options.close)
     after = (local - day) >= np.timedelta64(close.hour * 3600 + close.minute * 60, "s")
     return np.where(stamps.is_day, stamps.utc.astype("datetime64[D]"), day + after.astype("timedelta64[D]"))
-
-
-def _as_text(raw: pd.Series) -> pd.Series:
-    """Whole numbers without a point, all else as it is written."""
-    if pd.api.types.is_float_dtype(raw) and (raw.dropna() == raw.dropna().round()).all():
-        raw = raw.astype("Int64")
-    return raw.astype("string").str.strip().fillna("")
 
 
 def _from_text(text: pd.Series, options: StockOptions, place: PlaceOf, findings: Findings) -> Stamps:

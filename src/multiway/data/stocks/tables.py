@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet
 
 from multiway.data.findings import Findings, Place, listed, quoted
-from multiway.data.loading import load_table
+from multiway.data.loading import BROKEN, load_table
 from multiway.data.options import ReadOptions
 from multiway.data.raw import Table
 from multiway.data.stocks.options import StockOptions
@@ -87,16 +86,13 @@ def column_names(path: Path) -> list[str]:
         line = raw.decode(encoding, errors="replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
         separator = max(",;\t|", key=line.count)
         return [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
-    except (OSError, EOFError, zlib.error, csv.Error, pa.ArrowException):
+    except (*BROKEN, EOFError, zlib.error, csv.Error):
         return []
 
 
 def tickers_of(table: Table, column: str, findings: Findings) -> pd.Series:
     """Tickers as text, refused where one is empty, or nothing that can be printed."""
-    raw = table.frame[column]
-    if pd.api.types.is_float_dtype(raw) and raw.notna().any() and (raw.dropna() == raw.dropna().round()).all():
-        raw = raw.astype("Int64")
-    text = raw.astype("string").str.strip().fillna("")
+    text = as_text(table.frame[column])
     empty = np.flatnonzero(text == "")
     if len(empty):
         mend = "Fill it in; where pandas took a ticker NA for nothing, read with keep_default_na=False."
@@ -108,6 +104,20 @@ def tickers_of(table: Table, column: str, findings: Findings) -> pd.Series:
         places = [table.place(int(row), column, text.iloc[row]) for row in rows[:20]]
         findings.add("ticker", "error", TICKER_RULE, "Correct it.", places, len(rows))
     return text
+
+
+def as_text(raw: pd.Series) -> pd.Series:
+    """Cells as they are written, without blanks around them: whole numbers without a point, nothing as nothing."""
+    if pd.api.types.is_float_dtype(raw) and raw.notna().any() and (raw.dropna() == raw.dropna().round()).all():
+        raw = raw.astype("Int64")
+    if raw.dtype == object:
+        raw = raw.map(sound_text, na_action="ignore")
+    return raw.astype("string").str.strip().fillna("")
+
+
+def sound_text(value: object) -> str:
+    """A value as text that can be written; half of a surrogate pair becomes a question mark."""
+    return str(value).encode("utf-8", "replace").decode()
 
 
 def is_ticker(name: str) -> bool:

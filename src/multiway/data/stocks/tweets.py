@@ -13,6 +13,7 @@ from multiway.data.stocks.joining import absorb
 from multiway.data.stocks.lines import read_lines
 from multiway.data.stocks.options import StockOptions
 from multiway.data.stocks.raw_texts import RawTexts
+from multiway.data.stocks.tables import sound_text
 
 COLUMNS = ("ticker", "stamp", "day", "text", "row", "file")
 
@@ -30,7 +31,7 @@ def read_tweets(folder: Path, options: StockOptions, findings: Findings) -> RawT
     parts: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for file, number, item in _tweets(folder, findings):
         ticker, day = file.parent.name, file.name
-        text, stamp = _words(item.get("text")), str(item.get("created_at", day))
+        text, stamp = _words(item.get("text")), sound_text(item.get("created_at", day))
         for name, value in zip(COLUMNS, (ticker, stamp, day, text, number, f"{ticker}/{day}"), strict=True):
             parts[name].append(value)
     return RawTexts(

@@ -35,10 +35,6 @@ class SampleTexts:
     def __len__(self) -> int:
         return len(self.item)
 
-    def of(self, stock: int) -> NDArray[np.int64]:
-        """Places of the texts about one stock."""
-        return np.flatnonzero(self.stock == stock)
-
     def counts(self) -> NDArray[np.int64]:
         """How many texts each text's day has, itself among them."""
         _, place, count = np.unique(np.stack([self.stock, self.slot]), axis=1, return_inverse=True, return_counts=True)
@@ -106,31 +102,34 @@ def text_contributions(found: Contributions, texts: SampleTexts) -> NDArray[np.f
 
 
 def scores_without(score: Score, batch: Batch, texts: SampleTexts, stock: int, hidden: NDArray[np.bool_]) -> Tensor:
-    """Score of one stock with some of its own texts hidden, `(cases,)`; a day without any left has no text.
+    """Score of one stock with some of the sample's texts hidden, `(cases,)`; a day without any left has no text.
 
     Args:
         score: From a batch to scores.
         batch: Of one sample.
         texts: All texts of the sample.
-        stock: Whose texts are hidden, and whose score is asked.
-        hidden: `(cases, texts of this stock)`.
+        stock: Whose score is asked.
+        hidden: `(cases, texts)`.
     """
-    own = texts.of(stock)
-    slots = torch.from_numpy(texts.slot[own])
-    vectors = texts.vectors[torch.from_numpy(own)].double()
-    kept = torch.from_numpy(~hidden).double()
-    width = batch["text"].shape[2]
-    place = torch.nn.functional.one_hot(slots, width).double()  # (texts, slots)
-    counts = kept @ place
-    means = torch.einsum("ct,tw,te->cwe", kept, place, vectors) / counts.clamp_min(1)[..., None]
     found = []
-    for mean, count in zip(means.split(AT_ONCE), counts.split(AT_ONCE), strict=True):
-        some = {name: tensor.expand(len(mean), *tensor.shape[1:]).clone() for name, tensor in batch.items()}
-        some["text"][:, stock] = mean.to(some["text"])
-        some["text_valid"][:, stock] = (count > 0).to(some["text_valid"].device)
+    for start in range(0, len(hidden), AT_ONCE):
+        means = [_means_of(texts, ~case, batch["text"].shape[1:]) for case in hidden[start : start + AT_ONCE]]
+        some = {name: tensor.expand(len(means), *tensor.shape[1:]) for name, tensor in batch.items()}
+        some["text"] = torch.stack([mean for mean, _ in means]).to(batch["text"])
+        some["text_valid"] = torch.stack([count > 0 for _, count in means]).to(batch["text_valid"].device)
         with torch.no_grad():
             found.append(score(some)[:, stock].double().cpu())
     return torch.cat(found)
+
+
+def _means_of(texts: SampleTexts, kept: NDArray[np.bool_], sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Mean vector of every stock and slot over the texts that are kept, and their number."""
+    stocks, slots, features = sizes
+    place = torch.from_numpy((texts.stock * slots + texts.slot)[kept])
+    sums = torch.zeros(stocks * slots, features).index_add_(0, place, texts.vectors[torch.from_numpy(kept)].float())
+    counts = torch.bincount(place, minlength=stocks * slots)
+    means = sums / counts.clamp_min(1)[:, None]
+    return means.view(stocks, slots, features), counts.view(stocks, slots)
 
 
 def deletion_of_texts(
@@ -143,23 +142,23 @@ def deletion_of_texts(
     draws: int = 8,
     seed: int = 0,
 ) -> DeletionCurves | None:
-    """Probability of the direction named as ever more of the stock's own texts are hidden; None with fewer than two.
+    """Probability of the direction named as ever more of the sample's texts are hidden; None with fewer than two.
 
     What spoke most for the direction goes first, beside texts in random orders. Where the contributions mark what
     matters, their curve falls faster.
     """
-    own = texts.of(stock)
-    if len(own) < 2:
+    if len(texts) < 2:
         return None
     chance = np.random.default_rng(seed)
     with torch.no_grad():
         direction = 1.0 if float(score(batch)[0, stock]) > 0 else -1.0
-    marked = np.argsort(-direction * shares_of_texts[own], kind="stable")
-    orders = [marked, *(chance.permutation(len(own)) for _ in range(draws))]
+    marked = np.argsort(-direction * shares_of_texts, kind="stable")
+    orders = [marked, *(chance.permutation(len(texts)) for _ in range(draws))]
     shares = (0.0, *SHARES, 1.0)
-    hidden = np.stack([_first(order, share) for order in orders for share in shares])
-    values = torch.sigmoid(direction * scores_without(score, batch, texts, stock, hidden))
-    curves = values.numpy().reshape(len(orders), len(shares))
+    every = np.stack([_first(order, share) for order in orders for share in shares])
+    hidden, place = np.unique(every, axis=0, return_inverse=True)
+    values = torch.sigmoid(direction * scores_without(score, batch, texts, stock, hidden)).numpy()
+    curves = values[place.ravel()].reshape(len(orders), len(shares))
     return DeletionCurves(np.array(shares), {"gradients": curves[0]}, curves[1:].mean(axis=0))
 
 

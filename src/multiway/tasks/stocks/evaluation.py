@@ -132,7 +132,7 @@ def prediction_frame(these: Scored, split: str, config: StockConfig) -> pd.DataF
         rises, levels = rises_and_levels(found, config)
         frame = pd.DataFrame(
             {
-                "date": these.days.astype("datetime64[s]"),
+                "date": these.days.astype("datetime64[ms]"),
                 "ticker": these.tickers,
                 "model": model,
                 "split": split,

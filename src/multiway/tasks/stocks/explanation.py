@@ -63,7 +63,7 @@ class TickerExplanation:
     names: Every ticker, in the order of the contributions.
     found: Contributions of every stock's days.
     texts: Every text of the sample, the strongest first.
-    deletion: Test of its own texts; None with fewer than two.
+    deletion: Test of the texts; None with fewer than two.
     looks: Tickers that its attention over stocks falls on most, with the share, itself left out.
     """
 

@@ -56,6 +56,7 @@ def write_explanations(
     `maps.npz` holds the attention per mode, averaged over the test days and of each day explained, and `*.png` shows
     it; `texts.csv` lists the texts with their contributions, `stocks.csv` those of every stock's days.
     """
+    data.load(sample for sample, _ in chosen)
     days = [
         explain_day(run, data, sample, [stock for each, stock in chosen if each == sample])
         for sample in dict.fromkeys(sample for sample, _ in chosen)

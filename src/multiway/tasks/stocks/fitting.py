@@ -172,7 +172,7 @@ def class_weights(prepared: Prepared, training: TrainingConfig) -> Tensor | None
 def validation_score(
     prepared: Prepared, validation: StockInputs, config: StockConfig
 ) -> Callable[[nn.Module], float] | None:
-    """The score that chooses the epoch, 0 where it is undefined since all predictions are one; None where the loss does."""
+    """The score that chooses the epoch, 0 where it is undefined; None where the loss chooses."""
     if config.select == "loss" or config.target == "quantiles":
         return None
     metric, rows = metrics_of(config)[config.select], prepared.samples.splits["validation"]

@@ -86,12 +86,12 @@ def prediction_table(run: StockRun, panel: StockPanel, texts: StockTexts | None)
     shown = samples.text_rows[0]
     counts = np.diff(samples.groups.starts)[shown].sum(1)
     columns = {
-        "date": np.full(len(panel.tickers), samples.days[samples.targets[0]]).astype("datetime64[s]"),
+        "date": np.full(len(panel.tickers), samples.days[samples.targets[0]]).astype("datetime64[ms]"),
         "ticker": list(panel.tickers),
         "p_up": rises,
         "predicted": (rises > MIDDLE).astype(np.int64),
         "last_close": panel.prices[np.arange(len(last)), last, CLOSE],
-        "last_day": panel.days[last].astype("datetime64[s]"),
+        "last_day": panel.days[last].astype("datetime64[ms]"),
         "days": samples.price_valid(np.array([0]))[0].sum(1),
         "texts": counts,
     }

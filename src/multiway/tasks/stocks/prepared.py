@@ -86,7 +86,7 @@ def prepare(config: StockConfig, source: Source, *, progress: bool = False) -> P
     check_labels(samples, asked, panel.source, config.target)
     encoded = encode(config, texts, samples, progress=progress)
     means = None if encoded is None else group_means(samples, encoded)
-    scale = StockScale.fit(samples, means)
+    scale = StockScale.fit(samples, means, asked, config.quantiles if config.target == "quantiles" else ())
     return Prepared(
         panel=panel,
         texts=texts,

@@ -1,5 +1,6 @@
 """Levels that a movement stays below with given probabilities: they never cross, and their scores."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,13 +12,21 @@ from torch.nn import functional as F
 from multiway.tasks.stocks.scale import StockScale
 
 Values = NDArray[np.float64]
+SMALLEST_GAP = 1e-3
+"""Between two levels of the training days, in spreads, so that a network can widen it."""
+
 QuantileMetric = Callable[[Values, Values], float | None]
 
 
 def levels_of(outputs: Tensor, scale: StockScale) -> Tensor:
-    """Ascending levels of movement: the first as it is, each next one a positive step above; in standard spreads."""
-    steps = torch.cat([outputs[..., :1], F.softplus(outputs[..., 1:])], dim=-1)
-    return steps.cumsum(-1) * scale.movement_spread + scale.movement_centre
+    """Ascending levels of movement: the first moved from that of the training days, each gap stretched from theirs.
+
+    A network that says 0 says the quantiles of the training days.
+    """
+    base = torch.tensor(scale.movement_levels, dtype=outputs.dtype, device=outputs.device)
+    first = base[:1] + outputs[..., :1] * scale.movement_spread
+    gaps = base.diff().clamp_min(SMALLEST_GAP * scale.movement_spread) * F.softplus(outputs[..., 1:]) / math.log(2)
+    return torch.cat([first, gaps], dim=-1).cumsum(-1)
 
 
 def pinball_terms(levels: Tensor, returns: Tensor, quantiles: Sequence[float]) -> Tensor:
@@ -31,7 +40,8 @@ def pinball(returns: Values, levels: Values, quantiles: Sequence[float]) -> floa
     """Mean pinball loss over movements and quantiles, about half the continuous ranked probability score."""
     if not len(returns):
         return None
-    return float(pinball_terms(torch.from_numpy(levels), torch.from_numpy(returns), quantiles).mean())
+    shares, error = np.array(quantiles), returns[:, None] - levels
+    return float(np.maximum(shares * error, (shares - 1) * error).mean())
 
 
 def median_error(returns: Values, levels: Values, quantiles: Sequence[float]) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +35,7 @@ from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.explanation import average_attention
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
 from multiway.tasks.stocks.fitting import OURS
-from multiway.tasks.stocks.showing import explained_answers, view_of_answer, view_of_backtest
+from multiway.tasks.stocks.showing import deletion_note, explained_answers, view_of_answer, view_of_backtest
 from multiway.tasks.stocks.trading import backtest_again
 from multiway.training import classification
 
@@ -51,6 +52,8 @@ METRICS = {
     "pinball": "Pinball",
     "mae": "MAE",
 }
+PERIOD = re.compile(r"\d{4}(-\d\d)?")
+"""How the data check names a year or a month."""
 MODELS = {
     "previous": "previous direction",
     "logistic": "logistic regression",
@@ -98,7 +101,6 @@ def report_content(runs: Sequence[StockRun], *, details: bool = True) -> StockRe
         ],
         costs=_costs(run),
         seeds=seeds,
-        check=_check(run) if prepared is not None else None,
         splits=[_split(name, part) for name, part in run.facts.get("splits", {}).items()],
         grid=_grid(test) if len(test) else None,
         reliability=_reliability(test),
@@ -117,7 +119,7 @@ def report_content(runs: Sequence[StockRun], *, details: bool = True) -> StockRe
         selected_by=_selected_by(run),
         environment=_environment(manifest, seeds),
         command=_command(run),
-        notes=run.facts.get("notes", ()),
+        notes=[f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in run.facts.get("notes", ())],
         **detail,
     )
 
@@ -166,7 +168,7 @@ def _setting(run: StockRun) -> dict[str, str]:
     reads = getattr(getattr(run.model, "config", None), "modality", "price")
     return {
         "Protocol": named,
-        "Not asked": f"{100 * low:g} to {100 * high:g} %"
+        "Not asked": f"{100 * low:g} to {100 * high:g} %".replace("-", "\u2212")
         if high > low and protocol.name != "published-code"
         else "none",
         "Tickers": str(len(run.tickers)),
@@ -232,21 +234,30 @@ def _details(run: StockRun, prepared: Prepared) -> dict[str, Any]:
     curves = [item.deletion for item in tested if item.deletion is not None]
     traded = backtest_again(run, prepared)
     return {
+        **_check(run),
         "answers": [view_of_answer(heading, item) for heading, item in shown],
         "maps": average_attention(run, data, prepared.samples.splits["test"]),
         "deletion": average_curves(curves) if curves else None,
         "deletion_answers": len(curves),
+        "deletion_note": deletion_note(curves),
         "backtest": None if traded is None else view_of_backtest(traded),
     }
 
 
-def _check(run: StockRun) -> DataCheck | None:
+def _check(run: StockRun) -> dict[str, Any]:
+    """The data check, with what there is by month or year apart; labels stand under the protocol."""
     try:
         found = check_stocks(source_of(run), run.config.read, run.config.protocol)
     except (MultiwayError, OSError):
-        return None
-    return DataCheck(
-        facts={name.capitalize(): str(value) for name, value in found.summary.items() if value is not None},
+        return {}
+    known = {name: str(value) for name, value in found.summary.items() if value is not None}
+    periods = {name: words for name, words in known.items() if PERIOD.fullmatch(name)}
+    check = DataCheck(
+        facts={
+            name.capitalize(): words
+            for name, words in known.items()
+            if name not in periods and not name.startswith("labels of")
+        },
         findings=[
             CheckFinding(
                 severity=finding.severity,
@@ -257,6 +268,7 @@ def _check(run: StockRun) -> DataCheck | None:
             for finding in found.findings
         ],
     )
+    return {"check": check, "coverage": periods}
 
 
 def _environment(manifest: dict[str, Any], seeds: Sequence[int]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """What the training days say of the size of prices, texts and years; nothing later is looked at."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,12 +14,13 @@ SMALLEST = 1e-9
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class StockScale:
-    """Means and spreads of the training days' inputs, and of their movements.
+    """Means and spreads of the training days' inputs, and the spread and quantiles of their movements.
 
     centre, spread: `(price features,)`.
     text_centre, text_spread: `(text features,)`; None without texts.
     years: First and last year of the training days' windows.
-    movement_centre, movement_spread: Of the movements asked about.
+    movement_spread: Standard deviation of the movements asked about.
+    movement_levels: Their quantiles, those that are predicted; none where directions are.
     """
 
     centre: NDArray[np.float32]
@@ -26,12 +28,25 @@ class StockScale:
     text_centre: NDArray[np.float32] | None
     text_spread: NDArray[np.float32] | None
     years: tuple[int, int]
-    movement_centre: float
     movement_spread: float
+    movement_levels: tuple[float, ...]
 
     @classmethod
-    def fit(cls, samples: StockSamples, vectors: NDArray[np.float32] | None) -> Self:
-        """Learn from the training samples: each day of a stock counts once, and so does each group of texts."""
+    def fit(
+        cls,
+        samples: StockSamples,
+        vectors: NDArray[np.float32] | None,
+        asked: NDArray[np.bool_] | None = None,
+        quantiles: Sequence[float] = (),
+    ) -> Self:
+        """Learn from the training samples: each day of a stock counts once, and so does each group of texts.
+
+        Args:
+            samples: All of them; those of training are looked at.
+            vectors: One per group of texts.
+            asked: `(samples, stocks)`, whose movements count; those with a label if not given.
+            quantiles: Those of the movements that are predicted.
+        """
         rows = samples.splits["train"]
         slots = samples.slots[rows]
         centre, spread = _moments(samples.features[_days_seen(samples, rows)])
@@ -40,16 +55,17 @@ class StockScale:
             used = np.unique(samples.text_rows[rows])
             text_centre, text_spread = _moments(vectors[used[used > 0]])
         years = years_of(samples.days[slots[slots >= 0]])
-        moved = samples.returns[rows]
-        movement_centre, movement_spread = _moments(moved[np.isfinite(moved)][:, None])
+        counted = samples.labels[rows] >= 0 if asked is None else asked[rows]
+        moved = samples.returns[rows][counted].astype(np.float64)
+        spread_moved = float(moved.std()) if len(moved) else 0.0
         return cls(
             centre=centre,
             spread=spread,
             text_centre=text_centre,
             text_spread=text_spread,
             years=(int(years.min()), int(years.max())) if years.size else (0, 0),
-            movement_centre=float(movement_centre[0]),
-            movement_spread=float(movement_spread[0]),
+            movement_spread=spread_moved if spread_moved > SMALLEST else 1.0,
+            movement_levels=tuple(np.quantile(moved, quantiles).tolist()) if quantiles else (),
         )
 
     def prices(self, features: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.float32]:
@@ -74,10 +90,7 @@ class StockScale:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, exact."""
-        return {
-            name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in vars(self).items()
-        }  # fmt: skip
+        return {name: _plain(value) for name, value in vars(self).items()}
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Self:
@@ -86,7 +99,15 @@ class StockScale:
             name: None if state[name] is None else np.array(state[name], np.float32)
             for name in ("centre", "spread", "text_centre", "text_spread")
         }
-        return cls(**{**state, **arrays, "years": tuple(state["years"])})
+        return cls(
+            **{**state, **arrays, "years": tuple(state["years"]), "movement_levels": tuple(state["movement_levels"])}
+        )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return list(value) if isinstance(value, tuple) else value
 
 
 def years_of(days: NDArray[np.datetime64]) -> NDArray[np.int64]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from multiway.explain import DeletionCurves
 from multiway.report import AnswerView, BacktestView, TextView
 from multiway.tasks.stocks.backtest import WORDS, Backtest
 from multiway.tasks.stocks.explanation import TickerExplanation, explain_day, interesting, named_sample
@@ -15,8 +17,8 @@ if TYPE_CHECKING:
     from multiway.tasks.stocks.run import StockRun
 
 WRONG, RIGHT = 4, 2
-TESTED = 24
-"""Test answers behind the deletion test, evenly over those whose stock has texts to hide."""
+TESTED = 16
+"""Test answers behind the deletion test, evenly over those whose stock has texts."""
 STRONGEST = 5
 LONGEST = 300
 """Characters of a text that are shown."""
@@ -26,26 +28,29 @@ def explained_answers(
     run: StockRun, data: ExplainedData
 ) -> tuple[list[tuple[str, TickerExplanation]], list[TickerExplanation]]:
     """Answers to show, with their headings, and answers for the deletion test."""
-    shown = []
-    for heading, day, name in interesting(run, WRONG, RIGHT):
-        stock = run.tickers.index(name)
-        found = explain_day(run, data, named_sample(data, day), [stock], deletion=False)
-        shown.append((heading, found.tickers[0]))
-    return shown, _tested(run, data)
+    chosen = [
+        (heading, named_sample(data, day), run.tickers.index(name))
+        for heading, day, name in interesting(run, WRONG, RIGHT)
+    ]
+    tested = _tested(data)
+    data.load({sample for _, sample, _ in chosen} | {sample for sample, _ in tested})
+    shown = [
+        (heading, explain_day(run, data, sample, [stock], deletion=False).tickers[0])
+        for heading, sample, stock in chosen
+    ]
+    return shown, [explain_day(run, data, sample, [stock]).tickers[0] for sample, stock in tested]
 
 
-def _tested(run: StockRun, data: ExplainedData) -> list[TickerExplanation]:
+def _tested(data: ExplainedData) -> list[tuple[int, int]]:
+    """Samples and stocks of the deletion test."""
     samples = data.prepared.samples
-    if data.encoded is None:
+    if not data.has_texts:
         return []
     rows = samples.splits["test"]
     sizes = samples.groups.sizes[samples.text_rows[rows]].sum(axis=2)
     day, stock = np.nonzero(data.prepared.asked[rows] & (sizes >= 2))
     places = np.unique(np.linspace(0, len(day) - 1, min(TESTED, len(day))).round().astype(int))
-    found = []
-    for place in places:
-        found += explain_day(run, data, int(rows[day[place]]), [int(stock[place])]).tickers
-    return found
+    return [(int(rows[day[place]]), int(stock[place])) for place in places]
 
 
 def view_of_answer(heading: str, item: TickerExplanation) -> AnswerView:
@@ -67,6 +72,18 @@ def view_of_answer(heading: str, item: TickerExplanation) -> AnswerView:
         ],
         moved_by=[(item.names[place], float(of_stocks[place])) for place in order],
         looks_at=item.looks,
+    )
+
+
+def deletion_note(curves: Sequence[DeletionCurves]) -> str:
+    """Difference between hiding what is marked and hiding at random, with its standard error over answers."""
+    if len(curves) < 2:
+        return ""
+    apart = np.array([item.area("gradients") - item.area() for item in curves])
+    error = apart.std(ddof=1) / np.sqrt(len(apart))
+    return (
+        f"The mean difference from random is {apart.mean():+.4f}, its standard error over answers {error:.4f}; "
+        "below 0 what is marked matters more than texts at random."
     )
 
 

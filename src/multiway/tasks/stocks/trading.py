@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.stocks import StockPanel, StockSamples, StockTexts, build_samples
+from multiway.data.stocks import StockPanel, StockProtocol, StockSamples, StockTexts, build_samples
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.protocol import Row
 from multiway.tasks.stocks.again import check_tickers, prepared_for
@@ -52,6 +52,8 @@ def backtest_again(run: StockRun, prepared: Prepared) -> Backtest | None:
     """The same of data that is read already; None where the run's labels are no movements."""
     if run.config.protocol.name == "published-code":
         return None
+    if _every_day(run) == run.config.protocol.replace(borders=_every_day(run).borders):
+        return backtest(_predictions(run, prepared))
     return backtest(_tradable(run, prepared.panel, prepared.texts))
 
 
@@ -74,9 +76,13 @@ def tradable_predictions(run: StockRun, data: str | None = None) -> pd.DataFrame
 
 def _tradable(run: StockRun, panel: StockPanel, texts: StockTexts | None) -> pd.DataFrame:
     check_tickers(run, panel)
+    return _predictions(run, prepared_for(run, panel, texts, build_samples(panel, texts, _every_day(run))))
+
+
+def _every_day(run: StockRun) -> StockProtocol:
+    """The run's protocol and borders without its dead zone, so that no day is left out for how little it moved."""
     protocol = same_borders(run)
-    every = protocol.replace(down=0.0, up=0.0) if protocol.name == "chronological" else protocol
-    return _predictions(run, prepared_for(run, panel, texts, build_samples(panel, texts, every)))
+    return protocol.replace(down=0.0, up=0.0) if protocol.name == "chronological" else protocol
 
 
 def _predictions(run: StockRun, prepared: Prepared) -> pd.DataFrame:

@@ -45,7 +45,7 @@ def write_prices(path: Path, rows: list[tuple[object, ...]]) -> None:
         csv.writer(file).writerows([FIELDS, *rows])
 
 
-def write_stocks(folder: Path, *, days: int = 200, seed: int = 0) -> Path:
+def write_stocks(folder: Path, *, days: int = 160, seed: int = 0) -> Path:
     """`prices.csv` with a row per ticker and day, and `texts.jsonl`; `later-prices.csv` and `later-texts.jsonl` go on.
 
     The later files hold everything, and twenty days more.

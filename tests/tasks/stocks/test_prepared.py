@@ -1,0 +1,220 @@
+"""What is read before anything is written: the scale, the vectors, the batches, and the hash that knows the data."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from quotes import make_config, make_prices, make_texts, write_stocks
+
+from multiway.data.encoders import encode_texts
+from multiway.data.stocks import read_stocks
+from multiway.errors import DataError
+from multiway.tasks.stocks.fitting import MovementLoss, class_weights
+from multiway.tasks.stocks.inputs import NOT_ASKED, group_means
+from multiway.tasks.stocks.prepared import prepare
+from multiway.tasks.stocks.scale import StockScale
+from tolerances import ROUNDING32, SUMS32
+
+
+def prepared_of(prices, texts=None, **changes):
+    config = make_config(**changes)
+    return prepare(config, read_stocks(prices, config.read, texts=texts))
+
+
+@pytest.fixture(scope="module")
+def prepared():
+    prices = make_prices()
+    return prepared_of(prices, make_texts(prices))
+
+
+def test_later_prices_and_texts_do_not_change_the_scale(prepared):
+    """The first day of validation is the first whose rows are changed."""
+    prices = make_prices()
+    texts = make_texts(prices)
+    border = prepared.samples.days[prepared.samples.targets[prepared.samples.splits["validation"][0]]]
+    later = (prices["date"] >= border).to_numpy()
+    prices.loc[later, ["open", "high", "low", "close", "adj_close"]] *= np.linspace(1, 1.2, later.sum())[:, None]
+    texts.loc[texts["date"] >= str(border - 1), "text"] = "something else"
+    other = prepared_of(prices, texts)
+    state = prepared.scale.to_dict()
+    assert other.scale.to_dict() == state
+    assert other.digest != prepared.digest
+    training = [each.batches("train").gather(torch.arange(30)) for each in (prepared, other)]
+    for name in training[0]:
+        assert torch.equal(*(batch[name].nan_to_num() for batch in training)), name
+
+
+def test_earlier_prices_and_texts_do_change_it(prepared):
+    prices = make_prices(seed=3)
+    other = prepared_of(prices, make_texts(prices))
+    assert (other.scale.spread != prepared.scale.spread).all()
+    assert (other.scale.text_centre != prepared.scale.text_centre).any()
+
+
+def test_the_scale_is_that_of_the_days_shown(prepared):
+    samples, seen = prepared.samples, set()
+    for row in samples.splits["train"]:
+        for stock in range(len(samples.tickers)):
+            for place, slot in enumerate(samples.slots[row]):
+                if slot >= 0 and samples.slot_valid[row, stock, place] and samples.known[slot, stock]:
+                    seen.add((slot, stock))
+    values = np.array([samples.features[slot, stock] for slot, stock in sorted(seen)], np.float64)
+    np.testing.assert_allclose(prepared.scale.centre, values.mean(0), rtol=ROUNDING32)
+    np.testing.assert_allclose(prepared.scale.spread, values.std(0), rtol=ROUNDING32)
+
+
+def test_a_batch_is_what_the_samples_say(prepared):
+    samples, scale = prepared.samples, prepared.scale
+    rows = samples.splits["validation"]
+    batch = prepared.batches("validation").gather(torch.tensor([4, 0]))
+    for place, row in enumerate(rows[[4, 0]]):
+        for stock in range(len(samples.tickers)):
+            label = int(samples.labels[row, stock])
+            assert int(batch["label"][place, stock]) == (label if label >= 0 else NOT_ASKED)
+            assert bool(batch["asked"][place, stock]) == (label >= 0)
+            for slot, day in enumerate(samples.slots[row]):
+                valid = day >= 0 and samples.slot_valid[row, stock, slot] and samples.known[day, stock]
+                assert bool(batch["price_valid"][place, stock, slot]) == valid
+                expected = (samples.features[day, stock] - scale.centre) / scale.spread if valid else np.zeros(3)
+                np.testing.assert_allclose(batch["prices"][place, stock, slot], expected, rtol=ROUNDING32)
+                text = samples.text_rows[row, stock, slot]
+                assert bool(batch["text_valid"][place, stock, slot]) == (text > 0)
+                np.testing.assert_array_equal(batch["text"][place, stock, slot], prepared.vectors[text])
+
+
+def test_windows_that_are_shorter_show_nothing_in_front(prepared):
+    slots = prepared.samples.slots.copy()
+    slots[:, 0] = -1
+    cut = dataclasses.replace(prepared, samples=dataclasses.replace(prepared.samples, slots=slots))
+    batch = cut.batches("train").gather(torch.arange(5))
+    assert not batch["price_valid"][:, :, 0].any()
+    assert not batch["prices"][:, :, 0].any()
+    assert not batch["dates"][:, 0].any()
+    assert batch["dates"][:, 1:].any()
+
+
+def test_a_group_is_the_mean_of_its_texts(prepared):
+    encoded = encode_texts(prepared.texts.text, make_config().text)
+    groups = prepared.samples.groups
+    means = group_means(prepared.samples, encoded)
+    assert len(means) == len(groups.starts) - 1
+    for row in range(len(means)):
+        items = groups.items[groups.starts[row] : groups.starts[row + 1]]
+        each = [encoded.vectors[encoded.rows[item]] for item in items]
+        np.testing.assert_allclose(means[row], np.mean(each, 0) if each else 0, rtol=SUMS32, atol=SUMS32)
+    assert not prepared.vectors[0].any()
+
+
+def test_dates_are_day_month_and_year():
+    scale = dataclasses.replace(_plain_scale(), years=(2014, 2016))
+    days = np.array(["2014-01-01", "2015-12-31", "2019-07-16"], "datetime64[D]")
+    expected = [[-0.5, -0.5, -0.5], [0.5, 0.5, 0.0], [0.0, 6 / 11 - 0.5, 0.5]]
+    np.testing.assert_allclose(scale.dates(days), expected, atol=ROUNDING32)
+
+
+def test_a_scale_comes_back_from_plain_values(prepared):
+    state = prepared.scale.to_dict()
+    assert StockScale.from_dict(state).to_dict() == state
+    bare = _plain_scale().to_dict()
+    assert StockScale.from_dict(bare).to_dict() == bare
+
+
+def _plain_scale():
+    one = np.ones(3, np.float32)
+    return StockScale(
+        centre=one, spread=one, text_centre=None, text_spread=None, years=(2020, 2020), movement_spread=1.0,
+        movement_levels=(-1.0, 0.0, 1.0),
+    )  # fmt: skip
+
+
+class Fixed(torch.nn.Module):
+    """Answers what it was given."""
+
+    def __init__(self, outputs):
+        super().__init__()
+        self.outputs = torch.nn.Parameter(outputs)
+
+    def forward(self, *inputs):
+        return self.outputs
+
+
+def test_the_loss_counts_what_is_asked(prepared, generator):
+    batch = prepared.batches("train").gather(torch.arange(20))
+    assert 0 < int(batch["asked"].sum()) < batch["asked"].numel()
+    model = Fixed(torch.randn(20, 3, 2, generator=generator))
+    config = make_config()
+    total, count = MovementLoss(config, prepared.scale)(model, batch)
+    chances = model.outputs.detach().softmax(-1)
+    each = [
+        -float(chances[row, stock, batch["label"][row, stock]].log())
+        for row, stock in torch.nonzero(batch["asked"]).tolist()
+    ]
+    assert int(count) == len(each)
+    assert float(total.detach()) == pytest.approx(sum(each), rel=SUMS32)
+    total.backward()
+    assert not model.outputs.grad[~batch["asked"]].any()
+
+
+def test_balanced_weights_make_both_directions_count_alike(prepared):
+    config = make_config(training={"class_weights": "balanced"})
+    weights = class_weights(prepared, config.training)
+    samples = prepared.samples
+    labels = samples.labels[samples.splits["train"]]
+    falls, rises = (labels == 0).sum(), (labels == 1).sum()
+    assert float(weights[0] * falls) == pytest.approx(float(weights[1] * rises))
+    assert float(weights[0] * falls + weights[1] * rises) == pytest.approx(falls + rises)
+    batch = prepared.batches("train").gather(torch.arange(20))
+    loss = MovementLoss(config, prepared.scale, config.training, weights)
+    _, count = loss(Fixed(torch.zeros(20, 3, 2)), batch)
+    assert float(count) == pytest.approx(float(weights[batch["label"][batch["asked"]]].sum()))
+
+
+def test_the_pinball_loss_is_blind_to_what_is_not_asked(generator):
+    prices = make_prices()
+    prepared = prepared_of(prices, target="quantiles")
+    config = make_config(target="quantiles")
+    batch = prepared.batches("train").gather(torch.arange(20))
+    assert not batch["asked"].all()
+    assert batch["returns"][~batch["asked"]].isnan().any()
+    model = Fixed(torch.randn(20, 3, 3, generator=generator))
+    total, count = MovementLoss(config, prepared.scale)(model, batch)
+    total.backward()
+    assert int(count) == int(batch["asked"].sum())
+    assert torch.isfinite(model.outputs.grad).all()
+    assert not model.outputs.grad[~batch["asked"]].any()
+
+
+def test_a_folder_is_known_by_what_is_in_it(tmp_path):
+    config = make_config()
+    first, again, other = (
+        prepare(config, write_stocks(tmp_path / name, seed=seed)).digest
+        for name, seed in (("a", 0), ("b", 0), ("c", 1))
+    )
+    assert first == again != other
+    assert prepare(make_config(text={"encoder": "hashed", "hashed_dim": 32}), tmp_path / "a").digest != first
+
+
+def test_splits_without_a_label_are_refused():
+    prices = make_prices(count=12)
+    with pytest.raises(DataError, match=r"Got train \d+, validation \d+, test \d+"):
+        prepared_of(prices, protocol={"look_back": 3, "borders": ["2020-01-15", "2030-01-01"]})
+
+
+@pytest.mark.parametrize(
+    ("protocol", "counts"),
+    [
+        ({"name": "stocknet"}, (20345, 2555, 3720)),
+        ({"name": "stocknet", "complete": True}, (4987, 656, 1008)),
+    ],
+)
+def test_the_real_set(real_data, protocol, counts):
+    """StockNet as its authors count it; test labels are counted, and nothing is decided by them."""
+    if not (real_data / "stocks" / "prices.parquet").is_file():
+        pytest.skip("StockNet absent")
+    config = make_config(protocol=protocol, model={"modality": "price"})
+    prepared = prepare(config, real_data / "stocks")
+    found = tuple(int(prepared.asked[prepared.samples.splits[name]].sum()) for name in ("train", "validation", "test"))
+    assert found == counts
+    batch = prepared.batches("train").gather(torch.arange(4))
+    assert batch["prices"].shape == (4, 87, 5, 3)
