@@ -39,3 +39,11 @@ def test_one_wrong_number_is_named():
     used = numbers(VALUES[:30])
     used["std"][2] *= 1.001
     assert "std of c is" in verdict(used).line() and verdict(used).count == 1
+
+
+@pytest.mark.parametrize(("offset", "size"), [(1e6, 1.0), (0.0, 1e-15), (0.0, 1e150), (-3.0, 1e-6)])
+def test_offset_and_size_of_a_series_do_not_hide_or_make_a_leak(offset, size):
+    values = offset + size * VALUES
+    for used, is_sound in ((values[:30], True), (values, False)):
+        verdict = check_statistics(numbers(used), numbers(values[:30].copy()), numbers(values), ("a", "b", "c"))
+        assert isinstance(verdict, str) == is_sound

@@ -73,6 +73,12 @@ def test_a_file_that_holds_a_stretch_twice_is_seen():
     assert "test window at row 320 = train window at row 20" in finding.line()
 
 
+def test_a_series_that_repeats_itself_everywhere_is_a_warning_and_no_leak():
+    counts = np.random.default_rng(4).integers(0, 2, (ROWS, 1)).astype(float)
+    found = kinds(chronological(values=counts, names=("sales",), used={}))
+    assert found == {"duplicates": "warning"}
+
+
 def test_without_a_test_split_the_choice_of_the_epoch_is_what_is_scored():
     starts = chronological().starts
     assert kinds(chronological(starts={name: starts[name] for name in ("train", "validation")})) == {

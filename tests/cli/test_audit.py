@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from command import assert_one_line, call
-from stock_files import write_stocks
+from market_files import write_stocks
 
 
 @pytest.fixture

@@ -83,6 +83,14 @@ def test_missing_cells_are_no_leak(frame, tmp_path):
     assert not audit(make_config(data=str(tmp_path / "holes.csv"), read={"missing": "mask"})).leaks
 
 
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_very_small_and_very_large_numbers_are_no_leak(size, frame, tmp_path):
+    frame.iloc[:, 1:] *= size
+    frame["still"] = 7.0
+    frame.to_csv(tmp_path / "sizes.csv", index=False)
+    assert not audit(make_config(data=str(tmp_path / "sizes.csv"))).leaks
+
+
 def test_real_hours_pass_and_their_published_split_does_not(real_data):
     hours = {"data": "ett_h1", "horizon": 12}
     assert not workflows.audit("forecast", hours).leaks

@@ -9,6 +9,8 @@ from multiway.auditing.report import Verdict, found
 
 RELATIVE = 1e-5
 """Largest relative difference that rounding may make, also in float32."""
+TINY = 1e-9
+"""The same beside the largest number of a variate, for a mean near 0."""
 
 Numbers = Mapping[str, NDArray[np.float64]]
 
@@ -25,12 +27,14 @@ def check_statistics(
         names: Of the variates.
         rows: What training rows are called.
     """
-    wrong = [(name, int(place)) for name in used for place in np.flatnonzero(~_same(used[name], training[name]))]
+    size = np.max([np.abs(value) for value in training.values()], axis=0)
+    same = {name: _same(used[name], training[name], size) for name in used}
+    wrong = [(name, int(place)) for name in used for place in np.flatnonzero(~same[name])]
     if not wrong:
         of = "1 variate" if len(names) == 1 else f"{len(names)} variates"
         return f"what scaling learnt ({' and '.join(used)} of {of}) comes from the {rows} alone"
     name, place = wrong[0]
-    of_all = all(bool(_same(used[each], everything[each]).all()) for each in used)
+    of_all = all(bool(_same(used[each], everything[each], size).all()) for each in used)
     origin = "as over all rows" if of_all else f"and over all rows it is {everything[name][place]:.6g}"
     return found(
         "statistics", "error",
@@ -40,5 +44,7 @@ def check_statistics(
     )  # fmt: skip
 
 
-def _same(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return np.asarray(np.isclose(first, second, rtol=RELATIVE, atol=1e-12, equal_nan=True))
+def _same(first: NDArray[np.float64], second: NDArray[np.float64], size: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Equal but for rounding, which is as large as the numbers that were added up."""
+    near = np.abs(first - second) <= RELATIVE * np.abs(second) + TINY * size
+    return np.asarray(near | (np.isnan(first) & np.isnan(second)) | (first == second))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from stock_files import write_stocks
 
+from market_files import write_stocks
 from multiway import workflows
 from multiway.data.stocks import build_samples, read_stocks
 from multiway.tasks.stocks import auditing, foresight

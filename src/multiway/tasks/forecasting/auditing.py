@@ -77,13 +77,20 @@ def _largest(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _mean(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.nanmean(rows, axis=0))
+    size = _size(rows)
+    return np.asarray(np.nanmean(rows / size, axis=0) * size)
 
 
 def _deviation(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Over n; 1 for what never changes."""
-    spread = np.nanstd(rows, axis=0)
-    return np.where(np.nanmax(rows, axis=0) > np.nanmin(rows, axis=0), spread, 1.0)
+    size = _size(rows)
+    return np.where(_largest(rows) > _smallest(rows), np.nanstd(rows / size, axis=0) * size, 1.0)
+
+
+def _size(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Largest number of each variate, so that no square leaves the range."""
+    size = np.maximum(np.abs(_smallest(rows)), np.abs(_largest(rows)))
+    return np.where(np.isfinite(size) & (size > 0), size, 1.0)
 
 
 def _split_of(prepared: Prepared, config: ForecastConfig, scaler: Scaler) -> WindowSplit:

@@ -35,9 +35,9 @@ class Asked:
         """Ticker and day asked about."""
         return f"{self.samples.tickers[self.ticker[place]]} {self.samples.days[self.target[place]]}"
 
-    def names(self, split: str) -> list[str]:
-        """Of every label of a split."""
-        return [self.name(int(place)) for place in np.flatnonzero(self.split == split)]
+    def names(self, chosen: Flags) -> list[str]:
+        """Of some labels."""
+        return [self.name(int(place)) for place in np.flatnonzero(chosen)]
 
     @property
     def target(self) -> Ints:
@@ -86,13 +86,10 @@ class Names:
         return self.asked.name(int(self.places[place]))
 
 
-def true_movements(panel: StockPanel, days: NDArray[np.datetime64], ticker: Ints) -> NDArray[np.float64]:
-    """Change of the adjusted close from the ticker's row before to that of the day; NaN without both."""
-    close = panel.prices[:, :, ADJUSTED]
-    place = np.where(panel.traded, np.arange(len(panel.days)), -1)
-    latest = np.maximum.accumulate(place, axis=1)
-    before = np.concatenate([np.full((len(close), 1), -1), latest[:, :-1]], axis=1)
-    base = np.where(before >= 0, np.take_along_axis(close, np.maximum(before, 0), axis=1), np.nan)
-    moved = close / base - 1
+def true_movements(panel: StockPanel, asked: Asked) -> NDArray[np.float64]:
+    """Change of the adjusted close from the window's last day to the day asked about; NaN where one has no price."""
+    days = asked.samples.days.astype("datetime64[D]")
     column = np.minimum(np.searchsorted(panel.days, days), len(panel.days) - 1)
-    return np.where(panel.days[column] == days, moved[ticker, column], np.nan)
+    close = np.where(panel.days[column] == days, panel.prices[:, column, ADJUSTED], np.nan)
+    base = np.where(asked.last >= 0, close[asked.ticker, asked.last], np.nan)
+    return np.asarray(close[asked.ticker, asked.target] / base - 1)

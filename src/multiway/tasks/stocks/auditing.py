@@ -29,6 +29,8 @@ from multiway.tasks.stocks.scale import StockScale
 
 UNTRADED = 0.01
 """Share of labels that may ask about a day without a price."""
+MOST_COPIES = 200_000
+"""Windows that are compared with each other, evenly chosen where there are more."""
 STILL = 1e-6
 """Movements smaller than this have no direction."""
 
@@ -57,8 +59,8 @@ def _verdicts(
     yield check_texts(samples, texts)
     yield _calendar(samples, asked)
     yield _traded(samples, asked)
-    yield _movements(panel, samples, asked)
-    yield check_groups({split: asked.names(split) for split in samples.splits}, "ticker-day")
+    yield _movements(panel, asked)
+    yield _ticker_days(samples, asked)
     yield _copies(samples, asked)
 
 
@@ -126,20 +128,31 @@ def _traded(samples: StockSamples, asked: Asked) -> Verdict:
     )  # fmt: skip
 
 
-def _movements(panel: StockPanel, samples: StockSamples, asked: Asked) -> Verdict | None:
-    """Labels beside the direction of the adjusted close since the ticker's trading day before."""
-    true = true_movements(panel, samples.days[asked.target].astype("datetime64[D]"), asked.ticker)
-    plain = np.isfinite(true) & (np.abs(true) > STILL) & (asked.traded(asked.last) | (asked.last < 0))
-    places = np.flatnonzero(plain)
+def _movements(panel: StockPanel, asked: Asked) -> Verdict | None:
+    """Labels beside the direction of the adjusted close from the window's last day to the day asked about."""
+    true = true_movements(panel, asked)
+    places = np.flatnonzero(np.isfinite(true) & (np.abs(true) > STILL))
     what = "the direction of the adjusted close where both days traded"
     return check_agreement(asked.label[places], (true[places] > 0).astype(np.int64), what, Names(asked, places))
 
 
+def _ticker_days(samples: StockSamples, asked: Asked) -> Verdict:
+    """Whether a label is in two splits; names are made only for those that are."""
+    key = asked.target * len(samples.tickers) + asked.ticker
+    each = [np.unique(key[asked.split == split]) for split in samples.splits]
+    days, count = np.unique(np.concatenate(each), return_counts=True)
+    if (count == 1).all():
+        return f"none of {len(days):,} ticker-days is in two splits"
+    torn = np.isin(key, days[count > 1])
+    return check_groups({split: asked.names(torn & (asked.split == split)) for split in samples.splits}, "ticker-day")
+
+
 def _copies(samples: StockSamples, asked: Asked) -> Verdict:
     """Windows of prices that are the same to the last digit in two splits."""
-    shown = samples.slot_valid[asked.sample, asked.ticker]
-    slots = samples.slots[asked.sample]
-    values = np.where(shown[..., None], samples.features[slots, asked.ticker[:, None]], np.float32(0))
-    digests = {split: [digest_of(each) for each in values[asked.split == split]] for split in samples.splits}
-    names = {split: asked.names(split) for split in samples.splits}
+    chosen = np.arange(len(asked.label))[:: -(-len(asked.label) // MOST_COPIES)]
+    sample, ticker, split = asked.sample[chosen], asked.ticker[chosen], asked.split[chosen]
+    shown = samples.slot_valid[sample, ticker]
+    values = np.where(shown[..., None], samples.features[samples.slots[sample], ticker[:, None]], np.float32(0))
+    digests = {name: [digest_of(each) for each in values[split == name]] for name in samples.splits}
+    names = {name: [asked.name(int(place)) for place in chosen[split == name]] for name in samples.splits}
     return check_duplicates(digests, names, "windows of prices that vary", tolerated=MANY)

@@ -7,7 +7,7 @@ from typing import Any
 
 from multiway.config import merge
 from multiway.data import CheckReport
-from multiway.data.stocks import STOCK_DATASETS, StockOptions, check_stocks
+from multiway.data.stocks import STOCK_DATASETS, StockOptions, StockProtocol, check_stocks
 from multiway.tasks.protocol import Row
 from multiway.tasks.stocks.auditing import audit as audit
 from multiway.tasks.stocks.config import StockConfig
@@ -28,8 +28,11 @@ from multiway.tasks.tables import not_earned
 def make_config(settings: dict[str, Any], overrides: dict[str, Any]) -> StockConfig:
     """Settings over what a known data set brings (StockNet its own protocol), overrides over both."""
     given = merge(settings, overrides)
-    brought = {"protocol": {"name": "stocknet"}} if str(given.get("data")) in STOCK_DATASETS else {}
-    return StockConfig.parse(merge(brought, given), "settings")
+    return StockConfig.parse(merge(_brought(given.get("data")), given), "settings")
+
+
+def _brought(data: Any) -> dict[str, Any]:
+    return {"protocol": {"name": "stocknet"}} if str(data) in STOCK_DATASETS else {}
 
 
 def sentence(run: StockRun) -> str:
@@ -90,5 +93,10 @@ def compare(groups: Sequence[Sequence[StockRun]]) -> str:
 
 
 def check(path: str | Path, options: dict[str, Any]) -> CheckReport:
-    """What is in prices and texts, under the settings of a run that concern reading."""
-    return check_stocks(locate(str(path)), StockOptions.parse(options.get("read", {}), "reading options"))
+    """What is in prices and texts, under the settings of a run that concern reading and the protocol."""
+    given = merge(_brought(path), options)
+    return check_stocks(
+        locate(str(path)),
+        StockOptions.parse(given.get("read", {}), "reading options"),
+        StockProtocol.parse(given.get("protocol", {}), "protocol options"),
+    )
