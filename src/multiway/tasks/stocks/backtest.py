@@ -150,10 +150,7 @@ def backtest(
         DataError: No row can be traded, or a ticker has two rows of one date.
         ConfigError: An option is out of range.
     """
-    if not (np.isfinite(cost_bps) and 0 <= cost_bps < 10_000):
-        raise ConfigError(f"backtest: the cost must be from 0 to below 10000 basis points. Got cost_bps={cost_bps:g}.")
-    if draws < 1:
-        raise ConfigError(f"backtest: compare with at least one random ranking. Got draws={draws}.")
+    check_settings(top, cost_bps, draws)
     days, p_up, returns = _tables(predictions)
     settings: dict[str, Any] = {"top": top, "cost": cost_bps / 10_000}
     track = long_short(p_up, returns, **settings)
@@ -167,6 +164,19 @@ def backtest(
         cost_bps=cost_bps,
         days_per_year=_days_per_year(days),
     )
+
+
+def check_settings(top: float | None, cost_bps: float, draws: int = DRAWS) -> None:
+    """Whether a backtest can be run so; ask before long work.
+
+    Raises:
+        ConfigError: An option is out of range.
+    """
+    long_short_weights(np.empty((0, 1)), top)
+    if not (np.isfinite(cost_bps) and 0 <= cost_bps < 10_000):
+        raise ConfigError(f"backtest: the cost must be from 0 to below 10000 basis points. Got cost_bps={cost_bps:g}.")
+    if draws < 1:
+        raise ConfigError(f"backtest: compare with at least one random ranking. Got draws={draws}.")
 
 
 def _tables(predictions: pd.DataFrame) -> tuple[NDArray[np.datetime64], Floats, Floats]:
