@@ -231,6 +231,21 @@ def test_a_column_of_days_beside_times_without_a_zone_is_the_day():
         read_stocks(stock_files.prices(), StockOptions(stamp="created_at"), texts=frame)
 
 
+def test_texts_reach_from_a_week_before_to_the_eve_of_the_next_session():
+    stamps = ["2024-02-22", "2024-02-23", "2024-03-14", "2024-03-15"]  # a session, and so too late for it, is the 15th
+    frame = pd.DataFrame({"ticker": "NA", "day": stamps, "text": stamps})
+    panel, texts = read_stocks(stock_files.prices(), texts=frame)
+    assert (panel.days[0], panel.next_session) == (np.datetime64("2024-03-01"), np.datetime64("2024-03-15"))
+    assert texts.text == ("2024-02-23", "2024-03-14")
+    assert texts.dropped == {"outside the prices' days": 2}
+
+
+def test_texts_of_a_day_are_in_the_order_of_their_stamps():
+    stamps = ["2024-03-08T15:00:00Z", "2024-03-08T13:00:00Z", "2024-03-08T14:00:00Z"]
+    frame = pd.DataFrame({"ticker": "NA", "timestamp": stamps, "text": ["3", "1", "2"]})
+    assert read_stocks(stock_files.prices(), texts=frame)[1].text == ("1", "2", "3")
+
+
 def test_vectors_are_taken_as_they_are(tmp_path):
     frame = stock_files.texts()
     values = np.arange(12, dtype=np.float32).reshape(4, 3)
