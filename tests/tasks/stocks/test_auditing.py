@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from stock_files import write_stocks
 
 from market_files import write_stocks
 from multiway import workflows
