@@ -10,6 +10,7 @@ from quotes import make_config, make_prices, make_texts, write_stocks
 from multiway.data.encoders import encode_texts
 from multiway.data.stocks import read_stocks
 from multiway.errors import DataError
+from multiway.tasks.stocks import inputs
 from multiway.tasks.stocks.fitting import MovementLoss, class_weights
 from multiway.tasks.stocks.inputs import NOT_ASKED, group_means
 from multiway.tasks.stocks.prepared import prepare
@@ -104,6 +105,14 @@ def test_a_group_is_the_mean_of_its_texts(prepared):
         each = [encoded.vectors[encoded.rows[item]] for item in items]
         np.testing.assert_allclose(means[row], np.mean(each, 0) if each else 0, rtol=SUMS32, atol=SUMS32)
     assert not prepared.vectors[0].any()
+
+
+def test_vectors_that_do_not_fit_are_refused(prepared, monkeypatch):
+    monkeypatch.setattr(inputs, "free_memory", lambda: 1000)
+    with pytest.raises(
+        DataError, match=r"vectors of \d+ stock-days with texts would take .* GB, and 1e-06 GB are free"
+    ):
+        prepared_of(make_prices(), make_texts(make_prices()))
 
 
 def test_dates_are_day_month_and_year():

@@ -12,6 +12,7 @@ from quotes import FakeCell, make_config, write_stocks
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks.stocks import StockConfig, load, resume, start, task
 from multiway.training import Interrupted, classification, loop, movements
+from multiway.workflows.training import with_seed
 
 
 def stop_after(monkeypatch, count):
@@ -158,6 +159,29 @@ def test_modalities(modality, finished, tmp_path):
     run = start(make_config(finished.config.data, model=model, training={"epochs": 1}), tmp_path / "run")
     assert (run.encoder is None) == (modality == "price")
     assert load(tmp_path / "run").sizes["text_features"] == (None if modality == "price" else 16)
+
+
+def test_one_stock_is_enough(tmp_path):
+    run = start(
+        make_config(write_stocks(tmp_path / "data", tickers=("LONE",)), training={"epochs": 1}), tmp_path / "run"
+    )
+    assert set(run.predictions["ticker"]) == {"LONE"}
+    assert len(task.predict(load(tmp_path / "run"), None, None, {})[0].splitlines()) == 2
+
+
+def test_runs_of_several_seeds_differ_in_their_draws_alone(finished, tmp_path):
+    config = make_config(finished.config.data, training={"epochs": 1})
+    runs = [start(with_seed(config, seed), tmp_path / str(seed)) for seed in (0, 1)]
+    scores = [{row["model"]: row for row in task.score_table([run], "test")} for run in runs]
+    assert scores[0]["calendar"] == scores[1]["calendar"]
+    assert scores[0]["multiway"]["auc"] != scores[1]["multiway"]["auc"]
+
+
+def test_data_is_checked_as_it_is_read(finished):
+    report = task.check(finished.config.data, {"read": {"start": "2020-02-01"}})
+    assert report.is_usable
+    assert "2020-02-03" in " ".join(report.lines())
+    assert not any("2020-01-06" in line for line in report.lines())
 
 
 def test_without_texts_prices_are_read(tmp_path):

@@ -8,8 +8,12 @@ from torch.nn import functional as F
 
 from multiway.data.encoders import Encoded
 from multiway.data.stocks import StockSamples
+from multiway.data.text import free_memory
+from multiway.errors import DataError
 from multiway.tasks.stocks.scale import StockScale
 
+COPIES = 3
+"""Of the vectors of groups while they are averaged and scaled."""
 NOT_ASKED = -100
 """Label that no loss counts."""
 
@@ -78,7 +82,18 @@ def outputs_of(model: torch.nn.Module, batch: dict[str, Tensor]) -> Tensor:
 
 
 def group_means(samples: StockSamples, encoded: Encoded) -> NDArray[np.float32]:
-    """Mean vector of each group of texts, `(groups, text features)`; zeros for a group without a text."""
+    """Mean vector of each group of texts, `(groups, text features)`; zeros for a group without a text.
+
+    Raises:
+        DataError: The vectors of all groups do not fit into memory.
+    """
+    groups, features = len(samples.groups.starts) - 1, encoded.vectors.shape[1]
+    needed, free = COPIES * 4 * groups * features, free_memory()
+    if needed > free:
+        raise DataError(
+            f"vectors of {groups:,} stock-days with texts would take {needed / 1e9:.2g} GB, and {free / 1e9:.2g} GB "
+            f"are free. Choose a smaller encoder (--set text.hashed_dim=128), or keep fewer days."
+        )
     rows = torch.from_numpy(np.ascontiguousarray(encoded.rows[samples.groups.items], dtype=np.int64))
     starts = torch.from_numpy(np.ascontiguousarray(samples.groups.starts[:-1], dtype=np.int64))
     vectors = torch.from_numpy(np.ascontiguousarray(encoded.vectors, dtype=np.float32))

@@ -97,7 +97,7 @@ def prepare(config: StockConfig, source: Source, *, progress: bool = False) -> P
         encoder_digest=None if encoded is None else encoded.digest,
         asked=asked,
         digest=digest_of(panel, texts, encoded),
-        notes=(*panel.notes, *samples.notes),
+        notes=(*panel.notes, *(() if texts is None else texts.notes), *samples.notes),
     )
 
 

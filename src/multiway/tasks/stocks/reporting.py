@@ -36,7 +36,7 @@ from multiway.tasks.stocks.explanation import average_attention
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
 from multiway.tasks.stocks.fitting import OURS
 from multiway.tasks.stocks.showing import deletion_note, explained_answers, view_of_answer, view_of_backtest
-from multiway.tasks.stocks.trading import backtest_again
+from multiway.tasks.stocks.trading import backtest_again, evening_texts
 from multiway.training import classification
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def _details(run: StockRun, prepared: Prepared) -> dict[str, Any]:
         "deletion": average_curves(curves) if curves else None,
         "deletion_answers": len(curves),
         "deletion_note": deletion_note(curves),
-        "backtest": None if traded is None else view_of_backtest(traded),
+        "backtest": None if traded is None else view_of_backtest(traded, evening_texts(run)),
     }
 
 

@@ -87,14 +87,14 @@ def deletion_note(curves: Sequence[DeletionCurves]) -> str:
     )
 
 
-def view_of_backtest(found: Backtest) -> BacktestView:
-    """A backtest as the report shows it."""
+def view_of_backtest(found: Backtest, remarks: Sequence[str] = ()) -> BacktestView:
+    """A backtest as the report shows it, with more that it supposes."""
     return BacktestView(
         days=found.days,
         lines={"long-short": found.track.wealth - 1, "buy and hold": found.hold.wealth - 1},
         band=found.band(),
         rows=found.table(),
         sentence=found.sentence(),
-        assumptions=found.assumptions(),
+        assumptions=[*found.assumptions(), *remarks],
         words=WORDS,
     )

@@ -45,7 +45,15 @@ def backtest_run(
     )
     if out is not None:
         write_frame(found.frame(), out)
-    return found.table(), [found.sentence(), *found.assumptions(), WORDS]
+    return found.table(), [found.sentence(), *found.assumptions(), *evening_texts(run), WORDS]
+
+
+def evening_texts(run: StockRun) -> list[str]:
+    """What to know of a run whose protocol reads texts by their day alone, one sentence or none."""
+    if run.encoder is None or run.config.protocol.name != "stocknet":
+        return []
+    read = "The protocol stocknet reads texts by their calendar day, so those of the evening before are read too"
+    return [f"{read}, though the position is taken at that day's close."]
 
 
 def backtest_again(run: StockRun, prepared: Prepared) -> Backtest | None:

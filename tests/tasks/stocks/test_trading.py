@@ -1,0 +1,104 @@
+"""A run's backtest trades what could be traded, and nothing that only hindsight would leave out."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from quotes import make_config, write_stocks
+
+from multiway import workflows
+from multiway.errors import ConfigError, RunError
+from multiway.tasks.stocks import load, start
+from multiway.tasks.stocks.again import read_again
+from multiway.tasks.stocks.backtest import WORDS, backtest
+from multiway.tasks.stocks.trading import backtest_again, backtest_run, evening_texts, tradable, tradable_predictions
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Asks about large movements only."""
+    folder = tmp_path_factory.mktemp("traded")
+    write_stocks(folder / "data", count=80)
+    write_stocks(folder / "later")
+    protocol = {"look_back": 3, "validation": 0.2, "test": 0.25, "down": 0.02, "up": 0.02}
+    return start(make_config(folder / "data", protocol=protocol, training={"epochs": 2}), folder / "run")
+
+
+def test_small_movements_are_traded_too(run):
+    asked = run.predictions.query("model == 'multiway' and split == 'test'")
+    traded = tradable_predictions(run)
+    assert (asked["movement"].abs() >= 0.02 - 1e-9).all() and (traded["movement"].abs() < 0.02).mean() > 0.3
+    assert traded["date"].min() <= asked["date"].min()
+    both = asked.merge(traded, on=["date", "ticker"], suffixes=("", "_traded"))
+    assert len(both) == len(asked) < len(traded)
+    np.testing.assert_allclose(both["p_up"], both["p_up_traded"], rtol=1e-5)
+    np.testing.assert_array_equal(both["movement"], both["movement_traded"])
+
+
+def test_every_ticker_with_a_price_before_and_a_movement_is_tradable(run):
+    samples = read_again(run).samples
+    rows = samples.splits["test"]
+    chosen = tradable(samples, rows)
+    for place, sample in enumerate(rows):
+        for stock in range(len(samples.tickers)):
+            shown = [samples.known[day, stock] for day in samples.slots[sample] if day >= 0]
+            assert chosen[place, stock] == (any(shown) and np.isfinite(samples.returns[sample, stock]))
+
+
+def test_where_every_slot_must_have_a_text_only_those_are_traded(run):
+    samples = read_again(run).samples
+    rows = samples.splits["test"]
+    complete = tradable(samples, rows, complete=True)
+    assert 0 < complete.sum() < tradable(samples, rows).sum()
+    assert (samples.text_rows[rows][complete][samples.slot_valid[rows][complete]] > 0).all()
+
+
+def test_a_backtest_is_a_table_and_says_what_it_supposes(run, tmp_path):
+    rows, lines = backtest_run(run, None, tmp_path / "days.csv", {"top": 0.4, "cost_bps": 5.0})
+    expected = backtest(tradable_predictions(run), top=0.4, cost_bps=5.0)
+    assert rows == expected.table()
+    assert any("costs 5 basis points" in line for line in lines) and any("highest 40%" in line for line in lines)
+    assert lines[-1] == WORDS == "Not investment advice."
+    days = pd.read_csv(tmp_path / "days.csv")
+    assert len(days) == rows[0]["days"] and days["cumulative"].iloc[-1] == pytest.approx(rows[0]["return_net"])
+
+
+def test_the_report_trades_the_same(run):
+    assert backtest_again(run, read_again(run)).table() == backtest_run(run, None, None, {})[0]
+
+
+def test_later_prices_are_traded_from_the_same_first_day(run):
+    later = str(run.folder.path.parent / "later")
+    before, after = tradable_predictions(run), tradable_predictions(run, later)
+    assert after["date"].min() == before["date"].min() and after["date"].max() > before["date"].max()
+
+
+def test_labels_that_are_no_movements_cannot_be_traded(run):
+    published = dataclasses.replace(
+        run, config=run.config.replace(protocol=type(run.config.protocol)(name="published-code"))
+    )
+    with pytest.raises(ConfigError, match="published-code are no movements of prices, so there is nothing to trade"):
+        backtest_run(published, None, None, {})
+    assert backtest_again(published, None) is None
+
+
+def test_the_ending_of_the_file_is_looked_at_first(run, tmp_path):
+    with pytest.raises(ConfigError, match=r"must end in .csv"):
+        backtest_run(run, None, tmp_path / "days.txt", {})
+
+
+def test_the_workflow_finds_the_task(run, tmp_path, monkeypatch):
+    found = workflows.backtest(run.folder.path, options={"top": 0.4})
+    assert found.rows == backtest_run(load(run.folder.path), None, None, {"top": 0.4})[0]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config.yaml").write_text("task: volumes\n")
+    with pytest.raises(RunError, match="a backtest is of forecasts or stocks"):
+        workflows.backtest(tmp_path / "other")
+
+
+def test_texts_of_the_evening_before_are_owned_up_to(run):
+    protocol = type(run.config.protocol)(name="stocknet")
+    by_day = dataclasses.replace(run, config=run.config.replace(protocol=protocol))
+    assert "evening before are read too" in evening_texts(by_day)[0]
+    assert evening_texts(run) == [] == evening_texts(dataclasses.replace(by_day, encoder=None))
