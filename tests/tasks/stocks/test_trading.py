@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from command import assert_one_line, call
 from quotes import make_config, write_stocks
 
+from command import assert_one_line, call
 from multiway import workflows
 from multiway.errors import ConfigError, RunError
 from multiway.tasks.stocks import load, start
