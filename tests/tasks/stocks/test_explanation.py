@@ -12,10 +12,8 @@ from multiway.errors import ConfigError
 from multiway.explain import load_maps
 from multiway.tasks.stocks import start, task
 from multiway.tasks.stocks.again import read_again
+from multiway.tasks.stocks.attention import ASKED, TOKEN, average_attention
 from multiway.tasks.stocks.explanation import (
-    ASKED,
-    TOKEN,
-    average_attention,
     chosen_pairs,
     explain_day,
     interesting,

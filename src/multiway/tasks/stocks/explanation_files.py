@@ -10,11 +10,11 @@ import pandas as pd
 
 from multiway.explain import ModeMap, average_curves, save_maps, save_mode_map, top_pairs
 from multiway.tasks.stocks.again import read_again
+from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.explanation import (
     NOT_ATTRIBUTION,
     DayExplanation,
     TickerExplanation,
-    average_attention,
     chosen_pairs,
     explain_day,
 )

@@ -31,8 +31,8 @@ from multiway.report import (
     render_stock_report,
 )
 from multiway.tasks.stocks.again import read_again, source_of
+from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.explanation import average_attention
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
 from multiway.tasks.stocks.fitting import OURS
 from multiway.tasks.stocks.showing import deletion_note, explained_answers, view_of_answer, view_of_backtest
