@@ -115,14 +115,19 @@ class Backtest:
             if self.top is None
             else f"the highest {self.top:.0%} of the ranking are bought, the lowest {self.top:.0%} sold short"
         )
-        return [
+        held = (
             f"Half the capital is long and half short in equal parts ({rule}; {self.tickers[0]:.0f} and "
-            f"{self.tickers[1]:.0f} tickers a day on average), held from the close before each day to its own.",
+            f"{self.tickers[1]:.0f} tickers a day on average), held from the close before each day to its own."
+        )
+        costs = (
             f"Each trade costs {self.cost_bps:g} basis points of its value, and is made at the very close that the "
-            "prediction has just seen; borrowing, slippage and limits of size are left out.",
+            f"prediction has just seen; borrowing, slippage and limits of size are left out."
+        )
+        ratio = (
             f"The Sharpe ratio is annualised with {self.days_per_year} days; its standard error takes the days as "
-            "independent.",
-        ]
+            f"independent."
+        )
+        return [held, costs, ratio]
 
 
 def backtest(
