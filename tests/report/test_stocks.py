@@ -241,3 +241,10 @@ def test_texts_and_errors_stand_with_their_answers():
     text = Page(render_stock_report(make_report())).text
     assert "AAPL, 2015-11-03 . named a rise with 78 %; it was a fall (−1.2 %)" in text
     assert "$ aapl up" in text and "+0.0200" in text and "looks most at BRK-A 20.0" in text
+
+
+def test_the_deletion_chart_shows_the_range_that_there_is():
+    text = render_stock_report(make_report())
+    chart = text[text.index("Probability of the direction named, by share") :]
+    labels = re.findall(r'<span style="bottom:[\d.]+%">([\d.]+)</span>', chart[: chart.index("</figure>")])
+    assert labels[0] == "0.40" and labels[-1] == "0.60"

@@ -45,7 +45,7 @@ def render_stock_report(content: StockReport) -> str:
         answers=answer_groups(content.answers),
         left_out=max(0, len(content.answers) - MAX_ANSWERS),
         attention=attention.figures(content.maps),
-        deletion=curves.deletion_chart(content.deletion, readouts, hidden="texts") if content.deletion else None,
+        deletion=_deletion(content, readouts),
         deletion_rows=curves.deletion_rows(content.deletion) if content.deletion else [],
         backtest=backtest_chart(content.backtest, readouts) if content.backtest else None,
         backtest_legend=list(zip(content.backtest.lines, LINE_STYLES, strict=False)) if content.backtest else [],

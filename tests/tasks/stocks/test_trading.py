@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from quotes import make_config, write_stocks
 
+from command import assert_one_line, call
 from multiway import workflows
 from multiway.errors import ConfigError, RunError
 from multiway.tasks.stocks import load, start
@@ -102,3 +103,23 @@ def test_texts_of_the_evening_before_are_owned_up_to(run):
     by_day = dataclasses.replace(run, config=run.config.replace(protocol=protocol))
     assert "evening before are read too" in evening_texts(by_day)[0]
     assert evening_texts(run) == [] == evening_texts(dataclasses.replace(by_day, encoder=None))
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--top", "0.7"], "the share at either end must be above 0 and at most 0.5. Got top=0.7"),
+        (["--cost-bps", "-3"], "the cost must be from 0 to below 10000 basis points. Got cost_bps=-3"),
+        (["--cutoffs", "3"], "--cutoffs is for forecast, not for stocks"),
+        (["--data", "nowhere.csv"], "nowhere.csv"),
+    ],
+)
+def test_a_backtest_that_cannot_be_is_one_line(run, words, text, monkeypatch, capsys):
+    assert_one_line(call(["backtest", str(run.folder.path), *words], monkeypatch, capsys), text)
+
+
+def test_the_command_prints_the_table_and_the_words(run, monkeypatch, capsys):
+    code, out, _ = call(["backtest", str(run.folder.path), "--top", "0.4"], monkeypatch, capsys)
+    lines = out.splitlines()
+    assert code == 0 and lines[0].startswith("portfolio") and lines[1].startswith("long-short")
+    assert lines[-1] == "Not investment advice."

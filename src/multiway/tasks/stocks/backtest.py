@@ -115,19 +115,20 @@ class Backtest:
             if self.top is None
             else f"the highest {self.top:.0%} of the ranking are bought, the lowest {self.top:.0%} sold short"
         )
-        held = (
-            f"Half the capital is long and half short in equal parts ({rule}; {self.tickers[0]:.0f} and "
-            f"{self.tickers[1]:.0f} tickers a day on average), held from the close before each day to its own."
-        )
-        costs = (
-            f"Each trade costs {self.cost_bps:g} basis points of its value, and is made at the very close that the "
-            f"prediction has just seen; borrowing, slippage and limits of size are left out."
-        )
-        ratio = (
-            f"The Sharpe ratio is annualised with {self.days_per_year} days; its standard error takes the days as "
-            f"independent."
-        )
-        return [held, costs, ratio]
+        return [
+            (
+                f"Half the capital is long and half short in equal parts ({rule}; {self.tickers[0]:.0f} and "
+                f"{self.tickers[1]:.0f} tickers a day on average), held from the close before each day to its own."
+            ),
+            (
+                f"Each trade costs {self.cost_bps:g} basis points of its value, and is made at the very close that the "
+                "prediction has just seen; borrowing, slippage and limits of size are left out."
+            ),
+            (
+                f"The Sharpe ratio is annualised with {self.days_per_year} days; its standard error takes the days as "
+                "independent."
+            ),
+        ]
 
 
 def backtest(
@@ -155,10 +156,7 @@ def backtest(
         DataError: No row can be traded, or a ticker has two rows of one date.
         ConfigError: An option is out of range.
     """
-    if not (np.isfinite(cost_bps) and 0 <= cost_bps < 10_000):
-        raise ConfigError(f"backtest: the cost must be from 0 to below 10000 basis points. Got cost_bps={cost_bps:g}.")
-    if draws < 1:
-        raise ConfigError(f"backtest: compare with at least one random ranking. Got draws={draws}.")
+    check_settings(top, cost_bps, draws)
     days, p_up, returns = _tables(predictions)
     settings: dict[str, Any] = {"top": top, "cost": cost_bps / 10_000}
     track = long_short(p_up, returns, **settings)
@@ -172,6 +170,19 @@ def backtest(
         cost_bps=cost_bps,
         days_per_year=_days_per_year(days),
     )
+
+
+def check_settings(top: float | None, cost_bps: float, draws: int = DRAWS) -> None:
+    """Whether a backtest can be run so; ask before long work.
+
+    Raises:
+        ConfigError: An option is out of range.
+    """
+    long_short_weights(np.empty((0, 1)), top)
+    if not (np.isfinite(cost_bps) and 0 <= cost_bps < 10_000):
+        raise ConfigError(f"backtest: the cost must be from 0 to below 10000 basis points. Got cost_bps={cost_bps:g}.")
+    if draws < 1:
+        raise ConfigError(f"backtest: compare with at least one random ranking. Got draws={draws}.")
 
 
 def _tables(predictions: pd.DataFrame) -> tuple[NDArray[np.datetime64], Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -81,9 +82,9 @@ def deletion_note(curves: Sequence[DeletionCurves]) -> str:
         return ""
     apart = np.array([item.area("gradients") - item.area() for item in curves])
     error = apart.std(ddof=1) / np.sqrt(len(apart))
-    return (
-        f"The mean difference from random is {apart.mean():+.4f}, its standard error over answers {error:.4f}; "
-        "below 0 what is marked matters more than texts at random."
+    return _true_minus(
+        f"The mean difference from random is {apart.mean():+.4f}, its standard error over answers {error:.4f}; below 0 "
+        "what is marked matters more than texts at random."
     )
 
 
@@ -94,7 +95,12 @@ def view_of_backtest(found: Backtest, remarks: Sequence[str] = ()) -> BacktestVi
         lines={"long-short": found.track.wealth - 1, "buy and hold": found.hold.wealth - 1},
         band=found.band(),
         rows=found.table(),
-        sentence=found.sentence(),
+        sentence=_true_minus(found.sentence()),
         assumptions=[*found.assumptions(), *remarks],
         words=WORDS,
     )
+
+
+def _true_minus(words: str) -> str:
+    """Signs before numbers as the rest of the page has them; hyphens stay."""
+    return re.sub(r"(?<!\w)-(?=\d)", "\u2212", words)

@@ -13,7 +13,7 @@ from multiway.data.stocks import StockPanel, StockProtocol, StockSamples, StockT
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.protocol import Row
 from multiway.tasks.stocks.again import check_tickers, prepared_for
-from multiway.tasks.stocks.backtest import COST_BPS, WORDS, Backtest, backtest
+from multiway.tasks.stocks.backtest import COST_BPS, WORDS, Backtest, backtest, check_settings
 from multiway.tasks.stocks.evaluation import predicted, rises_and_levels
 from multiway.tasks.stocks.prediction import read_for, same_borders
 from multiway.tasks.tables import check_target, write_frame
@@ -40,9 +40,9 @@ def backtest_run(
     """
     if out is not None:
         check_target(out)
-    found = backtest(
-        tradable_predictions(run, data), top=options.get("top"), cost_bps=options.get("cost_bps", COST_BPS)
-    )
+    settings = {"top": options.get("top"), "cost_bps": options.get("cost_bps", COST_BPS)}
+    check_settings(**settings)
+    found = backtest(tradable_predictions(run, data), **settings)
     if out is not None:
         write_frame(found.frame(), out)
     return found.table(), [found.sentence(), *found.assumptions(), *evening_texts(run), WORDS]
