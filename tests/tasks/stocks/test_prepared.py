@@ -122,6 +122,13 @@ def test_dates_are_day_month_and_year():
     np.testing.assert_allclose(scale.dates(days), expected, atol=ROUNDING32)
 
 
+def test_the_weekday_counts_from_monday_and_dates_may_be_left_out():
+    days = np.array(["2015-11-02", "2015-11-05", "2015-11-08"], "datetime64[D]")  # Monday, Thursday, Sunday
+    weekday = dataclasses.replace(_plain_scale(), date_features=("weekday",))
+    np.testing.assert_allclose(weekday.dates(days), [[-0.5], [0.0], [0.5]], atol=ROUNDING32)
+    assert dataclasses.replace(weekday, date_features=()).dates(days).size == 0
+
+
 def test_a_scale_comes_back_from_plain_values(prepared):
     state = prepared.scale.to_dict()
     assert StockScale.from_dict(state).to_dict() == state

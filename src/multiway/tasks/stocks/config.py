@@ -13,7 +13,7 @@ from multiway.training import TrainingConfig
 
 Baseline = Literal["majority", "previous", "logistic", "calendar"]
 OURS = "hot_stock_classifier"
-DATE_FEATURES = 3
+DateFeature = Literal["day", "month", "year", "weekday"]
 SET_BY_DATA = ("num_stocks", "num_slots", "price_features", "date_features", "text_features", "num_outputs")
 TRAINING: dict[str, Any] = {
     "loss": "cross_entropy", "optimizer": "adam", "epochs": 40, "batch_size": 8, "validation_batch_size": 64,
@@ -33,6 +33,8 @@ class StockConfig(Config):
     model: dict[str, Any] = Field(default_factory=dict)
     """`name` of a classifier of stocks and its fields, without the sizes that the data set. The modality is
     multimodal where there are texts, and price where there are none."""
+    dates: tuple[DateFeature, ...] = ("day", "month", "year")
+    """What of each day's date the network reads; the paper has day of the month, month and year."""
     target: Literal["movement", "quantiles"] = "movement"
     """Rise or fall of a day, or the levels that its movement stays below with the given probabilities."""
     quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
@@ -105,7 +107,7 @@ class StockConfig(Config):
             own.setdefault("modality", "multimodal")
             own["text_features"] = text_features
         sizes = {"num_stocks": stocks, "num_slots": slots, "price_features": price_features}
-        return {**own, **sizes, "date_features": DATE_FEATURES, "num_outputs": self.num_outputs}
+        return {**own, **sizes, "date_features": len(self.dates), "num_outputs": self.num_outputs}
 
     def network_config(self, stocks: int, slots: int, price_features: int, text_features: int | None) -> Config:
         """Config of the network on this data.

@@ -56,7 +56,7 @@ class StockInputs:
     def gather(self, index: Tensor) -> dict[str, Tensor]:
         """Inputs, labels and movements of samples, the batch axis first, then the stocks.
 
-        prices `(b, N, W, F)`, price_valid `(b, N, W)`, dates `(b, W, 3)`, text `(b, N, W, E)` and text_valid
+        prices `(b, N, W, F)`, price_valid `(b, N, W)`, dates `(b, W, D)`, text `(b, N, W, E)` and text_valid
         `(b, N, W)` where the network reads texts, label `(b, N)` with -100 where none is asked, asked and returns.
         """
         rows = self.rows[index]

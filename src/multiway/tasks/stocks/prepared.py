@@ -86,7 +86,8 @@ def prepare(config: StockConfig, source: Source, *, progress: bool = False) -> P
     check_labels(samples, asked, panel.source, config.target)
     encoded = encode(config, texts, samples, progress=progress)
     means = None if encoded is None else group_means(samples, encoded)
-    scale = StockScale.fit(samples, means, asked, config.quantiles if config.target == "quantiles" else ())
+    quantiles = config.quantiles if config.target == "quantiles" else ()
+    scale = StockScale.fit(samples, means, asked, quantiles, config.dates)
     return Prepared(
         panel=panel,
         texts=texts,

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from multiway.data.stocks import StockSamples
 
 SMALLEST = 1e-9
+USUAL_DATES = ("day", "month", "year")
+THURSDAY = 3
+"""The weekday of day 0, 1970-01-01, counted from Monday."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -19,6 +22,7 @@ class StockScale:
     centre, spread: `(price features,)`.
     text_centre, text_spread: `(text features,)`; None without texts.
     years: First and last year of the training days' windows.
+    date_features: What of a date the network reads, of day, month, year and weekday.
     movement_spread: Standard deviation of the movements asked about.
     movement_levels: Their quantiles, those that are predicted; none where directions are.
     """
@@ -30,6 +34,7 @@ class StockScale:
     years: tuple[int, int]
     movement_spread: float
     movement_levels: tuple[float, ...]
+    date_features: tuple[str, ...] = USUAL_DATES
 
     @classmethod
     def fit(
@@ -38,6 +43,7 @@ class StockScale:
         vectors: NDArray[np.float32] | None,
         asked: NDArray[np.bool_] | None = None,
         quantiles: Sequence[float] = (),
+        date_features: tuple[str, ...] = USUAL_DATES,
     ) -> Self:
         """Learn from the training samples: each day of a stock counts once, and so does each group of texts.
 
@@ -46,6 +52,7 @@ class StockScale:
             vectors: One per group of texts.
             asked: `(samples, stocks)`, whose movements count; those with a label if not given.
             quantiles: Those of the movements that are predicted.
+            date_features: What of a date the network reads.
         """
         rows = samples.splits["train"]
         slots = samples.slots[rows]
@@ -64,6 +71,7 @@ class StockScale:
             text_centre=text_centre,
             text_spread=text_spread,
             years=(int(years.min()), int(years.max())) if years.size else (0, 0),
+            date_features=date_features,
             movement_spread=spread_moved if spread_moved > SMALLEST else 1.0,
             movement_levels=tuple(np.quantile(moved, quantiles).tolist()) if quantiles else (),
         )
@@ -80,13 +88,17 @@ class StockScale:
         return scaled
 
     def dates(self, days: NDArray[np.datetime64]) -> NDArray[np.float32]:
-        """Day of the month, month and year, each from -0.5 to 0.5; later years count as the last training year."""
+        """`(days, date features)`, each from -0.5 to 0.5; later years count as the last training year."""
         months = days.astype("datetime64[M]")
         first, last = self.years
-        day = (days - months.astype("datetime64[D]")).astype(np.int64) / 30 - 0.5
-        month = months.astype(np.int64) % 12 / 11 - 0.5
-        year = (np.clip(years_of(days), first, last) - first) / max(last - first, 1) - 0.5
-        return np.stack([day, month, year], axis=-1).astype(np.float32)
+        found = {
+            "day": (days - months.astype("datetime64[D]")).astype(np.int64) / 30 - 0.5,
+            "month": months.astype(np.int64) % 12 / 11 - 0.5,
+            "year": (np.clip(years_of(days), first, last) - first) / max(last - first, 1) - 0.5,
+            "weekday": (days.astype(np.int64) + THURSDAY) % 7 / 6 - 0.5,
+        }
+        chosen = [found[name] for name in self.date_features]
+        return np.stack(chosen, axis=-1).astype(np.float32) if chosen else np.zeros((len(days), 0), np.float32)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, exact."""
@@ -99,9 +111,8 @@ class StockScale:
             name: None if state[name] is None else np.array(state[name], np.float32)
             for name in ("centre", "spread", "text_centre", "text_spread")
         }
-        return cls(
-            **{**state, **arrays, "years": tuple(state["years"]), "movement_levels": tuple(state["movement_levels"])}
-        )
+        tuples = {name: tuple(state[name]) for name in ("years", "movement_levels", "date_features")}
+        return cls(**{**state, **arrays, **tuples})
 
 
 def _plain(value: Any) -> Any:
