@@ -140,7 +140,7 @@ def _train(case: Case, repeats: int) -> dict[str, object]:
 
 
 def _step(network: nn.Module, inputs: tuple[Tensor, ...], labels: Tensor) -> Callable[[], object]:
-    optimiser = torch.optim.Adam(network.parameters(), lr=1e-4)
+    optimiser = torch.optim.Adam(network.parameters(), lr=1e-4, fused=True)  # as `multiway train` does
 
     def step() -> None:
         optimiser.zero_grad()
