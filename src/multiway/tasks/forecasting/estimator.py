@@ -16,6 +16,7 @@ from multiway.tasks.forecasting.fitting import Fitted, fit
 from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
 from multiway.tasks.parameters import Parameters
+from multiway.tasks.run_folders import opening
 from multiway.training import RunFolder
 
 
@@ -152,7 +153,7 @@ class Forecaster(Parameters):
         run = self._run()
         if not self._has_data():
             raise ConfigError("Forecaster: this one was loaded from a folder; copy that folder instead.")
-        folder = RunFolder.create(Path(path), {"task": "forecast", "data_sha256": None, "settings": run.config.plain()})
+        folder = RunFolder.create(Path(path), opening(runs.NAME, None, run.config))
         runs.store(run, folder, self._prepared, self._fitted, None)
 
     @classmethod

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from multiway.data.volumes import Cases, read_cases
 from multiway.errors import ConfigError, NotFittedError
 from multiway.tasks.parameters import Parameters
+from multiway.tasks.run_folders import opening
 from multiway.tasks.volumes import run as runs
 from multiway.tasks.volumes.arrays import cases_of_arrays
 from multiway.tasks.volumes.config import OURS, VolumeConfig
@@ -154,8 +155,8 @@ class VolumeClassifier(Parameters):
         run = self._run()
         if run.folder is not None:
             raise ConfigError("VolumeClassifier: this one was loaded from a folder; copy that folder instead.")
-        settings = {"task": runs.NAME, "data_sha256": self._digest, "settings": run.config.plain()}
-        runs.store(run, RunFolder.create(Path(path), settings), self._digest)
+        folder = RunFolder.create(Path(path), opening(runs.NAME, self._digest, run.config))
+        runs.store(run, folder, self._digest)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
