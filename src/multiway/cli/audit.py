@@ -6,35 +6,13 @@ import typer
 
 from multiway import workflows
 from multiway.cli import options, show
-from multiway.cli.options import (
-    SERIES,
-    Axes,
-    Close,
-    DataFile,
-    Duplicates,
-    ExchangeZone,
-    Gaps,
-    Label,
-    Mask,
-    Missing,
-    Orientation,
-    Patient,
-    Protocol,
-    ResampleTo,
-    Sets,
-    Size,
-    Spacing,
-    Task,
-    Texts,
-    TimeZone,
-    Variates,
-    Window,
-)
+from multiway.cli.options import SERIES, DataFile, Sets, Task
+from multiway.cli.reading import with_reading
 
 
 def add_to(app: typer.Typer) -> None:
     """Register this file's command."""
-    app.command()(audit)
+    app.command()(with_reading(audit))
 
 
 def audit(
@@ -44,33 +22,12 @@ def audit(
     lookback: Annotated[
         int | None, typer.Option(help="Past steps that the model sees.", rich_help_panel=SERIES)
     ] = None,
-    variates: Variates = None,
-    missing: Missing = None,
-    duplicates: Duplicates = None,
-    gaps: Gaps = None,
-    label: Label = None,
-    mask: Mask = None,
-    patient: Patient = None,
-    size: Size = None,
-    spacing: Spacing = None,
-    resample_to: ResampleTo = None,
-    orientation: Orientation = None,
-    window: Window = None,
-    axes: Axes = None,
-    texts: Texts = None,
-    time_zone: TimeZone = None,
-    exchange_zone: ExchangeZone = None,
-    close: Close = None,
-    protocol: Protocol = None,
     sets: Sets = None,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Say whether data and split leak, one line per check, under the settings of training; exit 1 if they do."""
     own: dict[str, Any] = {"data": data, "horizon": horizon, "lookback": lookback}
-    series = {"variates": variates, "missing": missing, "duplicates": duplicates, "gaps": gaps}
-    columns = {"label": label, "mask": mask, "patient": patient, "axes": axes}
-    grid = {"size": size, "spacing": spacing, "resample_to": resample_to, "orientation": orientation}
-    market = {"texts": texts, "time_zone": time_zone, "exchange_zone": exchange_zone, "close": close}
-    reading = {**series, **columns, **grid, "window": window, **market, "protocol": protocol}
     if what in list(Task):
         given = options.belonging(what, own) | options.sections(what, reading)
     else:

@@ -8,35 +8,15 @@ import typer
 
 from multiway import workflows
 from multiway.cli import options, show
-from multiway.cli.options import (
-    Axes,
-    Close,
-    Duplicates,
-    ExchangeZone,
-    Gaps,
-    Label,
-    Mask,
-    Missing,
-    Orientation,
-    Patient,
-    Protocol,
-    ResampleTo,
-    Sets,
-    Size,
-    Spacing,
-    Task,
-    Texts,
-    TimeZone,
-    Variates,
-    Window,
-)
+from multiway.cli.options import Encoder, Sets, Task, Texts
+from multiway.cli.reading import with_reading
 
 datasets = typer.Typer(help="Known data sets: where they are, and fetching them.", no_args_is_help=True)
 
 
 def add_to(app: typer.Typer) -> None:
     """Register this file's commands."""
-    app.command()(check)
+    app.command()(with_reading(check))
     app.add_typer(datasets, name="data")
 
 
@@ -45,33 +25,13 @@ def check(
         Path, typer.Argument(help="Series or prices: a file; scans: a table, an npz, a volume; a folder of either.")
     ],
     task: Annotated[Task | None, typer.Option(help="What the data are for; seen from the data if not given.")] = None,
-    variates: Variates = None,
-    missing: Missing = None,
-    duplicates: Duplicates = None,
-    gaps: Gaps = None,
-    label: Label = None,
-    mask: Mask = None,
-    patient: Patient = None,
-    size: Size = None,
-    spacing: Spacing = None,
-    resample_to: ResampleTo = None,
-    orientation: Orientation = None,
-    window: Window = None,
-    axes: Axes = None,
-    texts: Texts = None,
-    time_zone: TimeZone = None,
-    exchange_zone: ExchangeZone = None,
-    close: Close = None,
-    protocol: Protocol = None,
     sets: Sets = None,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Say what is in a file, what is wrong with it, and how to mend each; exit 1 if it cannot be used so."""
     name = task.value if task else workflows.task_of_data(file)
-    series = {"variates": variates, "missing": missing, "duplicates": duplicates, "gaps": gaps}
-    columns = {"label": label, "mask": mask, "patient": patient, "axes": axes}
-    grid = {"size": size, "spacing": spacing, "resample_to": resample_to, "orientation": orientation}
-    market = {"texts": texts, "time_zone": time_zone, "exchange_zone": exchange_zone, "close": close}
-    given = options.sections(name, {**series, **columns, **grid, "window": window, **market, "protocol": protocol})
+    given = options.sections(name, reading)
     report = workflows.check(file, given, task=name, overrides=_sections(name, sets or []))
     show.lines(report.lines())
     if not report.is_usable:
@@ -131,10 +91,8 @@ def make_dataset(
 @datasets.command("encode")
 def encode_dataset(
     data: Annotated[str, typer.Argument(help="Prices with texts beside them, or a known data set's name.")],
-    texts: Annotated[str | None, typer.Option(help="File or folder of the texts, if they lie elsewhere.")] = None,
-    encoder: Annotated[
-        str | None, typer.Option(help="What makes vectors: minilm, finbert, hashed, or any model's name or folder.")
-    ] = None,
+    texts: Texts = None,
+    encoder: Encoder = None,
     sets: Annotated[
         list[str] | None, typer.Option("--set", help="Override one field: --set text.max_tokens=64.")
     ] = None,

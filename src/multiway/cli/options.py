@@ -47,63 +47,15 @@ SERIES, SCANS, STOCKS = "Series", "Scans", "Stocks"
 """Headings of the help, under which options of one kind of data stand."""
 
 Levels = Annotated[str | None, typer.Option(help="Interval levels in percent: 80,95.", rich_help_panel=SERIES)]
-Variates = Annotated[str | None, typer.Option(help="Columns to use, separated by commas.", rich_help_panel=SERIES)]
-Missing = Annotated[
-    str | None, typer.Option(help="What to do with missing cells: error, mask or ffill.", rich_help_panel=SERIES)
-]
-Duplicates = Annotated[
-    str | None, typer.Option(help="Repeated time stamps: error, first, last, mean or keep.", rich_help_panel=SERIES)
-]
-Gaps = Annotated[str | None, typer.Option(help="Absent time stamps: error, fill or ignore.", rich_help_panel=SERIES)]
-
-
-Label = Annotated[str | None, typer.Option(help="Column of the class of each scan.", rich_help_panel=SCANS)]
-Patient = Annotated[
-    str | None,
-    typer.Option(help="Column of the patient; splits keep a patient's scans together.", rich_help_panel=SCANS),
-]
-Mask = Annotated[str | None, typer.Option(help="Column of the mask of each scan.", rich_help_panel=SCANS)]
-Size = Annotated[
-    str | None, typer.Option(help="Voxels to crop or pad to, about the centre: 64,64,64.", rich_help_panel=SCANS)
-]
-Spacing = Annotated[
-    str | None, typer.Option(help="Millimetres per voxel to resample to: 1,1,1.", rich_help_panel=SCANS)
-]
-ResampleTo = Annotated[
-    str | None, typer.Option(help="Voxels to stretch or shrink to: 28,28,28.", rich_help_panel=SCANS)
-]
-Orientation = Annotated[
-    str | None, typer.Option(help="Order and direction of the axes to turn to: RAS.", rich_help_panel=SCANS)
-]
-Window = Annotated[
-    str | None, typer.Option(help="Lowest and highest intensity that are told apart: -100,300.", rich_help_panel=SCANS)
-]
-Axes = Annotated[
-    str | None, typer.Option(help="Names of the three axes of arrays without an affine.", rich_help_panel=SCANS)
-]
-
 Texts = Annotated[
     str | None,
     typer.Option(
         help="Texts of each ticker, or ready vectors: a file or folder. 'none': none.", rich_help_panel=STOCKS
     ),
 ]
-TimeZone = Annotated[
-    str | None, typer.Option(help="Zone of time stamps that state none: UTC, Europe/London.", rich_help_panel=STOCKS)
-]
-ExchangeZone = Annotated[
-    str | None, typer.Option(help="Zone of the exchange; New York if not given.", rich_help_panel=STOCKS)
-]
-Close = Annotated[
-    str | None,
-    typer.Option(help="When the exchange closes, 16:00; later texts count as the next day's.", rich_help_panel=STOCKS),
-]
 Encoder = Annotated[
     str | None,
     typer.Option(help="Turns texts into vectors: auto, minilm, finbert, hashed, a folder.", rich_help_panel=STOCKS),
-]
-Protocol = Annotated[
-    StockProtocol | None, typer.Option(help="How samples are labelled and split.", rich_help_panel=STOCKS)
 ]
 Seen = Annotated[Modality | None, typer.Option("--modality", help="What the network sees.", rich_help_panel=STOCKS)]
 

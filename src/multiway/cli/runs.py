@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,33 +12,17 @@ from multiway.cli.options import (
     SCANS,
     SERIES,
     STOCKS,
-    Axes,
-    Close,
     DataFile,
-    Duplicates,
     Encoder,
-    ExchangeZone,
-    Gaps,
-    Label,
     Levels,
-    Mask,
-    Missing,
-    Orientation,
     Out,
-    Patient,
-    Protocol,
-    ResampleTo,
     RunFolder,
     Seen,
     Sets,
-    Size,
-    Spacing,
     Task,
     Texts,
-    TimeZone,
-    Variates,
-    Window,
 )
+from multiway.cli.reading import with_reading
 
 
 class Layout(StrEnum):
@@ -57,7 +41,8 @@ class Split(StrEnum):
 
 def add_to(app: typer.Typer) -> None:
     """Register this file's commands."""
-    for command in (train, evaluate, predict, backtest, explain, report, compare):
+    app.command()(with_reading(train))
+    for command in (evaluate, predict, backtest, explain, report, compare):
         app.command()(command)
 
 
@@ -72,27 +57,11 @@ def train(
     recipe: Annotated[str | None, typer.Option(help="Name from `multiway recipes`, or a YAML file.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Continue this interrupted run.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs that differ only in their seed.")] = 1,
-    variates: Variates = None,
-    missing: Missing = None,
-    duplicates: Duplicates = None,
-    gaps: Gaps = None,
-    label: Label = None,
-    mask: Mask = None,
-    patient: Patient = None,
-    size: Size = None,
-    spacing: Spacing = None,
-    resample_to: ResampleTo = None,
-    orientation: Orientation = None,
-    window: Window = None,
-    axes: Axes = None,
-    texts: Texts = None,
-    time_zone: TimeZone = None,
-    exchange_zone: ExchangeZone = None,
-    close: Close = None,
     encoder: Encoder = None,
-    protocol: Protocol = None,
     modality: Seen = None,
     sets: Sets = None,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Train on a file or a recipe, score on its test rows beside the baselines, and leave a run folder."""
     if resume is not None:
@@ -100,12 +69,7 @@ def train(
     else:
         name = _task_name(task, recipe)
         given = options.belonging(name, {"data": data, "horizon": horizon, "lookback": lookback})
-        series = {"variates": variates, "missing": missing, "duplicates": duplicates, "gaps": gaps}
-        columns = {"label": label, "mask": mask, "patient": patient, "axes": axes}
-        grid = {"size": size, "spacing": spacing, "resample_to": resample_to, "orientation": orientation}
-        market = {"texts": texts, "time_zone": time_zone, "exchange_zone": exchange_zone, "close": close}
-        how = {"encoder": encoder, "protocol": protocol, "modality": modality}
-        chosen = options.sections(name, {**series, **columns, **grid, "window": window, **market, **how})
+        chosen = options.sections(name, {**reading, "encoder": encoder, "modality": modality})
         finished = workflows.train(
             given | chosen,
             task=name,
@@ -211,7 +175,8 @@ def explain(
     date: Annotated[
         str | None,
         typer.Option(
-            help="Day to explain, 2015-11-03; those of confident errors if not given.", rich_help_panel=STOCKS
+            help="Day to explain, 2015-11-03; if not given, the last tested, or those of confident errors.",
+            rich_help_panel=STOCKS,
         ),
     ] = None,
     tickers: Annotated[

@@ -10,6 +10,7 @@ from torch import nn as torch_nn
 from multiway import nn
 from multiway.config import Config
 from multiway.errors import ConfigError, ShapeError
+from multiway.models.blocks import build_block
 from multiway.models.linear_floor import LinearFloor
 from multiway.models.windows import NORMALISERS, Normalised, fill_gaps, valid_patches
 
@@ -144,7 +145,9 @@ class HOTForecaster(torch_nn.Module):
         self.embedding = nn.PatchEmbedding((1, config.patch_length), 1, dim)
         self.variates = _variate_vectors(config)
         self.level = torch_nn.Linear(2, dim) if config.level_features else None
-        self.blocks = torch_nn.ModuleList(_build_block(config) for _ in range(config.num_blocks))
+        self.blocks = torch_nn.ModuleList(
+            build_block(config, num_modes=2, rotary_modes=(TIME,)) for _ in range(config.num_blocks)
+        )
         self.norm = nn.make_norm(config.norm, dim)
         self.head = (
             nn.PooledHead(dim, config.horizon)
@@ -268,35 +271,6 @@ def _variate_vectors(config: HOTForecasterConfig) -> torch_nn.Parameter | None:
     if not config.variate_embedding:
         return None
     return torch_nn.Parameter(torch.empty(config.num_variates, 1, config.dim))
-
-
-def _build_block(config: HOTForecasterConfig) -> nn.HOTBlock:
-    return nn.HOTBlock(
-        _build_attention(config),
-        dim=config.dim,
-        norm=config.norm,
-        hidden_dim=config.ffn_multiple * config.dim,
-        dropout=config.dropout,
-    )
-
-
-def _build_attention(config: HOTForecasterConfig) -> torch_nn.Module:
-    if config.attention == "full" and config.feature_map == "softmax":
-        return nn.FullAttention(config.dim, num_heads=config.num_heads, num_modes=2)
-    if config.attention == "full":
-        return nn.FullKernelAttention(
-            config.dim, num_heads=config.num_heads, num_modes=2, feature_map=config.feature_map
-        )
-    return nn.KroneckerAttention(
-        config.dim,
-        num_heads=config.num_heads,
-        num_modes=2,
-        preset=config.preset,
-        combine=config.combine,
-        feature_map=config.feature_map,
-        attended_modes=config.attended_modes,
-        rotary_modes=(TIME,),
-    )
 
 
 def _build_floor(config: HOTForecasterConfig) -> LinearFloor | None:

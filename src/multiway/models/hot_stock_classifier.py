@@ -10,6 +10,7 @@ from torch import nn as torch_nn
 from multiway import nn
 from multiway.config import Config
 from multiway.errors import ConfigError, ShapeError
+from multiway.models.blocks import build_block
 
 STOCK, TIME = 0, 1
 NUM_MODES = 2
@@ -212,7 +213,10 @@ class _Tower(torch_nn.Module):
         self.stock_token = torch_nn.Parameter(torch.randn(count, dim) * dim**-0.5)
         self.absent = torch_nn.Parameter(torch.zeros(dim)) if config.absent == "token" else None
         self.dropout = nn.Dropout(config.dropout)
-        self.blocks = torch_nn.ModuleList(_build_block(config, is_decoder) for _ in range(config.num_blocks))
+        self.blocks = torch_nn.ModuleList(
+            build_block(config, num_modes=NUM_MODES, rotary_modes=(TIME,), is_decoder=is_decoder)
+            for _ in range(config.num_blocks)
+        )
 
     def embed(self, values: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
         """Tokens `(batch, stocks, 1 + slots, dim)` and which of them count; what is not valid is never read."""
@@ -248,31 +252,3 @@ class _Tower(torch_nn.Module):
                     maps.setdefault("cross", []).append(cross)
             outputs.append(tokens)
         return outputs
-
-
-def _build_block(config: HOTStockClassifierConfig, is_decoder: bool) -> nn.HOTBlock:
-    return nn.HOTBlock(
-        _build_attention(config),
-        dim=config.dim,
-        norm=config.norm,
-        hidden_dim=config.ffn_multiple * config.dim,
-        dropout=config.dropout,
-        cross_attention=_build_attention(config) if is_decoder else None,
-    )
-
-
-def _build_attention(config: HOTStockClassifierConfig) -> torch_nn.Module:
-    sizes: dict[str, Any] = {"num_heads": config.num_heads, "num_modes": NUM_MODES}
-    if config.attention == "full" and config.feature_map == "softmax":
-        return nn.FullAttention(config.dim, **sizes)
-    if config.attention == "full":
-        return nn.FullKernelAttention(config.dim, **sizes, feature_map=config.feature_map)
-    return nn.KroneckerAttention(
-        config.dim,
-        **sizes,
-        preset=config.preset,
-        combine=config.combine,
-        feature_map=config.feature_map,
-        attended_modes=config.attended_modes,
-        rotary_modes=(TIME,),
-    )

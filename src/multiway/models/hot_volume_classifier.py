@@ -11,6 +11,7 @@ from torch.utils.checkpoint import checkpoint
 from multiway import nn
 from multiway.config import Config
 from multiway.errors import ConfigError, ShapeError
+from multiway.models.blocks import build_block
 
 NUM_MODES = 3
 STRIDE = 4
@@ -98,7 +99,9 @@ class HOTVolumeClassifier(torch_nn.Module):
         super().__init__()
         self.config = config
         self.stem = nn.ConvStem(config.in_channels, (config.stem_channels, config.dim), kernel_size=config.kernel_size)
-        self.blocks = torch_nn.ModuleList(_build_block(config) for _ in range(config.num_blocks))
+        self.blocks = torch_nn.ModuleList(
+            build_block(config, num_modes=NUM_MODES, rotary_modes=range(NUM_MODES)) for _ in range(config.num_blocks)
+        )
         self.norm = nn.make_norm(config.norm, config.dim)
         tokens = torch.Size(config.token_sizes).numel() if config.pooling == "flatten" else 1
         self.dropout = nn.Dropout(config.dropout)
@@ -156,30 +159,3 @@ class HOTVolumeClassifier(torch_nn.Module):
         again = self.config.checkpoint and self.training and torch.is_grad_enabled()
         out: Tensor = checkpoint(part, x, use_reentrant=False) if again else part(x)
         return out
-
-
-def _build_block(config: HOTVolumeClassifierConfig) -> nn.HOTBlock:
-    return nn.HOTBlock(
-        _build_attention(config),
-        dim=config.dim,
-        norm=config.norm,
-        hidden_dim=config.ffn_multiple * config.dim,
-        dropout=config.dropout,
-    )
-
-
-def _build_attention(config: HOTVolumeClassifierConfig) -> torch_nn.Module:
-    sizes: dict[str, Any] = {"num_heads": config.num_heads, "num_modes": NUM_MODES}
-    if config.attention == "full" and config.feature_map == "softmax":
-        return nn.FullAttention(config.dim, **sizes)
-    if config.attention == "full":
-        return nn.FullKernelAttention(config.dim, **sizes, feature_map=config.feature_map)
-    return nn.KroneckerAttention(
-        config.dim,
-        **sizes,
-        preset=config.preset,
-        combine=config.combine,
-        feature_map=config.feature_map,
-        attended_modes=config.attended_modes,
-        rotary_modes=tuple(range(NUM_MODES)),
-    )

@@ -1,0 +1,47 @@
+"""The block of a Higher-Order Transformer as the config of a model describes it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from torch import nn as torch_nn
+
+from multiway import nn
+
+if TYPE_CHECKING:
+    from multiway.models.hot_forecaster import HOTForecasterConfig
+    from multiway.models.hot_stock_classifier import HOTStockClassifierConfig
+    from multiway.models.hot_volume_classifier import HOTVolumeClassifierConfig
+
+    BlockConfig: TypeAlias = "HOTForecasterConfig | HOTStockClassifierConfig | HOTVolumeClassifierConfig"
+
+
+def build_block(
+    config: "BlockConfig", *, num_modes: int, rotary_modes: Sequence[int], is_decoder: bool = False
+) -> nn.HOTBlock:
+    """Attention, in a decoder cross-attention too, and a SwiGLU."""
+    return nn.HOTBlock(
+        build_attention(config, num_modes=num_modes, rotary_modes=rotary_modes),
+        dim=config.dim,
+        norm=config.norm,
+        hidden_dim=config.ffn_multiple * config.dim,
+        dropout=config.dropout,
+        cross_attention=build_attention(config, num_modes=num_modes, rotary_modes=rotary_modes) if is_decoder else None,
+    )
+
+
+def build_attention(config: "BlockConfig", *, num_modes: int, rotary_modes: Sequence[int]) -> torch_nn.Module:
+    """One attention per mode, or one over all tokens, which knows no positions; softmax or a kernel."""
+    sizes: dict[str, Any] = {"num_heads": config.num_heads, "num_modes": num_modes}
+    if config.attention == "full" and config.feature_map == "softmax":
+        return nn.FullAttention(config.dim, **sizes)
+    if config.attention == "full":
+        return nn.FullKernelAttention(config.dim, **sizes, feature_map=config.feature_map)
+    return nn.KroneckerAttention(
+        config.dim,
+        **sizes,
+        preset=config.preset,
+        combine=config.combine,
+        feature_map=config.feature_map,
+        attended_modes=config.attended_modes,
+        rotary_modes=rotary_modes,
+    )
