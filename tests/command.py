@@ -22,3 +22,17 @@ def assert_one_line(result, text):
     assert err.startswith("multiway: error: ") and err.count("\n") == 1
     assert "Traceback" not in err
     assert text in err
+
+
+def assert_refused(words, text, folder, monkeypatch, capsys):
+    """The command says why in one line, and leaves the folder as it was."""
+    before = sorted(folder.rglob("*"))
+    assert_one_line(call(words, monkeypatch, capsys), text)
+    assert sorted(folder.rglob("*")) == before
+
+
+def assert_flaw_is_found(words, monkeypatch, capsys):
+    """A check of data says what is wrong, and exits with 1."""
+    code, out, err = call(words, monkeypatch, capsys)
+    assert code == 1, out
+    assert "error: " in out + err and "Traceback" not in out + err

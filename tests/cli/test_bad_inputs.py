@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from test_bad_inputs import BAD, GOOD
 
-from command import assert_one_line, call
+from command import assert_one_line, assert_refused, call
 from multiway.data import ReadOptions, check_file
 
 TRAIN = ["train", "forecast", "--horizon", "2", "--lookback", "4", "--out", "run", "--set", "network=false"]
@@ -121,9 +121,7 @@ def test_using_a_run_wrongly(words, text, trained, monkeypatch, capsys):
     (trained / "lacking.csv").write_text("date,a\n" + "".join(f"2024-01-{day:02d},{day}\n" for day in range(1, 13)))
     (trained / "short.csv").write_text("\n".join(GOOD.splitlines()[:4]) + "\n")
     (trained / "empty.csv").write_text(GOOD.replace("5.5", ""))
-    before = sorted(trained.rglob("*"))
-    assert_one_line(call(words, monkeypatch, capsys), text)
-    assert sorted(trained.rglob("*")) == before
+    assert_refused(words, text, trained, monkeypatch, capsys)
 
 
 def test_columns_are_matched_by_name(trained, monkeypatch, capsys):

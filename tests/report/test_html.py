@@ -5,16 +5,15 @@ import hashlib
 import html
 import json
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from multiway.report import ForecastReport, SplitSpan, render_forecast_report
+from report_pages import HOSTILE, Page
 from tolerances import LONG32
 
-VOID = {"meta", "input", "img", "br"}
 SECTIONS = {
     "summary": {},
     "data-check": {"check": None},
@@ -27,40 +26,6 @@ SECTIONS = {
     "attention": {"maps": (), "deletion": ()},
     "environment": {"environment": {}, "command": ""},
 }
-HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x00\x1b[31m\u202e\ud800"
-
-
-class Page(HTMLParser):
-    """Elements, their attributes and their text; every element that opens must close."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.open, self.elements, self.texts = [], [], []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] not in ("script", "style"):
-            self.texts.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.texts).split())
-
-    def sections(self):
-        return [attrs["id"] for tag, attrs in self.elements if tag == "section"]
 
 
 def embedded(text):

@@ -23,7 +23,7 @@ def render_classification_report(content: ClassificationReport) -> str:
         verdict=classification_scores.verdict(content),
         supporting=classification_scores.supporting(content),
         summary_bars=classification_scores.bars(content, numbers),
-        facts=_facts(content),
+        facts=classification_scores.facts(content),
         tables=classification_scores.tables(content, numbers),
         costs=cost_table(content.costs, numbers, "volume"),
         split_classes=list(dict.fromkeys(name for split in content.splits for name in split.classes)),
@@ -78,22 +78,6 @@ def _roc_styles(content: ClassificationReport, numbers: Mapping[str, int]) -> di
 
 def _has_bins(content: ClassificationReport) -> bool:
     return any(item.count for item in content.reliability)
-
-
-def _facts(content: ClassificationReport) -> list[tuple[str, str, str]]:
-    test = classification_scores.means(content.scores, "test")
-    own = [(metric, mean) for (model, metric), mean in test.items() if model == content.chosen]
-    found = [
-        (f"Test {metric}", text.number(mean.value, 3) if mean.is_known else classification_scores.UNDEFINED, "")
-        for metric, mean in own[:4]
-    ]
-    cost = next((cost for cost in content.costs if cost.model == content.chosen), None)
-    if cost is not None and cost.parameters is not None:
-        found.append(("Parameters", text.magnitude(cost.parameters), ""))
-    if content.seeds:
-        label = "Seed" if len(content.seeds) == 1 else "Seeds"
-        found.append((label, ", ".join(str(seed) for seed in content.seeds), ""))
-    return found
 
 
 def _names(contents: Sequence[ClassificationReport]) -> list[str]:

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from multiway.explain.maps import ModeMap
 from multiway.explain.planes import Spacing
 from multiway.explain.voxels import DeletionCurves
-from multiway.report.content import DataCheck, Floats, ModelCost, TrainingRow
+from multiway.report.content import Floats, RunReport
 
 Counts = npt.NDArray[np.int64]
 
@@ -101,57 +100,33 @@ class CaseView:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class ClassificationReport:
-    """Everything in one report.
+class ClassificationReport(RunReport):
+    """Everything in the report of a classification.
 
-    title: Name of the run or of the data.
-    source: File the data came from.
-    created: When the run finished, in words.
-    setting: Short facts beside the title: {"Volumes": "28 × 28 × 28"}.
     chosen: The model that this run is about.
     classes: Names of the classes, in order.
     majority: Share of the most frequent class among the test cases.
     threshold: Of the second of two classes, chosen on validation.
     scores: One row per model, metric, split and seed.
-    costs: Parameters, FLOPs and times per model.
-    seeds: Seeds the network was trained with.
-    check: Data check.
     splits: Train, validation and test.
     roc: Curves on the test cases.
     confusion: Of the chosen model on the test cases.
     reliability: Of the chosen model on the test cases.
-    training: Training curve.
     cases: Views in the order they are shown.
     case_note: Why cases are absent, or what they were made of.
-    maps: Attention, one map per layer and mode.
     deletion: Mean over test cases; `deletion_cases` says of how many.
-    environment: Versions, seed, hash of the data.
-    command: Command that makes this run again.
-    notes: Anything else to say under the scores, one sentence each.
     """
 
-    title: str
-    source: str = ""
-    created: str = ""
-    setting: Mapping[str, str] = field(default_factory=dict)
     chosen: str = "multiway"
     classes: Sequence[str] = ()
     majority: float | None = None
     threshold: float | None = None
     scores: Sequence[ClassScore] = ()
-    costs: Sequence[ModelCost] = ()
-    seeds: Sequence[int] = ()
-    check: DataCheck | None = None
     splits: Sequence[SplitCases] = ()
     roc: Sequence[RocCurve] = ()
     confusion: Confusion | None = None
     reliability: Sequence[ReliabilityBin] = ()
-    training: Sequence[TrainingRow] = ()
     cases: Sequence[CaseView] = ()
     case_note: str = ""
-    maps: Sequence[ModeMap] = ()
     deletion: DeletionCurves | None = None
     deletion_cases: int = 0
-    environment: Mapping[str, str] = field(default_factory=dict)
-    command: str = ""
-    notes: Sequence[str] = ()

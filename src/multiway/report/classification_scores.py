@@ -8,6 +8,8 @@ from multiway.report import text
 from multiway.report.classification_content import ClassificationReport, ClassScore
 from multiway.report.palette import title
 from multiway.report.scores import seed_mean
+from multiway.report.stocks_content import StockReport
+from multiway.report.summary import seed_facts
 
 LOWER_IS_BETTER = {"ECE", "Pinball", "MAE"}
 NONE_IS_BEST = {"Coverage"}
@@ -77,6 +79,20 @@ def _mean(rows: Sequence[ClassScore]) -> Mean:
     mean = seed_mean(values)
     half = mean.half_width or 0.0
     return Mean(mean.mean, mean.mean - half, mean.mean + half, len(values))
+
+
+def facts(content: ClassificationReport | StockReport, decimals: int = DECIMALS) -> list[tuple[str, str, str]]:
+    """Label, value and remark of each figure in the summary."""
+    test = means(content.scores, "test")
+    own = [(metric, mean) for (model, metric), mean in test.items() if model == content.chosen]
+    found = [
+        (f"Test {metric}", text.number(mean.value, decimals) if mean.is_known else UNDEFINED, "")
+        for metric, mean in own[:4]
+    ]
+    cost = next((cost for cost in content.costs if cost.model == content.chosen), None)
+    if cost is not None and cost.parameters is not None:
+        found.append(("Parameters", text.magnitude(cost.parameters), ""))
+    return found + seed_facts(content)
 
 
 def tables(content: ClassificationReport, colours: Mapping[str, int]) -> list[Table]:

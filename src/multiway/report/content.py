@@ -197,25 +197,18 @@ class DeletionRow:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class ForecastReport:
-    """Everything in one report.
+class RunReport:
+    """What the report of every run says, whatever its task.
 
     title: Name of the run or of the data.
     source: File the data came from.
     created: When the run finished, in words.
     setting: Short facts beside the title: {"Look-back": "96 steps", "Horizon": "96 steps"}.
-    selection: Which model was chosen on validation.
-    scores: One row per model, metric, scale, split and seed.
     costs: Parameters, FLOPs and times per model.
     seeds: Seeds the network was trained with.
     check: Data check.
-    splits: Train, validation and test in order of time.
-    forecasts: Panels, in the order of the variates.
-    step_errors, variate_errors: Where the error lies.
-    coverage: One row per interval level.
     training: Training curve.
-    maps: Attention, one map per layer and mode.
-    deletion: What hiding the attended inputs does.
+    maps: Attention, one map per layer and mode, and stream where there are several.
     environment: Versions, seed, hash of the data: {"python": "3.11.9", "data sha256": "…"}.
     command: Command that makes this run again.
     notes: Anything else to say under the scores, one sentence each.
@@ -225,19 +218,34 @@ class ForecastReport:
     source: str = ""
     created: str = ""
     setting: Mapping[str, str] = field(default_factory=dict)
-    selection: Selection | None = None
-    scores: Sequence[ScoreRow] = ()
     costs: Sequence[ModelCost] = ()
     seeds: Sequence[int] = ()
     check: DataCheck | None = None
+    training: Sequence[TrainingRow] = ()
+    maps: Sequence[ModeMap] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    command: str = ""
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class ForecastReport(RunReport):
+    """Everything in the report of a forecast.
+
+    selection: Which model was chosen on validation.
+    scores: One row per model, metric, scale, split and seed.
+    splits: Train, validation and test in order of time.
+    forecasts: Panels, in the order of the variates.
+    step_errors, variate_errors: Where the error lies.
+    coverage: One row per interval level.
+    deletion: What hiding the attended inputs does.
+    """
+
+    selection: Selection | None = None
+    scores: Sequence[ScoreRow] = ()
     splits: Sequence[SplitSpan] = ()
     forecasts: Sequence[ForecastPanel] = ()
     step_errors: StepErrors | None = None
     variate_errors: VariateErrors | None = None
     coverage: Sequence[CoverageRow] = ()
-    training: Sequence[TrainingRow] = ()
-    maps: Sequence[ModeMap] = ()
     deletion: Sequence[DeletionRow] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
-    command: str = ""
-    notes: Sequence[str] = ()

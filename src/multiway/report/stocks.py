@@ -35,7 +35,7 @@ def render_stock_report(content: StockReport) -> str:
         verdict=stocks_scores.verdict(content),
         supporting=stocks_scores.supporting(content),
         summary_bars=classification_scores.bars(table, numbers) if _has_shares(content) else None,
-        facts=_facts(content),
+        facts=classification_scores.facts(content, decimals=3 if _has_shares(content) else 5),
         tables=classification_scores.tables(table, numbers),
         costs=cost_table(content.costs, numbers, "day"),
         grid=movement_grid(content.grid) if content.grid is not None and content.grid.counts.any() else None,
@@ -64,23 +64,6 @@ def _deletion(content: StockReport, readouts: charts.Readouts) -> Markup | None:
 def _has_shares(content: StockReport) -> bool:
     """Whether the first metric is a share, which a bar from 0 to 1 suits."""
     return any(row.metric == "ACC" for row in content.scores)
-
-
-def _facts(content: StockReport) -> list[tuple[str, str, str]]:
-    means = classification_scores.means(content.scores, "test")
-    own = [(metric, mean) for (model, metric), mean in means.items() if model == content.chosen]
-    decimals = 3 if _has_shares(content) else 5
-    found = [
-        (f"Test {metric}", text.number(mean.value, decimals) if mean.is_known else classification_scores.UNDEFINED, "")
-        for metric, mean in own[:4]
-    ]
-    cost = next((cost for cost in content.costs if cost.model == content.chosen), None)
-    if cost is not None and cost.parameters is not None:
-        found.append(("Parameters", text.magnitude(cost.parameters), ""))
-    if content.seeds:
-        label = "Seed" if len(content.seeds) == 1 else "Seeds"
-        found.append((label, ", ".join(str(seed) for seed in content.seeds), ""))
-    return found
 
 
 class GridCell(NamedTuple):

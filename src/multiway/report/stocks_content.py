@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from multiway.explain.maps import ModeMap
 from multiway.explain.voxels import DeletionCurves
 from multiway.report.classification_content import ClassScore, ReliabilityBin
-from multiway.report.content import DataCheck, Floats, ModelCost, TrainingRow
+from multiway.report.content import Floats, RunReport
 
 Days = npt.NDArray[np.datetime64]
 
@@ -103,20 +102,13 @@ class BacktestView:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class StockReport:
-    """Everything in one report.
+class StockReport(RunReport):
+    """Everything in the report of movements of stocks.
 
-    title: Name of the run or of the data.
-    source: File the data came from.
-    created: When the run finished, in words.
-    setting: Short facts beside the title: {"Protocol": "stocknet"}.
     chosen: The model that this run is about.
     majority: Name of the baseline that always names one direction.
     calendar: Name of the baseline that looks at the calendar alone.
     scores: One row per model, metric, split and seed.
-    costs: Parameters and times per model.
-    seeds: Seeds the network was trained with.
-    check: Data check.
     coverage: What there is in each month or year, in words.
     splits: Train, validation and test.
     grid: By ticker and month, on the test days.
@@ -124,27 +116,15 @@ class StockReport:
     answers: In the order they are shown.
     answer_note: Why they are absent.
     unit: What contributions are measured in.
-    maps: Attention, one map per block, mode and stream.
     deletion: Mean over answers; `deletion_answers` says of how many, `deletion_note` how sure the difference is.
     backtest: On the test days.
-    training: Training curve.
     selected_by: What chose the epoch, in words.
-    environment: Versions, seed, hash of the data.
-    command: Command that makes this run again.
-    notes: Anything else to say under the scores, one sentence each.
     """
 
-    title: str
-    source: str = ""
-    created: str = ""
-    setting: Mapping[str, str] = field(default_factory=dict)
     chosen: str = "multiway"
     majority: str = "majority"
     calendar: str = "calendar"
     scores: Sequence[ClassScore] = ()
-    costs: Sequence[ModelCost] = ()
-    seeds: Sequence[int] = ()
-    check: DataCheck | None = None
     coverage: Mapping[str, str] = field(default_factory=dict)
     splits: Sequence[SplitMovements] = ()
     grid: MovementGrid | None = None
@@ -152,13 +132,8 @@ class StockReport:
     answers: Sequence[AnswerView] = ()
     answer_note: str = ""
     unit: str = "log odds of a rise"
-    maps: Sequence[ModeMap] = ()
     deletion: DeletionCurves | None = None
     deletion_answers: int = 0
     deletion_note: str = ""
     backtest: BacktestView | None = None
-    training: Sequence[TrainingRow] = ()
     selected_by: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    command: str = ""
-    notes: Sequence[str] = ()

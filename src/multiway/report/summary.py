@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from multiway.report import text
-from multiway.report.content import ForecastReport, ModelCost
+from multiway.report.content import ForecastReport, ModelCost, RunReport
 from multiway.report.palette import title
 from multiway.report.scores import means, primary, reference_of
 
@@ -19,11 +19,13 @@ def facts(content: ForecastReport) -> list[tuple[str, str, str]]:
             decimals = text.decimals_for([mean.mean])
             spread = f"± {text.number(mean.half_width, decimals)}" if mean.half_width is not None else ""
             found.append((f"Test {metric}, scaled", text.number(mean.mean, decimals), spread))
-    found += _cost_facts(content, chosen)
-    if content.seeds:
-        label = "Seed" if len(content.seeds) == 1 else "Seeds"
-        found.append((label, ", ".join(str(seed) for seed in content.seeds), ""))
-    return found
+    return found + _cost_facts(content, chosen) + seed_facts(content)
+
+
+def seed_facts(content: RunReport) -> list[tuple[str, str, str]]:
+    """Seeds of the network, where there are any."""
+    label = "Seed" if len(content.seeds) == 1 else "Seeds"
+    return [(label, ", ".join(str(seed) for seed in content.seeds), "")] if content.seeds else []
 
 
 def _cost_facts(content: ForecastReport, chosen: str | None) -> list[tuple[str, str, str]]:

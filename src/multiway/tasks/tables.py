@@ -1,10 +1,11 @@
-"""Tables that tasks share: a frame written to a file, and the part of a results row that every task has."""
+"""Tables that tasks share: a frame written to a file, scores over seeds, and what every row of results has."""
 
 import gzip
 import os
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from multiway import files
 from multiway.errors import ConfigError, RunError
@@ -12,6 +13,12 @@ from multiway.tasks.protocol import Cell, Row, Run
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class Scored(Protocol):
+    """A run whose scores are rows of model, split, metric, value and the ends of an interval."""
+
+    scores: list[dict[str, Any]]
 
 
 def write_frame(frame: "pd.DataFrame", path: Path) -> None:
@@ -68,3 +75,47 @@ def not_earned(ours: float | None, others: dict[str, float | None]) -> str:
     if ours is None or best is None or known[best] < ours:
         return ""
     return f" The network has not earned its place: {best} does as well or better."
+
+
+def score_of(run: Scored, model: str, metric: str, split: str = "test") -> dict[str, Any]:
+    """Value and interval of one score of a run; all None if it has none."""
+    wanted = (model, split, metric)
+    found = (row for row in run.scores if (row["model"], row["split"], row["metric"]) == wanted)
+    return next(found, {"value": None, "low": None, "high": None})
+
+
+def models_of(run: Scored, split: str = "test") -> list[str]:
+    """Names of the models that are scored, the network's first."""
+    return list(dict.fromkeys(row["model"] for row in run.scores if row["split"] == split))
+
+
+def score_rows(runs: Sequence[Scored], split: str, metrics: Sequence[str], spread: Sequence[str]) -> list[Row]:
+    """One row per model: each metric's mean over the runs; what is undefined is None.
+
+    spread: Metrics with their 95 % interval for one run, with their deviation over several.
+    """
+    return [{"model": model, **_figures(runs, model, split, metrics, spread)} for model in models_of(runs[0], split)]
+
+
+def _figures(runs: Sequence[Scored], model: str, split: str, metrics: Sequence[str], spread: Sequence[str]) -> Row:
+    found: Row = {}
+    for metric in metrics:
+        rows = [score_of(run, model, metric, split) for run in runs]
+        found[metric] = mean([row["value"] for row in rows])
+        if metric in spread and len(runs) > 1:
+            found[f"{metric} sd"] = deviation([row["value"] for row in rows])
+        elif metric in spread:
+            found |= {f"{metric} {side}": rows[0][side] for side in ("low", "high")}
+    return found
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """Mean of what is defined."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def deviation(values: Sequence[float | None]) -> float | None:
+    """Standard deviation (n - 1) of what is defined, None for fewer than two."""
+    known = [value for value in values if value is not None]
+    return statistics.stdev(known) if len(known) > 1 else None

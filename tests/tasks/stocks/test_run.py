@@ -1,31 +1,16 @@
 """A run of stocks: what it leaves, that it resumes to the bit, and what it says where the data is not sound."""
 
-import os
-import signal
-
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from quotes import FakeCell, make_config, write_stocks
 
+from interruption import stop_after
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks.stocks import StockConfig, load, resume, start, task
-from multiway.training import Interrupted, classification, loop, movements
+from multiway.training import Interrupted, classification, movements
 from multiway.workflows.training import with_seed
-
-
-def stop_after(monkeypatch, count):
-    """Deliver a real SIGTERM during one step."""
-    original, steps = loop._Loop._step, []
-
-    def one_step(self, request):
-        steps.append(1)
-        if len(steps) == count:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return original(self, request)
-
-    monkeypatch.setattr(loop._Loop, "_step", one_step)
 
 
 @pytest.fixture(scope="module")

@@ -1,31 +1,16 @@
 """A run of volumes: what it leaves, that it resumes to the bit, and what it says where the data is not sound."""
 
-import os
-import signal
-
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from blocks import NETWORK, SIZES, FakeCell, make_config, write_npz, write_table
 
+from interruption import stop_after
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks.volumes import VolumeConfig, load, resume, start, task
 from multiway.tasks.volumes.run import baselines_of
-from multiway.training import Interrupted, classification, loop
-
-
-def stop_after(monkeypatch, count):
-    """Deliver a real SIGTERM during one step, counted over every training of the run."""
-    original, steps = loop._Loop._step, []
-
-    def one_step(self, request):
-        steps.append(1)
-        if len(steps) == count:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return original(self, request)
-
-    monkeypatch.setattr(loop._Loop, "_step", one_step)
+from multiway.training import Interrupted, classification
 
 
 @pytest.fixture(scope="module")

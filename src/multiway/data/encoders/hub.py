@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from multiway.data.encoders.extras import load_extra
+from multiway.data.extras import load_extra
 from multiway.data.findings import quoted
 from multiway.errors import ConfigError
 
@@ -31,7 +31,7 @@ def find_model(name: str) -> Path:
 
 
 def _from_hub(name: str) -> Path:
-    hub: Any = load_extra("huggingface_hub", f"the encoder {name}")
+    hub: Any = load_extra("huggingface_hub", f"the encoder {name}", "text")
     try:
         return Path(hub.snapshot_download(name, allow_patterns=PATTERNS, local_files_only=True))
     except (OSError, ValueError):  # not there yet; a wrong name is a ValueError, and said again below

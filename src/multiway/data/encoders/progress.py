@@ -2,7 +2,8 @@
 
 import sys
 import time
-from typing import Any
+
+from multiway.terminal import TerminalBar
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -16,17 +17,14 @@ class Progress:
     """
 
     def __init__(self, texts: int, show: bool) -> None:
-        self.texts, self._show, self._bar, self._task = texts, show and texts > 0, None, 0
+        self.texts, self._show = texts, show and texts > 0
         self._start = self._last = time.monotonic()
-        if self._show and sys.stderr.isatty():
-            self._bar = _make_bar()
-            self._task = self._bar.add_task("encoding", total=texts)
-            self._bar.start()
+        self._bar = TerminalBar("encoding", texts, self._show)
 
     def update(self, done: int) -> None:
         """Move the bar; elsewhere say so every ten seconds and at the end."""
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done)
+        if self._bar.is_shown:
+            self._bar.update(completed=done)
         elif self._show and (done == self.texts or time.monotonic() - self._last >= SECONDS_BETWEEN_LINES):
             self._last = time.monotonic()
             spent = self._last - self._start
@@ -34,14 +32,4 @@ class Progress:
 
     def close(self) -> None:
         """Take the bar down."""
-        if self._bar is not None:
-            self._bar.stop()
-
-
-def _make_bar() -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Bar(*columns, console=Console(stderr=True))
+        self._bar.close()

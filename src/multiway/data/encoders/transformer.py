@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import files
-from multiway.data.encoders.extras import load_extra, quietly
 from multiway.data.encoders.options import TextOptions
+from multiway.data.encoders.quiet import quietly
+from multiway.data.extras import load_extra
 from multiway.errors import ConfigError
 
 UNUSED = ("pooler.",)
@@ -60,7 +61,7 @@ class TransformerEncoder:
         if not texts:
             return []
         limit = self.options.max_tokens
-        with quietly(load_extra("transformers", self.name)):
+        with quietly(load_extra("transformers", self.name, "text")):
             found = self._tokenizer(list(texts), truncation=True, max_length=limit, return_attention_mask=False)
         return [list(ids) for ids in found["input_ids"]]
 
@@ -102,7 +103,7 @@ class TransformerEncoder:
         return encoder.eval().to(self.device)
 
     def _load(self, kind: str, **given: Any) -> Any:
-        transformers = load_extra("transformers", f"the encoder {self.name}")
+        transformers = load_extra("transformers", f"the encoder {self.name}", "text")
         try:
             with quietly(transformers):
                 loader = getattr(transformers, kind)

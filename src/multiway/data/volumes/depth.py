@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.volumes.extras import load_extra
+from multiway.data.extras import load_extra
 
 
 def with_depth(values: NDArray[Any]) -> NDArray[np.float32]:
@@ -22,7 +22,7 @@ def with_depth(values: NDArray[Any]) -> NDArray[np.float32]:
     Raises:
         ConfigError: scipy is not installed.
     """
-    transform = load_extra("scipy.ndimage", "the option distance").distance_transform_edt
+    transform = load_extra("scipy.ndimage", "the option distance", "volumes").distance_transform_edt
     framed = np.pad(values > 0, ((0, 0), *[(1, 1)] * (values.ndim - 1)))
     inner = (slice(1, -1),) * (values.ndim - 1)
     depths = [transform(shape)[inner] for shape in framed]

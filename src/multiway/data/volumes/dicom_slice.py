@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.data.extras import load_extra
 from multiway.data.findings import listed, quoted
 from multiway.data.volumes.arrays import check_bytes, opened
-from multiway.data.volumes.extras import load_extra, quietly
+from multiway.data.volumes.quiet import quietly
 from multiway.errors import DataError
 
 PLAIN_SYNTAXES = {  # to the order of bytes
@@ -67,7 +68,7 @@ def read_slice(path: Path, limit: int, where: str, pixels: bool) -> Slice:
         DataError: It is not sound, or packs its pixels.
         ConfigError: pydicom is not installed.
     """
-    pydicom = load_extra("pydicom", "Reading DICOM")
+    pydicom = load_extra("pydicom", "Reading DICOM", "volumes")
     check_bytes(path.stat().st_size, None, limit, where)
     with opened(path, where) as stream:
         raw = stream.read()

@@ -10,10 +10,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.data.extras import load_extra
 from multiway.data.findings import quoted
 from multiway.data.volumes.arrays import BLOCK, MOST_DEFLATED, check_bytes, translated
-from multiway.data.volumes.extras import load_extra, quietly
 from multiway.data.volumes.geometry import Affine, check_affine
+from multiway.data.volumes.quiet import quietly
 from multiway.data.volumes.volume import Volume, VolumeHeader, axes_of
 from multiway.errors import DataError
 from multiway.files import write_with
@@ -61,7 +62,7 @@ def read_nifti_header(path: Path, limit: int, where: str, channels: bool) -> Nif
         DataError: It is no sound NIfTI header.
         ConfigError: nibabel is not installed.
     """
-    nibabel = load_extra("nibabel", "Reading NIfTI")
+    nibabel = load_extra("nibabel", "Reading NIfTI", "volumes")
     with _unpacked(path, where) as stream:
         raw = stream.read(540)
     is_second = len(raw) == 540 and raw[4:8] == b"n+2\x00"
@@ -211,7 +212,7 @@ def write_nifti(path: Path, values: NDArray[Any], affine: Affine | None) -> None
         ConfigError: nibabel is not installed.
         RunError: The folder cannot be written.
     """
-    nibabel = load_extra("nibabel", "Writing NIfTI")
+    nibabel = load_extra("nibabel", "Writing NIfTI", "volumes")
     if values.ndim not in (3, 4) or not path.name.lower().endswith((".nii", ".nii.gz")):
         raise DataError(
             f"{quoted(path.name, 80)}: NIfTI files end in .nii or .nii.gz and hold 3 axes, or 4 with channels. Got "

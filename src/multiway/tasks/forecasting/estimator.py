@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from multiway.errors import ConfigError, NotFittedError
+from multiway.errors import ConfigError
+from multiway.tasks.estimator import Estimator
 from multiway.tasks.forecasting import backtest as backtesting
 from multiway.tasks.forecasting import run as runs
 from multiway.tasks.forecasting.config import ForecastConfig
@@ -15,11 +16,11 @@ from multiway.tasks.forecasting.explanation import Explanation, explain
 from multiway.tasks.forecasting.fitting import Fitted, fit
 from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
-from multiway.tasks.parameters import Parameters
+from multiway.tasks.run_folders import opening
 from multiway.training import RunFolder
 
 
-class Forecaster(Parameters):
+class Forecaster(Estimator[runs.ForecastRun]):
     """Forecast a panel of series: ridge, a Higher-Order Transformer over it, and validation between the two.
 
     Args:
@@ -152,7 +153,7 @@ class Forecaster(Parameters):
         run = self._run()
         if not self._has_data():
             raise ConfigError("Forecaster: this one was loaded from a folder; copy that folder instead.")
-        folder = RunFolder.create(Path(path), {"task": "forecast", "data_sha256": None, "settings": run.config.plain()})
+        folder = RunFolder.create(Path(path), opening(runs.NAME, None, run.config))
         runs.store(run, folder, self._prepared, self._fitted, None)
 
     @classmethod
@@ -173,11 +174,6 @@ class Forecaster(Parameters):
         if not self._has_data():
             raise ConfigError("Forecaster: it was loaded without its data; give a frame with the history.")
         return self._prepared.panel
-
-    def _run(self) -> runs.ForecastRun:
-        if not hasattr(self, "run_"):
-            raise NotFittedError("Forecaster: call fit before this, or load a saved run.")
-        return self.run_
 
     _prepared: Prepared
     _fitted: Fitted

@@ -20,6 +20,7 @@ from multiway.tasks.forecasting.explanation import load_explanation
 from multiway.tasks.forecasting.future import forecast_columns
 from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
 from multiway.tasks.forecasting.run import ERRORS, ForecastRun
+from multiway.tasks.reporting import environment, findings_of, training_curve
 
 HISTORY_WINDOWS = 2
 METRICS = {"mse": "MSE", "mae": "MAE", "smape": "sMAPE", "mase": "MASE"}
@@ -72,14 +73,10 @@ def report_content(runs: Sequence[ForecastRun]) -> page.ForecastReport:
             )
             for row in run.coverage
         ],
-        training=[
-            page.TrainingRow(epoch=row["epoch"], train=row["train_loss"], validation=row["validation_loss"], seed=seed)
-            for each, seed in zip(runs, seeds, strict=True)
-            for row in (each.folder.read_log() if each.folder else [])
-        ],
+        training=training_curve(runs),
         maps=_maps(run),
         deletion=[] if prepared is None else _deletion(run, prepared.windows["test"]),
-        environment=_environment(manifest, seeds),
+        environment=environment(manifest, seeds),
         command=_command(run),
         notes=run.facts["notes"],
     )
@@ -168,15 +165,7 @@ def _check(run: ForecastRun) -> page.DataCheck | None:
         return None
     return page.DataCheck(
         facts={name.capitalize(): str(value) for name, value in report.summary.items()},
-        findings=[
-            page.CheckFinding(
-                severity=finding.severity,
-                message=f"{finding.rule} ({finding.count})" if finding.count > 1 else finding.rule,
-                where="; ".join(map(str, finding.places[:3])),
-                mend=finding.mend,
-            )
-            for finding in report.findings
-        ],
+        findings=findings_of(report),
     )
 
 
@@ -274,13 +263,6 @@ def _deletion(run: ForecastRun, windows: Windows) -> list[page.DeletionRow]:
             )
         )
     return rows
-
-
-def _environment(manifest: dict[str, Any], seeds: Sequence[int]) -> dict[str, str]:
-    versions = manifest.get("versions", {})
-    facts = {name: manifest.get(name) for name in ("python", "platform", "device", "threads", "data_sha256")}
-    named = {name.replace("_", " "): str(value) for name, value in facts.items() if value is not None}
-    return {**versions, **named, "seeds": ", ".join(map(str, seeds))}
 
 
 def _command(run: ForecastRun) -> str:

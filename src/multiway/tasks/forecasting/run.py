@@ -11,7 +11,7 @@ from torch import Tensor
 
 from multiway import compress, files
 from multiway.data import Borders, Panel, ReadOptions, Scaler, match_panel, read_panel
-from multiway.errors import DataError, MultiwayError, RunError
+from multiway.errors import DataError, RunError
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.evaluation import Errors
 from multiway.tasks.forecasting.explanation import explain, save_explanation
@@ -19,9 +19,11 @@ from multiway.tasks.forecasting.fitting import Fitted, fit, sentence
 from multiway.tasks.forecasting.future import at_frequency, future_frame
 from multiway.tasks.forecasting.model import RidgeAndNetwork
 from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
-from multiway.tasks.processes import create_once, held, is_main
+from multiway.tasks.processes import is_main
+from multiway.tasks.run_folders import continued, open_finished, readable, started
 from multiway.training import RunFolder
 
+NAME = "forecast"
 SCORES, SELECTION, PREPROCESSING, RADII = "scores.json", "selection.json", "preprocessing.json", "intervals.safetensors"
 ERRORS, PREDICTIONS, EXPLANATION = "errors.parquet", "predictions.parquet", "explanation"
 
@@ -76,8 +78,7 @@ def start(config: ForecastConfig, path: Path, *, progress: bool = False) -> Fore
     source = locate(config.data)
     prepared = prepare(config, source)
     digest = files.sha256_of(Path(source))
-    folder = create_once(path, {"task": "forecast", "data_sha256": digest, "settings": config.plain()})
-    with held(folder):
+    with started(path, NAME, digest, config) as folder:
         return _fit_into(folder, prepared, config, digest, progress)
 
 
@@ -90,9 +91,7 @@ def resume(path: Path, *, progress: bool = False) -> ForecastRun:
     folder = RunFolder.open(path)
     if folder.is_finished:
         return load(path)
-    with held(folder):
-        folder.clean()
-        config, digest = _read_config(folder)
+    with continued(folder, NAME, ForecastConfig) as (config, digest):
         source = locate(config.data or "")
         if Path(source).is_file() and files.sha256_of(Path(source)) != digest:
             raise RunError(f"{path}: {source} changed since the run was started. Start a new run, or restore the file.")
@@ -192,7 +191,7 @@ def store(run: ForecastRun, folder: RunFolder, prepared: Prepared, fitted: Fitte
     files.write_with(folder.path / PREDICTIONS, lambda path: predictions.to_parquet(path, index=False))
     if run.model.network is not None and run.model.network.config.attention == "kronecker":
         save_explanation(folder.path / EXPLANATION, explain(run, prepared.panel, prepared.windows["test"]))
-    folder.finish({"task": "forecast", "data_sha256": digest, "seed": run.config.training.seed})
+    folder.finish({"task": NAME, "data_sha256": digest, "seed": run.config.training.seed})
 
 
 def error_frame(errors: dict[str, dict[str, Errors]], names: tuple[str, ...]) -> pd.DataFrame:
@@ -225,11 +224,9 @@ def load(path: Path) -> ForecastRun:
     """
     from safetensors.torch import load_file
 
-    folder = RunFolder.open(path)
-    folder.verify()
-    config, _ = _read_config(folder)
+    folder, config = open_finished(path, NAME, ForecastConfig)
     state, selection, scores = (folder.read_json(name) for name in (PREPROCESSING, SELECTION, SCORES))
-    try:
+    with readable(path, "forecasting run"):
         names = tuple(state["names"])
         matrices = 1 if selection["ridge"]["shared"] else len(names)
         network = config.network_config(len(names)) if config.network else None
@@ -253,19 +250,6 @@ def load(path: Path) -> ForecastRun:
             facts=state["facts"],
             folder=folder,
         )
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, MultiwayError):
-            raise
-        raise RunError(f"{path} holds no forecasting run that this version can read ({error}).") from None
-
-
-def _read_config(folder: RunFolder) -> tuple[ForecastConfig, str]:
-    stored = folder.config()
-    if stored.get("task") != "forecast":
-        raise RunError(f"{folder.path} is a run of the task {stored.get('task')}, not of forecast.")
-    return ForecastConfig.parse(stored.get("settings", {}), str(folder.path / "config.yaml")), str(
-        stored.get("data_sha256")
-    )
 
 
 def borders_of_run(run: ForecastRun) -> Borders:

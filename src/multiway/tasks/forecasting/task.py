@@ -15,6 +15,7 @@ from multiway.tasks.forecasting.backtest import evaluate_panel
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.explanation import draw_explanation, load_explanation, save_explanation
 from multiway.tasks.forecasting.reporting import report_content
+from multiway.tasks.forecasting.run import NAME as NAME
 from multiway.tasks.forecasting.run import ForecastRun
 from multiway.tasks.forecasting.run import load as load
 from multiway.tasks.forecasting.run import resume as resume
@@ -23,8 +24,6 @@ from multiway.tasks.forecasting.tables import cell_row as cell_row
 from multiway.tasks.forecasting.tables import score_table as score_table
 from multiway.tasks.protocol import Row
 from multiway.tasks.tables import write_frame
-
-NAME = "forecast"
 
 
 def make_config(settings: dict[str, Any], overrides: dict[str, Any]) -> ForecastConfig:

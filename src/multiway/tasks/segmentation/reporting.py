@@ -1,6 +1,5 @@
 """What a segmentation run has to say, as the content of a report."""
 
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ from multiway.report.segmentation import SegmentationReport, SegmentationScore, 
 from multiway.tasks.segmentation.evaluation import headline, score_of
 from multiway.tasks.segmentation.run import SegmentRun
 from multiway.tasks.segmentation.showing import SLICES, load_slices
-from multiway.tasks.segmentation.tables import mean_or_none, sentence
+from multiway.tasks.segmentation.tables import sentence
+from multiway.tasks.tables import deviation, mean
 
 
 def report_content(runs: Sequence[SegmentRun]) -> SegmentationReport:
@@ -50,15 +50,14 @@ def _is_shown(run: SegmentRun, row: dict[str, Any]) -> bool:
 
 def _score(runs: Sequence[SegmentRun], row: dict[str, Any]) -> SegmentationScore:
     values = [score_of(run.scores, row["model"], "test", row["metric"], row["class"]) for run in runs]
-    known = [value for value in values if value is not None]
     return SegmentationScore(
         model=row["model"],
         metric=row["metric"],
         name=row["class"],
-        value=mean_or_none(values),
+        value=mean(values),
         low=row["low"],
         high=row["high"],
-        deviation=statistics.stdev(known) if len(known) > 1 else None,
+        deviation=deviation(values),
     )
 
 

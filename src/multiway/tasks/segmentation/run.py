@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from multiway import files
 from multiway.data.volumes import IntensityScale
-from multiway.errors import MultiwayError, RunError
-from multiway.tasks.processes import create_once, held, is_main
+from multiway.errors import RunError
+from multiway.tasks.processes import is_main
+from multiway.tasks.run_folders import UNREADABLE, continued, open_finished, readable, started
 from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.examples import Examples
 from multiway.tasks.segmentation.fitting import (
@@ -89,8 +90,7 @@ def start(config: SegmentConfig, path: Path, *, progress: bool = False) -> Segme
     examples = read_examples(source, config)
     check_fits(config, examples)
     digest = fingerprint(source)
-    folder = create_once(path, {"task": NAME, "data_sha256": digest, "settings": config.plain()})
-    with held(folder):
+    with started(path, NAME, digest, config) as folder:
         return _fit_into(folder, examples, config, digest, progress)
 
 
@@ -103,9 +103,7 @@ def resume(path: Path, *, progress: bool = False) -> SegmentRun:
     folder = RunFolder.open(path)
     if folder.is_finished:
         return load(path)
-    with held(folder):
-        folder.clean()
-        config, digest = _read_config(folder)
+    with continued(folder, NAME, SegmentConfig) as (config, digest):
         source = locate(config.data or "")
         if fingerprint(source) != digest:
             raise RunError(f"{path}: {source} changed since the run was started. Start a new run, or restore the file.")
@@ -186,11 +184,9 @@ def load(path: Path) -> SegmentRun:
     Raises:
         RunError: It is unfinished, damaged, or no run of this task.
     """
-    folder = RunFolder.open(path)
-    folder.verify()
-    config, _ = _read_config(folder)
+    folder, config = open_finished(path, NAME, SegmentConfig)
     state, scores = folder.read_json(PREPROCESSING), folder.read_json(SCORES)
-    try:
+    with readable(path, "segmentation run", (*UNREADABLE, OSError)):
         run = SegmentRun(
             config=config, classes=tuple(state["classes"]), values=tuple(state["values"]), channels=state["channels"],
             axes=tuple(state["axes"]), scale=IntensityScale.from_dict(state["scale"]), patch=tuple(state["patch"]),
@@ -200,10 +196,6 @@ def load(path: Path) -> SegmentRun:
         for name in state["models"]:
             run.predictors[name] = _load_predictor(name, run, folder, state["baselines"])
         return run
-    except (KeyError, TypeError, ValueError, OSError) as error:
-        if isinstance(error, MultiwayError):
-            raise
-        raise RunError(f"{path} holds no segmentation run that this version can read ({error}).") from None
 
 
 def _load_predictor(name: str, run: SegmentRun, folder: RunFolder, baselines: dict[str, Any]) -> Predictor:
@@ -217,12 +209,3 @@ def _load_predictor(name: str, run: SegmentRun, folder: RunFolder, baselines: di
         tensors = load_file(folder.path / LOGISTIC)
         return LogisticPredictor(weight=tensors["weight"], bias=tensors["bias"], scale=run.scale)
     return (ConstantPredictor if name == "background" else ThresholdPredictor)(**baselines[name])
-
-
-def _read_config(folder: RunFolder) -> tuple[SegmentConfig, str]:
-    stored = folder.config()
-    if stored.get("task") != NAME:
-        raise RunError(f"{folder.path} is a run of the task {stored.get('task')}, not of {NAME}.")
-    return SegmentConfig.parse(stored.get("settings", {}), str(folder.path / "config.yaml")), str(
-        stored.get("data_sha256")
-    )

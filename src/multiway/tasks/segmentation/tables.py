@@ -1,7 +1,6 @@
 """Scores of segmentation runs as tables: one row per model, and the row of a cell."""
 
 import math
-import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ from multiway.tasks.protocol import Cell, Row
 from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline, score_of
 from multiway.tasks.segmentation.fitting import OURS, PLAIN
 from multiway.tasks.segmentation.run import SegmentRun
-from multiway.tasks.tables import cell_head, cell_tail, not_earned
+from multiway.tasks.tables import cell_head, cell_tail, deviation, mean, not_earned
 
 SHOWN = {"dice": MEAN, "dice_pooled": MEAN, "cl_dice": MEAN, "hd95": MEAN, "acc": ALL}
 """Columns of a table, and which class each is of."""
@@ -42,23 +41,12 @@ def _figures(runs: Sequence[SegmentRun], model: str, split: str) -> dict[str, An
         values = [score_of(run.scores, model, split, metric, name) for run in runs]
         if metric in ("cl_dice", "hd95") and runs[0].num_modes != 3:
             continue
-        found[metric] = mean_or_none(values)
+        found[metric] = mean(values)
         if metric == "dice":
             found |= {"low": _end(runs[0], model, split, "low"), "high": _end(runs[0], model, split, "high")}
             if len(runs) > 1:
-                found["dice sd"] = _deviation(values)
+                found["dice sd"] = deviation(values)
     return found
-
-
-def mean_or_none(values: Sequence[float | None]) -> float | None:
-    """Mean of what is defined."""
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
-
-
-def _deviation(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.stdev(known) if len(known) > 1 else None
 
 
 def _end(run: SegmentRun, model: str, split: str, side: str) -> float | None:

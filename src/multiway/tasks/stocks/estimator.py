@@ -9,8 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.stocks import StockPanel, StockTexts, read_stocks
-from multiway.errors import ConfigError, NotFittedError
-from multiway.tasks.parameters import Parameters
+from multiway.errors import ConfigError
+from multiway.tasks.estimator import Estimator
+from multiway.tasks.run_folders import opening
 from multiway.tasks.stocks import run as runs
 from multiway.tasks.stocks.config import OURS, StockConfig
 from multiway.tasks.stocks.fitting import check_model, fit
@@ -19,7 +20,7 @@ from multiway.tasks.stocks.prepared import locate, prepare
 from multiway.training import RunFolder
 
 
-class StockMovementClassifier(Parameters):
+class StockMovementClassifier(Estimator[runs.StockRun]):
     """Predict rise or fall of stocks' next day, scored on later days beside simple baselines. Not investment advice.
 
     Args:
@@ -162,8 +163,8 @@ class StockMovementClassifier(Parameters):
         run = self._run()
         if run.folder is not None:
             raise ConfigError("StockMovementClassifier: this one was loaded from a folder; copy that folder instead.")
-        settings = {"task": runs.NAME, "data_sha256": self._digest, "settings": run.config.plain()}
-        runs.store(run, RunFolder.create(Path(path), settings), self._digest)
+        folder = RunFolder.create(Path(path), opening(runs.NAME, self._digest, run.config))
+        runs.store(run, folder, self._digest)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -183,11 +184,6 @@ class StockMovementClassifier(Parameters):
         if self._latest is None:
             raise ConfigError("StockMovementClassifier: this one was loaded and holds no prices. Give them.")
         return self._latest
-
-    def _run(self) -> runs.StockRun:
-        if not hasattr(self, "run_"):
-            raise NotFittedError("StockMovementClassifier: call fit before this, or load a saved run.")
-        return self.run_
 
     _digest: str
 

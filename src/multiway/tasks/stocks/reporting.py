@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +14,6 @@ from multiway.data.stocks import check_stocks
 from multiway.errors import MultiwayError
 from multiway.explain import average_curves
 from multiway.report import (
-    CheckFinding,
     ClassificationReport,
     ClassScore,
     DataCheck,
@@ -26,10 +23,10 @@ from multiway.report import (
     SplitCases,
     SplitMovements,
     StockReport,
-    TrainingRow,
     render_classification_comparison,
     render_stock_report,
 )
+from multiway.tasks.reporting import command, environment, findings_of, training_curve
 from multiway.tasks.stocks.again import read_again, source_of
 from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.config import StockConfig
@@ -105,20 +102,10 @@ def report_content(runs: Sequence[StockRun], *, details: bool = True) -> StockRe
         grid=_grid(test) if len(test) else None,
         reliability=_reliability(test),
         unit="log odds of a rise" if run.config.target == "movement" else "spreads of the median movement",
-        training=[
-            TrainingRow(
-                epoch=row["epoch"],
-                train=row.get("train_loss"),
-                validation=row.get("validation_loss"),
-                score=row.get("validation_score"),
-                seed=seed,
-            )
-            for each, seed in zip(runs, seeds, strict=True)
-            for row in (each.folder.read_log() if each.folder else [])
-        ],
+        training=training_curve(runs),
         selected_by=_selected_by(run),
-        environment=_environment(manifest, seeds),
-        command=_command(run),
+        environment=environment(manifest, seeds),
+        command=command("stocks", run.config, StockConfig.parse({})),
         notes=[f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in run.facts.get("notes", ())],
         **detail,
     )
@@ -258,42 +245,9 @@ def _check(run: StockRun) -> dict[str, Any]:
             for name, words in known.items()
             if name not in periods and not name.startswith("labels of")
         },
-        findings=[
-            CheckFinding(
-                severity=finding.severity,
-                message=f"{finding.rule} ({finding.count})" if finding.count > 1 else finding.rule,
-                where="; ".join(map(str, finding.places[:3])),
-                mend=finding.mend,
-            )
-            for finding in found.findings
-        ],
+        findings=findings_of(found),
     )
     return {"check": check, "coverage": periods}
-
-
-def _environment(manifest: dict[str, Any], seeds: Sequence[int]) -> dict[str, str]:
-    versions = manifest.get("versions", {})
-    facts = {name: manifest.get(name) for name in ("python", "platform", "device", "threads", "data_sha256")}
-    named = {name.replace("_", " "): str(value) for name, value in facts.items() if value is not None}
-    return {**versions, **named, "seeds": ", ".join(map(str, seeds))}
-
-
-def _command(run: StockRun) -> str:
-    """The command that makes this run again: its data, and every setting that is not the usual one."""
-    if run.config.data is None:
-        return ""
-    usual = _leaves(StockConfig.parse({}).plain())
-    changed = {name: value for name, value in _leaves(run.config.plain()).items() if value != usual.get(name)}
-    changed.pop("data", None)
-    options = [f"--set {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in changed.items()]
-    return " ".join(["multiway train stocks --data", shlex.quote(run.config.data), *options])
-
-
-def _leaves(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        found |= _leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return found
 
 
 def _compared(content: StockReport) -> ClassificationReport:

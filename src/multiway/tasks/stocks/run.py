@@ -8,8 +8,9 @@ import pandas as pd
 from torch import nn
 
 from multiway import files
-from multiway.errors import MultiwayError, RunError
-from multiway.tasks.processes import create_once, held, is_main
+from multiway.errors import RunError
+from multiway.tasks.processes import is_main
+from multiway.tasks.run_folders import continued, open_finished, readable, started
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.fitting import OURS, Fitted, build_network, check_model, fit, network_sizes
 from multiway.tasks.stocks.prepared import SPLITS, Prepared, locate, prepare
@@ -53,8 +54,7 @@ def start(config: StockConfig, path: Path, *, progress: bool = False) -> StockRu
         raise RunError("a run on disk needs data: give a file or folder of prices, or the name of a known data set.")
     prepared = prepare(config, locate(config.data), progress=progress)
     check_model(prepared, config)
-    folder = create_once(path, {"task": NAME, "data_sha256": prepared.digest, "settings": config.plain()})
-    with held(folder):
+    with started(path, NAME, prepared.digest, config) as folder:
         return _fit_into(folder, prepared, config, progress)
 
 
@@ -67,9 +67,7 @@ def resume(path: Path, *, progress: bool = False) -> StockRun:
     folder = RunFolder.open(path)
     if folder.is_finished:
         return load(path)
-    with held(folder):
-        folder.clean()
-        config, digest = _read_config(folder)
+    with continued(folder, NAME, StockConfig) as (config, digest):
         prepared = prepare(config, locate(config.data or ""), progress=progress)
         if prepared.digest != digest:
             raise RunError(
@@ -169,11 +167,9 @@ def load(path: Path) -> StockRun:
     Raises:
         RunError: It is unfinished, damaged, or no run of this task.
     """
-    folder = RunFolder.open(path)
-    folder.verify()
-    config, _ = _read_config(folder)
+    folder, config = open_finished(path, NAME, StockConfig)
     state, scores = folder.read_json(PREPROCESSING), folder.read_json(SCORES)
-    try:
+    with readable(path, "run of stocks"):
         model = build_network(config, state["sizes"])
         folder.load_weights(model)
         return StockRun(
@@ -189,15 +185,3 @@ def load(path: Path) -> StockRun:
             facts=state["facts"],
             folder=folder,
         )
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, MultiwayError):
-            raise
-        raise RunError(f"{path} holds no run of stocks that this version can read ({error}).") from None
-
-
-def _read_config(folder: RunFolder) -> tuple[StockConfig, str]:
-    stored = folder.config()
-    if stored.get("task") != NAME:
-        raise RunError(f"{folder.path} is a run of the task {stored.get('task')}, not of {NAME}.")
-    settings = StockConfig.parse(stored.get("settings", {}), str(folder.path / "config.yaml"))
-    return settings, str(stored.get("data_sha256"))

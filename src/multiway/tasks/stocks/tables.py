@@ -1,16 +1,14 @@
 """Scores of runs of stocks as tables: one row per model, and the row of a published cell."""
 
 import math
-import statistics
 from collections.abc import Sequence
-from typing import Any
 
 from multiway.tasks.protocol import Cell, Row
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.evaluation import metrics_of
 from multiway.tasks.stocks.fitting import OURS
 from multiway.tasks.stocks.run import StockRun
-from multiway.tasks.tables import cell_head, cell_tail
+from multiway.tasks.tables import cell_head, cell_tail, deviation, mean, models_of, score_of, score_rows
 
 
 def metric_names(config: StockConfig) -> tuple[str, ...]:
@@ -28,44 +26,8 @@ def score_table(runs: Sequence[StockRun], split: str) -> list[Row]:
 
     What is undefined is None.
     """
-    return [{"model": model, **_figures(runs, model, split)} for model in models_of(runs[0], split)]
-
-
-def models_of(run: StockRun, split: str = "test") -> list[str]:
-    """Names of the models that are scored, the network's first."""
-    return list(dict.fromkeys(row["model"] for row in run.scores if row["split"] == split))
-
-
-def _figures(runs: Sequence[StockRun], model: str, split: str) -> Row:
     config = runs[0].config
-    found: Row = {}
-    for metric in metric_names(config):
-        rows = [score_of(run, model, metric, split) for run in runs]
-        found[metric] = mean([row["value"] for row in rows])
-        if metric in spread_of(config) and len(runs) > 1:
-            found[f"{metric} sd"] = deviation([row["value"] for row in rows])
-        elif metric in spread_of(config):
-            found |= {f"{metric} {side}": rows[0][side] for side in ("low", "high")}
-    return found
-
-
-def score_of(run: StockRun, model: str, metric: str, split: str = "test") -> dict[str, Any]:
-    """Value and interval of one score of a run; all None if it has none."""
-    wanted = (model, split, metric)
-    found = (row for row in run.scores if (row["model"], row["split"], row["metric"]) == wanted)
-    return next(found, {"value": None, "low": None, "high": None})
-
-
-def mean(values: Sequence[float | None]) -> float | None:
-    """Mean of what is defined."""
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
-
-
-def deviation(values: Sequence[float | None]) -> float | None:
-    """Standard deviation (n - 1) of what is defined, None for fewer than two."""
-    known = [value for value in values if value is not None]
-    return statistics.stdev(known) if len(known) > 1 else None
+    return score_rows(runs, split, metric_names(config), spread_of(config))
 
 
 def cell_row(name: str, cell: Cell, runs: Sequence[StockRun], seeds: int) -> Row:

@@ -20,9 +20,8 @@ from multiway.tasks.stocks.run import load as load
 from multiway.tasks.stocks.run import resume as resume
 from multiway.tasks.stocks.run import start as start
 from multiway.tasks.stocks.tables import cell_row as cell_row
-from multiway.tasks.stocks.tables import models_of, score_of
 from multiway.tasks.stocks.tables import score_table as score_table
-from multiway.tasks.tables import not_earned
+from multiway.tasks.tables import models_of, not_earned, score_of
 
 
 def make_config(settings: dict[str, Any], overrides: dict[str, Any]) -> StockConfig:

@@ -9,8 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.volumes import Cases, read_cases
-from multiway.errors import ConfigError, NotFittedError
-from multiway.tasks.parameters import Parameters
+from multiway.errors import ConfigError
+from multiway.tasks.estimator import Estimator
+from multiway.tasks.run_folders import opening
 from multiway.tasks.volumes import run as runs
 from multiway.tasks.volumes.arrays import cases_of_arrays
 from multiway.tasks.volumes.config import OURS, VolumeConfig
@@ -21,7 +22,7 @@ from multiway.training import RunFolder
 from multiway.training.classification import predicted_classes
 
 
-class VolumeClassifier(Parameters):
+class VolumeClassifier(Estimator[runs.VolumeRun]):
     """Classify volumes with a Higher-Order Transformer, scored on held-out cases beside simple baselines.
 
     Args:
@@ -154,8 +155,8 @@ class VolumeClassifier(Parameters):
         run = self._run()
         if run.folder is not None:
             raise ConfigError("VolumeClassifier: this one was loaded from a folder; copy that folder instead.")
-        settings = {"task": runs.NAME, "data_sha256": self._digest, "settings": run.config.plain()}
-        runs.store(run, RunFolder.create(Path(path), settings), self._digest)
+        folder = RunFolder.create(Path(path), opening(runs.NAME, self._digest, run.config))
+        runs.store(run, folder, self._digest)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -170,11 +171,6 @@ class VolumeClassifier(Parameters):
         if isinstance(X, str | Path):
             return read_cases(locate(str(X)), read, same_sizes=False)
         return cases_of_arrays(X, options=read)[0]
-
-    def _run(self) -> runs.VolumeRun:
-        if not hasattr(self, "run_"):
-            raise NotFittedError("VolumeClassifier: call fit before this, or load a saved run.")
-        return self.run_
 
     _digest: str
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +14,8 @@ from multiway.errors import ConfigError, MultiwayError
 from multiway.explain import ModeMap, average_curves
 from multiway.report import classification_content as page
 from multiway.report import render_classification_comparison, render_classification_report
-from multiway.report.content import CheckFinding, DataCheck, ModelCost, TrainingRow
+from multiway.report.content import DataCheck, ModelCost
+from multiway.tasks.reporting import command, environment, findings_of, training_curve
 from multiway.tasks.volumes.again import COSTLY_VOXELS, Rows, interesting, read_again, source_of
 from multiway.tasks.volumes.config import VolumeConfig
 from multiway.tasks.volumes.explanation import (
@@ -90,19 +89,9 @@ def report_content(runs: Sequence[VolumeRun], *, details: bool = True) -> page.C
         roc=_roc(run),
         confusion=_confusion(run, test) if len(test) else None,
         reliability=_reliability(test),
-        training=[
-            TrainingRow(
-                epoch=row["epoch"],
-                train=row.get("train_loss"),
-                validation=row.get("validation_loss"),
-                score=row.get("validation_score"),
-                seed=seed,
-            )
-            for each, seed in zip(runs, seeds, strict=True)
-            for row in (each.folder.read_log() if each.folder else [])
-        ],
-        environment=_environment(manifest, seeds),
-        command=_command(run),
+        training=training_curve(runs),
+        environment=environment(manifest, seeds),
+        command=command("volumes", run.config, VolumeConfig.parse({"training": {}})),
         notes=run.facts.get("notes", ()),
         **detail,
     )
@@ -184,31 +173,6 @@ def _reliability(test: Rows) -> list[page.ReliabilityBin]:
     ]
 
 
-def _environment(manifest: dict[str, Any], seeds: Sequence[int]) -> dict[str, str]:
-    versions = manifest.get("versions", {})
-    facts = {name: manifest.get(name) for name in ("python", "platform", "device", "threads", "data_sha256")}
-    named = {name.replace("_", " "): str(value) for name, value in facts.items() if value is not None}
-    return {**versions, **named, "seeds": ", ".join(map(str, seeds))}
-
-
-def _command(run: VolumeRun) -> str:
-    """The command that makes this run again: its data, and every setting that is not the usual one."""
-    if run.config.data is None:
-        return ""
-    usual = _leaves(VolumeConfig.parse({"training": {}}).plain())
-    changed = {name: value for name, value in _leaves(run.config.plain()).items() if value != usual.get(name)}
-    changed.pop("data", None)
-    options = [f"--set {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in changed.items()]
-    return " ".join(["multiway train volumes --data", shlex.quote(run.config.data), *options])
-
-
-def _leaves(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        found |= _leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return found
-
-
 def _cases_of(run: VolumeRun) -> Cases | None:
     try:
         return read_again(run)
@@ -223,15 +187,7 @@ def _check(run: VolumeRun) -> DataCheck | None:
         return None
     return DataCheck(
         facts={name.capitalize(): str(value) for name, value in found.summary.items() if value is not None},
-        findings=[
-            CheckFinding(
-                severity=finding.severity,
-                message=f"{finding.rule} ({finding.count})" if finding.count > 1 else finding.rule,
-                where="; ".join(map(str, finding.places[:3])),
-                mend=finding.mend,
-            )
-            for finding in found.findings
-        ],
+        findings=findings_of(found),
     )
 
 

@@ -9,8 +9,9 @@ from torch import nn
 
 from multiway import files
 from multiway.data.volumes import Cases, IntensityScale
-from multiway.errors import MultiwayError, RunError
-from multiway.tasks.processes import create_once, held, is_main
+from multiway.errors import RunError
+from multiway.tasks.processes import is_main
+from multiway.tasks.run_folders import continued, open_finished, readable, started
 from multiway.tasks.volumes.config import VolumeConfig
 from multiway.tasks.volumes.fitting import OURS, Fitted, build_model, check_models, fit
 from multiway.tasks.volumes.prepared import SPLITS, Prepared, locate, prepare
@@ -58,8 +59,7 @@ def start(config: VolumeConfig, path: Path, *, progress: bool = False) -> Volume
         raise RunError("a run on disk needs data: give a .npz, a table of scans, or the name of a known data set.")
     prepared = prepare(config, locate(config.data))
     check_models(prepared, config)
-    folder = create_once(path, {"task": NAME, "data_sha256": prepared.digest, "settings": config.plain()})
-    with held(folder):
+    with started(path, NAME, prepared.digest, config) as folder:
         return _fit_into(folder, prepared, config, progress)
 
 
@@ -72,9 +72,7 @@ def resume(path: Path, *, progress: bool = False) -> VolumeRun:
     folder = RunFolder.open(path)
     if folder.is_finished:
         return load(path)
-    with held(folder):
-        folder.clean()
-        config, digest = _read_config(folder)
+    with continued(folder, NAME, VolumeConfig) as (config, digest):
         prepared = prepare(config, locate(config.data or ""))
         if prepared.digest != digest:
             raise RunError(
@@ -168,11 +166,9 @@ def load(path: Path) -> VolumeRun:
     Raises:
         RunError: It is unfinished, damaged, or no run of this task.
     """
-    folder = RunFolder.open(path)
-    folder.verify()
-    config, _ = _read_config(folder)
+    folder, config = open_finished(path, NAME, VolumeConfig)
     state, scores = folder.read_json(PREPROCESSING), folder.read_json(SCORES)
-    try:
+    with readable(path, "run of volumes"):
         classes, sizes, channels = tuple(state["classes"]), tuple(state["sizes"]), int(state["channels"])
         model = build_model(OURS, config, sizes, channels, len(classes))
         folder.load_weights(model)
@@ -191,10 +187,6 @@ def load(path: Path) -> VolumeRun:
             facts=state["facts"],
             folder=folder,
         )
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, MultiwayError):
-            raise
-        raise RunError(f"{path} holds no run of volumes that this version can read ({error}).") from None
 
 
 def baselines_of(run: VolumeRun) -> dict[str, nn.Module]:
@@ -210,11 +202,3 @@ def baselines_of(run: VolumeRun) -> dict[str, nn.Module]:
             run.folder.load_weights(model, f"{BASELINES}/{name}.safetensors")
             run.baselines[name] = model.eval()
     return run.baselines
-
-
-def _read_config(folder: RunFolder) -> tuple[VolumeConfig, str]:
-    stored = folder.config()
-    if stored.get("task") != NAME:
-        raise RunError(f"{folder.path} is a run of the task {stored.get('task')}, not of {NAME}.")
-    settings = VolumeConfig.parse(stored.get("settings", {}), str(folder.path / "config.yaml"))
-    return settings, str(stored.get("data_sha256"))

@@ -1,12 +1,10 @@
 """Scores of runs that classify volumes as tables: one row per model, and the row of a published cell."""
 
 import math
-import statistics
 from collections.abc import Sequence
-from typing import Any
 
 from multiway.tasks.protocol import Cell, Row
-from multiway.tasks.tables import cell_head, cell_tail
+from multiway.tasks.tables import cell_head, cell_tail, deviation, mean, score_of, score_rows
 from multiway.tasks.volumes.evaluation import METRICS
 from multiway.tasks.volumes.fitting import OURS
 from multiway.tasks.volumes.run import VolumeRun
@@ -20,39 +18,7 @@ def score_table(runs: Sequence[VolumeRun], split: str) -> list[Row]:
 
     What is undefined is None.
     """
-    models = list(dict.fromkeys(row["model"] for row in runs[0].scores if row["split"] == split))
-    return [{"model": model, **_figures(runs, model, split)} for model in models]
-
-
-def _figures(runs: Sequence[VolumeRun], model: str, split: str) -> Row:
-    found: Row = {}
-    for metric in METRICS:
-        rows = [score_of(run, model, metric, split) for run in runs]
-        found[metric] = mean([row["value"] for row in rows])
-        if metric in SPREAD and len(runs) > 1:
-            found[f"{metric} sd"] = deviation([row["value"] for row in rows])
-        elif metric in SPREAD:
-            found |= {f"{metric} {side}": rows[0][side] for side in ("low", "high")}
-    return found
-
-
-def score_of(run: VolumeRun, model: str, metric: str, split: str = "test") -> dict[str, Any]:
-    """Value and interval of one score of a run; all None if it has none."""
-    wanted = (model, split, metric)
-    found = (row for row in run.scores if (row["model"], row["split"], row["metric"]) == wanted)
-    return next(found, {"value": None, "low": None, "high": None})
-
-
-def mean(values: Sequence[float | None]) -> float | None:
-    """Mean of what is defined."""
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
-
-
-def deviation(values: Sequence[float | None]) -> float | None:
-    """Standard deviation (n - 1) of what is defined, None for fewer than two."""
-    known = [value for value in values if value is not None]
-    return statistics.stdev(known) if len(known) > 1 else None
+    return score_rows(runs, split, METRICS, SPREAD)
 
 
 def cell_row(name: str, cell: Cell, runs: Sequence[VolumeRun], seeds: int) -> Row:

@@ -14,7 +14,7 @@ from multiway.data.volumes import (
     check_volumes,
 )
 from multiway.tasks.protocol import Row
-from multiway.tasks.tables import not_earned
+from multiway.tasks.tables import not_earned, score_of
 from multiway.tasks.volumes.again import interesting, read_again
 from multiway.tasks.volumes.auditing import audit as audit
 from multiway.tasks.volumes.config import VolumeConfig
@@ -31,7 +31,6 @@ from multiway.tasks.volumes.run import load as load
 from multiway.tasks.volumes.run import resume as resume
 from multiway.tasks.volumes.run import start as start
 from multiway.tasks.volumes.tables import cell_row as cell_row
-from multiway.tasks.volumes.tables import score_of
 from multiway.tasks.volumes.tables import score_table as score_table
 
 EXPLAINED = 4

@@ -1,13 +1,17 @@
-"""Constructor arguments as scikit-learn handles them, shared by every estimator."""
+"""What every estimator shares: constructor arguments as scikit-learn handles them, and the run that `fit` leaves."""
 
 import inspect
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, NotFittedError
+
+RunT = TypeVar("RunT")
 
 
-class Parameters:
-    """Read, change and show the arguments that the constructor stores under their own names."""
+class Estimator(Generic[RunT]):
+    """Read, change and show the arguments that the constructor stores under their own names; hold the run."""
+
+    run_: RunT
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Constructor arguments by name."""
@@ -30,6 +34,11 @@ class Parameters:
         defaults = _defaults(type(self))
         changed = {name: value for name, value in self.get_params().items() if not _same(value, defaults[name])}
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    def _run(self) -> RunT:
+        if not hasattr(self, "run_"):
+            raise NotFittedError(f"{type(self).__name__}: call fit before this, or load a saved run.")
+        return self.run_
 
 
 def _defaults(cls: type) -> dict[str, Any]:

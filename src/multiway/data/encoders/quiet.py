@@ -1,34 +1,11 @@
-"""Libraries of the `text` extra, imported when they are needed, and kept from printing."""
+"""Keep transformers from printing."""
 
 import contextlib
-import importlib
-import importlib.util
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import torch
-
-from multiway.errors import ConfigError
-
-INSTALL = "Run `pip install 'multiway[text]'`"
-
-
-def is_installed(name: str) -> bool:
-    """Whether a library can be imported, without importing it."""
-    return importlib.util.find_spec(name) is not None
-
-
-def load_extra(name: str, purpose: str) -> Any:
-    """Import a library of the `text` extra.
-
-    Raises:
-        ConfigError: It is not installed.
-    """
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise ConfigError(f"{purpose} needs {name}, which is not installed. {INSTALL}.") from None
 
 
 @contextlib.contextmanager

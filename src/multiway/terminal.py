@@ -1,0 +1,44 @@
+"""How far a long piece of work is, as a bar on a terminal."""
+
+import sys
+from typing import Any
+
+
+class TerminalBar:
+    """A bar on stderr; nothing where that is no terminal, or where none is asked for.
+
+    Args:
+        title: What stands before it.
+        total: How much there is to do.
+        show: Whether it is asked for.
+    """
+
+    def __init__(self, title: str, total: int, show: bool) -> None:
+        self._bar, self._task = None, 0
+        if show and sys.stderr.isatty():
+            self._bar = _make_bar()
+            self._task = self._bar.add_task(title, total=total)
+            self._bar.start()
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is a bar."""
+        return self._bar is not None
+
+    def update(self, **changes: Any) -> None:
+        """Set what is done (`completed`), or what stands before the bar (`description`)."""
+        if self._bar is not None:
+            self._bar.update(self._task, **changes)
+
+    def close(self) -> None:
+        """Take the bar down."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _make_bar() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True))
