@@ -7,6 +7,7 @@ from multiway.tasks.protocol import Cell, Row
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.evaluation import metrics_of
 from multiway.tasks.stocks.fitting import OURS
+from multiway.tasks.stocks.over_seeds import intervals_of_means
 from multiway.tasks.stocks.run import StockRun
 from multiway.tasks.tables import cell_head, cell_tail, deviation, mean, models_of, score_of, score_rows
 
@@ -44,6 +45,7 @@ def cell_row(name: str, cell: Cell, runs: Sequence[StockRun], seeds: int) -> Row
         **{metric: mean(values[OURS, metric]) for metric in metrics},
         **{f"{metric}_sd": deviation(values[OURS, metric]) for metric in metrics},
         **{f"{model}_{metric}": mean(values[model, metric]) for model in models if model != OURS for metric in metrics},
+        **_intervals_of_means(runs),
         **_intervals(first, models),
         "parameters": first.facts["parameters"],
         "best_epochs": [run.facts["best"][OURS]["epoch"] for run in runs],
@@ -53,6 +55,18 @@ def cell_row(name: str, cell: Cell, runs: Sequence[StockRun], seeds: int) -> Row
         "seconds": round(math.fsum(value for run in runs for value in run.facts["seconds"].values()), 1),
         "each": [{metric: score_of(run, OURS, metric)["value"] for metric in metrics} for run in runs],
         **cell_tail(runs),
+    }
+
+
+def _intervals_of_means(runs: Sequence[StockRun]) -> Row:
+    """95 % intervals of the means over seeds; none for quantiles, whose scores are not of rises and falls."""
+    if runs[0].config.target == "quantiles" or not runs[0].config.draws:
+        return {}
+    found = intervals_of_means(runs)
+    return {
+        f"{name}_{side}": None if interval is None else interval[place]
+        for name, interval in found.items()
+        for place, side in enumerate(("low", "high"))
     }
 
 

@@ -1,0 +1,64 @@
+"""How sure a mean over seeds is: the same days are drawn for every seed, and each draw is scored as the whole is."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.tasks.stocks.evaluation import SEED
+from multiway.tasks.stocks.fitting import OURS
+from multiway.tasks.stocks.run import StockRun
+from multiway.training import movements
+
+SCORES: dict[str, movements.Metric] = {"acc": movements.accuracy, "mcc": movements.mcc}
+Interval = tuple[float, float] | None
+
+
+def intervals_of_means(runs: Sequence[StockRun], split: str = "test") -> dict[str, Interval]:
+    """95 % intervals over blocks of days of the mean ACC and MCC over the runs, and of ACC above the majority's.
+
+    The majority is that of the training days, so what it scores on a draw changes with the days drawn, too. A seed
+    whose MCC is undefined, as all its predictions are one, counts as 0.
+    """
+    frames = [_rows(run, OURS, split) for run in runs]
+    majority = _rows(runs[0], "majority", split) if "majority" in runs[0].config.baselines else None
+    columns = [frame["p_up"].to_numpy() for frame in [*frames, *([] if majority is None else [majority])]]
+    means: dict[str, movements.Metric] = {name: _mean_of(metric, len(runs)) for name, metric in SCORES.items()}
+    if majority is not None:
+        means["acc_over_majority"] = _above(means["acc"])
+    config = runs[0].config
+    return movements.block_bootstrap(
+        means,
+        frames[0]["label"].to_numpy(),
+        np.stack(columns, axis=1),
+        frames[0]["date"].to_numpy(),
+        draws=config.draws,
+        block_days=config.block_days,
+        seed=SEED,
+    )
+
+
+def _rows(run: StockRun, model: str, split: str) -> pd.DataFrame:
+    rows = run.predictions
+    return rows[(rows["model"] == model) & (rows["split"] == split) & (rows["label"] >= 0)]
+
+
+def _mean_of(metric: movements.Metric, count: int) -> movements.Metric:
+    """Mean of a metric over the first columns."""
+
+    def mean(labels: NDArray[Any], scores: NDArray[Any]) -> float | None:
+        return float(np.mean([metric(labels, scores[:, column]) or 0.0 for column in range(count)]))
+
+    return mean
+
+
+def _above(mean: Callable[[NDArray[Any], NDArray[Any]], float | None]) -> movements.Metric:
+    """A mean accuracy less that of the last column."""
+
+    def difference(labels: NDArray[Any], scores: NDArray[Any]) -> float | None:
+        own, other = mean(labels, scores), movements.accuracy(labels, scores[:, -1])
+        return None if own is None or other is None else own - other
+
+    return difference

@@ -1,0 +1,72 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from multiway.tasks.stocks.config import StockConfig
+from multiway.tasks.stocks.fitting import OURS
+from multiway.tasks.stocks.over_seeds import intervals_of_means
+from multiway.training import movements
+from tolerances import ROUNDING64
+
+DAYS, STOCKS = 23, 7
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+def run(rng, labels, skill, **fields):
+    """What `intervals_of_means` reads of a run: predictions that know the label a little, and the majority's."""
+    days = pd.Timestamp("2021-03-01") + pd.to_timedelta(np.repeat(np.arange(DAYS), STOCKS), unit="D")
+    own = np.clip(0.5 + skill * (labels - 0.5) + rng.normal(0, 0.2, labels.size), 0.01, 0.99)
+    shared = {"date": days, "label": labels}
+    frames = [
+        pd.DataFrame({**shared, "model": model, "split": split, "p_up": p_up})
+        for split in ("validation", "test")
+        for model, p_up in ((OURS, own if split == "test" else 1 - own), ("majority", np.full(labels.size, 0.6)))
+    ]
+    return SimpleNamespace(predictions=pd.concat(frames), config=StockConfig(draws=200, **fields))
+
+
+def test_the_interval_of_a_mean_is_that_of_the_scores_of_every_seed_on_the_same_days(rng):
+    labels = rng.integers(0, 2, DAYS * STOCKS)
+    runs = [run(rng, labels, skill) for skill in (0.1, 0.3)]
+    found = intervals_of_means(runs)
+    first = runs[0].predictions.query("split == 'test' and model == @OURS")
+    days = first["date"].to_numpy()
+    both = np.stack([each.predictions.query("split == 'test' and model == @OURS")["p_up"] for each in runs], axis=1)
+
+    def expected(score):
+        return movements.block_bootstrap(score, labels, both, days, draws=200)
+
+    def mean_accuracy(truth, scores):
+        return ((scores > 0.5) == truth[:, None]).mean()
+
+    def above(truth, scores):
+        return mean_accuracy(truth, scores) - truth.mean()  # the majority says "rise"
+
+    assert found["acc"] == pytest.approx(expected(mean_accuracy), rel=ROUNDING64)
+    assert found["acc_over_majority"] == pytest.approx(expected(above), rel=ROUNDING64)
+    assert found["mcc"][0] > 0
+
+
+def test_one_run_alone_has_the_interval_of_its_scores(rng):
+    labels = rng.integers(0, 2, DAYS * STOCKS)
+    alone = run(rng, labels, 0.2)
+    rows = alone.predictions.query("split == 'test' and model == @OURS")
+    expected = movements.block_bootstrap(
+        movements.mcc, labels, rows["p_up"].to_numpy(), rows["date"].to_numpy(), draws=200
+    )
+    assert intervals_of_means([alone])["mcc"] == pytest.approx(expected, rel=ROUNDING64)
+
+
+def test_a_seed_that_says_one_thing_counts_as_an_mcc_of_zero_and_no_majority_as_no_difference(rng):
+    labels = rng.integers(0, 2, DAYS * STOCKS)
+    constant, skilled = run(rng, labels, 0.0, baselines=()), run(rng, labels, 0.9, baselines=())
+    constant.predictions["p_up"] = 0.7
+    low, high = intervals_of_means([constant, skilled])["mcc"]
+    assert 0 < low < high < 0.55
+    assert "acc_over_majority" not in intervals_of_means([skilled])
