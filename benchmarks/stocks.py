@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from benchmarks.comparison import processor
 from benchmarks.timing import median, rounds
+from benchmarks.volumes import MatrixFormed
 from multiway.models import create_model
 from multiway.models.hot_stock_classifier import HOTStockClassifier
 
@@ -36,22 +37,28 @@ def run(repeats: int, names: list[str] | None) -> Iterator[dict[str, object]]:
 
 
 def cases() -> Iterator[Case]:
-    """The bar first, then the paper's kernel, its other sizes, and one modality alone."""
-    for dim, blocks, bars in ((64, 2, {"full": 3.0}), (128, 4, {})):
+    """The recipes' size with the bar first, then the paper's middle and large sizes, and one modality alone."""
+    small = {"dim": 32, "num_blocks": 2, "ffn_multiple": 2}
+    for name, fields in (("32 x 2", small), ("64 x 2", {}), ("128 x 4", {"dim": 128, "num_blocks": 4})):
+        full = _network(**fields, attention="full")
         yield Case(
-            name=f"multimodal {dim} x {blocks}",
+            name=f"multimodal {name}",
             networks={
-                OURS: _network(dim=dim, num_blocks=blocks),
-                "hot kernel": _network(dim=dim, num_blocks=blocks, feature_map="smreg"),
-                "full": _network(dim=dim, num_blocks=blocks, attention="full"),
-                "full kernel": _network(dim=dim, num_blocks=blocks, attention="full", feature_map="smreg"),
+                OURS: _network(**fields),
+                "hot kernel": _network(**fields, feature_map="smreg"),
+                "full": full,
+                "full formed": lambda full=full: MatrixFormed(full()),
+                "full kernel": _network(**fields, attention="full", feature_map="smreg"),
             },
-            bars=bars,
+            bars={"full": 3.0, "full formed": 3.0} if fields is small else {},
         )
     for modality in ("price", "text"):
         yield Case(
-            name=modality,
-            networks={OURS: _network(modality=modality), "full": _network(modality=modality, attention="full")},
+            name=f"{modality} 32 x 2",
+            networks={
+                OURS: _network(**small, modality=modality),
+                "full": _network(**small, modality=modality, attention="full"),
+            },
         )
 
 

@@ -45,9 +45,9 @@ class MatrixFormed(nn.Module):
         super().__init__()
         self.network = network
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, *inputs: Tensor) -> Tensor:
         with sdpa_kernel(SDPBackend.MATH):
-            return self.network(x)
+            return self.network(*inputs)
 
 
 @dataclass(frozen=True, kw_only=True)

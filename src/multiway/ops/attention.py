@@ -27,17 +27,17 @@ def masked_softmax(
         logits: Scores.
         mask: Broadcasts to the logits; True where a key may be attended.
     """
-    if mask is None:
-        return _softmax(logits)
-    # The smallest finite number, not -inf: a row of -inf alone is NaN, and so is its gradient.
-    return _softmax(logits.masked_fill(~mask, torch.finfo(logits.dtype).min)) * mask
-
-
-def _softmax(logits: Tensor) -> Tensor:
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
-        return torch.softmax(logits, -1)  # compilers, vmap and forward derivatives follow it
-    weights: Tensor = _FlushedSoftmax.apply(logits)  # type: ignore[no-untyped-call]
+        return _followed_softmax(logits, mask)
+    weights: Tensor = _FlushedSoftmax.apply(logits, mask)  # type: ignore[no-untyped-call]
     return weights
+
+
+def _followed_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
+    """The same in plain operations, which compilers, vmap and forward derivatives follow."""
+    if mask is None:
+        return torch.softmax(logits, -1)
+    return torch.softmax(logits.masked_fill(~mask, torch.finfo(logits.dtype).min), -1) * mask
 
 
 class _FlushedSoftmax(torch.autograd.Function):
@@ -45,13 +45,18 @@ class _FlushedSoftmax(torch.autograd.Function):
 
     Rows near one-hot, as the paper's sum pooling makes them, are full of weights that are denormal or become so in
     the product over modes. The limit is the cube root of the smallest normal number, 2e-13 in float32: far below
-    rounding, and products over three modes stay normal.
+    rounding, and products over three modes stay normal. Weights that the mask forbids are zero, and so is then their
+    part of the gradient: nothing of the mask is needed again.
     """
 
     @staticmethod
-    def forward(logits: Tensor) -> Tensor:
+    def forward(logits: Tensor, mask: Tensor | None) -> Tensor:
         smallest = min(torch.finfo(logits.dtype).tiny, torch.finfo(torch.float32).tiny)  # float16's would cut deep
-        return F.threshold(torch.softmax(logits, -1), smallest ** (1 / 3), 0.0, inplace=True)
+        if mask is not None:
+            # The smallest finite number, not -inf: a row of -inf alone is NaN.
+            logits = logits.masked_fill(~mask, torch.finfo(logits.dtype).min)
+        weights = F.threshold(torch.softmax(logits, -1), smallest ** (1 / 3), 0.0, inplace=True)
+        return weights if mask is None else weights.mul_(mask)  # rows that may see nothing
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
@@ -60,7 +65,7 @@ class _FlushedSoftmax(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         (weights,) = ctx.saved_tensors
-        return torch._softmax_backward_data(grad, weights, -1, weights.dtype)
+        return torch._softmax_backward_data(grad, weights, -1, weights.dtype), None
 
 
 def softmax_factor(
