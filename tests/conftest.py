@@ -27,3 +27,8 @@ def real_data() -> Path:
     if not folder.is_dir():
         pytest.skip("benchmark data absent: set MULTIWAY_DATA to its folder")
     return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with the documents: each takes long, and at the end one process would wait for the other."""
+    items.sort(key=lambda item: "test_documents" not in item.nodeid)
