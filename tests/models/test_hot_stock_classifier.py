@@ -61,7 +61,7 @@ def test_every_choice_of_modes_has_as_many_parameters():
         {"preset": "paper", "feature_map": "smreg", "absent": "token"},
         {"attention": "full"},
         {"attention": "full", "feature_map": "smreg"},
-        {"readout": "mean", "stock_token": "shared", "norm": "layer"},
+        {"norm": "layer"},
         {"combine": "sum", "preset": "per_mode"},
     ],
     ids=str,

@@ -119,7 +119,6 @@ FORMS = [
     *({"attended_modes": modes} for modes in ((), (0,), (1,))),
     *({"preset": preset, "feature_map": kind} for preset, kind in itertools.product(hot.FORMS, ("softmax", "smreg"))),
     {"absent": "token"},
-    {"stock_token": "shared"},
     {"num_blocks": 1, "combine": "sum"},
 ]
 

@@ -112,12 +112,12 @@ def test_every_stock_has_its_own_token_in_front_and_its_six_numbers(generator):
 
 def test_an_absent_token_stands_where_nothing_is_known_and_counts(generator):
     valid = torch.zeros(STOCKS, DAYS, dtype=torch.bool)
-    absent, shared = normal(generator, DIM), normal(generator, 1, DIM)
+    absent, own = normal(generator, DIM), normal(generator, STOCKS, DIM)
     inputs = hot_stocks.Inputs(
-        weight=normal(generator, DIM, 2), bias=normal(generator, DIM), stock_tokens=shared, absent=absent
+        weight=normal(generator, DIM, 2), bias=normal(generator, DIM), stock_tokens=own, absent=absent
     )
     tokens, counts = hot_stocks.tokens_of(normal(generator, STOCKS, DAYS, 2), valid, inputs)
-    assert_same(tokens[:, 0], shared.expand(STOCKS, DIM))
+    assert_same(tokens[:, 0], own)
     assert_same(tokens[:, 1:], absent.expand(STOCKS, DAYS, DIM))
     assert counts.all()
 

@@ -57,12 +57,8 @@ class HOTStockClassifierConfig(Config):
     """Product of the modes' factors, or sum of each mode alone."""
     norm: Literal["rms", "layer"] = "rms"
     """Normalisation before each branch, and before the head."""
-    stock_token: Literal["learned", "shared"] = "learned"
-    """The token in front of each stock's days: one per stock, or one for all, which knows no stock by name."""
     absent: Literal["mask", "token"] = "mask"
     """Days without prices or texts are left out of the attention, or a learnt token stands for them."""
-    readout: Literal["token", "mean"] = "token"
-    """What the head reads of each stock: its token, or the mean of its tokens that are there."""
 
     @classmethod
     def paper(cls) -> dict[str, Any]:
@@ -162,20 +158,14 @@ class HOTStockClassifier(torch_nn.Module):
             tokens, memory_valid = self.encoder.embed(text, text_valid)
             memory = self.encoder(tokens, memory_valid, maps=maps, name="text")
         if self.decoder is None:
-            assert memory_valid is not None
-            return self._read(memory[-1], memory_valid)
+            return self._read(memory[-1])
         prices, price_valid = self._checked("prices", prices, price_valid, self.config.price_features)
         tokens, valid = self.decoder.embed(self._dated(prices, dates), price_valid)
         outputs = self.decoder(tokens, valid, memory, memory_valid, maps=maps, name="price")
-        return self._read(outputs[-1], valid)
+        return self._read(outputs[-1])
 
-    def _read(self, tokens: Tensor, valid: Tensor) -> Tensor:
-        if self.config.readout == "token":
-            chosen = tokens[:, :, 0]
-        else:
-            kept = torch.where(valid[..., None], tokens, 0).sum(2)
-            chosen = kept / valid.sum(2, keepdim=True)
-        logits: Tensor = self.head(self.norm(chosen))
+    def _read(self, tokens: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.norm(tokens[:, :, 0]))
         return logits
 
     def _dated(self, prices: Tensor, dates: Tensor) -> Tensor:
@@ -209,8 +199,7 @@ class _Tower(torch_nn.Module):
         super().__init__()
         dim = config.dim
         self.projection = torch_nn.Linear(features, dim)
-        count = config.num_stocks if config.stock_token == "learned" else 1
-        self.stock_token = torch_nn.Parameter(torch.randn(count, dim) * dim**-0.5)
+        self.stock_token = torch_nn.Parameter(torch.randn(config.num_stocks, dim) * dim**-0.5)
         self.absent = torch_nn.Parameter(torch.zeros(dim)) if config.absent == "token" else None
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = torch_nn.ModuleList(
@@ -224,8 +213,8 @@ class _Tower(torch_nn.Module):
         if self.absent is not None:
             days = torch.where(valid[..., None], days, self.absent)
             valid = torch.ones_like(valid)
-        first = self.stock_token.expand(values.shape[1], -1).to(days.dtype)
-        tokens = torch.cat([first[None, :, None].expand(len(values), -1, -1, -1), days], dim=2)
+        first = self.stock_token.to(days.dtype)[None, :, None].expand(len(values), -1, -1, -1)
+        tokens = torch.cat([first, days], dim=2)
         return tokens, torch.cat([valid.new_ones(valid[..., :1].shape), valid], dim=2)
 
     def forward(

@@ -168,7 +168,7 @@ def tokens_of(vectors: Tensor, valid: Tensor, inputs: Inputs) -> tuple[Tensor, T
             days.append(inputs.absent if replaced else inputs.weight @ vector + inputs.bias)
         real = torch.ones_like(valid[i]) if inputs.absent is not None else valid[i]
         if inputs.stock_tokens is not None:
-            own = inputs.stock_tokens[i if len(inputs.stock_tokens) > 1 else 0]
+            own = inputs.stock_tokens[i]
             days, real = [own, *days], torch.cat([real.new_ones(1), real])
         rows.append(torch.stack(days))  # type: ignore[arg-type]  # replaced only where there is such a token
         counts.append(real)

@@ -91,7 +91,8 @@ def inputs(samples: StockSamples, rows: Rows, asked: NDArray[np.bool_], vectors:
 def solve(values: Matrix, labels: Matrix, penalty: float, start: Matrix) -> Matrix:
     """Minimise mean log loss + penalty / 2 * |weight|^2 by Newton's steps, halved while they do not help.
 
-    The curvature costs most and changes least, so that it is used for several steps.
+    The curvature costs most and changes least, so that it is used for several steps. L-BFGS, which stands beside
+    classifiers of volumes with their many inputs and classes, takes five times as long on 400 correlated ones.
 
     Returns:
         Bias, which is not penalised, and weights.
