@@ -148,7 +148,7 @@ class Inputs:
     bias: Tensor
     """`(dim,)`."""
     stock_tokens: Tensor | None = None
-    """`(stocks, dim)`, or `(1, dim)` shared by all; none in front if not given."""
+    """`(stocks, dim)`; none in front if not given."""
     absent: Tensor | None = None
     """`(dim,)`: stands where nothing is known, as in the authors' code; if not given, such a token is not valid."""
 
