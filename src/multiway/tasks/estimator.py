@@ -127,7 +127,8 @@ def _parameters(config: Any, fields: dict[str, str]) -> dict[str, Any]:
     plain = config.plain()
     plain.pop("data", None)
     found = {name: _popped(plain, place.split(".")) for name, place in fields.items()}
-    return {**{name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}, "settings": plain}
+    given = {name: value for name, value in found.items() if value is not None}
+    return {**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}, "settings": plain}
 
 
 def _popped(plain: dict[str, Any], path: list[str]) -> Any:
