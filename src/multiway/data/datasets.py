@@ -194,6 +194,21 @@ def dataset_path(name: str) -> Path:
     return found
 
 
+def locate(data: str) -> str:
+    """Path of a file or folder, or of the known data set of that name.
+
+    Raises:
+        DataError: It is a known data set that lies nowhere yet.
+    """
+    return str(dataset_path(data)) if is_dataset(data) else data
+
+
+def brought(name: str) -> dict[str, object]:
+    """Settings that a known data set brings to a run: its published split and reading policy, and its season."""
+    known = DATASETS.get(name)
+    return {} if known is None else {"read": known.read.plain(), "split": known.split.plain(), "season": known.season}
+
+
 def dataset_options(name: str) -> tuple[ReadOptions, SplitOptions, int]:
     """How published figures read and split a data set, and its season.
 

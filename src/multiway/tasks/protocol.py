@@ -202,7 +202,9 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         return False
 
     @abc.abstractmethod
-    def prepare(self, config: ConfigT, source: Any, state: StateT | None = None, *, progress: bool = False) -> PreparedT:
+    def prepare(
+        self, config: ConfigT, source: Any, state: StateT | None = None, *, progress: bool = False
+    ) -> PreparedT:
         """Read and check everything, before anything is written.
 
         Args:

@@ -1,4 +1,4 @@
-"""What stands beside every score: class shares, and logistic regression on pooled voxels; neither draws at random."""
+"""Baselines: class shares, and logistic regression on pooled voxels; neither draws at random."""
 
 import torch
 from torch import Tensor, nn
@@ -56,18 +56,14 @@ class Logistic(nn.Module):
         return F.linear((self.features(x) - self.centre) / self.spread, self.weight, self.bias)
 
 
-def fit_majority(training: VolumeBatches, num_classes: int) -> Majority:
+def fit_majority(training: VolumeBatches, model: Majority) -> None:
     """Count the classes of the training cases."""
-    model = Majority(num_classes)
     labels = torch.cat([batch["label"] for batch in batches(training, BATCH)])
-    model.shares.copy_(torch.bincount(labels, minlength=num_classes).double() / len(labels))
-    return model
+    model.shares.copy_(torch.bincount(labels, minlength=len(model.shares)).double() / len(labels))
 
 
-def fit_logistic(
-    training: VolumeBatches, validation: VolumeBatches, model: Logistic, config: VolumeConfig
-) -> tuple[Logistic, float]:
-    """Minimise the penalised log loss by L-BFGS; return the model and the penalty with the lowest validation loss."""
+def fit_logistic(training: VolumeBatches, validation: VolumeBatches, model: Logistic, config: VolumeConfig) -> float:
+    """Minimise the penalised log loss by L-BFGS; return the penalty with the lowest validation loss."""
     (x, y), (held_x, held_y) = (_features(model, source, config) for source in (training, validation))
     model.centre.copy_(x.mean(0))
     deviation = x.std(0, correction=0)
@@ -81,7 +77,7 @@ def fit_logistic(
             best = (loss, penalty)
             model.weight.copy_(weight)
             model.bias.copy_(bias)
-    return model, best[1]
+    return best[1]
 
 
 def _features(model: Logistic, source: VolumeBatches, config: VolumeConfig) -> tuple[Tensor, Tensor]:

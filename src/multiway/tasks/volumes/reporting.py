@@ -1,10 +1,8 @@
 """What runs of the task `volumes` have to say, as the content of a report."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +13,11 @@ from multiway.explain import ModeMap, average_curves
 from multiway.report import classification_content as page
 from multiway.report import render_classification_comparison, render_classification_report
 from multiway.report.content import DataCheck, ModelCost
+from multiway.tasks.protocol import OURS
 from multiway.tasks.reporting import command, environment, findings_of, training_curve
-from multiway.tasks.volumes.again import COSTLY_VOXELS, Rows, interesting, read_again, source_of
+from multiway.tasks.run import Run
 from multiway.tasks.volumes.config import VolumeConfig
+from multiway.tasks.volumes.evaluation import thresholds_of
 from multiway.tasks.volumes.explanation import (
     AVERAGED_CASES,
     CaseExplanation,
@@ -26,11 +26,8 @@ from multiway.tasks.volumes.explanation import (
     explain_cases,
 )
 from multiway.tasks.volumes.explanation_files import first_channel
-from multiway.tasks.volumes.fitting import OURS
+from multiway.tasks.volumes.reload import COSTLY_VOXELS, Rows, interesting, reload_cases
 from multiway.training import classification
-
-if TYPE_CHECKING:
-    from multiway.tasks.volumes.run import VolumeRun
 
 METRICS = {
     "auc": "AUC",
@@ -49,17 +46,17 @@ MODELS = {
 DELETION_CASES = 8
 
 
-def report(runs: Sequence[VolumeRun]) -> str:
+def report(runs: Sequence[Run]) -> str:
     """The HTML report of runs that differ in their seed; the first is shown in detail."""
     return render_classification_report(report_content(runs))
 
 
-def compare(groups: Sequence[Sequence[VolumeRun]]) -> str:
+def compare(groups: Sequence[Sequence[Run]]) -> str:
     """Several runs, each with its seeds, on one page."""
     return render_classification_comparison([report_content(runs, details=False) for runs in groups])
 
 
-def report_content(runs: Sequence[VolumeRun], *, details: bool = True) -> page.ClassificationReport:
+def report_content(runs: Sequence[Run], *, details: bool = True) -> page.ClassificationReport:
     """Content of one report; parts that need the data are left out when its file is no longer there.
 
     Args:
@@ -78,9 +75,9 @@ def report_content(runs: Sequence[VolumeRun], *, details: bool = True) -> page.C
         created=str(manifest.get("finished", "")),
         setting=_setting(run),
         chosen=OURS,
-        classes=run.classes,
+        classes=run.state.classes,
         majority=_majority(test),
-        threshold=run.threshold,
+        threshold=thresholds_of(run.calibration, [OURS])[OURS],
         scores=[_score(row, seed) for each, seed in zip(runs, seeds, strict=True) for row in each.scores],
         costs=_costs(run),
         seeds=seeds,
@@ -109,12 +106,12 @@ def _score(row: dict[str, Any], seed: int) -> page.ClassScore:
     )
 
 
-def _setting(run: VolumeRun) -> dict[str, str]:
+def _setting(run: Run) -> dict[str, str]:
     return {
-        "Volumes": " × ".join(str(size) for size in run.sizes),
-        "Channels": str(run.channels),
-        "Axes": ", ".join(run.axes),
-        "Classes": str(len(run.classes)),
+        "Volumes": " × ".join(str(size) for size in run.state.sizes),
+        "Channels": str(run.state.channels),
+        "Axes": ", ".join(run.state.axes),
+        "Classes": str(len(run.state.classes)),
         "Model": run.config.model_name,
     }
 
@@ -123,7 +120,7 @@ def _majority(test: Rows) -> float | None:
     return float(np.bincount(test.labels).max() / len(test)) if len(test) else None
 
 
-def _costs(run: VolumeRun) -> list[ModelCost]:
+def _costs(run: Run) -> list[ModelCost]:
     parameters = run.facts.get("parameters", {})
     seconds = run.facts.get("seconds", {})
     return [
@@ -133,7 +130,7 @@ def _costs(run: VolumeRun) -> list[ModelCost]:
     ]
 
 
-def _splits(run: VolumeRun) -> list[page.SplitCases]:
+def _splits(run: Run) -> list[page.SplitCases]:
     found = run.facts.get("splits", {})
     return [
         page.SplitCases(name=name, cases=part["cases"], patients=part.get("patients"), classes=part.get("classes", {}))
@@ -141,13 +138,13 @@ def _splits(run: VolumeRun) -> list[page.SplitCases]:
     ]
 
 
-def _roc(run: VolumeRun) -> list[page.RocCurve]:
+def _roc(run: Run) -> list[page.RocCurve]:
     """A curve per model for two classes; for more, a curve of the run's own model per class."""
-    if len(run.classes) == 2:
-        models = list(dict.fromkeys(run.predictions["model"]))
+    if len(run.state.classes) == 2:
+        models = list(dict.fromkeys(run.tables["predictions"]["model"]))
         rows = [(MODELS.get(name, name), Rows(run, name), 1) for name in models]
     else:
-        rows = [(name, Rows(run), place) for place, name in enumerate(run.classes)]
+        rows = [(name, Rows(run), place) for place, name in enumerate(run.state.classes)]
     curves = [_curve(name, found, place) for name, found, place in rows if len(found)]
     return [curve for curve in curves if curve is not None]
 
@@ -161,9 +158,9 @@ def _curve(name: str, rows: Rows, place: int) -> page.RocCurve | None:
     return page.RocCurve(name=name, false_positive=false, true_positive=true, auc=area)
 
 
-def _confusion(run: VolumeRun, test: Rows) -> page.Confusion:
-    counts = classification.confusion_matrix(test.labels, test.predicted, len(run.classes))
-    return page.Confusion(classes=run.classes, counts=counts)
+def _confusion(run: Run, test: Rows) -> page.Confusion:
+    counts = classification.confusion_matrix(test.labels, test.predicted, len(run.state.classes))
+    return page.Confusion(classes=run.state.classes, counts=counts)
 
 
 def _reliability(test: Rows) -> list[page.ReliabilityBin]:
@@ -173,16 +170,16 @@ def _reliability(test: Rows) -> list[page.ReliabilityBin]:
     ]
 
 
-def _cases_of(run: VolumeRun) -> Cases | None:
+def _cases_of(run: Run) -> Cases | None:
     try:
-        return read_again(run)
+        return reload_cases(run)
     except (MultiwayError, OSError):
         return None
 
 
-def _check(run: VolumeRun) -> DataCheck | None:
+def _check(run: Run) -> DataCheck | None:
     try:
-        found = check_volumes(source_of(run), run.config.read, run.config.split)
+        found = check_volumes(run.task.locate(run.config.data or ""), run.config.read, run.config.split)
     except (MultiwayError, OSError):
         return None
     return DataCheck(
@@ -191,7 +188,7 @@ def _check(run: VolumeRun) -> DataCheck | None:
     )
 
 
-def _details(run: VolumeRun, cases: Cases, test: Rows) -> dict[str, Any]:
+def _details(run: Run, cases: Cases, test: Rows) -> dict[str, Any]:
     """Cases, attention and the deletion test; without captum there are no gradients, and the page says so."""
     shown = interesting(run, cases)
     places = {name: index for index, name in enumerate(cases.names)}
@@ -213,25 +210,25 @@ def _details(run: VolumeRun, cases: Cases, test: Rows) -> dict[str, Any]:
     }
 
 
-def _spread(run: VolumeRun, indices: Sequence[int], most: int) -> list[int]:
+def _spread(run: Run, indices: Sequence[int], most: int) -> list[int]:
     """Some of the cases, evenly over all; fewer of large volumes."""
-    count = min(most // 4 if int(np.prod(run.sizes)) > COSTLY_VOXELS else most, len(indices))
+    count = min(most // 4 if int(np.prod(run.state.sizes)) > COSTLY_VOXELS else most, len(indices))
     return [indices[int(place)] for place in np.linspace(0, len(indices) - 1, count).round()]
 
 
-def _average(run: VolumeRun, cases: Cases, indices: Sequence[int]) -> list[ModeMap]:
+def _average(run: Run, cases: Cases, indices: Sequence[int]) -> list[ModeMap]:
     chosen = _spread(run, indices, AVERAGED_CASES)
     return average_attention(run, cases, chosen, sample=f"mean over {len(chosen)} test cases")
 
 
-def _view(run: VolumeRun, cases: Cases, item: CaseExplanation, heading: str) -> page.CaseView:
+def _view(run: Run, cases: Cases, item: CaseExplanation, heading: str) -> page.CaseView:
     shown: NDArray[Any] = first_channel(item.volume)
     return page.CaseView(
         name=item.name,
         group=heading,
-        predicted=run.classes[item.predicted],
+        predicted=run.state.classes[item.predicted],
         probability=float(item.probabilities[item.predicted]),
-        actual=None if item.label is None else run.classes[item.label],
+        actual=None if item.label is None else run.state.classes[item.label],
         actual_probability=None if item.label is None else float(item.probabilities[item.label]),
         patient=item.patient,
         volume=shown,
