@@ -5,11 +5,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "src" / "multiway"
 
-GROUND = {"errors", "config", "files"}
+GROUND = {"errors", "config", "files", "extras"}
 MAY_IMPORT = {
     "errors": set(),
     "config": {"errors"},
     "files": {"errors"},
+    "extras": {"errors"},
     "memory": set(),
     "terminal": set(),
     "reference": set(),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from multiway.data.findings import quoted
 from multiway.data.options import ReadOptions
-from multiway.data.reading import read_panel
-from multiway.data.splits import SplitOptions
+from multiway.data.series.reading import read_panel
+from multiway.data.series.splits import SplitOptions
 from multiway.data.stocks.catalogue import STOCK_DATASETS, StockDataset
 from multiway.data.stocks.fetching import make_tables
 from multiway.data.stocks.layouts import looks_like_stocks

@@ -10,13 +10,13 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.extras import load_extra
 from multiway.data.findings import quoted
 from multiway.data.volumes.arrays import BLOCK, MOST_DEFLATED, check_bytes, translated
 from multiway.data.volumes.geometry import Affine, check_affine
 from multiway.data.volumes.quiet import quietly
 from multiway.data.volumes.volume import Volume, VolumeHeader, axes_of
 from multiway.errors import DataError
+from multiway.extras import load_extra
 from multiway.files import write_with
 
 NUMBERS = {2: "u1", 4: "i2", 8: "i4", 16: "f4", 64: "f8", 256: "i1", 512: "u2", 768: "u4", 1024: "i8", 1280: "u8"}

@@ -10,7 +10,7 @@ from multiway.auditing import AuditReport, Verdict, WindowSplit, check_agreement
 from multiway.auditing.report import found
 from multiway.auditing.windows import verdicts_on_windows
 from multiway.data import Panel, Scaler, read_panel
-from multiway.data.splits import RANDOM_WINDOWS
+from multiway.data.series.splits import RANDOM_WINDOWS
 from multiway.errors import DataError
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.prepared import Prepared, locate, prepare

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import listed
-from multiway.data.frequency import integer_step
+from multiway.data.series.frequency import integer_step
 from multiway.errors import DataError
 
 

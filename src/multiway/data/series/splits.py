@@ -7,7 +7,7 @@ import pandas as pd
 from pydantic import Field
 
 from multiway.config import Config
-from multiway.data.panel import Panel
+from multiway.data.series.panel import Panel
 from multiway.errors import ConfigError, DataError
 
 Protocol = Literal["auto", "ett_hourly", "ett_quarter_hourly", "fraction", "dates", "random_windows"]

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from multiway.data.columns import parse_numbers, require_column
 from multiway.data.findings import Findings, listed
 from multiway.data.options import ReadOptions
-from multiway.data.policies import Draft, note
 from multiway.data.raw import Table
+from multiway.data.series.policies import Draft, note
 
 MAX_CELLS = 2_000_000_000
 

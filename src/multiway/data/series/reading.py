@@ -8,13 +8,13 @@ import pandas as pd
 
 from multiway.data import columns as col
 from multiway.data.findings import CheckReport, Findings, Unreadable, listed, quoted
-from multiway.data.frequency import check_frequency, infer_frequency, season_of
 from multiway.data.loading import load_table, source_name
-from multiway.data.long import pivoted
 from multiway.data.options import ReadOptions
-from multiway.data.panel import Panel
-from multiway.data.policies import Draft, in_order, once_each, report_constant, with_missing, without_gaps
 from multiway.data.raw import Table
+from multiway.data.series.frequency import check_frequency, infer_frequency, season_of
+from multiway.data.series.long import pivoted
+from multiway.data.series.panel import Panel
+from multiway.data.series.policies import Draft, in_order, once_each, report_constant, with_missing, without_gaps
 from multiway.data.times import parse_times
 
 

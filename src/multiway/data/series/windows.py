@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.data.splits import Borders, check_borders
+from multiway.data.series.splits import Borders, check_borders
 from multiway.errors import DataError
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from multiway.data import Panel, season_of
-from multiway.data.frequency import GridTooLong, infer_frequency, time_grid
+from multiway.data.series.frequency import GridTooLong, infer_frequency, time_grid
 
 STEPS = ["s", "min", "10min", "15min", "30min", "h", "4h", "D", "2D", "B", "W-WED", "MS", "ME", "QS-JAN", "YS-JAN"]
 

@@ -8,9 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, Severity
-from multiway.data.frequency import GridTooLong, time_grid
 from multiway.data.options import ReadOptions
 from multiway.data.raw import Table
+from multiway.data.series.frequency import GridTooLong, time_grid
 
 MENDS = {
     "unsorted": "Sort the rows, or set unsorted to sort (--set read.unsorted=sort).",

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from multiway.data import Borders, Panel, SplitOptions, borders_of, check_borders, datasets, split_windows
-from multiway.data.splits import ETT_NAMES
+from multiway.data.series.splits import ETT_NAMES
 from multiway.errors import ConfigError, DataError
 
 
