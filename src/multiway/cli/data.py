@@ -4,7 +4,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 
 from multiway import workflows
@@ -12,6 +11,7 @@ from multiway.cli import options, show
 from multiway.cli.options import Sets
 from multiway.workflows import TASKS
 
+Task = options.one_of("task", TASKS)
 datasets = typer.Typer(help="Known data sets: where they are, and fetching them.", no_args_is_help=True)
 
 
@@ -24,15 +24,14 @@ def add_to(app: typer.Typer) -> None:
 def check(
     file: Annotated[str, typer.Argument(help="A file, a folder of files, or a known data set's name.")],
     task: Annotated[
-        str | None,
-        typer.Option(help="What the data are for; seen from the data if not given.", click_type=click.Choice(TASKS)),
+        Task | None, typer.Option(help="What the data are for; seen from the data if not given.")  # type: ignore[valid-type]  # made of the registry's names
     ] = None,
     sets: Sets = None,
     *,
     own: dict[str, Any],
 ) -> None:
     """Say what is in a file, what is wrong with it, and how to fix each; exit 1 if it cannot be used so."""
-    name = task or workflows.task_of_data(file)
+    name = str(task or workflows.task_of_data(file))
     given = options.settings("check", name, own)
     report = workflows.check(file, given, task=name, overrides=_of_reading(name, sets or []))
     show.lines(report.lines())

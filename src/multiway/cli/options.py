@@ -4,10 +4,10 @@ import datetime
 import functools
 import inspect
 from collections.abc import Callable, Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 import yaml
 
@@ -57,9 +57,13 @@ def _annotation(option: workflows.DeclaredOption) -> Any:
     if option.is_flag:
         return Annotated[bool | None, typer.Option(dashed, help=option.help, rich_help_panel=option.panel)]
     settings: dict[str, Any] = {"help": option.help, "rich_help_panel": option.panel, "show_default": option.default}
-    if option.choices:
-        settings["click_type"] = click.Choice(list(option.choices))
-    return Annotated[str | None, typer.Option(dashed, **settings)]
+    return Annotated[one_of(option.name, option.choices) | None, typer.Option(dashed, **settings)]
+
+
+def one_of(name: str, choices: Iterable[str]) -> Any:
+    """The type of an option with few values; plain text where there are no choices."""
+    values = tuple(choices)
+    return StrEnum(name, {value.replace("-", "_"): value for value in values}) if values else str
 
 
 def read(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +81,7 @@ def read(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
             others = workflows.options_of(command, workflows.TASKS)[name].tasks
             raise ConfigError(f"{dashed} is for {' and '.join(others)}, not for {task}. Leave it out.")
         try:
-            values[name] = text if option.is_flag else option.read(text)
+            values[name] = text if option.is_flag else option.read(str(text))
         except ValueError as error:
             raise typer.BadParameter(f"{error}, got {text!r}", param_hint=dashed) from None
     return values

@@ -47,7 +47,7 @@ def backtest(run: RunFolder, data: DataFile = None, out: Out = None, *, own: dic
     """Forecast from past moments of a file and score each, or trade by stock predictions; nothing is trained again."""
     chosen = options.read("backtest", workflows.task_name(run), own)
     answer = workflows.backtest(run, data=data, out=out, options=chosen)
-    show.table([] if answer.frame is None else answer.frame.to_dict("records"))
+    show.table(answer.rows())
     show.lines(answer.notes)
     _say_which(run)
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 from typer.core import TyperGroup
 
@@ -15,11 +14,11 @@ from multiway.cli.options import DataFile, Recipe, RunOut, Seeds, Sets
 class Tasks(TyperGroup):
     """The tasks as commands, each made when it is named."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: typer.Context) -> list[str]:
         """Names of the tasks."""
         return list(workflows.TASKS)
 
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+    def get_command(self, ctx: typer.Context, name: str) -> Any:
         """The command of a task."""
         return _command_of(name) if name in workflows.TASKS else None
 
@@ -51,12 +50,12 @@ def train(
 
 
 def _nothing_before(ctx: typer.Context) -> None:
-    given = [name for name in ctx.params if ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE]
+    given = [name for name in ctx.params if getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"]
     if given:
         raise typer.BadParameter(f"options stand after the task: multiway train {ctx.invoked_subcommand} ...")
 
 
-def _command_of(task: str) -> click.Command:
+def _command_of(task: str) -> Any:
     def command(
         data: DataFile = None,
         out: RunOut = None,

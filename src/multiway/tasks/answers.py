@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -25,6 +26,11 @@ class Answer:
     frame: pd.DataFrame | None = None
     files: Sequence[Path] = ()
     notes: Sequence[str] = ()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table as rows of plain values."""
+        records = [] if self.frame is None else self.frame.to_dict("records")
+        return [{str(name): value for name, value in row.items()} for row in records]
 
     def lines(self) -> list[str]:
         """What is printed: a table that was not written as CSV; else the notes, and files that no table lists."""

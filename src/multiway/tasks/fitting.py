@@ -21,16 +21,19 @@ def fit(run: "Run", context: Context) -> "Run":
     seconds: dict[str, float] = {}
     best: dict[str, Row] = {}
     learnt: dict[str, Any] = {}
+    histories: dict[str, list[Row]] = {}
     for name, model in run.models.items():
         clock = time.perf_counter()
         found = run.task.fit(run, name, run.prepared, context if name == OURS else context.part(name))
         if isinstance(found, History):
             best[name] = _best(found)
+            histories[name] = found.rows
         elif found is not None:
             learnt[name] = found
         model.to("cpu").eval()
         seconds[name] = time.perf_counter() - clock
     run.facts |= {"best": best, "learnt": learnt, "parameters": parameters_of(run)}
+    run.facts["histories"] = {name: rows for name, rows in histories.items() if name != OURS}
     clock = time.perf_counter()
     finish(run)
     seconds["evaluation"] = time.perf_counter() - clock

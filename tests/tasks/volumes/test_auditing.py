@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from blocks import make_config, make_volumes, write_npz, write_table
+from multiway.tasks.volumes.run import VolumeRun
 
 from multiway import workflows
 from multiway.data.volumes import IntensityScale
 from multiway.errors import DataError
 from multiway.tasks.volumes.auditing import audit
 from multiway.tasks.volumes.prepared import prepare
-from multiway.tasks.volumes.run import VolumeRun
 
 
 def found(report):

@@ -96,7 +96,7 @@ def make_cases(folder, options, shapes=((8, 12, 9),) * 3, affine=AFFINE, sizes=S
 def test_a_case_is_explained_whole(tmp_path):
     run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
     found = explain_case(run, cases, 1)
-    logits = run.model(run.scale.apply(torch.from_numpy(cases.prepared(1).values)[None]))
+    logits = run.model(run.state.scale.apply(torch.from_numpy(cases.prepared(1).values)[None]))
     np.testing.assert_allclose(found.probabilities, logits.detach().double().softmax(-1)[0], rtol=LONG32)
     assert (found.name, found.label, found.patient) == ("scan1", 1, "p1")
     assert found.attention.shape == found.gradients.shape == SIZES

@@ -16,7 +16,7 @@ from multiway.errors import ConfigError
 from multiway.models import create_model
 from multiway.report import render_classification_report
 from multiway.tasks.volumes import VolumeConfig, VolumeRun, reporting, task
-from multiway.tasks.volumes.again import ERRORS, RIGHT, interesting, read_again
+from multiway.tasks.volumes.reload import ERRORS, RIGHT, interesting, reload_cases
 from multiway.tasks.volumes.reporting import compare, report, report_content
 from multiway.training import RunFolder, classification
 from tolerances import ROUNDING64
@@ -64,7 +64,7 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", **change
             "splits": {"test": {"cases": 12, "classes": {"0": 6, "1": 6}}},
         },
     )
-    cases = read_again(run)
+    cases = reload_cases(run)
     frames = []
     for model in ("multiway", "resnet18_3d"):
         rows = cases.splits["test"]
@@ -77,7 +77,7 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", **change
                     "model": model,
                     "split": "test",
                     "label": [cases.classes[cases.labels[row]] for row in rows],
-                    **{f"p_{name}": probabilities[:, place] for place, name in enumerate(run.classes)},
+                    **{f"p_{name}": probabilities[:, place] for place, name in enumerate(run.state.classes)},
                 }
             )
         )
@@ -92,7 +92,7 @@ def few_deletions(monkeypatch):
 def test_the_content_says_what_the_predictions_say(tmp_path):
     run = make_run(write_data(tmp_path / "set.npz"))
     content = report_content([run], details=False)
-    own = run.predictions[run.predictions["model"] == "multiway"]
+    own = run.tables["predictions"][run.tables["predictions"]["model"] == "multiway"]
     right = ((own["p_1"] > 0.5).astype(int).astype(str) == own["label"]).sum()
     assert np.trace(content.confusion.counts) == right
     assert content.confusion.counts.sum() == sum(row.count for row in content.reliability) == 12
@@ -128,8 +128,8 @@ def test_the_command_makes_the_same_settings_again(tmp_path):
 
 def test_the_worst_errors_come_first_then_a_right_case_of_each_class(tmp_path):
     run = make_run(write_data(tmp_path / "set.npz"))
-    cases = read_again(run)
-    own = run.predictions[run.predictions["model"] == "multiway"].set_index("case")
+    cases = reload_cases(run)
+    own = run.tables["predictions"][run.tables["predictions"]["model"] == "multiway"].set_index("case")
     found = interesting(run, cases)
     named = [(heading, own.loc[cases.names[index]]) for heading, index in found]
     errors = [row for heading, row in named if heading == ERRORS]
@@ -146,7 +146,7 @@ def test_a_report_shows_cases_attention_and_the_deletion_test(tmp_path):
     content = report_content([run])
     assert [view.group for view in content.cases].count(ERRORS) >= 1
     view = content.cases[0]
-    cases = read_again(run)
+    cases = reload_cases(run)
     np.testing.assert_array_equal(view.volume, cases.prepared(cases.names.index(view.name)).values[0])
     assert view.attention.shape == view.gradients.shape == SIZES
     assert content.deletion_cases == 2
@@ -172,11 +172,11 @@ def test_seeds_are_averaged_and_compared(tmp_path):
 
 def test_several_classes_have_a_curve_each(tmp_path):
     run = make_run(write_data(tmp_path / "set.npz", 3), num_classes=3, threshold=None)
-    content, shown = report_content([run], details=False), interesting(run, read_again(run))
+    content, shown = report_content([run], details=False), interesting(run, reload_cases(run))
     assert [curve.name for curve in content.roc] == ["0", "1", "2"]
     assert content.confusion.counts.shape == (3, 3)
     right = np.flatnonzero(np.diag(content.confusion.counts))
-    labels = read_again(run).labels
+    labels = reload_cases(run).labels
     assert [labels[index] for heading, index in shown if heading == RIGHT] == right.tolist()
 
 
@@ -209,7 +209,7 @@ def test_data_that_are_gone_leave_the_rest_of_the_report(tmp_path):
 def test_explain_takes_the_telling_cases_or_those_named(tmp_path):
     pytest.importorskip("nibabel")
     run = make_run(write_data(tmp_path / "set.npz"), folder=RunFolder(tmp_path))
-    cases = read_again(run)
+    cases = reload_cases(run)
     lines = task.explain(run, tmp_path / "named", {"cases": (cases.names[20],)})
     assert sum(line.endswith(".png") for line in lines) == 1
     assert (tmp_path / "named" / f"case-{cases.names[20]}-attention.nii.gz").is_file()
@@ -223,7 +223,7 @@ def test_explain_begins_with_the_worst_error_in_the_runs_folder(tmp_path, monkey
     monkeypatch.setattr(task, "EXPLAINED", 1)
     run = make_run(write_data(tmp_path / "set.npz"), folder=RunFolder(tmp_path))
     task.explain(run, None, {})
-    cases = read_again(run)
+    cases = reload_cases(run)
     worst = cases.names[interesting(run, cases)[0][1]]
     assert [path.name for path in (tmp_path / "explanation").glob("*.png")] == [f"case-{worst}.png"]
 

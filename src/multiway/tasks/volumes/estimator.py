@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,7 @@ class VolumeClassifier(Estimator):
     """
 
     task = "volumes"
-    fields = {
+    fields: ClassVar[dict[str, str]] = {
         "model": "model.name", "epochs": "training.epochs", "validation": "split.validation", "test": "split.test",
         "baselines": "baselines", "seed": "training.seed",
     }  # fmt: skip
