@@ -13,6 +13,7 @@ from torch import Tensor
 
 from multiway.errors import ConfigError, closest
 from multiway.explain import DeletionCurves, ModeMap
+from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import TOKEN, maps_of, partners
 from multiway.tasks.stocks.attribution import (
     Batch,
@@ -23,14 +24,11 @@ from multiway.tasks.stocks.attribution import (
     deletion_of_texts,
     text_contributions,
 )
-from multiway.tasks.stocks.evaluation import device_of
+from multiway.tasks.devices import device_of
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
-from multiway.tasks.stocks.fitting import OURS
+from multiway.tasks.protocol import OURS
 from multiway.tasks.stocks.inputs import outputs_of
 from multiway.tasks.stocks.quantiles import levels_of, share_above_zero
-
-if TYPE_CHECKING:
-    from multiway.tasks.stocks.run import StockRun
 
 EXPLAINED = 4
 NOT_ATTRIBUTION = (
@@ -90,7 +88,7 @@ class DayExplanation:
 
 
 def explain_day(
-    run: StockRun, data: ExplainedData, sample: int, stocks: Sequence[int], *, deletion: bool = True, seed: int = 0
+    run: Run, data: ExplainedData, sample: int, stocks: Sequence[int], *, deletion: bool = True, seed: int = 0
 ) -> DayExplanation:
     """Explain some tickers of one sample.
 
@@ -156,7 +154,7 @@ def _explain_ticker(
     )
 
 
-def score_of(run: StockRun) -> Score:
+def score_of(run: Run) -> Score:
     """Log odds of a rise; with quantiles the median movement, in spreads of the training movements from 0."""
     model: Any = run.model.eval()
     config = run.config
@@ -165,28 +163,28 @@ def score_of(run: StockRun) -> Score:
         outputs = outputs_of(model, batch)
         if config.target == "movement":
             return outputs[..., 1] - outputs[..., 0]
-        median = levels_of(outputs, run.scale)[..., list(config.quantiles).index(0.5)]
-        return median / run.scale.movement_spread
+        median = levels_of(outputs, run.state.scale)[..., list(config.quantiles).index(0.5)]
+        return median / run.state.scale.movement_spread
 
     return score
 
 
 @torch.no_grad()
-def probabilities(run: StockRun, batch: Batch) -> NDArray[np.float64]:
+def probabilities(run: Run, batch: Batch) -> NDArray[np.float64]:
     """Probability of a rise of every stock of a sample."""
     outputs = outputs_of(run.model.eval(), batch).double().cpu()[0]
     if run.config.target == "movement":
         return np.asarray(outputs.softmax(-1)[:, 1].numpy())
-    return share_above_zero(levels_of(outputs, run.scale).numpy(), run.config.quantiles)
+    return share_above_zero(levels_of(outputs, run.state.scale).numpy(), run.config.quantiles)
 
 
-def named_stocks(run: StockRun, names: Sequence[str]) -> list[int]:
+def named_stocks(run: Run, names: Sequence[str]) -> list[int]:
     """Positions of tickers by name.
 
     Raises:
         ConfigError: A name is unknown.
     """
-    places = {name: index for index, name in enumerate(run.tickers)}
+    places = {name: index for index, name in enumerate(run.state.tickers)}
     for name in names:
         if name not in places:
             raise ConfigError(f"explain: the run has no ticker {name!r}{closest(name, places)}")
@@ -215,7 +213,7 @@ def named_sample(data: ExplainedData, date: str) -> int:
 
 
 def chosen_pairs(
-    run: StockRun, data: ExplainedData, date: str | None, tickers: Sequence[str] | None
+    run: Run, data: ExplainedData, date: str | None, tickers: Sequence[str] | None
 ) -> list[tuple[int, int]]:
     """Samples and stocks to explain: by date and tickers; else the most confident test errors.
 
@@ -225,19 +223,19 @@ def chosen_pairs(
         ConfigError: There is no such ticker, or nothing is asked about that day.
     """
     if not date and not tickers:
-        return [(named_sample(data, day), run.tickers.index(name)) for _, day, name in interesting(run, EXPLAINED)]
+        return [(named_sample(data, day), run.state.tickers.index(name)) for _, day, name in interesting(run, EXPLAINED)]
     sample = named_sample(data, date) if date else int(data.prepared.samples.splits["test"][-1])
     if tickers:
         return [(sample, stock) for stock in named_stocks(run, tickers)]
     confidence = np.abs(probabilities(run, data.batch(sample)) - 0.5)
-    asked = data.prepared.asked[sample]
+    asked = data.prepared.target_mask[sample]
     order = np.argsort(-np.where(asked, confidence, -1), kind="stable")[: min(EXPLAINED, max(1, int(asked.sum())))]
     return [(sample, int(stock)) for stock in order]
 
 
-def interesting(run: StockRun, wrong: int, right: int = 0) -> list[tuple[str, str, str]]:
+def interesting(run: Run, wrong: int, right: int = 0) -> list[tuple[str, str, str]]:
     """Heading, date and ticker: the most confident test predictions that were wrong, then right; a ticker once each."""
-    rows = run.predictions
+    rows = run.tables["predictions"]
     own = rows[(rows["model"] == OURS) & (rows["split"] == "test") & (rows["label"] >= 0)]
     own = own.assign(confidence=(own["p_up"] - 0.5).abs()).sort_values(
         ["confidence", "ticker"], ascending=[False, True]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from multiway.explain import ModeMap, average_curves, save_maps, save_mode_map, top_pairs
-from multiway.tasks.stocks.again import read_again
+from multiway.tasks.run import Run
+from multiway.tasks.stocks.prepared import reload
 from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.explanation import (
     NOT_ATTRIBUTION,
@@ -19,10 +20,7 @@ from multiway.tasks.stocks.explanation import (
     explain_day,
 )
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
-from multiway.tasks.tables import write_frame
-
-if TYPE_CHECKING:
-    from multiway.tasks.stocks.run import StockRun
+from multiway.tasks.answers import Answer, write_frame
 
 TOP_PAIRS = 3
 MAX_TEXTS = 200
@@ -31,7 +29,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """How a cell begins that a spreadsheet would take for a formula."""
 
 
-def explain(run: StockRun, out: Path | None, options: dict[str, Any]) -> list[str]:
+def explain(run: Run, out: Path | None, options: dict[str, Any]) -> list[str]:
     """Explain what was asked for, or the most confident test errors, beside the run or into a folder.
 
     Args:
@@ -42,14 +40,14 @@ def explain(run: StockRun, out: Path | None, options: dict[str, Any]) -> list[st
     Raises:
         ConfigError: There is no such ticker or day, or the run was fitted on tables in memory.
     """
-    data = ExplainedData.of(run, read_again(run))
+    data = ExplainedData.of(run, reload(run))
     chosen = chosen_pairs(run, data, options.get("date"), options.get("tickers"))
     assert run.folder is not None
     return write_explanations(run, data, chosen, out or run.folder.path / "explanation")
 
 
 def write_explanations(
-    run: StockRun, data: ExplainedData, chosen: Sequence[tuple[int, int]], folder: Path
+    run: Run, data: ExplainedData, chosen: Sequence[tuple[int, int]], folder: Path
 ) -> list[str]:
     """Explain (sample, stock) pairs into a folder and say what was found.
 

@@ -8,15 +8,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.tasks.stocks.evaluation import SEED
-from multiway.tasks.stocks.fitting import OURS
-from multiway.tasks.stocks.run import StockRun
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
 from multiway.training import movements
 
 SCORES: dict[str, movements.Metric] = {"acc": movements.accuracy, "mcc": movements.mcc}
 Interval = tuple[float, float] | None
 
 
-def intervals_of_means(runs: Sequence[StockRun], split: str = "test") -> dict[str, Interval]:
+def intervals_of_means(runs: Sequence[Run], split: str = "test") -> dict[str, Interval]:
     """95 % intervals over blocks of days of the mean ACC and MCC over the runs, and of ACC above the majority's.
 
     The majority is that of the training days, so what it scores on a draw changes with the days drawn, too. A seed
@@ -40,8 +40,8 @@ def intervals_of_means(runs: Sequence[StockRun], split: str = "test") -> dict[st
     )
 
 
-def _rows(run: StockRun, model: str, split: str) -> pd.DataFrame:
-    rows = run.predictions
+def _rows(run: Run, model: str, split: str) -> pd.DataFrame:
+    rows = run.tables["predictions"]
     return rows[(rows["model"] == model) & (rows["split"] == split) & (rows["label"] >= 0)]
 
 

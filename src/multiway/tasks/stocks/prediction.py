@@ -18,7 +18,7 @@ from multiway.data.stocks import (
     tomorrow,
 )
 from multiway.errors import DataError
-from multiway.tasks.stocks.again import check_tickers, prepared_for, read_again, source_of
+from multiway.tasks.stocks.prepared import check_tickers, prepared_for, reload, source_of
 from multiway.tasks.stocks.beside import fit_baselines
 from multiway.tasks.stocks.evaluation import (
     best_device,
@@ -27,16 +27,16 @@ from multiway.tasks.stocks.evaluation import (
     score_rows,
     scored,
 )
-from multiway.tasks.stocks.fitting import OURS
+from multiway.tasks.protocol import OURS
 from multiway.tasks.stocks.prepared import Prepared, locate
-from multiway.tasks.stocks.run import StockRun
-from multiway.tasks.tables import check_target, write_frame
+from multiway.tasks.run import Run
+from multiway.tasks.answers import Answer, check_target, written
 from multiway.training.movements import MIDDLE
 
 CLOSE = FIELDS.index("close")
 
 
-def predict_next(run: StockRun, data: str | None, out: Path | None, options: dict[str, Any]) -> list[str]:
+def predict_next(run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> list[str]:
     """Write one row per stock for the session after the last day of the data; return what the user reads.
 
     Args:
@@ -58,12 +58,12 @@ def predict_next(run: StockRun, data: str | None, out: Path | None, options: dic
     return [f"{len(frame)} rows written to {out}"]
 
 
-def read_for(run: StockRun, data: str | None, texts: str | None = None) -> tuple[StockPanel, StockTexts | None]:
+def read_for(run: Run, data: str | None, texts: str | None = None) -> tuple[StockPanel, StockTexts | None]:
     """Prices and texts of a path, read as the run's; of other data all days, whatever the run was limited to."""
     return read_stocks(source_of(run) if data is None else locate(data), reading_of(run, data is not None, texts))
 
 
-def reading_of(run: StockRun, is_other: bool, texts: str | None = None) -> StockOptions:
+def reading_of(run: Run, is_other: bool, texts: str | None = None) -> StockOptions:
     """How the run reads its data, or other data."""
     read = run.config.read
     if is_other:
@@ -71,7 +71,7 @@ def reading_of(run: StockRun, is_other: bool, texts: str | None = None) -> Stock
     return read if texts is None else read.replace(texts=str(texts))
 
 
-def prediction_table(run: StockRun, panel: StockPanel, texts: StockTexts | None) -> pd.DataFrame:
+def prediction_table(run: Run, panel: StockPanel, texts: StockTexts | None) -> pd.DataFrame:
     """One row per stock, in the order of the run's: what is expected of the next session.
 
     date, ticker, p_up, predicted (1 rise, 0 fall), last_close, last_day of the prices, days and texts of the window
@@ -98,7 +98,7 @@ def prediction_table(run: StockRun, panel: StockPanel, texts: StockTexts | None)
     return pd.concat([pd.DataFrame(columns), levels], axis=1)
 
 
-def evaluate_data(run: StockRun, data: str, split: str) -> list[dict[str, Any]]:
+def evaluate_data(run: Run, data: str, split: str) -> list[dict[str, Any]]:
     """Scores of the network and its baselines on a split of other data of the same stocks.
 
     The days are those of the run's own borders, so that nothing of its training is scored as a test; the baselines
@@ -108,7 +108,7 @@ def evaluate_data(run: StockRun, data: str, split: str) -> list[dict[str, Any]]:
     return evaluate_stocks(run, panel, texts, split)
 
 
-def evaluate_stocks(run: StockRun, panel: StockPanel, texts: StockTexts | None, split: str) -> list[dict[str, Any]]:
+def evaluate_stocks(run: Run, panel: StockPanel, texts: StockTexts | None, split: str) -> list[dict[str, Any]]:
     """The same, of prices and texts that are read.
 
     Raises:
@@ -116,22 +116,22 @@ def evaluate_stocks(run: StockRun, panel: StockPanel, texts: StockTexts | None, 
     """
     prepared = prepared_within(run, panel, texts)
     rows = prepared.samples.splits[split]
-    if not prepared.asked[rows].any():
+    if not prepared.target_mask[rows].any():
         raise DataError(f"{panel.source}: {split} has no movement to score. Give prices that reach further.")
     found = {OURS: _network(run, prepared, rows)}
     if run.config.data is not None:
-        others, _ = fit_baselines(read_again(run), run.config)
+        others, _ = fit_baselines(reload(run), run.config)
         found |= {name: other(prepared, rows) for name, other in others.items()}
-    return score_rows(scored(prepared.samples, rows, prepared.asked, found), split, run.config)
+    return score_rows(scored(prepared.samples, rows, prepared.target_mask, found), split, run.config)
 
 
-def prepared_within(run: StockRun, panel: StockPanel, texts: StockTexts | None) -> Prepared:
+def prepared_within(run: Run, panel: StockPanel, texts: StockTexts | None) -> Prepared:
     """Samples of any prices of the run's stocks, split where the run's own are."""
     check_tickers(run, panel)
     return prepared_for(run, panel, texts, build_samples(panel, texts, same_borders(run)))
 
 
-def same_borders(run: StockRun) -> StockProtocol:
+def same_borders(run: Run) -> StockProtocol:
     """The run's protocol, with its borders between splits as days in place of shares."""
     protocol = run.config.protocol
     if protocol.name != "chronological":
@@ -140,10 +140,10 @@ def same_borders(run: StockRun) -> StockProtocol:
     return protocol.replace(borders=(splits["validation"]["first"], splits["test"]["first"]))
 
 
-def _network(run: StockRun, prepared: Prepared, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _network(run: Run, prepared: Prepared, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     run.model.to(best_device())
     try:
-        found = predicted(run.model, prepared.inputs(rows), run.config, run.scale)
+        found = predicted(run.model, prepared.inputs(rows), run.config, run.state.scale)
     finally:
         run.model.to("cpu")
     if not np.isfinite(found).all():

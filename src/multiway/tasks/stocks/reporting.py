@@ -27,18 +27,18 @@ from multiway.report import (
     render_stock_report,
 )
 from multiway.tasks.reporting import command, environment, findings_of, training_curve
-from multiway.tasks.stocks.again import read_again, source_of
+from multiway.tasks.run import Run
+from multiway.tasks.stocks.prepared import reload, source_of
 from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
-from multiway.tasks.stocks.fitting import OURS
+from multiway.tasks.protocol import OURS
 from multiway.tasks.stocks.showing import deletion_note, explained_answers, view_of_answer, view_of_backtest
 from multiway.tasks.stocks.trading import backtest_again, evening_texts
 from multiway.training import classification
 
 if TYPE_CHECKING:
     from multiway.tasks.stocks.prepared import Prepared
-    from multiway.tasks.stocks.run import StockRun
 
 METRICS = {
     "acc": "ACC",
@@ -59,17 +59,17 @@ MODELS = {
 }
 
 
-def report(runs: Sequence[StockRun]) -> str:
+def report(runs: Sequence[Run]) -> str:
     """The HTML report of runs that differ in their seed; the first is shown in detail."""
     return render_stock_report(report_content(runs))
 
 
-def compare(groups: Sequence[Sequence[StockRun]]) -> str:
+def compare(groups: Sequence[Sequence[Run]]) -> str:
     """Several runs, each with its seeds, on one page."""
     return render_classification_comparison([_compared(report_content(runs, details=False)) for runs in groups])
 
 
-def report_content(runs: Sequence[StockRun], *, details: bool = True) -> StockReport:
+def report_content(runs: Sequence[Run], *, details: bool = True) -> StockReport:
     """Content of one report; parts that need the data are left out when its file is no longer there.
 
     Args:
@@ -111,17 +111,17 @@ def report_content(runs: Sequence[StockRun], *, details: bool = True) -> StockRe
     )
 
 
-def _read(run: StockRun) -> tuple[Prepared | None, str]:
+def _read(run: Run) -> tuple[Prepared | None, str]:
     """Samples of the run's data; else None and why."""
     try:
-        return read_again(run), ""
+        return reload(run), ""
     except (MultiwayError, OSError) as error:
         return None, f"Answers, attention and backtest need the data, which could not be read again: {error}"
 
 
-def _own_test(run: StockRun) -> pd.DataFrame:
+def _own_test(run: Run) -> pd.DataFrame:
     """Test predictions of the network that the protocol asks about."""
-    rows = run.predictions
+    rows = run.tables["predictions"]
     return rows[(rows["model"] == OURS) & (rows["split"] == "test") & (rows["label"] >= 0)]
 
 
@@ -143,13 +143,13 @@ def _metric(name: str) -> str:
     return METRICS.get(name, name)
 
 
-def _selected_by(run: StockRun) -> str:
+def _selected_by(run: Run) -> str:
     by_loss = run.config.select == "loss" or run.config.target == "quantiles"
     return "lowest validation loss" if by_loss else f"highest validation {METRICS[run.config.select]}"
 
 
-def _setting(run: StockRun) -> dict[str, str]:
-    protocol, sizes = run.config.protocol, run.sizes
+def _setting(run: Run) -> dict[str, str]:
+    protocol, sizes = run.config.protocol, run.state.sizes
     named = f"{protocol.name}{', complete' if protocol.complete else ''}{', literal' if protocol.literal else ''}"
     low, high = protocol.dead_zone
     reads = getattr(getattr(run.model, "config", None), "modality", "price")
@@ -158,15 +158,15 @@ def _setting(run: StockRun) -> dict[str, str]:
         "Not asked": f"{100 * low:g} to {100 * high:g} %".replace("-", "\u2212")
         if high > low and protocol.name != "published-code"
         else "none",
-        "Tickers": str(len(run.tickers)),
+        "Tickers": str(len(run.state.tickers)),
         "Days of a window": str(sizes.get("slots", protocol.look_back)),
         "Reads": {"price": "prices", "text": "texts", "multimodal": "prices and texts"}.get(reads, reads),
-        **({"Texts by": run.encoder} if run.encoder else {}),
+        **({"Texts by": run.state.encoder} if run.state.encoder else {}),
         "Model": run.config.model_name,
     }
 
 
-def _costs(run: StockRun) -> list[ModelCost]:
+def _costs(run: Run) -> list[ModelCost]:
     parameters, seconds = run.facts.get("parameters", {}), run.facts.get("seconds", {})
     scored = {row["model"] for row in run.scores}
     return [
@@ -214,7 +214,7 @@ def _reliability(test: pd.DataFrame) -> list[ReliabilityBin]:
     return [ReliabilityBin(confidence=row["confidence"], accuracy=row["accuracy"], count=row["count"]) for row in rows]
 
 
-def _details(run: StockRun, prepared: Prepared) -> dict[str, Any]:
+def _details(run: Run, prepared: Prepared) -> dict[str, Any]:
     """Answers and their texts, attention, the deletion test and the backtest."""
     data = ExplainedData.of(run, prepared)
     shown, tested = explained_answers(run, data)
@@ -231,7 +231,7 @@ def _details(run: StockRun, prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def _check(run: StockRun) -> dict[str, Any]:
+def _check(run: Run) -> dict[str, Any]:
     """The data check, with what there is by month or year apart; labels stand under the protocol."""
     try:
         found = check_stocks(source_of(run), run.config.read, run.config.protocol)

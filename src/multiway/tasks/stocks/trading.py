@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from multiway.data.stocks import StockPanel, StockProtocol, StockSamples, StockTexts, build_samples
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.protocol import Row
-from multiway.tasks.stocks.again import check_tickers, prepared_for
+from multiway.tasks.run import Run
+from multiway.tasks.stocks.prepared import check_tickers, prepared_for
 from multiway.tasks.stocks.backtest import COST_BPS, WORDS, Backtest, backtest, check_settings
 from multiway.tasks.stocks.evaluation import predicted, rises_and_levels
 from multiway.tasks.stocks.prediction import read_for, same_borders
-from multiway.tasks.tables import check_target, write_frame
+from multiway.tasks.answers import Answer, check_target, written
 
 if TYPE_CHECKING:
     from multiway.tasks.stocks.prepared import Prepared
-    from multiway.tasks.stocks.run import StockRun
 
 
 def backtest_run(
-    run: StockRun, data: str | None, out: Path | None, options: dict[str, Any]
+    run: Run, data: str | None, out: Path | None, options: dict[str, Any]
 ) -> tuple[list[Row], list[str]]:
     """Trade the test days by a run; the days themselves are written where a path is given.
 
@@ -48,15 +48,15 @@ def backtest_run(
     return found.table(), [found.sentence(), *found.assumptions(), *evening_texts(run), WORDS]
 
 
-def evening_texts(run: StockRun) -> list[str]:
+def evening_texts(run: Run) -> list[str]:
     """What to know of a run whose protocol reads texts by their day alone, one sentence or none."""
-    if run.encoder is None or run.config.protocol.name != "stocknet":
+    if run.state.encoder is None or run.config.protocol.name != "stocknet":
         return []
     read = "The protocol stocknet reads texts by their calendar day, so those of the evening before are read too"
     return [f"{read}, though the position is taken at that day's close."]
 
 
-def backtest_again(run: StockRun, prepared: Prepared) -> Backtest | None:
+def backtest_again(run: Run, prepared: Prepared) -> Backtest | None:
     """The same of data that is read already; None where the run's labels are no movements."""
     if run.config.protocol.name == "published-code":
         return None
@@ -65,7 +65,7 @@ def backtest_again(run: StockRun, prepared: Prepared) -> Backtest | None:
     return backtest(_tradable(run, prepared.panel, prepared.texts))
 
 
-def tradable_predictions(run: StockRun, data: str | None = None) -> pd.DataFrame:
+def tradable_predictions(run: Run, data: str | None = None) -> pd.DataFrame:
     """Columns date, ticker, p_up and movement, of every ticker that could be traded on the test days.
 
     Movements too small to be asked about are among them: nobody knows at the close before which these will be.
@@ -82,24 +82,24 @@ def tradable_predictions(run: StockRun, data: str | None = None) -> pd.DataFrame
     return _tradable(run, *read_for(run, data))
 
 
-def _tradable(run: StockRun, panel: StockPanel, texts: StockTexts | None) -> pd.DataFrame:
+def _tradable(run: Run, panel: StockPanel, texts: StockTexts | None) -> pd.DataFrame:
     check_tickers(run, panel)
     return _predictions(run, prepared_for(run, panel, texts, build_samples(panel, texts, _every_day(run))))
 
 
-def _every_day(run: StockRun) -> StockProtocol:
+def _every_day(run: Run) -> StockProtocol:
     """The run's protocol and borders without its dead zone, so that no day is left out for how little it moved."""
     protocol = same_borders(run)
     return protocol.replace(down=0.0, up=0.0) if protocol.name == "chronological" else protocol
 
 
-def _predictions(run: StockRun, prepared: Prepared) -> pd.DataFrame:
+def _predictions(run: Run, prepared: Prepared) -> pd.DataFrame:
     samples = prepared.samples
     rows = samples.splits["test"]
     chosen = tradable(samples, rows, complete=run.config.protocol.complete)
     if not chosen.any():
         raise DataError(f"{prepared.panel.source}: no ticker can be traded on the test days. Give later prices.")
-    found = predicted(run.model, prepared.inputs(rows), run.config, run.scale)[chosen]
+    found = predicted(run.model, prepared.inputs(rows), run.config, run.state.scale)[chosen]
     day, stock = np.nonzero(chosen)
     return pd.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""Whether inputs know the day asked about: prices from a day on are changed, and texts are looked up."""
+"""Whether inputs know the target day: prices from a day on are changed, and texts are looked up."""
 
 import dataclasses
 
@@ -16,22 +16,22 @@ def check_prices(
     """Change every price from the first validation day on, and see whether anything earlier changes with it."""
     first = samples.targets[samples.splits["validation"]].min()
     day = samples.days[first]
-    again = build_samples(_changed(panel, day), texts, config.protocol)
+    changed = build_samples(_changed(panel, day), texts, config.protocol)
     rows = samples.splits["train"]
     own_day = config.protocol.name == "published-code"  # elsewhere, features of a day are what is known before it
     kept = slice(0, int(first) + (0 if own_day else 1))
     same = (
-        np.array_equal(samples.features[kept], again.features[kept])
-        and np.array_equal(samples.known[kept], again.known[kept])
-        and np.array_equal(samples.targets[rows], again.targets[: len(rows)])
-        and np.array_equal(samples.slots[rows], again.slots[: len(rows)])
-        and np.array_equal(samples.labels[rows], again.labels[: len(rows)])
+        np.array_equal(samples.features[kept], changed.features[kept])
+        and np.array_equal(samples.known[kept], changed.known[kept])
+        and np.array_equal(samples.targets[rows], changed.targets[: len(rows)])
+        and np.array_equal(samples.slots[rows], changed.slots[: len(rows)])
+        and np.array_equal(samples.labels[rows], changed.labels[: len(rows)])
     )
     if same:
         return f"with every price from {day} on changed, earlier inputs and training labels stay what they are"
     return found(
         "future", "error", f"with every price from {day} on changed, inputs or training labels from before it change",
-        "Use only what is known before the day asked about.",
+        "Use only what is known before the target day.",
     )  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def _changed(panel: StockPanel, day: np.datetime64) -> StockPanel:
 
 
 def check_texts(samples: StockSamples, texts: StockTexts | None) -> Verdict | None:
-    """Whether a text of the day asked about, or a later one, is among its inputs."""
+    """Whether a text of the target day, or a later one, is among its inputs."""
     if texts is None or not len(samples.groups.items):
         return None
     groups = samples.groups
@@ -57,11 +57,11 @@ def check_texts(samples: StockSamples, texts: StockTexts | None) -> Verdict | No
     late = np.argwhere((latest[samples.text_rows] >= target[:, None, None]) & (samples.text_rows > 0))
     shown = f"{len(np.unique(groups.items)):,} texts"
     if not len(late):
-        return f"each of the {shown} that are shown is from a day before the one asked about"
+        return f"each of the {shown} that are shown is from a day before the target day"
     sample, ticker, _ = late[0]
     return found(
         "future", "error",
-        f"{len(late):,} windows show a text of the day asked about or later; the first is {samples.tickers[ticker]} "
+        f"{len(late):,} windows show a text of the target day or later; the first is {samples.tickers[ticker]} "
         f"{samples.days[samples.targets[sample]]}",
         "Put each text on the first trading day after it.", count=len(late),
     )  # fmt: skip

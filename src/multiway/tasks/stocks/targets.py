@@ -1,4 +1,4 @@
-"""The labels that a protocol asks for, one after another, and what says nothing of them."""
+"""The labels of a protocol one after another, and facts that say nothing of a movement."""
 
 import dataclasses
 
@@ -13,8 +13,8 @@ Ints = NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Asked:
-    """Every label that is asked: its split, sample, ticker and class."""
+class Labelled:
+    """Every label: its split, sample, ticker and class."""
 
     samples: StockSamples
     split: NDArray[np.str_]
@@ -23,7 +23,7 @@ class Asked:
     label: Ints
 
     @classmethod
-    def of(cls, samples: StockSamples) -> "Asked":
+    def of(cls, samples: StockSamples) -> "Labelled":
         """Labels of every split, in the order of splits and days."""
         pairs = {split: np.argwhere(samples.labels[rows] >= 0) for split, rows in samples.splits.items()}
         sample = np.concatenate([samples.splits[split][found[:, 0]] for split, found in pairs.items()])
@@ -32,7 +32,7 @@ class Asked:
         return cls(samples, split, sample, ticker, samples.labels[sample, ticker].astype(np.int64))
 
     def name(self, place: int) -> str:
-        """Ticker and day asked about."""
+        """Ticker and target day."""
         return f"{self.samples.tickers[self.ticker[place]]} {self.samples.days[self.target[place]]}"
 
     def names(self, chosen: Flags) -> list[str]:
@@ -41,7 +41,7 @@ class Asked:
 
     @property
     def target(self) -> Ints:
-        """Position of the day asked about."""
+        """Position of the target day."""
         return self.samples.targets[self.sample]
 
     @property
@@ -55,18 +55,18 @@ class Asked:
         return self.samples.traded[day, self.ticker] & (day >= 0)
 
 
-def facts_of(samples: StockSamples, asked: Asked) -> dict[str, Ints]:
+def facts_of(samples: StockSamples, labelled: Labelled) -> dict[str, Ints]:
     """What says nothing of a movement: dates, trading days, and which inputs are there."""
-    last, target = asked.last, asked.target
+    last, target = labelled.last, labelled.target
     day = samples.days.astype("datetime64[D]")
     weekday, month = (day.astype(np.int64) + 3) % 7, day.astype("datetime64[M]").astype(np.int64) % 12
     bits = 1 << np.arange(samples.slots.shape[1])
-    texts = (samples.text_rows[asked.sample, asked.ticker] > 0) @ bits
-    slots = samples.slots[asked.sample]
-    prices = (samples.slot_valid[asked.sample, asked.ticker] & samples.known[slots, asked.ticker[:, None]]) @ bits
+    texts = (samples.text_rows[labelled.sample, labelled.ticker] > 0) @ bits
+    slots = samples.slots[labelled.sample]
+    prices = (samples.slot_valid[labelled.sample, labelled.ticker] & samples.known[slots, labelled.ticker[:, None]]) @ bits
     return {
-        "whether the last day traded": asked.traded(last).astype(np.int64),
-        "whether the next day trades": asked.traded(target).astype(np.int64),
+        "whether the last day traded": labelled.traded(last).astype(np.int64),
+        "whether the next day trades": labelled.traded(target).astype(np.int64),
         "weekday of the last day": np.where(last >= 0, weekday[last], 7),
         "weekday of the next day": weekday[target],
         "month": month[target],
@@ -79,17 +79,17 @@ def facts_of(samples: StockSamples, asked: Asked) -> dict[str, Ints]:
 class Names:
     """Names of some labels, made when asked for."""
 
-    def __init__(self, asked: Asked, places: Ints) -> None:
-        self.asked, self.places = asked, places
+    def __init__(self, labelled: Labelled, places: Ints) -> None:
+        self.labelled, self.places = labelled, places
 
     def __getitem__(self, place: int) -> str:
-        return self.asked.name(int(self.places[place]))
+        return self.labelled.name(int(self.places[place]))
 
 
-def true_movements(panel: StockPanel, asked: Asked) -> NDArray[np.float64]:
-    """Change of the adjusted close from the window's last day to the day asked about; NaN where one has no price."""
-    days = asked.samples.days.astype("datetime64[D]")
+def true_movements(panel: StockPanel, labelled: Labelled) -> NDArray[np.float64]:
+    """Change of the adjusted close from the window's last day to the target day; NaN where one has no price."""
+    days = labelled.samples.days.astype("datetime64[D]")
     column = np.minimum(np.searchsorted(panel.days, days), len(panel.days) - 1)
     close = np.where(panel.days[column] == days, panel.prices[:, column, ADJUSTED], np.nan)
-    base = np.where(asked.last >= 0, close[asked.ticker, asked.last], np.nan)
-    return np.asarray(close[asked.ticker, asked.target] / base - 1)
+    base = np.where(labelled.last >= 0, close[labelled.ticker, labelled.last], np.nan)
+    return np.asarray(close[labelled.ticker, labelled.target] / base - 1)
