@@ -8,9 +8,10 @@ from blocks import NETWORK, SIZES, FakeCell, make_config, write_npz, write_table
 
 from interruption import stop_after
 from multiway.errors import ConfigError, DataError, RunError
+from multiway.metrics import classes
 from multiway.tasks.volumes import VolumeConfig, load, resume, start, task
 from multiway.tasks.volumes.run import baselines_of
-from multiway.training import Interrupted, classification
+from multiway.training import Interrupted
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +39,10 @@ def test_scores_are_those_of_the_stored_predictions(finished):
             probabilities = rows[[f"p_{name}" for name in finished.classes]].to_numpy()
             found = {row["metric"]: row for row in finished.scores if (row["model"], row["split"]) == (model, split)}
             assert set(found) == {"auc", "acc", "balanced_accuracy", "sensitivity", "specificity", "ece"}
-            assert found["auc"]["value"] == classification.auc(labels, probabilities)
-            assert found["acc"]["value"] == classification.accuracy(labels, probabilities)
+            assert found["auc"]["value"] == classes.auc(labels, probabilities)
+            assert found["acc"]["value"] == classes.accuracy(labels, probabilities)
             threshold = finished.thresholds[model]
-            assert found["sensitivity"]["value"] == classification.sensitivity(labels, probabilities, threshold)
+            assert found["sensitivity"]["value"] == classes.sensitivity(labels, probabilities, threshold)
             assert found["auc"]["low"] <= found["auc"]["value"] <= found["auc"]["high"]
 
 
@@ -49,7 +50,7 @@ def test_the_threshold_is_that_of_validation(finished):
     rows = finished.predictions.query("model == 'multiway' and split == 'validation'")
     labels = (rows["label"] == finished.classes[1]).to_numpy().astype(np.int64)
     probabilities = rows[[f"p_{name}" for name in finished.classes]].to_numpy()
-    assert finished.threshold == classification.youden_threshold(labels, probabilities)
+    assert finished.threshold == classes.youden_threshold(labels, probabilities)
 
 
 def test_the_classes_are_learnt(finished):

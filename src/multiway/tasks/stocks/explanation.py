@@ -13,6 +13,7 @@ from torch import Tensor
 
 from multiway.errors import ConfigError, closest
 from multiway.explain import DeletionCurves, ModeMap
+from multiway.metrics.quantiles import share_above_zero
 from multiway.tasks.stocks.attention import TOKEN, maps_of, partners
 from multiway.tasks.stocks.attribution import (
     Batch,
@@ -27,7 +28,7 @@ from multiway.tasks.stocks.evaluation import device_of
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
 from multiway.tasks.stocks.fitting import OURS
 from multiway.tasks.stocks.inputs import outputs_of
-from multiway.tasks.stocks.quantiles import levels_of, share_above_zero
+from multiway.tasks.stocks.quantiles import levels_of
 
 if TYPE_CHECKING:
     from multiway.tasks.stocks.run import StockRun

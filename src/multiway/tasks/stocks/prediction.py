@@ -18,6 +18,7 @@ from multiway.data.stocks import (
     tomorrow,
 )
 from multiway.errors import DataError
+from multiway.metrics.movements import MIDDLE
 from multiway.tasks.stocks.again import check_tickers, prepared_for, read_again, source_of
 from multiway.tasks.stocks.beside import fit_baselines
 from multiway.tasks.stocks.evaluation import (
@@ -31,7 +32,6 @@ from multiway.tasks.stocks.fitting import OURS
 from multiway.tasks.stocks.prepared import Prepared, locate
 from multiway.tasks.stocks.run import StockRun
 from multiway.tasks.tables import check_target, write_frame
-from multiway.training.movements import MIDDLE
 
 CLOSE = FIELDS.index("close")
 

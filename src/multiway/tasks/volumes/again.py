@@ -8,9 +8,9 @@ import numpy as np
 
 from multiway.data.volumes import Cases, read_cases
 from multiway.errors import ConfigError
+from multiway.metrics.classes import predicted_classes
 from multiway.tasks.volumes.fitting import OURS
 from multiway.tasks.volumes.prepared import locate
-from multiway.training import classification
 
 if TYPE_CHECKING:
     from multiway.tasks.volumes.run import VolumeRun
@@ -55,7 +55,7 @@ class Rows:
         self.cases = [str(name) for name in frame["case"]]
         self.labels = np.array([places[str(name)] for name in frame["label"]], np.int64)
         self.probabilities = frame[[f"p_{name}" for name in run.classes]].to_numpy(np.float64)
-        self.predicted = classification.predicted_classes(self.probabilities)
+        self.predicted = predicted_classes(self.probabilities)
 
     def __len__(self) -> int:
         return len(self.cases)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.data.volumes import Cases, read_cases
 from multiway.errors import ConfigError
+from multiway.metrics.classes import predicted_classes
 from multiway.tasks.estimator import Estimator
 from multiway.tasks.run_folders import opening
 from multiway.tasks.volumes import run as runs
@@ -19,7 +20,6 @@ from multiway.tasks.volumes.fitting import check_models, fit
 from multiway.tasks.volumes.prediction import evaluate_cases, predict_cases
 from multiway.tasks.volumes.prepared import locate, prepare
 from multiway.training import RunFolder
-from multiway.training.classification import predicted_classes
 
 
 class VolumeClassifier(Estimator[runs.VolumeRun]):

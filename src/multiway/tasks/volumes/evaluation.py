@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from multiway.data.volumes import Cases, IntensityScale, Volume, VolumeBatches, shape_transform
 from multiway.errors import DataError
+from multiway.metrics import classes as metrics
+from multiway.metrics.resampling import Metric, intervals
 from multiway.tasks.volumes.config import VolumeConfig
-from multiway.training import classification
 
 Probabilities = NDArray[np.float64]
-Metric = Callable[[NDArray[np.int64], Probabilities], float | None]
 METRICS = ("auc", "acc", "balanced_accuracy", "sensitivity", "specificity", "ece")
 
 
@@ -94,14 +94,14 @@ def to_input(volume: Volume, scale: IntensityScale, channels: int, sizes: tuple[
 
 def metrics_at(threshold: float | None) -> dict[str, Metric]:
     """Every metric; AUC and ACC are MedMNIST's, and the three that weigh errors use the threshold if there is one."""
-    at = classification.MIDDLE if threshold is None else threshold
+    at = metrics.MIDDLE if threshold is None else threshold
     return {
-        "auc": classification.auc,
-        "acc": classification.accuracy,
-        "balanced_accuracy": partial(classification.balanced_accuracy, threshold=at),
-        "sensitivity": partial(classification.sensitivity, threshold=at),
-        "specificity": partial(classification.specificity, threshold=at),
-        "ece": classification.calibration_error,
+        "auc": metrics.auc,
+        "acc": metrics.accuracy,
+        "balanced_accuracy": partial(metrics.balanced_accuracy, threshold=at),
+        "sensitivity": partial(metrics.sensitivity, threshold=at),
+        "specificity": partial(metrics.specificity, threshold=at),
+        "ece": metrics.calibration_error,
     }
 
 
@@ -110,16 +110,13 @@ def score_rows(scored: Scored, split: str, thresholds: dict[str, float | None], 
 
     A value is None where it is undefined. Every model and seed is measured on the same draws.
     """
-    rows = []
+    rows, units = [], None if scored.patients is None else np.array(scored.patients, dtype=str)
     for model, found in scored.probabilities.items():
-        for name, metric in metrics_at(thresholds.get(model)).items():
+        measures = metrics_at(thresholds.get(model))
+        bounds = intervals(measures, scored.labels, found, units=units, draws=draws)
+        for name, metric in measures.items():
             value = metric(scored.labels, found)
-            interval = None
-            if value is not None:
-                interval = classification.bootstrap_interval(
-                    metric, scored.labels, found, draws=draws, groups=scored.patients
-                )
-            low, high = interval or (None, None)
+            low, high = bounds[name] or (None, None)
             rows.append({"model": model, "split": split, "metric": name, "value": value, "low": low, "high": high})
     return rows
 
@@ -135,7 +132,7 @@ def prediction_frame(scored: Scored, split: str, classes: Sequence[str]) -> pd.D
                 "model": model,
                 "split": split,
                 "label": [classes[place] for place in scored.labels],
-                "predicted": [classes[place] for place in classification.predicted_classes(found)],
+                "predicted": [classes[place] for place in metrics.predicted_classes(found)],
             }
         )
         frames.append(pd.concat([frame, probability_frame(found, classes)], axis=1))

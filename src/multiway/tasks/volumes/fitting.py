@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway.data.volumes import VolumeBatches, augment, shape_transform
+from multiway.metrics.classes import auc, youden_threshold
 from multiway.models import create_model
 from multiway.tasks.volumes.baselines import Logistic, Majority, fit_logistic, fit_majority
 from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
@@ -24,7 +25,7 @@ from multiway.tasks.volumes.evaluation import (
     score_rows,
 )
 from multiway.tasks.volumes.prepared import Prepared
-from multiway.training import Batch, History, RunFolder, TrainingConfig, classification, seed_everything, train
+from multiway.training import Batch, History, RunFolder, TrainingConfig, seed_everything, train
 
 OURS = "multiway"
 
@@ -111,9 +112,7 @@ def _scored(
         source, rows = prepared.batches(split), cases.indices(split)
         found = {name: all_probabilities(model, source, config) for name, model in models.items()}
         if split == "validation":
-            thresholds = {
-                name: classification.youden_threshold(prepared.labels[rows], each) for name, each in found.items()
-            }
+            thresholds = {name: youden_threshold(prepared.labels[rows], each) for name, each in found.items()}
         scored = cases_of(cases, rows, found)
         scores += score_rows(scored, split, thresholds, config.draws)
         frames.append(prediction_frame(scored, split, cases.classes))
@@ -199,7 +198,7 @@ def validation_auc(
 
     def score(model: nn.Module) -> float:
         found = all_probabilities(model, validation, plain)
-        value = classification.auc(labels, found) if np.isfinite(found).all() else None
+        value = auc(labels, found) if np.isfinite(found).all() else None
         return float("nan") if value is None else value
 
     return score

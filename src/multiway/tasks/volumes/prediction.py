@@ -12,6 +12,7 @@ from torch import nn
 
 from multiway.data.volumes import Cases, Volume, read_cases
 from multiway.errors import ConfigError, DataError
+from multiway.metrics.classes import predicted_classes
 from multiway.tasks.tables import check_target, write_frame
 from multiway.tasks.volumes.evaluation import (
     Probabilities,
@@ -25,7 +26,6 @@ from multiway.tasks.volumes.evaluation import (
 from multiway.tasks.volumes.fitting import OURS
 from multiway.tasks.volumes.prepared import locate
 from multiway.tasks.volumes.run import VolumeRun, baselines_of
-from multiway.training.classification import predicted_classes
 
 MAX_LISTED = 20
 

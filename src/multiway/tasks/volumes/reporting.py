@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from multiway.data.volumes import Cases, check_volumes
 from multiway.errors import ConfigError, MultiwayError
 from multiway.explain import ModeMap, average_curves
+from multiway.metrics.classes import confusion_matrix, reliability_table, roc_points
 from multiway.report import classification_content as page
 from multiway.report import render_classification_comparison, render_classification_report
 from multiway.report.content import DataCheck, ModelCost
@@ -27,7 +28,6 @@ from multiway.tasks.volumes.explanation import (
 )
 from multiway.tasks.volumes.explanation_files import first_channel
 from multiway.tasks.volumes.fitting import OURS
-from multiway.training import classification
 
 if TYPE_CHECKING:
     from multiway.tasks.volumes.run import VolumeRun
@@ -153,7 +153,7 @@ def _roc(run: VolumeRun) -> list[page.RocCurve]:
 
 
 def _curve(name: str, rows: Rows, place: int) -> page.RocCurve | None:
-    points = classification.roc_points(rows.labels == place, rows.probabilities[:, place])
+    points = roc_points(rows.labels == place, rows.probabilities[:, place])
     if points is None:
         return None
     false, true = (np.array(points[f"{kind}_positive_rate"]) for kind in ("false", "true"))
@@ -162,14 +162,14 @@ def _curve(name: str, rows: Rows, place: int) -> page.RocCurve | None:
 
 
 def _confusion(run: VolumeRun, test: Rows) -> page.Confusion:
-    counts = classification.confusion_matrix(test.labels, test.predicted, len(run.classes))
+    counts = confusion_matrix(test.labels, test.predicted, len(run.classes))
     return page.Confusion(classes=run.classes, counts=counts)
 
 
 def _reliability(test: Rows) -> list[page.ReliabilityBin]:
     return [
         page.ReliabilityBin(confidence=row["confidence"], accuracy=row["accuracy"], count=row["count"])
-        for row in classification.reliability_table(test.labels, test.probabilities)
+        for row in reliability_table(test.labels, test.probabilities)
     ]
 
 
