@@ -1,4 +1,4 @@
-"""Imports point one way: ops <- nn <- models, data <- training, both <- tasks <- workflows <- cli."""
+"""Imports point one way: ops <- nn <- models; data, metrics <- training; both <- tasks <- workflows <- cli."""
 
 import ast
 from pathlib import Path
@@ -19,13 +19,15 @@ MAY_IMPORT = {
     "nn": {"kernels", "ops", "errors"},
     "models": {"nn", "ops", "errors", "config"},
     "data": {"terminal"} | GROUND,
-    "training": {"data", "terminal"} | GROUND,
+    "metrics": {"errors"},
+    "training": {"data", "metrics", "terminal"} | GROUND,
     "explain": GROUND,
-    "auditing": {"data"} | GROUND,
+    "auditing": {"data", "metrics"} | GROUND,
     "report": {"explain"} | GROUND,
     "compress": {"nn", "ops", "report"} | GROUND,
     "recipes": {"errors", "config"},
-    "tasks": {"models", "nn", "ops", "data", "training", "explain", "report", "compress", "auditing"} | GROUND,
+    "tasks": {"models", "nn", "ops", "data", "metrics", "training", "explain", "report", "compress", "auditing"}
+    | GROUND,
     "workflows": {"tasks", "data", "training", "explain", "report", "recipes", "compress", "auditing"} | GROUND,
     "cli": {"workflows", "errors", "memory"},
     "__main__": {"cli"},

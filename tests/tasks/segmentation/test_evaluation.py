@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from lesion_files import examples_at, write_boxes, write_scene
 
-from multiway.tasks.segmentation.evaluation import bootstrap_weights, measure, score_of, score_rows
+from multiway.tasks.segmentation.evaluation import case_weights, measure, score_of, score_rows
 from multiway.tasks.segmentation.fitting import fit_scale, mean_dice
 from multiway.tasks.segmentation.predictors import ConstantPredictor, LogisticPredictor, ThresholdPredictor
 from tolerances import ROUNDING64
@@ -85,7 +85,7 @@ def test_logistic_regression_learns_spectra_and_ignores_what_is_unlabelled(tmp_p
 
 
 def test_patients_are_drawn_whole():
-    weights = bootstrap_weights(np.array(["a", "b", "a", "c"]), 200, 0)
+    weights = case_weights(np.array(["a", "b", "a", "c"]), 200, 0)
     assert weights.shape == (201, 4) and (weights[0] == 1).all()
     assert (weights[:, 0] == weights[:, 2]).all()
     assert (weights[:, [0, 1, 3]].sum(1) == 3).all()

@@ -6,10 +6,10 @@ from sklearn.linear_model import LogisticRegression
 from stock_panels import make_panel, make_texts
 
 from multiway.data.stocks import StockOptions, StockProtocol, build_samples, read_stocks, tomorrow
+from multiway.metrics import movements
 from multiway.tasks.stocks import logistic
 from multiway.tasks.stocks.baselines import TABLES, fit_calendar, fit_majority, fit_previous, log_loss
 from multiway.tasks.stocks.logistic import PENALTIES, fit_logistic, inputs, solve
-from multiway.training import movements
 from tolerances import LONG32, ROUNDING64, SUMS64
 
 E = 3

@@ -10,9 +10,9 @@ from blocks import make_config, make_volumes, write_npz, write_table
 
 from multiway import files
 from multiway.errors import DataError
+from multiway.metrics import classes
 from multiway.tasks.volumes.arrays import cases_of_arrays
 from multiway.tasks.volumes.prepared import prepare
-from multiway.training import classification
 
 
 def test_a_file_is_known_by_its_hash_and_a_table_by_its_scans(tmp_path):
@@ -67,4 +67,4 @@ def test_the_real_set(real_data):
     assert (float(voxels.min()), float(voxels.max())) == (0.0, 1.0)
     size = voxels.mean((1, 2, 3, 4)).numpy()
     labels = prepared.labels[prepared.cases.indices("validation")]
-    assert classification.auc(labels, np.stack([1 - size, size], 1)) > 0.5
+    assert classes.auc(labels, np.stack([1 - size, size], 1)) > 0.5

@@ -13,12 +13,13 @@ import yaml
 from multiway.config import merge
 from multiway.data.volumes import IntensityScale
 from multiway.errors import ConfigError
+from multiway.metrics.classes import auc
 from multiway.models import create_model
 from multiway.report import render_classification_report
 from multiway.tasks.volumes import VolumeConfig, VolumeRun, reporting, task
 from multiway.tasks.volumes.reload import ERRORS, RIGHT, interesting, reload_cases
 from multiway.tasks.volumes.reporting import compare, report, report_content
-from multiway.training import RunFolder, classification
+from multiway.training import RunFolder
 from tolerances import ROUNDING64
 
 SIZES = (8, 8, 8)
@@ -100,7 +101,7 @@ def test_the_content_says_what_the_predictions_say(tmp_path):
     assert content.majority == 0.5
     assert [curve.name for curve in content.roc] == ["multiway", "ResNet-18 3D"]
     labels, probabilities = own["label"].astype(int).to_numpy(), own[["p_0", "p_1"]].to_numpy()
-    assert content.roc[0].auc == pytest.approx(classification.auc(labels, probabilities), rel=ROUNDING64)
+    assert content.roc[0].auc == pytest.approx(auc(labels, probabilities), rel=ROUNDING64)
     assert [cost.model for cost in content.costs] == ["multiway"]
     assert content.title == "set"
     assert content.setting["Model"] == "hot_volume_classifier"

@@ -15,7 +15,8 @@ from multiway.tasks.scores import cell_row, score_table
 from multiway.tasks.volumes import VolumeConfig
 from multiway.tasks.volumes.evaluation import thresholds_of
 from multiway.tasks.volumes.task import TASK as task
-from multiway.training import Interrupted, classification
+from multiway.metrics import classes
+from multiway.training import Interrupted
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +44,10 @@ def test_scores_are_those_of_the_stored_predictions(finished):
             probabilities = rows[[f"p_{name}" for name in finished.state.classes]].to_numpy()
             found = {row["metric"]: row for row in finished.scores if (row["model"], row["split"]) == (model, split)}
             assert set(found) == {"auc", "acc", "balanced_accuracy", "sensitivity", "specificity", "ece"}
-            assert found["auc"]["value"] == classification.auc(labels, probabilities)
-            assert found["acc"]["value"] == classification.accuracy(labels, probabilities)
+            assert found["auc"]["value"] == classes.auc(labels, probabilities)
+            assert found["acc"]["value"] == classes.accuracy(labels, probabilities)
             threshold = thresholds_of(finished.calibration, [model])[model]
-            assert found["sensitivity"]["value"] == classification.sensitivity(labels, probabilities, threshold)
+            assert found["sensitivity"]["value"] == classes.sensitivity(labels, probabilities, threshold)
             assert found["auc"]["low"] <= found["auc"]["value"] <= found["auc"]["high"]
 
 
@@ -54,7 +55,7 @@ def test_the_threshold_is_that_of_validation(finished):
     rows = finished.tables["predictions"].query("model == 'multiway' and split == 'validation'")
     labels = (rows["label"] == finished.state.classes[1]).to_numpy().astype(np.int64)
     probabilities = rows[[f"p_{name}" for name in finished.state.classes]].to_numpy()
-    assert thresholds_of(finished.calibration, ["multiway"])["multiway"] == classification.youden_threshold(
+    assert thresholds_of(finished.calibration, ["multiway"])["multiway"] == classes.youden_threshold(
         labels, probabilities
     )
 

@@ -8,12 +8,12 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from multiway.metrics.overlap import cl_dice, hd95, overlap
+from multiway.metrics.resampling import percentiles, resamples
 from multiway.tasks.segmentation.examples import Example, Examples
 from multiway.tasks.segmentation.predictors import Predictor
 from multiway.training.overlap_losses import IGNORED
-from multiway.training.segmentation import cl_dice, hd95, overlap
 
-LEVEL = 95.0
 MEAN = "mean"
 ALL = "all"
 COUNTS = ("both", "predicted", "missed")
@@ -74,7 +74,7 @@ def score_rows(frame: pd.DataFrame, model: str, split: str, draws: int, seed: in
     that have their class. `cases` says how many cases a figure rests on; a figure that is undefined is None.
     """
     classes = list(dict.fromkeys(frame["class"][frame["scored"]]))
-    weights = bootstrap_weights(frame.drop_duplicates("case")["patient"].to_numpy(), draws, seed)
+    weights = case_weights(frame.drop_duplicates("case")["patient"].to_numpy(), draws, seed)
     tables = {name: _table(frame, name, classes) for name in ("dice", "cl_dice", "hd95", *COUNTS)}
     rows = []
     for metric in ("dice", "cl_dice", "hd95"):
@@ -97,12 +97,10 @@ def _table(frame: pd.DataFrame, name: str, classes: list[str]) -> Floats:
     return np.asarray(wide.loc[list(dict.fromkeys(frame["case"])), classes], np.float64)
 
 
-def bootstrap_weights(patients: NDArray[Any], draws: int, seed: int) -> Floats:
+def case_weights(patients: NDArray[Any], draws: int, seed: int) -> Floats:
     """How often each case is in a sample: first once each, then patients drawn with replacement, all cases of each."""
-    names, member = np.unique(patients, return_inverse=True)
-    generator = np.random.default_rng(seed)
-    drawn = generator.multinomial(len(names), np.full(len(names), 1 / len(names)), size=draws)
-    return np.concatenate([np.ones((1, len(patients))), drawn[:, member].astype(np.float64)])
+    drawn = [np.bincount(rows, minlength=len(patients)) for rows in resamples(patients, draws, seed)]
+    return np.stack([np.ones(len(patients)), *drawn])
 
 
 def _means(weights: Floats, values: Floats) -> Floats:
@@ -125,13 +123,11 @@ def _rows(metric: str, classes: list[str], values: Floats, cases: NDArray[Any]) 
 
 
 def _interval(column: Floats) -> dict[str, float | None]:
-    value, drawn = column[0], column[1:][np.isfinite(column[1:])]
-    if not np.isfinite(value):
+    if not np.isfinite(column[0]):
         return {"value": None, "low": None, "high": None}
-    if not len(drawn):
-        return {"value": float(value), "low": None, "high": None}
-    low, high = np.percentile(drawn, [50 - LEVEL / 2, 50 + LEVEL / 2])
-    return {"value": float(value), "low": float(low), "high": float(high)}
+    drawn = column[1:]
+    low, high = percentiles(drawn[np.isfinite(drawn)].tolist(), len(drawn)) or (None, None)
+    return {"value": float(column[0]), "low": low, "high": high}
 
 
 def headline(num_modes: int) -> str:

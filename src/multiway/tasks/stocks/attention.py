@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from multiway.explain import ModeMap, average_maps, mode_maps
+from multiway.tasks.devices import device_of
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.attribution import Batch
-from multiway.tasks.devices import device_of
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
 
 STREAMS = {"text": "texts", "price": "prices", "cross": "prices to texts"}

@@ -21,12 +21,12 @@ from multiway.auditing.duplicates import MANY, digest_of
 from multiway.auditing.report import found
 from multiway.data import datasets
 from multiway.data.stocks import StockPanel, StockSamples, StockTexts, build_samples
-from multiway.tasks.stocks.targets import Ints, Labelled, Names, facts_of, true_movements
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.lookahead import check_prices, check_texts
 from multiway.tasks.stocks.prepared import read
 from multiway.tasks.stocks.scale import StockScale
+from multiway.tasks.stocks.targets import Ints, Labelled, Names, facts_of, true_movements
 
 UNTRADED = 0.01
 """Share of labels whose target day may have no price."""

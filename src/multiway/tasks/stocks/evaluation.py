@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.data.stocks import StockSamples
+from multiway.metrics import classes, movements
+from multiway.metrics.movements import MIDDLE
+from multiway.metrics.quantiles import share_above_zero
+from multiway.metrics.resampling import Metric, intervals
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.inputs import StockInputs, outputs_of
-from multiway.tasks.stocks.quantiles import levels_of, quantile_metrics, share_above_zero
+from multiway.tasks.stocks.quantiles import levels_of, quantile_metrics
 from multiway.tasks.stocks.scale import StockScale
-from multiway.training import classification, movements
-from multiway.training.movements import MIDDLE
 
 Values = NDArray[np.float64]
-Metric = Callable[[NDArray[Any], Values], float | None]
 SEED = 0
 """Of the bootstrap: every model and seed is measured on the same draws."""
 
@@ -89,13 +90,13 @@ def scored(
 
 def auc(labels: NDArray[Any], probabilities: Values) -> float | None:
     """Area under the ROC curve."""
-    return classification.auc(labels, np.stack([1 - probabilities, probabilities], axis=1))
+    return classes.auc(labels, np.stack([1 - probabilities, probabilities], axis=1))
 
 
 def metrics_of(config: StockConfig) -> dict[str, Metric]:
     """Every metric of a run, by name; of labels and probabilities, or of movements and quantiles."""
     if config.target == "quantiles":
-        return dict(quantile_metrics(config.quantiles))
+        return quantile_metrics(config.quantiles)
     return {
         "acc": movements.accuracy,
         "f1": movements.f1,
@@ -111,11 +112,11 @@ def score_rows(these: Scored, split: str, config: StockConfig) -> list[dict[str,
     rows = []
     for model, found in these.found.items():
         metrics = metrics_of(config)
-        intervals = movements.block_bootstrap(
-            metrics, truth, found, these.days, draws=config.draws, block_days=config.block_days, seed=SEED
+        bounds = intervals(
+            metrics, truth, found, units=these.days, block=config.block_days, draws=config.draws, seed=SEED
         )
         for name, metric in metrics.items():
-            low, high = intervals[name] or (None, None)
+            low, high = bounds[name] or (None, None)
             row = {"metric": name, "value": metric(truth, found), "low": low, "high": high}
             rows.append({"model": model, "split": split, **row})
         rows.append({"model": model, "split": split, "metric": "count", "value": len(truth), "low": None, "high": None})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +13,9 @@ from torch import Tensor
 
 from multiway.errors import ConfigError, closest
 from multiway.explain import DeletionCurves, ModeMap
+from multiway.metrics.quantiles import share_above_zero
+from multiway.tasks.devices import device_of
+from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import TOKEN, maps_of, partners
 from multiway.tasks.stocks.attribution import (
@@ -24,11 +27,9 @@ from multiway.tasks.stocks.attribution import (
     deletion_of_texts,
     text_contributions,
 )
-from multiway.tasks.devices import device_of
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
-from multiway.tasks.protocol import OURS
 from multiway.tasks.stocks.inputs import outputs_of
-from multiway.tasks.stocks.quantiles import levels_of, share_above_zero
+from multiway.tasks.stocks.quantiles import levels_of
 
 EXPLAINED = 4
 NOT_ATTRIBUTION = (

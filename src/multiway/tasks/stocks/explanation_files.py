@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from multiway.explain import ModeMap, average_curves, save_maps, save_mode_map, top_pairs
+from multiway.tasks.answers import write_frame
 from multiway.tasks.run import Run
-from multiway.tasks.stocks.prepared import reload
 from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.explanation import (
     NOT_ATTRIBUTION,
@@ -20,7 +20,7 @@ from multiway.tasks.stocks.explanation import (
     explain_day,
 )
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
-from multiway.tasks.answers import Answer, write_frame
+from multiway.tasks.stocks.prepared import reload
 
 TOP_PAIRS = 3
 MAX_TEXTS = 200

@@ -18,7 +18,10 @@ from multiway.data.stocks import (
     tomorrow,
 )
 from multiway.errors import DataError
-from multiway.tasks.stocks.prepared import check_tickers, prepared_for, reload, source_of
+from multiway.metrics.movements import MIDDLE
+from multiway.tasks.answers import check_target
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
 from multiway.tasks.stocks.beside import fit_baselines
 from multiway.tasks.stocks.evaluation import (
     best_device,
@@ -27,11 +30,7 @@ from multiway.tasks.stocks.evaluation import (
     score_rows,
     scored,
 )
-from multiway.tasks.protocol import OURS
-from multiway.tasks.stocks.prepared import Prepared, locate
-from multiway.tasks.run import Run
-from multiway.tasks.answers import Answer, check_target, written
-from multiway.training.movements import MIDDLE
+from multiway.tasks.stocks.prepared import Prepared, check_tickers, locate, prepared_for, reload, source_of
 
 CLOSE = FIELDS.index("close")
 

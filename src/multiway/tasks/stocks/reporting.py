@@ -13,6 +13,7 @@ import pandas as pd
 from multiway.data.stocks import check_stocks
 from multiway.errors import MultiwayError
 from multiway.explain import average_curves
+from multiway.metrics.classes import reliability_table
 from multiway.report import (
     ClassificationReport,
     ClassScore,
@@ -26,16 +27,15 @@ from multiway.report import (
     render_classification_comparison,
     render_stock_report,
 )
+from multiway.tasks.protocol import OURS
 from multiway.tasks.reporting import command, environment, findings_of, training_curve
 from multiway.tasks.run import Run
-from multiway.tasks.stocks.prepared import reload, source_of
 from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
-from multiway.tasks.protocol import OURS
+from multiway.tasks.stocks.prepared import reload, source_of
 from multiway.tasks.stocks.showing import deletion_note, explained_answers, view_of_answer, view_of_backtest
 from multiway.tasks.stocks.trading import backtest_again, evening_texts
-from multiway.training import classification
 
 if TYPE_CHECKING:
     from multiway.tasks.stocks.prepared import Prepared
@@ -210,7 +210,7 @@ def _reliability(test: pd.DataFrame) -> list[ReliabilityBin]:
     if not len(test):
         return []
     rises = test["p_up"].to_numpy(float)
-    rows = classification.reliability_table(test["label"].to_numpy(), np.stack([1 - rises, rises], axis=1), bins=20)
+    rows = reliability_table(test["label"].to_numpy(), np.stack([1 - rises, rises], axis=1), bins=20)
     return [ReliabilityBin(confidence=row["confidence"], accuracy=row["accuracy"], count=row["count"]) for row in rows]
 
 

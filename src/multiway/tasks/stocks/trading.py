@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from multiway.data.stocks import StockPanel, StockProtocol, StockSamples, StockTexts, build_samples
 from multiway.errors import ConfigError, DataError
+from multiway.tasks.answers import check_target
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
-from multiway.tasks.stocks.prepared import check_tickers, prepared_for
 from multiway.tasks.stocks.backtest import COST_BPS, WORDS, Backtest, backtest, check_settings
 from multiway.tasks.stocks.evaluation import predicted, rises_and_levels
 from multiway.tasks.stocks.prediction import read_for, same_borders
-from multiway.tasks.answers import Answer, check_target, written
+from multiway.tasks.stocks.prepared import check_tickers, prepared_for
 
 if TYPE_CHECKING:
     from multiway.tasks.stocks.prepared import Prepared

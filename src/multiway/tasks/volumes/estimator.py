@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from multiway.data import datasets
 from multiway.data.volumes import Cases, read_cases
 from multiway.errors import ConfigError
+from multiway.metrics.classes import predicted_classes
 from multiway.tasks.estimator import Estimator
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.arrays import cases_of_arrays
 from multiway.tasks.volumes.config import OURS
 from multiway.tasks.volumes.prediction import predict_cases
 from multiway.tasks.volumes.prepared import prepare_later
-from multiway.training.classification import predicted_classes
 
 
 class VolumeClassifier(Estimator):

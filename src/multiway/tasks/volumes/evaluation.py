@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,14 +14,14 @@ from torch import Tensor, nn
 
 from multiway.data.volumes import Cases, IntensityScale, Volume, VolumeBatches, shape_transform
 from multiway.errors import DataError
+from multiway.metrics import classes as metrics
+from multiway.metrics.resampling import Metric, intervals
 from multiway.tasks.devices import best_device, device_of
 from multiway.tasks.protocol import Row
 from multiway.tasks.volumes.config import VolumeConfig
 from multiway.tasks.volumes.prepared import Prepared, VolumeState
-from multiway.training import classification
 
 Probabilities = NDArray[np.float64]
-Metric = Callable[[NDArray[np.int64], Probabilities], float | None]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -126,14 +126,14 @@ def to_input(volume: Volume, scale: IntensityScale, channels: int, sizes: tuple[
 
 def metrics_at(threshold: float | None) -> dict[str, Metric]:
     """Every metric; AUC and ACC are MedMNIST's, and the three that weigh errors use the threshold if there is one."""
-    at = classification.MIDDLE if threshold is None else threshold
+    at = metrics.MIDDLE if threshold is None else threshold
     return {
-        "auc": classification.auc,
-        "acc": classification.accuracy,
-        "balanced_accuracy": partial(classification.balanced_accuracy, threshold=at),
-        "sensitivity": partial(classification.sensitivity, threshold=at),
-        "specificity": partial(classification.specificity, threshold=at),
-        "ece": classification.calibration_error,
+        "auc": metrics.auc,
+        "acc": metrics.accuracy,
+        "balanced_accuracy": partial(metrics.balanced_accuracy, threshold=at),
+        "sensitivity": partial(metrics.sensitivity, threshold=at),
+        "specificity": partial(metrics.specificity, threshold=at),
+        "ece": metrics.calibration_error,
     }
 
 
@@ -142,16 +142,13 @@ def score_rows(scored: Scored, split: str, thresholds: Mapping[str, float | None
 
     A value is None where it is undefined. Every model and seed is measured on the same draws.
     """
-    rows = []
+    rows, units = [], None if scored.patients is None else np.array(scored.patients, dtype=str)
     for model, outputs in scored.probabilities.items():
-        for name, metric in metrics_at(thresholds.get(model)).items():
+        measures = metrics_at(thresholds.get(model))
+        bounds = intervals(measures, scored.labels, outputs, units=units, draws=draws)
+        for name, metric in measures.items():
             value = metric(scored.labels, outputs)
-            interval = None
-            if value is not None:
-                interval = classification.bootstrap_interval(
-                    metric, scored.labels, outputs, draws=draws, groups=scored.patients
-                )
-            low, high = interval or (None, None)
+            low, high = bounds[name] or (None, None)
             rows.append({"model": model, "split": split, "metric": name, "value": value, "low": low, "high": high})
     return rows
 
@@ -167,7 +164,7 @@ def prediction_frame(scored: Scored, split: str, classes: Sequence[str]) -> pd.D
                 "model": model,
                 "split": split,
                 "label": [classes[place] for place in scored.labels],
-                "predicted": [classes[place] for place in classification.predicted_classes(outputs)],
+                "predicted": [classes[place] for place in metrics.predicted_classes(outputs)],
             }
         )
         frames.append(pd.concat([frame, probability_frame(outputs, classes)], axis=1))

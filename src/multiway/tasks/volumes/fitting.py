@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway.data.volumes import VolumeBatches, augment, shape_transform
+from multiway.metrics.classes import auc
 from multiway.models import create_model
 from multiway.tasks.fitting import announce
 from multiway.tasks.protocol import OURS, Context
@@ -16,7 +17,7 @@ from multiway.tasks.volumes.baselines import Logistic, Majority, fit_logistic, f
 from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
 from multiway.tasks.volumes.evaluation import all_probabilities, evaluated
 from multiway.tasks.volumes.prepared import Prepared, VolumeState
-from multiway.training import Batch, History, TrainingConfig, classification, train
+from multiway.training import Batch, History, TrainingConfig, train
 
 
 class ClassLoss:
@@ -103,7 +104,7 @@ def validation_auc(
 
     def score(model: nn.Module) -> float:
         outputs = all_probabilities(model, validation, plain)
-        value = classification.auc(labels, outputs) if np.isfinite(outputs).all() else None
+        value = auc(labels, outputs) if np.isfinite(outputs).all() else None
         return float("nan") if value is None else value
 
     return score

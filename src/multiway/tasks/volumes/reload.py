@@ -4,9 +4,9 @@ import numpy as np
 
 from multiway.data.volumes import Cases, read_cases
 from multiway.errors import ConfigError
+from multiway.metrics.classes import predicted_classes
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
-from multiway.training import classification
 
 ERRORS, RIGHT = "Most confident errors", "Classified correctly, most confident of each class"
 SHOWN_CASES, SHOWN_RIGHT = 8, 4
@@ -39,7 +39,7 @@ class Rows:
         self.cases = [str(name) for name in frame["case"]]
         self.labels = np.array([places[str(name)] for name in frame["label"]], np.int64)
         self.probabilities = frame[[f"p_{name}" for name in classes]].to_numpy(np.float64)
-        self.predicted = classification.predicted_classes(self.probabilities)
+        self.predicted = predicted_classes(self.probabilities)
 
     def __len__(self) -> int:
         return len(self.cases)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from multiway.data.volumes import Cases, check_volumes
 from multiway.errors import ConfigError, MultiwayError
 from multiway.explain import ModeMap, average_curves
+from multiway.metrics.classes import confusion_matrix, reliability_table, roc_points
 from multiway.report import classification_content as page
 from multiway.report import render_classification_comparison, render_classification_report
 from multiway.report.content import DataCheck, ModelCost
@@ -27,7 +28,6 @@ from multiway.tasks.volumes.explanation import (
 )
 from multiway.tasks.volumes.explanation_files import first_channel
 from multiway.tasks.volumes.reload import COSTLY_VOXELS, Rows, interesting, reload_cases
-from multiway.training import classification
 
 METRICS = {
     "auc": "AUC",
@@ -150,7 +150,7 @@ def _roc(run: Run) -> list[page.RocCurve]:
 
 
 def _curve(name: str, rows: Rows, place: int) -> page.RocCurve | None:
-    points = classification.roc_points(rows.labels == place, rows.probabilities[:, place])
+    points = roc_points(rows.labels == place, rows.probabilities[:, place])
     if points is None:
         return None
     false, true = (np.array(points[f"{kind}_positive_rate"]) for kind in ("false", "true"))
@@ -159,14 +159,14 @@ def _curve(name: str, rows: Rows, place: int) -> page.RocCurve | None:
 
 
 def _confusion(run: Run, test: Rows) -> page.Confusion:
-    counts = classification.confusion_matrix(test.labels, test.predicted, len(run.state.classes))
+    counts = confusion_matrix(test.labels, test.predicted, len(run.state.classes))
     return page.Confusion(classes=run.state.classes, counts=counts)
 
 
 def _reliability(test: Rows) -> list[page.ReliabilityBin]:
     return [
         page.ReliabilityBin(confidence=row["confidence"], accuracy=row["accuracy"], count=row["count"])
-        for row in classification.reliability_table(test.labels, test.probabilities)
+        for row in reliability_table(test.labels, test.probabilities)
     ]
 
 

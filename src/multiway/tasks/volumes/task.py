@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport
 from multiway.data.volumes import VOLUME_DATASETS, Cases, check_volumes, looks_like_volumes
+from multiway.metrics.classes import youden_threshold
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run
@@ -26,7 +27,7 @@ from multiway.tasks.volumes.options import SCANS
 from multiway.tasks.volumes.prediction import predict_scans
 from multiway.tasks.volumes.prepared import Prepared, VolumeState, prepare, prepare_later
 from multiway.tasks.volumes.reload import interesting, reload_cases
-from multiway.training import History, classification
+from multiway.training import History
 
 EXPLAINED = 4
 """Test cases that are explained if none is named: the most confident errors first."""
@@ -103,7 +104,7 @@ class Volumes(Task[VolumeConfig, Prepared, VolumeState]):
         """Thresholds of the second of two classes, by model."""
         scored = self.predict(run, prepared, "validation")
         found = {
-            name: classification.youden_threshold(scored.labels, outputs)
+            name: youden_threshold(scored.labels, outputs)
             for name, outputs in scored.probabilities.items()
         }
         return {name: torch.tensor(value, dtype=torch.float64) for name, value in found.items() if value is not None}

@@ -1,7 +1,7 @@
 """How well a predicted mask fits: Dice, clDice, the 95th percentile of surface distances; empty masks have a rule."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -164,12 +164,6 @@ def _nearest(points: Tensor, others: Tensor) -> Tensor:
     rows = max(BLOCK // len(others), 1)
     exact = "donot_use_mm_for_euclid_dist"
     return torch.cat([torch.cdist(part, others, compute_mode=exact).amin(1) for part in points.split(rows)])
-
-
-def mean_defined(values: Iterable[float | None]) -> float | None:
-    """Mean of the values that are defined; None where none is."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
 
 
 def _check(predicted: Tensor, target: Tensor, where: str) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from multiway.training import classification as own
+from multiway.metrics import classes as own
 from tolerances import ROUNDING64
 
 
@@ -130,40 +130,3 @@ def test_calibration_error_by_hand():
 def test_certainty_lies_in_the_last_bin():
     table = own.reliability_table(np.array([1]), np.array([[0.0, 1.0]]), bins=15)
     assert [(row["low"], row["high"]) for row in table] == [(14 / 15, 1.0)]
-
-
-def test_the_interval_of_a_mean_is_the_textbooks():
-    """Percentiles of bootstrap means: mean ± 1.96 standard errors, here within a tenth of the half-width."""
-    right = (np.random.default_rng(0).random(400) < 0.7).astype(np.float64)
-    low, high = own.bootstrap_interval(lambda labels, values: float(values.mean()), right, right, draws=4000)
-    half = 1.96 * right.std() / 20
-    assert low == pytest.approx(right.mean() - half, abs=half / 10)
-    assert high == pytest.approx(right.mean() + half, abs=half / 10)
-
-
-def test_cases_of_a_patient_stay_together():
-    """Every patient has four equal cases: the interval is that of 90 patients, twice that of 360 cases."""
-    values = np.repeat(np.random.default_rng(5).standard_normal(90), 4)
-    patients = np.repeat([f"p{number}" for number in range(90)], 4)
-
-    def mean(labels, values):
-        return float(values.mean())
-
-    alone = own.bootstrap_interval(mean, values, values, draws=2000)
-    together = own.bootstrap_interval(mean, values, values, draws=2000, groups=patients)
-    assert (together[1] - together[0]) / (alone[1] - alone[0]) == pytest.approx(2, rel=0.1)
-
-
-def test_intervals_are_the_seeds():
-    case = make_case(2)
-    first, again, other = (own.bootstrap_interval(own.auc, *case, draws=200, seed=seed) for seed in (1, 1, 2))
-    assert first == again != other
-    assert first[0] < own.auc(*case) < first[1]
-
-
-def test_no_interval_where_draws_are_undefined():
-    labels, probabilities = np.array([0, 0, 0, 0]), np.full((4, 2), 0.5)
-    assert own.bootstrap_interval(own.auc, labels, probabilities, draws=50) is None
-    assert own.bootstrap_interval(own.accuracy, labels, probabilities, draws=0) is None
-    assert own.bootstrap_interval(own.accuracy, labels[:1], probabilities[:1], draws=50) is None
-    assert own.bootstrap_interval(own.accuracy, labels, probabilities, draws=50, groups=["a"] * 4) is None

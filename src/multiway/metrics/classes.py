@@ -1,4 +1,4 @@
-"""Scores of class probabilities, as MedMNIST defines AUC and ACC, with intervals over cases; plain functions of arrays.
+"""Scores of class probabilities, as MedMNIST defines AUC and ACC; plain functions of arrays.
 
 Labels are `(cases,)` positions of classes, probabilities `(cases, classes)`. With two classes the last column is the
 score of the positive class, which is predicted where the score is above a threshold.
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 Labels = NDArray[np.int64]
 Probabilities = NDArray[np.float64]
-Metric = Callable[[Labels, Probabilities], float | None]
 
 BINS = 15
 MIDDLE = 0.5
@@ -37,9 +36,8 @@ def _binary_auc(positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> flo
     num_negative = len(positive) - num_positive
     if not num_positive or not num_negative:
         return None
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]  # from 1, ties share their mean
-    pairs = float(ranks[positive].sum()) - num_positive * (num_positive + 1) / 2
+    negative, score = np.sort(scores[~positive]), np.sort(scores[positive])
+    pairs = sum(int(np.searchsorted(negative, score, side).sum()) for side in ("left", "right")) / 2
     return pairs / (num_positive * num_negative)
 
 
@@ -158,52 +156,3 @@ def calibration_error(labels: Labels, probabilities: Probabilities, bins: int = 
 def _confidence(labels: Labels, probabilities: Probabilities) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     predicted = probabilities.argmax(1)
     return probabilities[np.arange(len(labels)), predicted], predicted == labels
-
-
-def bootstrap_interval(
-    metric: Callable[[Any, Any], float | None],
-    labels: NDArray[Any],
-    probabilities: NDArray[Any],
-    draws: int = 1000,
-    seed: int = 0,
-    groups: Sequence[str] | None = None,
-    level: float = 95.0,
-) -> tuple[float, float] | None:
-    """Percentile interval of a metric over cases drawn with replacement; the same seed draws the same cases.
-
-    Args:
-        metric: Of the labels and probabilities of the drawn cases.
-        labels: One row per case.
-        probabilities: One row per case.
-        draws: How often to draw; 0 gives no interval.
-        seed: Of the draws.
-        groups: Patient of each case; whole patients are drawn, so that their cases stay together.
-        level: In percent.
-
-    Returns:
-        Low and high; None for fewer than two cases or groups, or where most draws leave the metric undefined.
-    """
-    units = _units(len(labels), groups)
-    if draws < 1 or len(units) < 2:
-        return None
-    generator = np.random.default_rng(seed)
-    values = []
-    for _ in range(draws):
-        chosen = generator.integers(len(units), size=len(units))
-        rows = np.concatenate([units[unit] for unit in chosen]) if groups is not None else chosen
-        value = metric(labels[rows], probabilities[rows])
-        if value is not None:
-            values.append(value)
-    if 2 * len(values) <= draws:
-        return None
-    tail = (100.0 - level) / 2
-    low, high = np.percentile(values, [tail, 100.0 - tail])
-    return float(low), float(high)
-
-
-def _units(count: int, groups: Sequence[str] | None) -> list[NDArray[np.int64]]:
-    """Rows of each case, or of each group."""
-    if groups is None:
-        return [np.array([row]) for row in range(count)]
-    _, inverse = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
-    return np.split(np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse))[:-1])
