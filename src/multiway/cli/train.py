@@ -14,11 +14,11 @@ from multiway.cli.options import DataFile, Recipe, RunOut, Seeds, Sets
 class Tasks(TyperGroup):
     """The tasks as commands, each made when it is named."""
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         """Names of the tasks."""
         return list(workflows.TASKS)
 
-    def get_command(self, ctx: typer.Context, name: str) -> Any:
+    def get_command(self, ctx: Any, name: str) -> Any:
         """The command of a task."""
         return _command_of(name) if name in workflows.TASKS else None
 

@@ -142,20 +142,6 @@ class Cell(Protocol):
         """Published scores by metric."""
 
 
-class Run(Protocol):
-    """What a task sees of a run; `multiway.tasks.run.Run` is the class."""
-
-    config: Any
-    state: Any
-    models: Mapping[str, nn.Module]
-    calibration: dict[str, Tensor]
-    scores: list[Row]
-    tables: "dict[str, pd.DataFrame]"
-    facts: dict[str, Any]
-    folder: RunFolder | None
-    prepared: Any
-
-
 ConfigT = TypeVar("ConfigT", bound=Config)
 PreparedT = TypeVar("PreparedT", bound=Prepared)
 StateT = TypeVar("StateT", bound=State)

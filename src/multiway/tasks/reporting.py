@@ -7,7 +7,8 @@ from typing import Any
 
 from multiway.data import CheckReport
 from multiway.report import CheckFinding, TrainingRow
-from multiway.tasks.protocol import Run, TaskConfig
+from multiway.tasks.protocol import TaskConfig
+from multiway.tasks.run import Run
 
 
 def findings_of(check: CheckReport) -> list[CheckFinding]:

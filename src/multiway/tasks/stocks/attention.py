@@ -17,7 +17,7 @@ from multiway.tasks.stocks.explanation_inputs import ExplainedData
 
 STREAMS = {"text": "texts", "price": "prices", "cross": "prices to texts"}
 """Where a map is from: the encoder, the decoder, or the decoder's look at the encoder."""
-TOKEN, ASKED = "token", "day asked"
+TOKEN, TARGET = "token", "target day"
 AVERAGED_DAYS = 64
 
 
@@ -64,7 +64,7 @@ def average_attention(run: Run, data: ExplainedData, samples: NDArray[np.int64])
 
 def lag_labels(slots: int) -> list[str]:
     """Name the positions in time of any sample: the stock's token, then the days by their distance."""
-    return [TOKEN, *(f"{lag} before" for lag in range(slots - 1, 0, -1)), ASKED]
+    return [TOKEN, *(f"{lag} before" for lag in range(slots - 1, 0, -1)), TARGET]
 
 
 def partners(maps: Sequence[ModeMap], tickers: Sequence[str], stock: int, count: int = 5) -> list[tuple[str, float]]:

@@ -117,7 +117,9 @@ def _calendar(samples: StockSamples, labelled: Labelled) -> Verdict | None:
 
 def _traded(samples: StockSamples, labelled: Labelled) -> Verdict:
     """Whether the target days have prices at all."""
-    absent = np.flatnonzero(~(labelled.traded(labelled.target) & (labelled.traded(labelled.last) | (labelled.last < 0))))
+    absent = np.flatnonzero(
+        ~(labelled.traded(labelled.target) & (labelled.traded(labelled.last) | (labelled.last < 0)))
+    )
     share = len(absent) / max(len(labelled.label), 1)
     if share <= UNTRADED:
         return f"{1 - share:.2%} of {len(labelled.label):,} labels are of days with prices"
@@ -145,7 +147,9 @@ def _ticker_days(samples: StockSamples, labelled: Labelled) -> Verdict:
     if (count == 1).all():
         return f"none of {len(days):,} ticker-days is in two splits"
     torn = np.isin(key, days[count > 1])
-    return check_groups({split: labelled.names(torn & (labelled.split == split)) for split in samples.splits}, "ticker-day")
+    return check_groups(
+        {split: labelled.names(torn & (labelled.split == split)) for split in samples.splits}, "ticker-day"
+    )
 
 
 def _copies(samples: StockSamples, labelled: Labelled) -> Verdict:

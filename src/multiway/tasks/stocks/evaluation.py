@@ -1,7 +1,6 @@
 """Probabilities of a rise, or quantiles of a movement, and their scores with intervals over blocks of days."""
 
 import dataclasses
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from multiway.metrics import classes, movements
 from multiway.metrics.movements import MIDDLE
 from multiway.metrics.quantiles import share_above_zero
 from multiway.metrics.resampling import Metric, intervals
+from multiway.tasks.devices import device_of
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.inputs import StockInputs, outputs_of
 from multiway.tasks.stocks.quantiles import levels_of, quantile_metrics
@@ -28,10 +28,10 @@ SEED = 0
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Scored:
-    """Every movement asked about in a split, with what the models said of it.
+    """Every target movement of a split, with what the models said of it.
 
     days, tickers: `(movements,)`.
-    labels: 1 rise, 0 fall; -1 for quantiles of a movement that the protocol does not ask about.
+    labels: 1 rise, 0 fall; -1 for quantiles of a movement that the protocol does not label.
     returns: The movements themselves.
     found: By model, the probability of a rise `(movements,)`, or the quantiles `(movements, quantiles)`.
     """
@@ -41,17 +41,6 @@ class Scored:
     labels: NDArray[np.int64]
     returns: Values
     found: dict[str, Values]
-
-
-def device_of(model: nn.Module) -> torch.device:
-    """Where a model is."""
-    tensors = itertools.chain(model.parameters(), model.buffers())
-    return next((tensor.device for tensor in tensors), torch.device("cpu"))
-
-
-def best_device() -> torch.device:
-    """Where prediction is fast."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def batches(source: StockInputs, size: int) -> Iterator[dict[str, Tensor]]:
@@ -74,10 +63,10 @@ def predicted(model: nn.Module, source: StockInputs, config: StockConfig, scale:
 
 
 def scored(
-    samples: StockSamples, rows: NDArray[np.int64], asked: NDArray[np.bool_], found: dict[str, Values]
+    samples: StockSamples, rows: NDArray[np.int64], target_mask: NDArray[np.bool_], found: dict[str, Values]
 ) -> Scored:
-    """Take the movements asked about out of what was found, `(rows, stocks)` by model."""
-    chosen = asked[rows]
+    """Take the target movements out of what the models say, `(rows, stocks)` by model."""
+    chosen = target_mask[rows]
     day, stock = np.nonzero(chosen)
     return Scored(
         days=samples.days[samples.targets[rows][day]],
@@ -126,7 +115,7 @@ def score_rows(these: Scored, split: str, config: StockConfig) -> list[dict[str,
 def prediction_frame(these: Scored, split: str, config: StockConfig) -> pd.DataFrame:
     """date, ticker, model, split, label, p_up, predicted and movement; with quantiles one column `q0.1` for each.
 
-    A label of -1 is one that the protocol does not ask about.
+    A label of -1 is one that the protocol does not give.
     """
     frames = []
     for model, found in these.found.items():

@@ -164,7 +164,7 @@ def score_of(run: Run) -> Score:
         outputs = outputs_of(model, batch)
         if config.target == "movement":
             return outputs[..., 1] - outputs[..., 0]
-        median = levels_of(outputs, run.state.scale)[..., list(config.quantiles).index(0.5)]
+        median: Tensor = levels_of(outputs, run.state.scale)[..., list(config.quantiles).index(0.5)]
         return median / run.state.scale.movement_spread
 
     return score
@@ -193,12 +193,12 @@ def named_stocks(run: Run, names: Sequence[str]) -> list[int]:
 
 
 def named_sample(data: ExplainedData, date: str) -> int:
-    """Sample that asks about a day.
+    """Sample that has a target day.
 
     Raises:
-        ConfigError: It is no day, or none that is asked about.
+        ConfigError: It is no day, or none that is labelled.
     """
-    days = data.asked_days
+    days = data.target_days
     try:
         wanted = np.datetime64(date, "D")
     except ValueError:
@@ -207,8 +207,7 @@ def named_sample(data: ExplainedData, date: str) -> int:
     if not len(found):
         near = days[np.abs((days - wanted).astype(np.int64)).argmin()]
         raise ConfigError(
-            f"explain: no movement of {wanted} is asked about. Choose a day from {days[0]} to {days[-1]}, such as "
-            f"{near}."
+            f"explain: no movement of {wanted} is labelled. Choose a day from {days[0]} to {days[-1]}, such as {near}."
         )
     return int(found[0])
 
@@ -221,16 +220,18 @@ def chosen_pairs(
     Tickers alone are explained on the last day tested, a date alone by its most confident answers.
 
     Raises:
-        ConfigError: There is no such ticker, or nothing is asked about that day.
+        ConfigError: There is no such ticker, or nothing is labelled that day.
     """
     if not date and not tickers:
-        return [(named_sample(data, day), run.state.tickers.index(name)) for _, day, name in interesting(run, EXPLAINED)]
+        return [
+            (named_sample(data, day), run.state.tickers.index(name)) for _, day, name in interesting(run, EXPLAINED)
+        ]
     sample = named_sample(data, date) if date else int(data.prepared.samples.splits["test"][-1])
     if tickers:
         return [(sample, stock) for stock in named_stocks(run, tickers)]
     confidence = np.abs(probabilities(run, data.batch(sample)) - 0.5)
-    asked = data.prepared.target_mask[sample]
-    order = np.argsort(-np.where(asked, confidence, -1), kind="stable")[: min(EXPLAINED, max(1, int(asked.sum())))]
+    mask = data.prepared.target_mask[sample]
+    order = np.argsort(-np.where(mask, confidence, -1), kind="stable")[: min(EXPLAINED, max(1, int(mask.sum())))]
     return [(sample, int(stock)) for stock in order]
 
 

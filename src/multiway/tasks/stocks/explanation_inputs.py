@@ -46,7 +46,7 @@ class ExplainedData:
         return self.prepared.vectors is not None
 
     @property
-    def asked_days(self) -> NDArray[np.datetime64]:
+    def target_days(self) -> NDArray[np.datetime64]:
         """The day that each sample asks about."""
         samples = self.prepared.samples
         return np.asarray(samples.days[samples.targets])

@@ -1,13 +1,15 @@
 """Logistic regression on what the network reads: prices of the slots, which of them are known, and the mean text."""
 
-import dataclasses
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from multiway.data.stocks import StockSamples
 from multiway.tasks.stocks.baselines import Probabilities, Rows, log_loss
+from multiway.tasks.stocks.prepared import Prepared
 
 PENALTIES = (10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 MOVEMENTS = 60_000
@@ -22,59 +24,73 @@ Vectors = NDArray[np.float32] | None
 Matrix = NDArray[np.float64]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Logistic:
-    """Weights of standardised inputs."""
+class Logistic(nn.Module):
+    """Weights of standardised inputs.
 
-    centre: Matrix
-    spread: Matrix
-    weight: Matrix
-    bias: float
-    penalty: float
-    losses: dict[str, float]
+    Args:
+        size: Inputs of a movement, see `num_inputs`.
+    """
 
-    def p_up(self, samples: StockSamples, rows: Rows, vectors: Vectors = None) -> Probabilities:
-        """Give `vectors` if the model was fitted with them."""
+    centre: Tensor
+    spread: Tensor
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        for name, shape in (("centre", (size,)), ("spread", (size,)), ("weight", (size,)), ("bias", ())):
+            self.register_buffer(name, torch.zeros(shape, dtype=torch.float64))
+
+    def fit(self, prepared: Prepared) -> dict[str, Any]:
+        """Minimise the penalised log loss in training; the penalty is that of the lowest validation loss."""
+        values, labels = _labelled(prepared, "train")
+        held, held_labels = _labelled(prepared, "validation")
+        centre, spread = values.mean(0), values.std(0)
+        spread = np.where(spread > SMALL, spread, 1.0)
+        values, held = (values - centre) / spread, (held - centre) / spread
+        solution, losses, solutions = np.zeros(values.shape[1] + 1), {}, {}
+        for penalty in PENALTIES:
+            solution = solutions[penalty] = solve(values, labels, penalty, solution)
+            losses[penalty] = log_loss(held_labels, sigmoid(held @ solution[1:] + solution[0]))
+        best = min(PENALTIES, key=lambda penalty: losses[penalty])
+        self._take(centre, spread, solutions[best])
+        named = {f"{penalty:g}": loss for penalty, loss in losses.items()}
+        return {"penalty": best, "inputs": values.shape[1], "validation_loss": named}
+
+    def _take(self, centre: Matrix, spread: Matrix, solution: Matrix) -> None:
+        for buffer, value in ((self.centre, centre), (self.spread, spread), (self.weight, solution[1:])):
+            buffer.copy_(torch.from_numpy(value))
+        self.bias.fill_(float(solution[0]))
+
+    def says(self, prepared: Prepared, rows: Rows) -> Probabilities:
+        """Probability of a rise of every ticker, `(rows, tickers)`."""
+        samples = prepared.samples
         stocks = len(samples.tickers)
         days = max(CHUNK // stocks, 1)
-        asked = np.ones((days, stocks), np.bool_)
+        mask = np.ones((days, stocks), np.bool_)
         parts = [
-            self._of(inputs(samples, some, asked[: len(some)], vectors)).reshape(len(some), stocks)
+            self._of(inputs(samples, some, mask[: len(some)], prepared.vectors)).reshape(len(some), stocks)
             for some in (rows[first : first + days] for first in range(0, len(rows), days))
         ]
         return np.concatenate(parts) if parts else np.empty((0, stocks))
 
     def _of(self, values: Matrix) -> Probabilities:
-        return sigmoid((values - self.centre) / self.spread @ self.weight + self.bias)
-
-    def facts(self) -> dict[str, Any]:
-        """The penalty chosen, and the validation loss of every choice."""
-        return {"penalty": self.penalty, "inputs": len(self.weight), "validation_loss": self.losses}
+        centre, spread, weight = (each.numpy() for each in (self.centre, self.spread, self.weight))
+        return sigmoid((values - centre) / spread @ weight + float(self.bias))
 
 
-def fit_logistic(samples: StockSamples, vectors: Vectors = None) -> Logistic:
-    """Minimise the penalised log loss of the training movements; the penalty is that of the lowest validation loss."""
-    values, labels = _asked(samples, "train", vectors)
-    held, held_labels = _asked(samples, "validation", vectors)
-    centre, spread = values.mean(0), values.std(0)
-    spread = np.where(spread > SMALL, spread, 1.0)
-    values, held = (values - centre) / spread, (held - centre) / spread
-    solution, losses, found = np.zeros(values.shape[1] + 1), {}, {}
-    for penalty in PENALTIES:
-        solution = found[penalty] = solve(values, labels, penalty, solution)
-        losses[penalty] = log_loss(held_labels, sigmoid(held @ solution[1:] + solution[0]))
-    best = min(PENALTIES, key=lambda penalty: losses[penalty])
-    named = {f"{penalty:g}": loss for penalty, loss in losses.items()}
-    return Logistic(centre, spread, found[best][1:], float(found[best][0]), best, named)
+def num_inputs(slots: int, price_features: int, text_features: int | None) -> int:
+    """Inputs of a movement: see `inputs`."""
+    return slots * (price_features + 1) + (0 if text_features is None else text_features + 1)
 
 
-def inputs(samples: StockSamples, rows: Rows, asked: NDArray[np.bool_], vectors: Vectors = None) -> Matrix:
-    """`(movements, inputs)` of the asked tickers of some samples, in the order of samples and then tickers.
+def inputs(samples: StockSamples, rows: Rows, mask: NDArray[np.bool_], vectors: Vectors = None) -> Matrix:
+    """`(movements, inputs)` of the masked tickers of some samples, in the order of samples and then tickers.
 
     Price features of each slot, 0 where not known; whether they are; and with vectors, the mean over the slots that
     have texts, and whether any has.
     """
-    day, stock = np.nonzero(asked)
+    day, stock = np.nonzero(mask)
     known = samples.price_valid(rows)[day, stock]
     prices = samples.features[samples.slots[rows[day]], stock[:, None]] * known[:, :, None]
     parts = [prices.reshape(len(day), -1), known]
@@ -141,11 +157,12 @@ def sigmoid(logits: Matrix) -> Matrix:
     return 0.5 * (1 + np.tanh(0.5 * logits))
 
 
-def _asked(samples: StockSamples, split: str, vectors: Vectors) -> tuple[Matrix, Matrix]:
+def _labelled(prepared: Prepared, split: str) -> tuple[Matrix, Matrix]:
+    samples = prepared.samples
     rows = samples.splits[split]
-    asked = samples.labels[rows] >= 0
-    if asked.sum() > MOVEMENTS:
-        places = np.flatnonzero(asked)
-        asked = np.zeros_like(asked)
-        asked.flat[places[np.linspace(0, len(places) - 1, MOVEMENTS).astype(np.int64)]] = True
-    return inputs(samples, rows, asked, vectors), samples.labels[rows][asked].astype(np.float64)
+    mask = samples.labels[rows] >= 0
+    if mask.sum() > MOVEMENTS:
+        places = np.flatnonzero(mask)
+        mask = np.zeros_like(mask)
+        mask.flat[places[np.linspace(0, len(places) - 1, MOVEMENTS).astype(np.int64)]] = True
+    return inputs(samples, rows, mask, prepared.vectors), samples.labels[rows][mask].astype(np.float64)

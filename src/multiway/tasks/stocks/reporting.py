@@ -33,9 +33,9 @@ from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
-from multiway.tasks.stocks.prepared import reload, source_of
+from multiway.tasks.stocks.prediction import reload, source_of
 from multiway.tasks.stocks.showing import deletion_note, explained_answers, view_of_answer, view_of_backtest
-from multiway.tasks.stocks.trading import backtest_again, evening_texts
+from multiway.tasks.stocks.trading import backtest_reloaded, evening_texts
 
 if TYPE_CHECKING:
     from multiway.tasks.stocks.prepared import Prepared
@@ -219,7 +219,7 @@ def _details(run: Run, prepared: Prepared) -> dict[str, Any]:
     data = ExplainedData.of(run, prepared)
     shown, tested = explained_answers(run, data)
     curves = [item.deletion for item in tested if item.deletion is not None]
-    traded = backtest_again(run, prepared)
+    traded = backtest_reloaded(run, prepared)
     return {
         **_check(run),
         "answers": [view_of_answer(heading, item) for heading, item in shown],

@@ -63,7 +63,9 @@ def facts_of(samples: StockSamples, labelled: Labelled) -> dict[str, Ints]:
     bits = 1 << np.arange(samples.slots.shape[1])
     texts = (samples.text_rows[labelled.sample, labelled.ticker] > 0) @ bits
     slots = samples.slots[labelled.sample]
-    prices = (samples.slot_valid[labelled.sample, labelled.ticker] & samples.known[slots, labelled.ticker[:, None]]) @ bits
+    prices = (
+        samples.slot_valid[labelled.sample, labelled.ticker] & samples.known[slots, labelled.ticker[:, None]]
+    ) @ bits
     return {
         "whether the last day traded": labelled.traded(last).astype(np.int64),
         "whether the next day trades": labelled.traded(target).astype(np.int64),

@@ -103,10 +103,7 @@ class Volumes(Task[VolumeConfig, Prepared, VolumeState]):
     def calibrate(self, run: Run, prepared: Prepared) -> dict[str, Tensor]:
         """Thresholds of the second of two classes, by model."""
         scored = self.predict(run, prepared, "validation")
-        found = {
-            name: youden_threshold(scored.labels, outputs)
-            for name, outputs in scored.probabilities.items()
-        }
+        found = {name: youden_threshold(scored.labels, outputs) for name, outputs in scored.probabilities.items()}
         return {name: torch.tensor(value, dtype=torch.float64) for name, value in found.items() if value is not None}
 
     def predict(self, run: Run, prepared: Prepared, split: str) -> Scored:
