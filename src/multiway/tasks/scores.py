@@ -37,8 +37,14 @@ def score_table(runs: Sequence["Run"], split: str) -> list[Row]:
 
     A metric with a spread has its 95 % interval for one run, and its deviation over several.
     """
-    metrics = runs[0].task.metrics(runs[0].config)
+    metrics = scored_metrics(runs[0])
     return [{"model": model, **_figures(runs, model, split, metrics)} for model in models_of(runs[0], split)]
+
+
+def scored_metrics(run: "Run") -> list[Metric]:
+    """The declared metrics that the run has scores of, whether defined or not."""
+    known = {row["metric"] for row in run.scores}
+    return [metric for metric in run.task.metrics(run.config) if (metric.of or metric.name) in known]
 
 
 def _figures(runs: Sequence["Run"], model: str, split: str, metrics: Sequence[Metric]) -> Row:
@@ -72,7 +78,7 @@ def cell_row(name: str, cell: Cell, runs: Sequence["Run"], seeds: int) -> Row:
 def _measured(runs: Sequence["Run"], model: str, prefix: str, *, is_mean: bool = False) -> Row:
     """Mean of every metric; the deviation of those with a spread, unless the runs are of several horizons."""
     found: Row = {}
-    for metric in runs[0].task.metrics(runs[0].config):
+    for metric in scored_metrics(runs[0]):
         values = [score_of(run, model, metric)["value"] for run in runs]
         found[prefix + metric.name] = mean(values)
         if metric.spread and not is_mean:
@@ -81,7 +87,7 @@ def _measured(runs: Sequence["Run"], model: str, prefix: str, *, is_mean: bool =
 
 
 def _values(run: "Run", model: str) -> Row:
-    return {metric.name: score_of(run, model, metric)["value"] for metric in run.task.metrics(run.config)}
+    return {metric.name: score_of(run, model, metric)["value"] for metric in scored_metrics(run)}
 
 
 def _cell_head(name: str, cell: Cell, seeds: int) -> Row:

@@ -16,8 +16,9 @@ from multiway.tasks.segmentation.sources import locate, read_examples
 ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
-def check_segmentation(path: str, config: SegmentConfig) -> CheckReport:
+def check_segmentation(config: SegmentConfig) -> CheckReport:
     """Say what `check_volumes` says of the images, then what the masks hold; one image in memory at a time."""
+    path = config.data or ""
     source = locate(path)
     images = None if is_scene(source) else check_volumes(source, config.read, config.split)
     if images is not None and not images.is_usable:

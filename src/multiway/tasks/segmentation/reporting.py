@@ -6,24 +6,23 @@ from typing import Any
 
 from multiway.report import TrainingRow
 from multiway.report.segmentation import SegmentationReport, SegmentationScore, SegmentedSlice
-from multiway.tasks.segmentation.evaluation import headline, score_of
-from multiway.tasks.segmentation.run import SegmentRun
-from multiway.tasks.segmentation.showing import SLICES, load_slices
-from multiway.tasks.segmentation.tables import sentence
-from multiway.tasks.tables import deviation, mean
+from multiway.tasks.run import Run
+from multiway.tasks.scores import deviation, mean
+from multiway.tasks.segmentation.evaluation import headline
+from multiway.tasks.segmentation.showing import load_slices
 
 
-def report_content(runs: Sequence[SegmentRun]) -> SegmentationReport:
+def report_content(runs: Sequence[Run]) -> SegmentationReport:
     """Content of one report for runs that differ in their seed only; the first is shown in detail."""
     run = runs[0]
     seeds = [each.config.training.seed for each in runs]
     manifest = run.folder.verify() if run.folder else {}
-    test = run.cases[(run.cases["split"] == "test") & run.cases["scored"]]
+    test = run.tables["cases"][(run.tables["cases"]["split"] == "test") & run.tables["cases"]["scored"]]
     by_case = test.groupby(["model", "case"], sort=False)["dice"].mean().dropna()
     return SegmentationReport(
         title=Path(run.facts["source"]).stem,
-        sentence=sentence(run),
-        headline=headline(run.num_modes),
+        sentence=run.task.sentence(run),
+        headline=headline(run.state.num_modes),
         scores=[_score(runs, row) for row in run.scores if row["split"] == "test" and _is_shown(run, row)],
         classes=list(dict.fromkeys(test["class"])),
         splits=run.facts["splits"],
@@ -44,12 +43,12 @@ def report_content(runs: Sequence[SegmentRun]) -> SegmentationReport:
     )
 
 
-def _is_shown(run: SegmentRun, row: dict[str, Any]) -> bool:
-    return run.num_modes == 3 or row["metric"] not in ("cl_dice", "hd95")
+def _is_shown(run: Run, row: dict[str, Any]) -> bool:
+    return run.state.num_modes == 3 or row["metric"] not in ("cl_dice", "hd95")
 
 
-def _score(runs: Sequence[SegmentRun], row: dict[str, Any]) -> SegmentationScore:
-    values = [score_of(run.scores, row["model"], "test", row["metric"], row["class"]) for run in runs]
+def _score(runs: Sequence[Run], row: dict[str, Any]) -> SegmentationScore:
+    values = [_value(run, row) for run in runs]
     return SegmentationScore(
         model=row["model"],
         metric=row["metric"],
@@ -61,29 +60,34 @@ def _score(runs: Sequence[SegmentRun], row: dict[str, Any]) -> SegmentationScore
     )
 
 
-def _setting(run: SegmentRun) -> dict[str, str]:
-    name, _ = run.config.network(run.num_modes)
+def _setting(run: Run) -> dict[str, str]:
+    name, _ = run.config.network(run.state.num_modes)
     return {
         "model": name,
         "parameters": ", ".join(f"{model} {count:,}" for model, count in run.facts["parameters"].items()),
-        "classes": str(len(run.classes)),
-        "channels": str(run.channels),
+        "classes": str(len(run.state.classes)),
+        "channels": str(run.state.channels),
         "image": " x ".join(map(str, run.facts["sizes"])),
-        "patch": " x ".join(map(str, run.patch)),
+        "patch": " x ".join(map(str, run.state.patch)),
     }
 
 
-def _slices(run: SegmentRun) -> list[SegmentedSlice]:
+def _slices(run: Run) -> list[SegmentedSlice]:
     if run.folder is None:
         return []
     return [
         SegmentedSlice(
             case=shown.case, dice=shown.dice, image=shown.image, target=shown.target, predicted=shown.predicted
         )
-        for shown in load_slices(run.folder.path / SLICES)
+        for shown in load_slices(run.folder)
     ]
 
 
 def _environment(manifest: dict[str, Any]) -> dict[str, str]:
     plain = {name: str(manifest[name]) for name in ("device", "python", "platform", "threads") if name in manifest}
     return plain | {str(name): str(value) for name, value in manifest.get("versions", {}).items()}
+
+
+def _value(run: Run, wanted: dict[str, Any]) -> float | None:
+    keys = ("model", "split", "metric", "class")
+    return next((row["value"] for row in run.scores if all(row[key] == wanted[key] for key in keys)), None)

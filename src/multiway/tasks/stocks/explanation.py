@@ -165,7 +165,8 @@ def score_of(run: Run) -> Score:
         if config.target == "movement":
             return outputs[..., 1] - outputs[..., 0]
         median: Tensor = levels_of(outputs, run.state.scale)[..., list(config.quantiles).index(0.5)]
-        return median / run.state.scale.movement_spread
+        spread: float = run.state.scale.movement_spread
+        return median / spread
 
     return score
 

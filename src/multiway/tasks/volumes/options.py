@@ -10,7 +10,8 @@ SCANS = (
         help="Voxels to crop or pad to, about the centre: 64,64,64.",
     ),
     Option(
-        name="spacing", field="read.spacing", read=numbers(float, 3), help="Millimetres per voxel to resample to: 1,1,1."
+        name="spacing", field="read.spacing", read=numbers(float, 3),
+        help="Millimetres per voxel to resample to: 1,1,1.",
     ),
     Option(
         name="resample_to", field="read.resample_to", read=numbers(int, 3),
