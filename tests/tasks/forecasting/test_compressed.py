@@ -13,7 +13,6 @@ from multiway.nn import LowRankLinear, TTLinear
 from multiway.tasks import run as lifecycle
 from multiway.tasks.compressed import compress_run
 from multiway.tasks.forecasting.task import TASK
-
 from tasks.forecasting.panels import forecast, make_config, scores_on
 
 RULES = {r"blocks\..*\.(gate_up|down)": TensorTrain(rank=2), r"head\.linear": LowRank(rank=2)}

@@ -174,7 +174,7 @@ def test_a_loaded_forecaster_has_no_data(fitted, tmp_path):
     again = Forecaster.load(tmp_path / "run")
     with pytest.raises(ConfigError, match="loaded without its data"):
         again.predict()
-    with pytest.raises(RunError, match="this run was loaded from .* Copy that folder"):
+    with pytest.raises(RunError, match=r"this run was loaded from .* Copy that folder"):
         again.save(tmp_path / "other")
 
 
