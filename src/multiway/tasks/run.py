@@ -121,7 +121,7 @@ class Run:
         if self.prepared is None:
             raise RunError(f"{path}: this run was loaded from {self.folder and self.folder.path}. Copy that folder.")
         folder = RunFolder.create(path, _opening(self))
-        _store(self, folder)
+        store(self, folder)
         self.folder = folder
 
 
@@ -221,11 +221,11 @@ def _sealed(run: Run, folder: RunFolder, progress: bool) -> Run:
     run.folder = folder
     fit(run, Context(folder=folder, progress=progress))
     if is_main():
-        _store(run, folder)
+        store(run, folder)
     return run
 
 
-def _store(run: Run, folder: RunFolder) -> None:
+def store(run: Run, folder: RunFolder) -> None:
     """Write every file of a finished run, then seal it."""
     (folder.path / BASELINES).mkdir(exist_ok=True)
     for name, model in run.models.items():

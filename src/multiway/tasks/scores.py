@@ -35,7 +35,7 @@ def models_of(run: "Run", split: str = "test") -> list[str]:
 def score_table(runs: Sequence["Run"], split: str) -> list[Row]:
     """One row per model: each metric's mean over the runs; what is undefined is None.
 
-    A metric with a spread has its 95 % interval for one run, and its deviation over several.
+    A metric with a spread has its 95 % interval for one run, where the run has any, and its deviation over several.
     """
     metrics = scored_metrics(runs[0])
     return [{"model": model, **_figures(runs, model, split, metrics)} for model in models_of(runs[0], split)]
@@ -54,18 +54,20 @@ def _figures(runs: Sequence["Run"], model: str, split: str, metrics: Sequence[Me
         found[metric.name] = mean([row["value"] for row in rows])
         if metric.spread and len(runs) > 1:
             found[f"{metric.name} sd"] = deviation([row["value"] for row in rows])
-        elif metric.spread:
+        elif metric.spread and any(row["low"] is not None for row in runs[0].scores):
             found |= {f"{metric.name} {side}": rows[0][side] for side in ("low", "high")}
     return found
 
 
 def cell_row(name: str, cell: Cell, runs: Sequence["Run"], seeds: int) -> Row:
     """One row of results: published, measured with its deviation over seeds, and the baselines beside it."""
-    first = runs[0]
+    first, is_mean = runs[0], len(cell.horizons) > 1
+    measured: Row = {}
+    for model in models_of(first):
+        measured |= _measured(runs, model, "" if model == OURS else f"{model}_", is_mean=is_mean)
     return {
         **_cell_head(name, cell, seeds),
-        **_measured(runs, OURS, "", is_mean=len(cell.horizons) > 1),
-        **{key: value for model in models_of(first)[1:] for key, value in _measured(runs, model, f"{model}_").items()},
+        **measured,
         "parameters": first.facts["parameters"],
         "best_epochs": [run.facts["best"].get(OURS, {}).get("epoch") for run in runs],
         "seconds": round(math.fsum(value for run in runs for value in run.facts["seconds"].values()), 1),
@@ -75,7 +77,7 @@ def cell_row(name: str, cell: Cell, runs: Sequence["Run"], seeds: int) -> Row:
     }
 
 
-def _measured(runs: Sequence["Run"], model: str, prefix: str, *, is_mean: bool = False) -> Row:
+def _measured(runs: Sequence["Run"], model: str, prefix: str, *, is_mean: bool) -> Row:
     """Mean of every metric; the deviation of those with a spread, unless the runs are of several horizons."""
     found: Row = {}
     for metric in scored_metrics(runs[0]):

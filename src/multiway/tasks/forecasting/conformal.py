@@ -10,6 +10,7 @@ from torch import Tensor
 
 from multiway.data import Windows
 from multiway.tasks.forecasting.evaluation import batches
+from multiway.tasks.protocol import Row
 
 Forecast = Callable[[Tensor, Tensor | None], Tensor]
 MAX_CELLS = 100_000_000
@@ -61,3 +62,17 @@ def measure_coverage(windows: Windows, forecast: Forecast, radii: Tensor) -> tup
         inside += ((error[None] <= radii[:, None]) & keep[None]).sum((1, 3))
         count += keep.sum((0, 2))
     return inside / count.clamp_min(1), 2 * radii.double().mean((1, 2))
+
+
+def coverage_rows(windows: Windows, forecast: Forecast, radii: Tensor, levels: tuple[float, ...]) -> list[Row]:
+    """Coverage in percent and width of the bands of every level, the coverage also by step."""
+    inside, width = measure_coverage(windows, forecast, radii)
+    return [
+        {
+            "level": level,
+            "actual": float(inside[i].mean() * 100),
+            "width": float(width[i]),
+            "by_step": (inside[i] * 100).tolist(),
+        }
+        for i, level in enumerate(levels)
+    ]

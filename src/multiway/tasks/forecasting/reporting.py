@@ -12,15 +12,17 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from multiway.data import Panel, Windows, check_file
+from multiway.data import Panel, Windows, check_file, datasets
 from multiway.errors import MultiwayError
 from multiway.explain import ModeMap, deletion_test
 from multiway.report import content as page
+from multiway.tasks.fitting import count_parameters
 from multiway.tasks.forecasting.explanation import load_explanation
 from multiway.tasks.forecasting.future import forecast_columns
-from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
-from multiway.tasks.forecasting.run import ERRORS, ForecastRun
+from multiway.tasks.forecasting.model import model_of
+from multiway.tasks.forecasting.prepared import Prepared, prepare
 from multiway.tasks.reporting import environment, findings_of, training_curve
+from multiway.tasks.run import Run
 
 HISTORY_WINDOWS = 2
 METRICS = {"mse": "MSE", "mae": "MAE", "smape": "sMAPE", "mase": "MASE"}
@@ -31,7 +33,7 @@ RULE = (
 )
 
 
-def report_content(runs: Sequence[ForecastRun]) -> page.ForecastReport:
+def report_content(runs: Sequence[Run]) -> page.ForecastReport:
     """Content of one report for runs that differ in their seed only; the first is shown in detail.
 
     Parts that need the data are left out when its file is no longer there.
@@ -47,7 +49,14 @@ def report_content(runs: Sequence[ForecastRun]) -> page.ForecastReport:
         setting=_setting(run),
         selection=_selection(run),
         scores=[
-            page.ScoreRow(**{**row, "metric": METRICS[row["metric"]]}, seed=seed)
+            page.ScoreRow(
+                model=row["model"],
+                split=row["split"],
+                scale=row["scale"],
+                metric=METRICS[row["metric"]],
+                value=row["value"],
+                seed=seed,
+            )
             for each, seed in zip(runs, seeds, strict=True)
             for row in each.scores
         ],
@@ -71,7 +80,7 @@ def report_content(runs: Sequence[ForecastRun]) -> page.ForecastReport:
             page.CoverageRow(
                 level=row["level"], actual=row["actual"], width=row["width"], by_step=np.array(row["by_step"])
             )
-            for row in run.coverage
+            for row in run.facts["coverage"]
         ],
         training=training_curve(runs),
         maps=_maps(run),
@@ -82,25 +91,25 @@ def report_content(runs: Sequence[ForecastRun]) -> page.ForecastReport:
     )
 
 
-def _data_of(run: ForecastRun) -> Prepared | None:
+def _data_of(run: Run) -> Prepared | None:
     try:
-        return None if run.config.data is None else prepare(run.config, locate(run.config.data))
+        return None if run.config.data is None else prepare(run.config, datasets.locate(run.config.data))
     except (MultiwayError, OSError):
         return None
 
 
-def _setting(run: ForecastRun) -> dict[str, str]:
+def _setting(run: Run) -> dict[str, str]:
     return {
         "Look-back": f"{run.config.lookback} steps",
         "Horizon": f"{run.config.horizon} steps",
-        "Step": run.frequency or "row",
-        "Season": f"{run.season} steps",
-        "Series": str(len(run.names)),
+        "Step": run.state.frequency or "row",
+        "Season": f"{run.state.season} steps",
+        "Series": str(len(run.state.names)),
     }
 
 
-def _selection(run: ForecastRun) -> page.Selection:
-    chosen = run.selection
+def _selection(run: Run) -> page.Selection:
+    chosen = run.facts["selection"]
     if "floor_error" not in chosen:
         candidates = [page.Candidate(model="ridge", value=chosen["ridge"]["validation_mse"])]
         return page.Selection(
@@ -123,17 +132,19 @@ def _selection(run: ForecastRun) -> page.Selection:
     )
 
 
-def _costs(run: ForecastRun, prepared: Prepared | None) -> list[page.ModelCost]:
-    seconds, parameters = run.facts["seconds"], run.facts["parameters"]
-    past = torch.zeros(1, run.config.lookback, len(run.names))
-    rows = [("ridge", run.model.floor)] + ([("network", run.model.network)] if run.model.network is not None else [])
+def _costs(run: Run, prepared: Prepared | None) -> list[page.ModelCost]:
+    seconds = {"network": run.facts["seconds"]["multiway"]}
+    past = torch.zeros(1, run.config.lookback, len(run.state.names))
+    model = model_of(run)
+    rows: list[tuple[str, torch.nn.Module]] = [("ridge", model.floor)]
+    rows += [] if model.network is None else [("network", model.network)]
     return [
         page.ModelCost(
             model=name,
-            parameters=parameters[name],
+            parameters=count_parameters(module) or model.floor.weight.numel(),
             flops=_flops(module, past),
             latency_seconds=_latency(module, past),
-            fit_seconds=seconds[name],
+            fit_seconds=seconds.get(name),
         )
         for name, module in rows
     ]
@@ -156,11 +167,11 @@ def _latency(module: torch.nn.Module, past: Tensor) -> float:
     return statistics.median(times[1:])
 
 
-def _check(run: ForecastRun) -> page.DataCheck | None:
+def _check(run: Run) -> page.DataCheck | None:
     if run.config.data is None:
         return None
     try:
-        report = check_file(locate(run.config.data), run.config.read)
+        report = check_file(datasets.locate(run.config.data), run.config.read)
     except MultiwayError:
         return None
     return page.DataCheck(
@@ -169,7 +180,7 @@ def _check(run: ForecastRun) -> page.DataCheck | None:
     )
 
 
-def _forecasts(run: ForecastRun, prepared: Prepared) -> list[page.ForecastPanel]:
+def _forecasts(run: Run, prepared: Prepared) -> list[page.ForecastPanel]:
     """The last test window with what happened, and the steps after the end of the data."""
     horizon, panel = run.config.horizon, prepared.panel
     stop = prepared.borders.test[1]
@@ -179,7 +190,7 @@ def _forecasts(run: ForecastRun, prepared: Prepared) -> list[page.ForecastPanel]
     return last + _panels(run, panel, panel.future_times(horizon), None, "After the end of the data")
 
 
-def _panels(run: ForecastRun, panel: Panel, times: pd.Index, actual: Any, group: str) -> list[page.ForecastPanel]:
+def _panels(run: Run, panel: Panel, times: pd.Index, actual: Any, group: str) -> list[page.ForecastPanel]:
     levels = run.config.levels
     columns = forecast_columns(run, panel, levels)
     shown = max(HISTORY_WINDOWS * run.config.horizon, run.config.lookback)
@@ -197,15 +208,15 @@ def _panels(run: ForecastRun, panel: Panel, times: pd.Index, actual: Any, group:
                 for level in levels
             },
         )
-        for index, name in enumerate(run.names)
+        for index, name in enumerate(run.state.names)
     ]
 
 
-def _errors(run: ForecastRun) -> pd.DataFrame | None:
-    return None if run.folder is None else pd.read_parquet(run.folder.path / ERRORS).query("split == 'test'")
+def _errors(run: Run) -> pd.DataFrame | None:
+    return run.tables["errors"].query("split == 'test'") if "errors" in run.tables else None
 
 
-def _by(run: ForecastRun, column: str) -> page.StepErrors | None:
+def _by(run: Run, column: str) -> page.StepErrors | None:
     errors = _errors(run)
     if errors is None:
         return None
@@ -213,27 +224,30 @@ def _by(run: ForecastRun, column: str) -> page.StepErrors | None:
     return page.StepErrors(lines={str(model): means[model].to_numpy() for model in dict.fromkeys(errors["model"])})
 
 
-def _by_variate(run: ForecastRun) -> page.VariateErrors | None:
+def _by_variate(run: Run) -> page.VariateErrors | None:
     errors = _errors(run)
     if errors is None:
         return None
     means = errors.groupby(["model", "variate"], sort=False)["mse"].mean()
     return page.VariateErrors(
-        names=run.names,
-        bars={str(model): means[model].reindex(list(run.names)).to_numpy() for model in dict.fromkeys(errors["model"])},
+        names=run.state.names,
+        bars={
+            str(model): means[model].reindex(list(run.state.names)).to_numpy()
+            for model in dict.fromkeys(errors["model"])
+        },
     )
 
 
-def _maps(run: ForecastRun) -> list[ModeMap]:
-    if run.folder is None or run.model.network is None:
+def _maps(run: Run) -> list[ModeMap]:
+    if run.folder is None or model_of(run).network is None:
         return []
     return load_explanation(run.folder.path / "explanation").average
 
 
 @torch.no_grad()
-def _deletion(run: ForecastRun, windows: Windows) -> list[page.DeletionRow]:
+def _deletion(run: Run, windows: Windows) -> list[page.DeletionRow]:
     """Hide what the first block attends to most, and as much at random, and see what the forecast loses."""
-    network = run.model.network
+    network = model_of(run).network
     if network is None:
         return []
     batch = windows.gather(torch.linspace(0, len(windows) - 1, min(DELETION_WINDOWS, len(windows))).long())
@@ -265,7 +279,7 @@ def _deletion(run: ForecastRun, windows: Windows) -> list[page.DeletionRow]:
     return rows
 
 
-def _command(run: ForecastRun) -> str:
+def _command(run: Run) -> str:
     config = run.config
     return f"multiway train forecast --data {config.data} --horizon {config.horizon} --lookback {config.lookback}"
 

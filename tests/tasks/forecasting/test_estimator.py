@@ -1,16 +1,20 @@
 """`Forecaster` in scikit-learn's manners."""
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 
 import multiway
 from multiway.errors import ConfigError, DataError, NotFittedError, RunError
-from multiway.tasks import forecasting
+from multiway.tasks import run as lifecycle
 from multiway.tasks.forecasting import Forecaster
-from tasks.panels import HORIZON, QUICK, TINY, make_frame
+from tasks.forecasting.panels import HORIZON, QUICK, TINY, make_frame
 from tolerances import ROUNDING32, SUMS32
 
 SETTINGS = {"model": TINY, "training": QUICK, "selection": "network"}
@@ -37,8 +41,29 @@ def test_parameters_are_read_and_set():
 
 
 def test_a_clone_is_unfitted_and_alike(fitted):
-    copy = clone(fitted)
-    assert copy.get_params() == fitted.get_params() and not hasattr(copy, "run_")
+    twin = clone(fitted)
+    assert twin.get_params() == fitted.get_params() and not hasattr(twin, "run_")
+
+
+@pytest.mark.parametrize("twin_of", [copy.deepcopy, lambda forecaster: pickle.loads(pickle.dumps(forecaster))])
+def test_a_fitted_and_a_loaded_forecaster_can_be_copied(twin_of, frame, tmp_path):
+    forecaster = make(network=False).fit(pl.from_pandas(frame))
+    twin = twin_of(forecaster)
+    assert twin.predict().equals(forecaster.predict()) and isinstance(twin.predict(), pl.DataFrame)
+    forecaster.save(tmp_path / "run")
+    loaded = twin_of(Forecaster.load(tmp_path / "run"))
+    pd.testing.assert_frame_equal(loaded.predict(frame), forecaster.predict(frame))
+
+
+def test_a_grid_is_searched(frame):
+    search = GridSearchCV(make(network=False), {"lookback": [6, 12]}, cv=TimeSeriesSplit(2, test_size=60))
+    search.fit(frame)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_a_target_of_its_own_is_refused(frame):
+    with pytest.raises(ConfigError, match=r"Forecaster\.fit: .* leave y out\.$"):
+        make().fit(frame, frame["series 0"])
 
 
 def test_the_constructor_checks_nothing_and_fit_checks_all(frame):
@@ -133,7 +158,7 @@ def test_a_saved_forecaster_is_a_run_and_comes_back(fitted, frame, tmp_path):
     again = Forecaster.load(tmp_path / "run")
     pd.testing.assert_frame_equal(again.predict(frame), fitted.predict(frame))
     assert again.get_params()["lookback"] == 12 and again.selection_.sentence == fitted.selection_.sentence
-    assert forecasting.load(tmp_path / "run").scores == fitted.run_.scores
+    assert lifecycle.load(tmp_path / "run").scores == fitted.run_.scores
     with pytest.raises(RunError, match="exists already"):
         fitted.save(tmp_path / "run")
 
@@ -149,7 +174,7 @@ def test_a_loaded_forecaster_has_no_data(fitted, tmp_path):
     again = Forecaster.load(tmp_path / "run")
     with pytest.raises(ConfigError, match="loaded without its data"):
         again.predict()
-    with pytest.raises(ConfigError, match="copy that folder instead"):
+    with pytest.raises(RunError, match=r"this run was loaded from .* Copy that folder"):
         again.save(tmp_path / "other")
 
 

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from multiway.tasks.forecasting.fitting import sentence
-from multiway.tasks.forecasting.selection import select_blend
+from multiway.tasks.forecasting.selection import select_blend, sentence
 from tolerances import COARSE32
 
 

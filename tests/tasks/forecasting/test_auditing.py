@@ -8,10 +8,11 @@ import pytest
 from multiway import workflows
 from multiway.data import Scaler
 from multiway.errors import ConfigError, DataError
-from multiway.tasks import forecasting
+from multiway.tasks import run as lifecycle
 from multiway.tasks.forecasting.auditing import audit, random_windows
 from multiway.tasks.forecasting.prepared import prepare
-from tasks.panels import HORIZON, LOOKBACK, make_config
+from multiway.tasks.forecasting.task import TASK
+from tasks.forecasting.panels import HORIZON, LOOKBACK, make_config
 
 RANDOM = {"protocol": "random_windows"}
 
@@ -41,7 +42,7 @@ def test_windows_at_random_are_flagged_and_cannot_be_trained_on(data_file, tmp_p
     assert errors(report) == ["overlap", "statistics"]
     assert {finding.kind for finding in report.findings} == {"overlap", "statistics", "order", "selection"}
     with pytest.raises(ConfigError, match="random_windows gives training and validation windows that share rows"):
-        forecasting.start(config, tmp_path / "run")
+        lifecycle.start(TASK, config, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -60,7 +61,8 @@ def test_the_published_halves_hold_every_window_once(data_file):
 def test_a_run_is_audited_with_the_scaling_it_stores(finished):
     assert not workflows.audit(finished.folder.path).leaks
     panel = prepare(finished.config, finished.config.data).panel
-    tampered = dataclasses.replace(finished, scaler=Scaler.fit(panel.values))
+    state = dataclasses.replace(finished.state, scaler=Scaler.fit(panel.values))
+    tampered = dataclasses.replace(finished, state=state)
     report = audit(finished.config, tampered)
     assert errors(report) == ["statistics"] and "as over all rows" in report.findings[0].line()
 

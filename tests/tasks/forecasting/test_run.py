@@ -13,23 +13,18 @@ import pytest
 import torch
 
 from multiway.errors import ConfigError, DataError, RunError
-from multiway.tasks import forecasting
-from multiway.tasks.forecasting.fitting import WindowLoss, fit
+from multiway.tasks import run as lifecycle
+from multiway.tasks.forecasting.fitting import WindowLoss
 from multiway.tasks.forecasting.prepared import prepare
+from multiway.tasks.forecasting.task import TASK
 from multiway.training import Interrupted, RunFolder
-from tasks.panels import HORIZON, LOOKBACK, TINY, make_config, make_frame
+from tasks.forecasting.panels import HORIZON, LOOKBACK, TINY, fitted, forecast, make_config, make_frame
 from tolerances import COARSE32, ROUNDING32, SUMS32
 
 FILES = {
     "config.yaml", "weights.safetensors", "preprocessing.json", "metrics.jsonl", "manifest.json", "predictions.parquet",
-    "scores.json", "errors.parquet", "selection.json", "intervals.safetensors", "explanation/average.npz",
-    "explanation/last.npz",
+    "scores.json", "errors.parquet", "calibration.safetensors", "explanation/average.npz", "explanation/last.npz",
 }  # fmt: skip
-
-
-def fitted(frame: pd.DataFrame, **changes):
-    config = make_config(**changes)
-    return fit(prepare(config, frame), config)
 
 
 def test_a_run_folder_holds_everything_and_no_more(finished):
@@ -63,28 +58,28 @@ def test_scores_are_the_means_of_the_errors_by_step_and_variate(finished):
 
 
 def test_a_loaded_run_forecasts_the_same(finished, data_file):
-    loaded = forecasting.load(finished.folder.path)
-    pd.testing.assert_frame_equal(loaded.predict(str(data_file)), finished.predict(str(data_file)))
+    loaded = lifecycle.load(finished.folder.path)
+    pd.testing.assert_frame_equal(forecast(loaded, str(data_file)), forecast(finished, str(data_file)))
     stored = pd.read_parquet(finished.folder.path / "predictions.parquet")
-    np.testing.assert_allclose(stored["multiway"], loaded.predict(str(data_file))["multiway"], rtol=ROUNDING32)
-    assert loaded.scores == finished.scores and loaded.selection["sentence"] == finished.selection["sentence"]
+    np.testing.assert_allclose(stored["multiway"], forecast(loaded, str(data_file))["multiway"], rtol=ROUNDING32)
+    assert loaded.scores == finished.scores and TASK.sentence(loaded) == TASK.sentence(finished)
 
 
 def test_a_changed_file_is_noticed(finished, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(finished.folder.path, copy)
     scores = json.loads((copy / "scores.json").read_text())
-    scores["scores"][0]["value"] = 0.0
+    scores[0]["value"] = 0.0
     (copy / "scores.json").write_text(json.dumps(scores))
     with pytest.raises(RunError, match=r"changed or missing since training: scores\.json"):
-        forecasting.load(copy)
+        lifecycle.load(copy)
 
 
 def test_a_bad_file_leaves_no_folder(data_file, tmp_path):
     text = data_file.read_text().replace("2024-01-02 05:00:00", "yesterday")
     data_file.write_text(text)
     with pytest.raises(DataError, match="yesterday"):
-        forecasting.start(make_config(data=str(data_file)), tmp_path / "run")
+        lifecycle.start(TASK, make_config(data=str(data_file)), tmp_path / "run")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["loads.csv"]
 
 
@@ -98,7 +93,7 @@ def test_a_bad_file_leaves_no_folder(data_file, tmp_path):
 )
 def test_a_series_too_short_is_refused_with_its_lengths(data_file, tmp_path, change, message):
     with pytest.raises(DataError, match=message):
-        forecasting.start(make_config(data=str(data_file), network=False, **change), tmp_path / "run")
+        lifecycle.start(TASK, make_config(data=str(data_file), network=False, **change), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -122,7 +117,7 @@ def test_times_without_a_step_are_refused_before_the_training(frame, tmp_path):
     path = tmp_path / "loads.csv"
     frame.to_csv(path, index=False)
     with pytest.raises(DataError, match="step between times is unknown"):
-        forecasting.start(make_config(data=str(path), read={"gaps": "ignore"}), tmp_path / "run")
+        lifecycle.start(TASK, make_config(data=str(path), read={"gaps": "ignore"}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -138,7 +133,7 @@ def test_a_run_is_reproduced_to_the_bit(frame):
         first.model.state_dict().items(), second.model.state_dict().items(), strict=True
     ):
         assert torch.equal(one, other), name
-    assert first.scores == second.scores and torch.equal(first.radii, second.radii)
+    assert first.scores == second.scores and torch.equal(first.calibration["radii"], second.calibration["radii"])
 
 
 def test_another_seed_is_another_network_over_the_same_ridge(frame):
@@ -155,7 +150,10 @@ def test_test_rows_reach_nothing_but_the_test_scores(frame):
         first.model.state_dict().items(), second.model.state_dict().items(), strict=True
     ):
         assert torch.equal(one, changed), name
-    assert torch.equal(first.radii, second.radii) and first.selection == second.selection
+    assert (
+        torch.equal(first.calibration["radii"], second.calibration["radii"])
+        and first.facts["selection"] == second.facts["selection"]
+    )
     validation = [[row for row in each.scores if row["split"] == "validation"] for each in (first, second)]
     assert validation[0] == validation[1] and first.scores != second.scores
 
@@ -184,8 +182,8 @@ def test_the_forecast_is_the_blend_that_was_chosen(frame):
 
 
 def test_the_choice_can_be_made_beforehand(frame):
-    assert fitted(frame, selection="network").selection.weight == 1
-    assert fitted(frame, selection="ridge").selection.weight == 0
+    assert fitted(frame, selection="network").facts["selection"]["weight"] == 1
+    assert fitted(frame, selection="ridge").facts["selection"]["weight"] == 0
 
 
 def test_selection_reads_the_errors_it_reports(frame):
@@ -195,14 +193,15 @@ def test_selection_reads_the_errors_it_reports(frame):
         for row in run.scores
         if (row["split"], row["scale"], row["metric"]) == ("validation", "scaled", "mse")
     }
-    assert run.selection.floor_error == pytest.approx(scores["ridge"], rel=SUMS32)
-    assert run.selection.network_error == pytest.approx(scores["network"], rel=SUMS32)
-    assert run.selection.blend_error == pytest.approx(scores["multiway"], rel=SUMS32)
+    chosen = run.facts["selection"]
+    assert chosen["floor_error"] == pytest.approx(scores["ridge"], rel=SUMS32)
+    assert chosen["network_error"] == pytest.approx(scores["network"], rel=SUMS32)
+    assert chosen["blend_error"] == pytest.approx(scores["multiway"], rel=SUMS32)
 
 
 def test_ridge_alone_trains_nothing(frame):
     run = fitted(frame, network=False)
-    assert run.history is None and run.selection is None
+    assert run.facts["best"] == {} and "weight" not in run.facts["selection"]
     assert {row["model"] for row in run.scores} == {"multiway", "ridge", "seasonal_naive", "naive"}
 
 
@@ -212,17 +211,13 @@ def test_missing_cells_go_through_scaler_ridge_network_and_scores(frame, network
     frame.iloc[:, 1:] = frame.iloc[:, 1:].mask(holes)
     run = fitted(frame, network=network, read={"missing": "mask"})
     assert all(np.isfinite(row["value"]) for row in run.scores)
-    poisoned = prepare(make_config(read={"missing": "mask"}), frame)
-    counts = run.errors["test"]["ridge"].count
-    assert int(counts.max()) < len(poisoned.windows["test"])
+    errors = TASK.predict(run, run.prepared, "test")["ridge"]
+    assert int(errors.count.max()) < len(run.prepared.windows["test"])
 
 
 def test_a_constant_column_is_forecast_as_that_number(frame):
     frame["series 1"] = 7.0
-    config = make_config(network=False)
-    prepared = prepare(config, frame)
-    run = forecasting.run.from_fitted(config, prepared, fit(prepared, config))
-    table = run.predict(frame).query("unique_id == 'series 1'")
+    table = forecast(fitted(frame, network=False), frame).query("unique_id == 'series 1'")
     np.testing.assert_allclose(table["multiway"], 7.0)
     assert np.isfinite(table.filter(like="lo").to_numpy()).all()
 
@@ -238,15 +233,15 @@ def test_a_large_offset_does_not_change_the_scores(frame):
 
 
 def test_notes_say_what_the_splits_cannot_bear(frame):
-    notes = prepare(make_config(season=24, levels=(80.0, 99.0)), frame).notes
-    assert "season of 24 steps is longer than the look-back of 12" in notes[0]
-    assert "Validation has 27 windows and an interval at 99 % needs 99" in notes[1]
-    assert prepare(make_config(levels=(80.0,)), frame).notes == ()
+    usual = prepare(make_config(levels=(80.0,)), frame).notes
+    season, validation = prepare(make_config(season=24, levels=(80.0, 99.0)), frame).notes[len(usual) :]
+    assert "season of 24 steps is longer than the look-back of 12" in season
+    assert "Validation has 27 windows and an interval at 99 % needs 99" in validation
 
 
 def test_an_interrupted_run_resumes_to_the_same_weights(data_file, tmp_path, monkeypatch):
     config = make_config(data=str(data_file), training={"epochs": 3, "batch_size": 32, "checkpoint_seconds": 0})
-    whole = forecasting.start(config, tmp_path / "whole")
+    whole = lifecycle.start(TASK, config, tmp_path / "whole")
     loss, calls = WindowLoss.__call__, itertools.count()
 
     def stop_in_the_ninth(self, model, batch):
@@ -257,10 +252,10 @@ def test_an_interrupted_run_resumes_to_the_same_weights(data_file, tmp_path, mon
     with monkeypatch.context() as patched:
         patched.setattr(WindowLoss, "__call__", stop_in_the_ninth)
         with pytest.raises(Interrupted, match=r"stopped by SIGTERM after step \d+ of 21"):
-            forecasting.start(config, tmp_path / "cut")
+            lifecycle.start(TASK, config, tmp_path / "cut")
     with pytest.raises(RunError, match="is not finished"):
-        forecasting.load(tmp_path / "cut")
-    resumed = forecasting.resume(tmp_path / "cut")
+        lifecycle.load(tmp_path / "cut")
+    resumed = lifecycle.resume(tmp_path / "cut")
     for (name, one), (_, other) in zip(
         whole.model.state_dict().items(), resumed.model.state_dict().items(), strict=True
     ):
@@ -271,29 +266,24 @@ def test_an_interrupted_run_resumes_to_the_same_weights(data_file, tmp_path, mon
 
 def test_resuming_on_changed_data_is_refused(data_file, tmp_path):
     config = make_config(data=str(data_file))
-    RunFolder.create(tmp_path / "run", {"task": "forecast", "data_sha256": "0" * 64, "settings": config.plain()})
+    opening = {"format": lifecycle.FORMAT, "task": "forecast", "data_sha256": "0" * 64, "settings": config.plain()}
+    RunFolder.create(tmp_path / "run", opening)
     with pytest.raises(RunError, match=r"loads\.csv changed since the run was started"):
-        forecasting.resume(tmp_path / "run")
+        lifecycle.resume(tmp_path / "run")
 
 
 def test_resuming_a_finished_run_loads_it(finished):
-    assert forecasting.resume(finished.folder.path).scores == finished.scores
+    assert lifecycle.resume(finished.folder.path).scores == finished.scores
 
 
 def test_an_existing_folder_is_refused(finished, data_file):
     with pytest.raises(RunError, match="exists already"):
-        forecasting.start(make_config(data=str(data_file)), finished.folder.path)
-
-
-def test_a_run_of_another_task_is_refused(tmp_path):
-    RunFolder.create(tmp_path / "run", {"task": "volumes"}).finish({})
-    with pytest.raises(RunError, match="is a run of the task volumes, not of forecast"):
-        forecasting.load(tmp_path / "run")
+        lifecycle.start(TASK, make_config(data=str(data_file)), finished.folder.path)
 
 
 def test_a_run_needs_data(tmp_path: Path):
     with pytest.raises(RunError, match="needs data"):
-        forecasting.start(make_config(), tmp_path / "run")
+        lifecycle.start(TASK, make_config(), tmp_path / "run")
 
 
 def test_a_long_file_is_as_good_as_a_wide_one(frame):

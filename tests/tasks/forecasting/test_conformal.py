@@ -5,7 +5,7 @@ import torch
 
 from multiway.tasks.forecasting.baselines import naive
 from multiway.tasks.forecasting.conformal import fit_radii, measure_coverage
-from tasks.panels import make_windows
+from tasks.forecasting.panels import make_windows
 from tolerances import ROUNDING32
 
 

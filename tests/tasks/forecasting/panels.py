@@ -6,8 +6,13 @@ import numpy as np
 import pandas as pd
 import torch
 
-from multiway.data import Windows
+from multiway.data import Panel, Windows
+from multiway.tasks import run as lifecycle
 from multiway.tasks.forecasting import ForecastConfig
+from multiway.tasks.forecasting.future import future_frame
+from multiway.tasks.forecasting.later import read_later
+from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.run import Run
 
 LOOKBACK, HORIZON = 12, 4
 TINY = {"dim": 8, "num_blocks": 1, "num_heads": 2, "patch_length": 4}
@@ -27,6 +32,23 @@ def make_frame(rows: int = 300, variates: int = 3, seed: int = 5, freq: str = "h
 def make_config(**changes: Any) -> ForecastConfig:
     sizes = {"lookback": LOOKBACK, "horizon": HORIZON, "season": 12, "model": TINY, "training": QUICK}
     return ForecastConfig.parse({**sizes, **changes})
+
+
+def fitted(frame: pd.DataFrame, **changes: Any) -> Run:
+    return lifecycle.fitted(TASK, make_config(**changes), frame)
+
+
+def read(run: Run, source: Any) -> Panel:
+    return read_later(run.config, run.state, source)
+
+
+def forecast(run: Run, source: Any, levels: tuple[float, ...] | None = None, layout: str = "long") -> pd.DataFrame:
+    return future_frame(run, read(run, source), levels, layout)
+
+
+def scores_on(run: Run, source: Any) -> list[dict[str, Any]]:
+    later = TASK.prepare(run.config, source, run.state)
+    return TASK.score(run, TASK.predict(run, later, "test"), "test")
 
 
 def make_windows(

@@ -5,7 +5,7 @@ import torch
 from multiway.data import Scaler
 from multiway.tasks.forecasting.baselines import naive
 from multiway.tasks.forecasting.evaluation import batches, mase_scales, measure, score_rows
-from tasks.panels import make_windows
+from tasks.forecasting.panels import make_windows
 from tolerances import COARSE32, LONG32, SUMS32
 
 SCALER = Scaler(np.array([3.0, -20.0]), np.array([0.5, 7.0]))

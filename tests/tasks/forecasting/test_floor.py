@@ -5,7 +5,7 @@ from torch import Tensor
 from multiway.data import Windows
 from multiway.tasks.forecasting.floor import PENALTIES, fit_floor
 from multiway.tasks.forecasting.moments import complete_moments, complete_stretches, normal_equations
-from tasks.panels import make_windows
+from tasks.forecasting.panels import make_windows
 from tolerances import COARSE32, LONG32, LONG64, SUMS32, SUMS64, assert_same
 
 SIZES = [(200, 3, 13, 7), (61, 2, 1, 5), (47, 1, 11, 1), (40, 2, 17, 23)]
