@@ -13,7 +13,6 @@ compare files of two.
 
 import contextlib
 import hashlib
-import io
 import json
 import os
 import sys
@@ -21,6 +20,7 @@ import tempfile
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,8 @@ import numpy as np
 import torch
 
 import multiway
+from command import printed
 from frozen_layers import layers
-from multiway.cli.main import app
 from tasks.panels import make_frame
 from tasks.segmentation.lesion_files import FAST, write_scene
 from tasks.stocks.quotes import write_stocks
@@ -41,15 +41,15 @@ Entries = dict[str, Any]
 
 def scene(folder: Path) -> Tiny:
     network = {"dim": 8, "num_blocks": 1, "num_heads": 2, "bands_per_token": 2}
-    settings = {**FAST, "ignore": 0, "block": 6, "model": network}
-    return made(segment(folder), write_scene(folder / "scene.npz"), settings)
+    path = write_scene(folder / "scene.npz")
+    return replace(segment(folder), data=path, settings={**FAST, "ignore": 0, "block": 6, "model": network})
 
 
 def classes(folder: Path) -> Tiny:
     usual = volumes(folder)
     path = write_npz(folder / "blocks.npz", (18, 9, 9), num_classes=3)
     training = {**usual.settings["training"], "average": 0.9, "epochs": 2}
-    return made(usual, path, {**usual.settings, "training": training, "evaluate_flips": True})
+    return replace(usual, data=path, settings={**usual.settings, "training": training, "evaluate_flips": True})
 
 
 def blend(folder: Path) -> Tiny:
@@ -57,17 +57,14 @@ def blend(folder: Path) -> Tiny:
     frame = make_frame(rows=220, variates=2, seed=8)
     frame.iloc[20:24, 1] = None
     frame.to_csv(folder / "gaps.csv", index=False)
-    return made(usual, folder / "gaps.csv", {**usual.settings, "selection": "auto", "read": {"missing": "mask"}})
+    settings = {**usual.settings, "selection": "auto", "read": {"missing": "mask"}}
+    return replace(usual, data=folder / "gaps.csv", settings=settings)
 
 
 def quantiles(folder: Path) -> Tiny:
     usual = stocks(folder)
     path = write_stocks(folder / "prices-only", texts=False)
-    return made(usual, path, {**usual.settings, "target": "quantiles", "baselines": ["majority"]})
-
-
-def made(usual: Tiny, data: Path, settings: dict[str, Any]) -> Tiny:
-    return Tiny(usual.task, data, settings, usual.change, usual.spoil, usual.options)
+    return replace(usual, data=path, settings={**usual.settings, "target": "quantiles", "baselines": ["majority"]})
 
 
 RUNS: dict[str, Callable[[Path], Tiny]] = {
@@ -84,14 +81,6 @@ def digest(content: bytes) -> str:
 def array_digest(values: Any) -> str:
     array = np.ascontiguousarray(values)
     return digest(f"{array.dtype}{array.shape}".encode() + array.tobytes())
-
-
-def command(*words: object) -> str:
-    """Run the command in this process; what it printed."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
-        app([str(word) for word in words], standalone_mode=False)
-    return printed.getvalue()
 
 
 def weights(run: Path) -> Iterator[tuple[str, str]]:
@@ -142,16 +131,16 @@ def written(part: str, folder: Path) -> Iterator[tuple[str, str]]:
 def entries_of(name: str, folder: Path) -> Entries:
     """Train, evaluate, predict, explain and, where there is one, backtest, in the current folder."""
     tiny, run = RUNS[name](folder), folder / "run"
-    command(*tiny.train(run))
-    found = dict(scores(run)) | {"evaluate": command("evaluate", run)}
-    found |= {"evaluate validation": command("evaluate", run, "--split", "validation")}
+    printed(*tiny.train(run))
+    found = dict(scores(run)) | {"evaluate": printed("evaluate", run)}
+    found |= {"evaluate validation": printed("evaluate", run, "--split", "validation")}
     for step in ("predict", "explain", "backtest"):
         target = folder / step
         is_file = step == "backtest" or (step == "predict" and tiny.task != "segment")
         target.mkdir()
         if step != "backtest" or tiny.task in BACKTESTED:
             data = () if step == "explain" else ("--data", tiny.data)
-            found[f"{step} says"] = command(step, run, *data, "--out", target / "table.csv" if is_file else target)
+            found[f"{step} says"] = printed(step, run, *data, "--out", target / "table.csv" if is_file else target)
             found |= dict(written(step, target))
     return {f"{name}/{key}": value for key, value in {**found, **dict(weights(run))}.items()}
 
