@@ -30,7 +30,7 @@ import torch
 import multiway
 from command import printed
 from frozen_layers import layers
-from tasks.panels import make_frame
+from tasks.forecasting.panels import make_frame
 from tasks.segmentation.lesion_files import FAST, write_scene
 from tasks.stocks.quotes import write_stocks
 from tasks.tiny import TINY, Tiny, forecast, segment, stocks, volumes

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.panels import QUICK, make_frame
-from tasks.panels import TINY as FORECASTER
+from tasks.forecasting.panels import QUICK, make_frame
+from tasks.forecasting.panels import TINY as FORECASTER
 from tasks.segmentation.lesion_files import FAST, write_boxes
 from tasks.stocks.quotes import settings as stock_settings
 from tasks.stocks.quotes import write_stocks

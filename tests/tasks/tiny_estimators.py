@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import multiway
-from tasks.panels import QUICK, make_frame
-from tasks.panels import TINY as FORECASTER
+from tasks.forecasting.panels import QUICK, make_frame
+from tasks.forecasting.panels import TINY as FORECASTER
 from tasks.segmentation.lesion_files import FAST, box_case
 from tasks.stocks.quotes import NETWORK as STOCKS
 from tasks.stocks.quotes import make_prices, trading_days
