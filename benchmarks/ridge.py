@@ -64,13 +64,9 @@ def summary(rows: list[dict[str, Any]]) -> str:
 def cells(names: list[str], horizons: list[int], repeats: int) -> Iterator[dict[str, Any]]:
     """One row per data set and horizon."""
     for name in names:
-        known = datasets.dataset(name)
         for horizon in horizons:
-            settings = {
-                "data": name, "read": known.read.plain(), "split": known.split.plain(), "season": known.season,
-                "lookback": 96, "horizon": horizon, "network": False,
-            }  # fmt: skip
-            config = ForecastConfig.parse(settings)
+            given = {"data": name, "lookback": 96, "horizon": horizon, "network": False}
+            config = ForecastConfig.parse({**datasets.brought(name), **given})
             prepared = prepare(config, locate(name))
             yield cell(name, horizon, prepared, config, repeats)
 

@@ -18,10 +18,8 @@ CELLS = [
 @pytest.mark.parametrize(("name", "horizon", "counts", "shared", "mse", "mae"), CELLS)
 def test_ridge_on_public_data(real_data, monkeypatch, name, horizon, counts, shared, mse, mae):
     monkeypatch.setenv("MULTIWAY_DATA", str(real_data))
-    known = datasets.dataset(name)
-    config = ForecastConfig.parse(
-        {"data": name, "read": known.read.plain(), "split": known.split.plain(), "horizon": horizon, "network": False}
-    )
+    given = {"data": name, "horizon": horizon, "network": False}
+    config = ForecastConfig.parse({**datasets.brought(name), **given})
     prepared = prepare(config, locate(name))
     assert [len(prepared.windows[split]) for split in ("train", "validation", "test")] == counts
     fitted = fit(prepared, config)

@@ -6,8 +6,8 @@ from typing import Any
 from multiway.config import merge
 from multiway.data import CheckReport, datasets
 from multiway.data.scenes import is_scene
-from multiway.data.stocks import STOCK_DATASETS, looks_like_stocks
-from multiway.data.volumes import VOLUME_DATASETS, VolumeSplit, looks_like_volumes, read_cases
+from multiway.data.stocks import looks_like_stocks
+from multiway.data.volumes import VolumeSplit, looks_like_volumes, read_cases
 from multiway.data.volumes.lesions import LesionOptions
 from multiway.data.volumes.lesions import make_lesions as paint
 from multiway.tasks.registry import task_of
@@ -33,12 +33,13 @@ def check(
 
 def task_of_data(path: str | Path) -> str:
     """The task that data look like they are for: `segment`, `stocks`, `volumes`, or else `forecast`."""
+    if datasets.is_dataset(str(path)):
+        return datasets.dataset(str(path)).task
     if is_scene(path):
         return "segment"
-    if str(path) in STOCK_DATASETS or looks_like_stocks(path):
+    if looks_like_stocks(path):
         return "stocks"
-    is_of_volumes = str(path) in VOLUME_DATASETS or looks_like_volumes(path)
-    return "volumes" if is_of_volumes else "forecast"
+    return "volumes" if looks_like_volumes(path) else "forecast"
 
 
 def list_datasets() -> list[dict[str, object]]:
@@ -53,5 +54,5 @@ def fetch_dataset(name: str) -> Path:
 
 def make_lesions(source: str, out: Path, options: dict[str, Any] | None = None) -> Path:
     """Paint lesions with exact masks into the volumes of a file or known data set; return the table of the new set."""
-    path = datasets.dataset_path(source) if datasets.is_dataset(source) else Path(source)
-    return paint(read_cases(path, split=VolumeSplit()), out, LesionOptions.parse(options or {}, "lesions"))
+    cases = read_cases(datasets.locate(source), split=VolumeSplit())
+    return paint(cases, out, LesionOptions.parse(options or {}, "lesions"))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data import Borders, Panel, Scaler, Windows, borders_of, read_panel, season_of, split_windows
-from multiway.data import datasets as known
+from multiway.data.datasets import locate as locate
 from multiway.errors import DataError
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.evaluation import mase_scales
@@ -27,11 +27,6 @@ class Prepared:
     season: int
     mase_scale: NDArray[np.float64]
     notes: tuple[str, ...]
-
-
-def locate(data: str) -> str:
-    """Path of a file, or of the known data set of that name."""
-    return str(known.dataset_path(data)) if known.is_dataset(data) else data
 
 
 def prepare(config: ForecastConfig, source: Any) -> Prepared:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from multiway.config import merge
-from multiway.data import CheckReport, ReadOptions, check_file, datasets
+from multiway.data import CheckReport, ReadOptions, check_file
+from multiway.data.datasets import brought
 from multiway.errors import ConfigError, RunError
 from multiway.explain import top_pairs
 from multiway.report import render_comparison, render_forecast_report
@@ -31,12 +32,8 @@ def make_config(settings: dict[str, Any], overrides: dict[str, Any]) -> Forecast
 
     A known data set brings its published split and reading policy, and its season.
     """
-    name = merge(settings, overrides).get("data")
-    if isinstance(name, str) and datasets.is_dataset(name):
-        known = datasets.dataset(name)
-        brought = {"read": known.read.plain(), "split": known.split.plain(), "season": known.season}
-        settings = merge(brought, settings)
-    return ForecastConfig.parse(merge(settings, overrides), "settings")
+    given = merge(settings, overrides)
+    return ForecastConfig.parse(merge(brought(given.get("data"), NAME), given), "settings")
 
 
 def sentence(run: ForecastRun) -> str:

@@ -4,22 +4,11 @@ import hashlib
 from pathlib import Path
 
 from multiway import files
-from multiway.data import datasets
+from multiway.data.datasets import locate as locate
 from multiway.data.scenes import is_scene, read_scene
 from multiway.data.volumes import read_cases
-from multiway.data.volumes.lesions import cached_lesions
 from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.examples import Examples, examples_of_cases, examples_of_scene
-
-LESIONS = "lesions"
-LESIONS_FROM = "adrenalmnist3d"
-
-
-def locate(data: str) -> str:
-    """Path of the data, or the name of a known scene; the lesion set is made in the cache when first asked for."""
-    if data == LESIONS:
-        return str(cached_lesions(datasets.dataset_path(LESIONS_FROM)))
-    return str(datasets.dataset_path(data)) if datasets.is_dataset(data) else data
 
 
 def read_examples(

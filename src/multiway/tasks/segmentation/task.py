@@ -7,7 +7,7 @@ from typing import Any
 
 from multiway.config import merge
 from multiway.data import CheckReport
-from multiway.data.scenes import INDIAN_PINES
+from multiway.data.datasets import brought
 from multiway.errors import ConfigError
 from multiway.report.segmentation import render_segmentation_comparison, render_segmentation_report
 from multiway.tasks.protocol import Row
@@ -28,15 +28,12 @@ from multiway.tasks.segmentation.tables import cell_row as cell_row
 from multiway.tasks.segmentation.tables import score_table as score_table
 from multiway.tasks.segmentation.tables import sentence as sentence
 
-KNOWN: dict[str, dict[str, Any]] = {INDIAN_PINES: {"ignore": 0, "split": {"validation": 0.15, "test": 0.35}}}
-"""What a known name brings to a config."""
-
 
 def make_config(settings: dict[str, Any], overrides: dict[str, Any]) -> SegmentConfig:
     """Settings over what a known name brings, overrides over both."""
     given = merge(settings, overrides)
     return SegmentConfig.parse(
-        merge(merge({"training": TRAINING}, KNOWN.get(str(given.get("data")), {})), given), "settings"
+        merge(merge({"training": TRAINING}, brought(given.get("data"), NAME)), given), "settings"
     )
 
 

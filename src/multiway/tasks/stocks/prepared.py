@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from multiway.data import datasets as known
+from multiway.data.datasets import locate as locate
 from multiway.data.encoders import Encoded, encode_texts
 from multiway.data.stocks import StockPanel, StockSamples, StockTexts, build_samples, read_stocks
 from multiway.errors import DataError
@@ -60,11 +60,6 @@ class Prepared:
 
 
 Source = str | Path | tuple[StockPanel, StockTexts | None]
-
-
-def locate(data: str) -> str:
-    """Path of a file or folder, or of the known data set of that name."""
-    return str(known.dataset_path(data)) if known.is_dataset(data) else data
 
 
 def read(config: StockConfig, source: Source) -> tuple[StockPanel, StockTexts | None]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from multiway.config import merge
 from multiway.data import CheckReport
-from multiway.data.stocks import STOCK_DATASETS, StockOptions, StockProtocol, check_stocks
+from multiway.data.datasets import brought
+from multiway.data.stocks import StockOptions, StockProtocol, check_stocks
 from multiway.tasks.protocol import Row
 from multiway.tasks.stocks.auditing import audit as audit
 from multiway.tasks.stocks.config import StockConfig
@@ -27,11 +28,7 @@ from multiway.tasks.tables import models_of, not_earned, score_of
 def make_config(settings: dict[str, Any], overrides: dict[str, Any]) -> StockConfig:
     """Settings over what a known data set brings (StockNet its own protocol), overrides over both."""
     given = merge(settings, overrides)
-    return StockConfig.parse(merge(_brought(given.get("data")), given), "settings")
-
-
-def _brought(data: Any) -> dict[str, Any]:
-    return {"protocol": {"name": "stocknet"}} if str(data) in STOCK_DATASETS else {}
+    return StockConfig.parse(merge(brought(given.get("data"), NAME), given), "settings")
 
 
 def sentence(run: StockRun) -> str:
@@ -93,7 +90,7 @@ def compare(groups: Sequence[Sequence[StockRun]]) -> str:
 
 def check(path: str | Path, options: dict[str, Any]) -> CheckReport:
     """What is in prices and texts, under the settings of a run that concern reading and the protocol."""
-    given = merge(_brought(path), options)
+    given = merge(brought(path, NAME), options)
     return check_stocks(
         locate(str(path)),
         StockOptions.parse(given.get("read", {}), "reading options"),

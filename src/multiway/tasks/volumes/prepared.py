@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway import files
-from multiway.data import datasets as known
+from multiway.data.datasets import locate as locate
 from multiway.data.findings import listed
 from multiway.data.volumes import Cases, IntensityScale, VolumeBatches, load_values, read_cases
 from multiway.errors import DataError
@@ -48,11 +48,6 @@ class Prepared:
     def batches(self, split: str) -> VolumeBatches:
         """Samples of a split."""
         return VolumeBatches(self.store, self.labels, self.cases.indices(split), self.scale)
-
-
-def locate(data: str) -> str:
-    """Path of a file or folder, or of the known data set of that name."""
-    return str(known.dataset_path(data)) if known.is_dataset(data) else data
 
 
 def prepare(config: VolumeConfig, source: str | Path | Cases) -> Prepared:

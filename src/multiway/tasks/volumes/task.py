@@ -7,8 +7,8 @@ from typing import Any
 
 from multiway.config import merge
 from multiway.data import CheckReport
+from multiway.data.datasets import brought
 from multiway.data.volumes import (
-    VOLUME_DATASETS,
     VolumeOptions,
     VolumeSplit,
     check_volumes,
@@ -40,9 +40,7 @@ EXPLAINED = 4
 def make_config(settings: dict[str, Any], overrides: dict[str, Any]) -> VolumeConfig:
     """Settings over what a known data set brings (the shape transform of the mask sets), overrides over both."""
     given = merge(settings, overrides)
-    known = VOLUME_DATASETS.get(str(given.get("data")))
-    brought = {} if known is None or not known.shape_transform else {"read": {"shape_transform": True}}
-    return VolumeConfig.parse(merge(brought, given), "settings")
+    return VolumeConfig.parse(merge(brought(given.get("data"), NAME), given), "settings")
 
 
 def sentence(run: VolumeRun) -> str:
