@@ -29,7 +29,7 @@ def check(
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Say what is in a file, what is wrong with it, and how to mend each; exit 1 if it cannot be used so."""
+    """Say what is in a file, what is wrong with it, and how to fix each; exit 1 if it cannot be used so."""
     name = task.value if task else workflows.task_of_data(file)
     given = options.sections(name, reading)
     report = workflows.check(file, given, task=name, overrides=_sections(name, sets or []))

@@ -159,8 +159,8 @@ def search_folders() -> list[Path]:
     """Folders that are looked through for a local copy, in order: each root, then the folders in it."""
     named = os.environ.get("MULTIWAY_DATA")
     checkout = Path(__file__).parents[3]
-    beside = [checkout.parent / "shared" / "data"] if (checkout / "pyproject.toml").is_file() else []
-    roots = ([Path(named)] if named else []) + beside + [cache_folder()]
+    shared = [checkout.parent / "shared" / "data"] if (checkout / "pyproject.toml").is_file() else []
+    roots = ([Path(named)] if named else []) + shared + [cache_folder()]
     return [folder for root in roots for folder in (root, *_folders_in(root))]
 
 

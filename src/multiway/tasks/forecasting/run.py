@@ -62,13 +62,13 @@ class ForecastRun:
 
 
 def _read(source: Any, options: ReadOptions) -> Panel:
-    """Read under a run's policies; say of a mend that is an option that it is one of training."""
+    """Read under a run's policies; say of a fix that is an option that it is one of training."""
     try:
         return read_panel(source, options)
     except DataError as error:
         if "(--" not in str(error):
             raise
-        raise DataError(f"{error} A run keeps the options it was trained with: mend the file, or train anew.") from None
+        raise DataError(f"{error} A run keeps the options it was trained with: fix the file, or train anew.") from None
 
 
 def start(config: ForecastConfig, path: Path, *, progress: bool = False) -> ForecastRun:
