@@ -16,7 +16,7 @@ import torch
 
 from multiway.data import datasets
 from multiway.models.linear_floor import LinearFloor
-from multiway.tasks import run as lifecycle
+from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.evaluation import measure
 from multiway.tasks.forecasting.floor import fit_floor

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from documents import run_command
 from multiway.cli.main import app
 from multiway.errors import ConfigError, MultiwayError, RunError
-from multiway.tasks import run as lifecycle
+from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.task import TASK
 from tasks.forecasting.panels import make_config, make_frame
 

@@ -3,19 +3,15 @@
 import datetime
 import platform
 import time
-from typing import TYPE_CHECKING
 
 import torch
 
+from multiway.compress.layer import Comparison, LayerPlan
 from multiway.compress.table import advice_lines, summary
 from multiway.report import CompressedLayer, CompressionReport, render_compression_report
 
-if TYPE_CHECKING:
-    from multiway.compress.layer import LayerPlan
-    from multiway.compress.plan import Plan
 
-
-def page_of(plan: "Plan", title: str) -> str:
+def page_of(plan: Comparison, title: str) -> str:
     """One self-contained HTML page."""
     verdict, *remarks = summary(plan)
     return render_compression_report(
@@ -38,7 +34,7 @@ def page_of(plan: "Plan", title: str) -> str:
     )
 
 
-def _layer(layer: "LayerPlan") -> CompressedLayer:
+def _layer(layer: LayerPlan) -> CompressedLayer:
     return CompressedLayer(
         name=", ".join(layer.names),
         becomes=layer.becomes,

@@ -244,7 +244,7 @@ def _through_mode(x: Tensor, factor: Tensor, mode: int) -> Tensor:
 def _captum() -> Any:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # captum's own imports warn of what is not ours to mend
+            warnings.simplefilter("ignore")  # captum's own imports warn of what is not ours to fix
             from captum import attr
     except ImportError:
         raise ConfigError("Integrated gradients need captum: pip install 'multiway[volumes]'.") from None

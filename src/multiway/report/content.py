@@ -89,7 +89,7 @@ class CheckFinding:
     message: str
     where: str = ""
     value: str = ""
-    mend: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

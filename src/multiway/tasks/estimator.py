@@ -8,7 +8,7 @@ import pandas as pd
 
 from multiway.config import merge
 from multiway.errors import ConfigError, NotFittedError, closest
-from multiway.tasks import run as runs
+from multiway.tasks import lifecycle as runs
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
 
@@ -22,7 +22,7 @@ class Estimator:
 
     task: ClassVar[str]
     fields: ClassVar[dict[str, str]]
-    """Place in the config of each constructor argument, but `settings` and `progress`: {"epochs": "training.epochs"}."""
+    """Place in the config of each constructor argument but the last two: {"epochs": "training.epochs"}."""
     kind: ClassVar[str] = "classifier"
     """Of scikit-learn's kinds of estimators: classifier, regressor, or none."""
 

@@ -2,21 +2,19 @@
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 from torch import nn
 
 from multiway.tasks.protocol import OURS, Context, Row
+from multiway.tasks.run import Run
 from multiway.training import History
-
-if TYPE_CHECKING:
-    from multiway.tasks.run import Run
 
 SCORED = ("validation", "test")
 
 
-def fit(run: "Run", context: Context) -> "Run":
+def fit(run: Run, context: Context) -> Run:
     """Fit everything a run consists of, in place."""
     seconds: dict[str, float] = {}
     best: dict[str, Row] = {}
@@ -41,7 +39,7 @@ def fit(run: "Run", context: Context) -> "Run":
     return run
 
 
-def finish(run: "Run") -> None:
+def finish(run: Run) -> None:
     """Calibrate and score models that are fitted; called anew where a network was changed."""
     run.calibration = run.task.calibrate(run, run.prepared)
     scores: list[Row] = []
@@ -62,7 +60,7 @@ def announce(name: str, context: Context) -> None:
         print(f"training the baseline {name}", file=sys.stderr, flush=True)
 
 
-def parameters_of(run: "Run") -> dict[str, int]:
+def parameters_of(run: Run) -> dict[str, int]:
     """Trained numbers of every model that has any."""
     counts = {name: count_parameters(model) for name, model in run.models.items()}
     return {name: count for name, count in counts.items() if count}

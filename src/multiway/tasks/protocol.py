@@ -2,22 +2,20 @@
 
 import abc
 import dataclasses
+import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
+import pandas as pd
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.config import Config, merge
 from multiway.data import CheckReport, datasets
 from multiway.errors import ConfigError
+from multiway.tasks.answers import Answer
 from multiway.training import History, RunFolder, TrainingConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from multiway.tasks.answers import Answer
 
 Row = dict[str, Any]
 """A row of a table: column names to plain values."""
@@ -164,9 +162,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     """What one row of the data is called."""
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
-        from multiway.tasks.registry import task_of
-
-        return task_of, (self.name,)
+        return task_in, (type(self).__module__,)
 
     # Config and data.
 
@@ -180,8 +176,12 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         return self.config.parse(merge(self.brought(given.get("data")), given), "settings")
 
     def brought(self, data: object) -> dict[str, Any]:
-        """What a known data set brings to the config."""
-        return datasets.brought(str(data)) if isinstance(data, str) and datasets.is_dataset(data) else {}
+        """What a known data set brings to the config.
+
+        Raises:
+            ConfigError: It is one for another task.
+        """
+        return datasets.brought(data, self.name)
 
     def recognises(self, path: str | Path) -> bool:
         """Whether data look like they are for this task."""
@@ -244,7 +244,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     def score(self, run: Any, predictions: Any, split: str) -> list[Row]:
         """Rows of model, split, metric, value, low and high."""
 
-    def tables(self, run: Any, predictions: Any, split: str) -> "dict[str, pd.DataFrame]":
+    def tables(self, run: Any, predictions: Any, split: str) -> dict[str, pd.DataFrame]:
         """Tables to keep of the predictions of a split, by the name of their file."""
         return {}
 
@@ -275,10 +275,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     # Answers.
 
     @abc.abstractmethod
-    def answer(self, run: Any, data: str | None, out: Path | None, options: dict[str, Any]) -> "Answer":
+    def answer(self, run: Any, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
         """Predict for data that nobody has labelled; written to `out` where it is given."""
 
-    def explain(self, run: Any, out: Path | None, options: dict[str, Any]) -> "Answer":
+    def explain(self, run: Any, out: Path | None, options: dict[str, Any]) -> Answer:
         """Write what the model looked at.
 
         Raises:
@@ -286,7 +286,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """
         raise ConfigError(f"explain: a run of {self.name} has no explanation. Use `multiway report`.")
 
-    def backtest(self, run: Any, data: str | None, out: Path | None, options: dict[str, Any]) -> "Answer":
+    def backtest(self, run: Any, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
         """Predict from past moments.
 
         Raises:
@@ -323,6 +323,11 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     def locate(self, data: str) -> str:
         """Path of a file, or of the known data set of that name."""
         return datasets.locate(data)
+
+
+def task_in(module: str) -> Any:
+    """The task of a module."""
+    return importlib.import_module(module).TASK
 
 
 def options_of(task: Task[Any, Any, Any], command: str) -> Iterator[Option]:

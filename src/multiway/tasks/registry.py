@@ -4,6 +4,7 @@ import importlib
 from pathlib import Path
 from typing import Any, cast
 
+from multiway.data import datasets
 from multiway.errors import ConfigError, closest
 from multiway.tasks.protocol import Task
 
@@ -35,4 +36,6 @@ def every_task() -> list[Task[Any, Any, Any]]:
 
 def task_of_data(path: str | Path) -> str:
     """The task that data look like they are for."""
+    if datasets.is_dataset(str(path)):
+        return datasets.dataset(str(path)).task
     return next((task.name for task in every_task() if task.recognises(path)), TASKS[0])

@@ -18,7 +18,7 @@ def findings_of(check: CheckReport) -> list[CheckFinding]:
             severity=finding.severity,
             message=f"{finding.rule} ({finding.count})" if finding.count > 1 else finding.rule,
             where="; ".join(map(str, finding.places[:3])),
-            mend=finding.mend,
+            fix=finding.fix,
         )
         for finding in check.findings
     ]

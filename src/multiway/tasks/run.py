@@ -1,4 +1,4 @@
-"""A run of any task: started, continued, stored and taken up again."""
+"""A run of any task: what it holds, how it is stored and loaded, and the one digest of its data."""
 
 import contextlib
 import dataclasses
@@ -14,9 +14,8 @@ from torch import Tensor, nn
 
 from multiway import compress, files
 from multiway.errors import MultiwayError, RunError
-from multiway.tasks.fitting import fit
-from multiway.tasks.processes import create_once, held, is_main
-from multiway.tasks.protocol import OURS, Context, Row, Task
+from multiway.tasks.protocol import OURS, Row, Task
+from multiway.tasks.registry import TASKS, task_of
 from multiway.training import RunFolder, seed_everything
 
 FORMAT = 2
@@ -120,58 +119,9 @@ class Run:
         """
         if self.prepared is None:
             raise RunError(f"{path}: this run was loaded from {self.folder and self.folder.path}. Copy that folder.")
-        folder = RunFolder.create(path, _opening(self))
+        folder = RunFolder.create(path, opening(self))
         store(self, folder)
         self.folder = folder
-
-
-def make(task: Task[Any, Any, Any], config: Any, source: Any, *, progress: bool = False) -> Run:
-    """Read the data and build what is fitted on it; nothing is fitted or written yet."""
-    prepared = task.prepare(config, source, progress=progress)
-    state = task.learn(config, prepared)
-    models = Models(task, config, state)
-    models.check()
-    facts = {"source": prepared.source, "notes": list(prepared.notes), "data_sha256": digest_of(prepared.content())}
-    return Run(task=task, config=config, state=state, models=models, facts=facts, prepared=prepared)
-
-
-def fitted(task: Task[Any, Any, Any], config: Any, source: Any, *, progress: bool = False) -> Run:
-    """Fit on data in memory or on a path; nothing is written."""
-    return fit(make(task, config, source, progress=progress), Context(progress=progress))
-
-
-def start(task: Task[Any, Any, Any], config: Any, path: Path, *, progress: bool = False) -> Run:
-    """Read the data, then make the folder, then fit and seal: an error in the data leaves nothing behind.
-
-    Raises:
-        RunError: There is no data, or something lies at the path.
-    """
-    if config.data is None:
-        raise RunError("a run on disk needs data: give a file or folder, or the name of a known data set.")
-    run = make(task, config, task.locate(config.data), progress=progress)
-    folder = create_once(path, _opening(run))
-    with held(folder):
-        return _sealed(run, folder, progress)
-
-
-def resume(path: Path, *, progress: bool = False) -> Run:
-    """Continue an interrupted run to the same weights; a finished one is only loaded.
-
-    Raises:
-        RunError: The data changed since the start, or the folder is no run.
-    """
-    folder = RunFolder.open(path)
-    if folder.is_finished:
-        return load(path)
-    with held(folder):
-        folder.clean()
-        task, config, digest = _read_opening(folder)
-        run = make(task, config, task.locate(config.data or ""), progress=progress)
-        if run.digest != digest:
-            raise RunError(
-                f"{path}: {config.data} changed since the run was started. Start a new run, or restore the data."
-            )
-        return _sealed(run, folder, progress)
 
 
 def load(path: Path) -> Run:
@@ -182,7 +132,7 @@ def load(path: Path) -> Run:
     """
     folder = RunFolder.open(path)
     folder.verify()
-    task, config, _ = _read_opening(folder)
+    task, config, _ = read_opening(folder)
     stored, scores = folder.read_json(PREPROCESSING), folder.read_json(SCORES)
     with readable(path, f"run of {task.name}"):
         state = task.state.parse(stored["state"])
@@ -217,14 +167,6 @@ def digest_of(content: Iterable[object]) -> str:
     return found.hexdigest()
 
 
-def _sealed(run: Run, folder: RunFolder, progress: bool) -> Run:
-    run.folder = folder
-    fit(run, Context(folder=folder, progress=progress))
-    if is_main():
-        store(run, folder)
-    return run
-
-
 def store(run: Run, folder: RunFolder) -> None:
     """Write every file of a finished run, then seal it."""
     (folder.path / BASELINES).mkdir(exist_ok=True)
@@ -239,12 +181,12 @@ def store(run: Run, folder: RunFolder) -> None:
     folder.finish({"task": run.task.name, "data_sha256": run.digest, "seed": run.config.training.seed})
 
 
-def _opening(run: Run) -> dict[str, Any]:
+def opening(run: Run) -> dict[str, Any]:
     """What stands in a run's `config.yaml`."""
     return {"format": FORMAT, "task": run.task.name, "data_sha256": run.digest, "settings": run.config.plain()}
 
 
-def _read_opening(folder: RunFolder) -> tuple[Task[Any, Any, Any], Any, str]:
+def read_opening(folder: RunFolder) -> tuple[Task[Any, Any, Any], Any, str]:
     """Task, config and hash of the data of a run."""
     task, stored = _read_task(folder)
     config = task.config.parse(stored.get("settings", {}), str(folder.path / "config.yaml"))
@@ -252,8 +194,6 @@ def _read_opening(folder: RunFolder) -> tuple[Task[Any, Any, Any], Any, str]:
 
 
 def _read_task(folder: RunFolder) -> tuple[Task[Any, Any, Any], dict[str, Any]]:
-    from multiway.tasks.registry import TASKS, task_of
-
     stored = folder.config()
     name, found = stored.get("task"), stored.get("format", 1)
     if name not in TASKS:

@@ -4,35 +4,33 @@ import math
 import os
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from multiway.tasks.protocol import OURS, Cell, Metric, Row
-
-if TYPE_CHECKING:
-    from multiway.tasks.run import Run
+from multiway.tasks.run import Run
 
 UNDEFINED: Row = {"value": None, "low": None, "high": None}
 
 
-def score_of(run: "Run", model: str, metric: str | Metric, split: str = "test") -> Row:
+def score_of(run: Run, model: str, metric: str | Metric, split: str = "test") -> Row:
     """Value and interval of one score of a run; all None if it has none."""
     chosen = metric_of(run, metric) if isinstance(metric, str) else metric
     wanted = {"model": model, "split": split, "metric": chosen.of or chosen.name, **chosen.where}
     return next((row for row in run.scores if all(row.get(key) == value for key, value in wanted.items())), UNDEFINED)
 
 
-def metric_of(run: "Run", name: str) -> Metric:
+def metric_of(run: Run, name: str) -> Metric:
     """The declared metric of that name; a plain one of score rows if it is not declared."""
     declared = {metric.name: metric for metric in run.task.metrics(run.config)}
     return declared.get(name, Metric(name=name, title=name))
 
 
-def models_of(run: "Run", split: str = "test") -> list[str]:
+def models_of(run: Run, split: str = "test") -> list[str]:
     """Names of the models that are scored, ours first."""
     return list(dict.fromkeys(row["model"] for row in run.scores if row["split"] == split))
 
 
-def score_table(runs: Sequence["Run"], split: str) -> list[Row]:
+def score_table(runs: Sequence[Run], split: str) -> list[Row]:
     """One row per model: each metric's mean over the runs; what is undefined is None.
 
     A metric with a spread has its 95 % interval for one run, where the run has any, and its deviation over several.
@@ -41,13 +39,13 @@ def score_table(runs: Sequence["Run"], split: str) -> list[Row]:
     return [{"model": model, **_figures(runs, model, split, metrics)} for model in models_of(runs[0], split)]
 
 
-def scored_metrics(run: "Run") -> list[Metric]:
+def scored_metrics(run: Run) -> list[Metric]:
     """The declared metrics that the run has scores of, whether defined or not."""
     known = {row["metric"] for row in run.scores}
     return [metric for metric in run.task.metrics(run.config) if (metric.of or metric.name) in known]
 
 
-def _figures(runs: Sequence["Run"], model: str, split: str, metrics: Sequence[Metric]) -> Row:
+def _figures(runs: Sequence[Run], model: str, split: str, metrics: Sequence[Metric]) -> Row:
     found: Row = {}
     for metric in metrics:
         rows = [score_of(run, model, metric, split) for run in runs]
@@ -59,7 +57,7 @@ def _figures(runs: Sequence["Run"], model: str, split: str, metrics: Sequence[Me
     return found
 
 
-def cell_row(name: str, cell: Cell, runs: Sequence["Run"], seeds: int) -> Row:
+def cell_row(name: str, cell: Cell, runs: Sequence[Run], seeds: int) -> Row:
     """One row of results: published, measured with its deviation over seeds, and the baselines beside it."""
     first, is_mean = runs[0], len(cell.horizons) > 1
     measured: Row = {}
@@ -77,7 +75,7 @@ def cell_row(name: str, cell: Cell, runs: Sequence["Run"], seeds: int) -> Row:
     }
 
 
-def _measured(runs: Sequence["Run"], model: str, prefix: str, *, is_mean: bool) -> Row:
+def _measured(runs: Sequence[Run], model: str, prefix: str, *, is_mean: bool) -> Row:
     """Mean of every metric; the deviation of those with a spread, unless the runs are of several horizons."""
     found: Row = {}
     for metric in scored_metrics(runs[0]):
@@ -88,7 +86,7 @@ def _measured(runs: Sequence["Run"], model: str, prefix: str, *, is_mean: bool) 
     return found
 
 
-def _values(run: "Run", model: str) -> Row:
+def _values(run: Run, model: str) -> Row:
     return {metric.name: score_of(run, model, metric)["value"] for metric in scored_metrics(run)}
 
 
@@ -100,7 +98,7 @@ def _cell_head(name: str, cell: Cell, seeds: int) -> Row:
     return {"recipe": name, "row": cell.row, **variant, **horizons, "seeds": seeds, **published}
 
 
-def _cell_tail(run: "Run") -> Row:
+def _cell_tail(run: Run) -> Row:
     """End a row of results: the settings and the machine that made it."""
     manifest = run.folder.verify() if run.folder else {}
     return {
@@ -110,7 +108,7 @@ def _cell_tail(run: "Run") -> Row:
     }
 
 
-def best_baseline_remark(run: "Run", metric: str) -> str:
+def best_baseline_remark(run: Run, metric: str) -> str:
     """Say it where a baseline does as well as the network or better on the test rows; else nothing."""
     chosen = metric_of(run, metric)
     sign = -1.0 if chosen.higher is False else 1.0
@@ -123,7 +121,7 @@ def best_baseline_remark(run: "Run", metric: str) -> str:
     return f" The network is no better than the baselines: {best} does as well or better."
 
 
-def sentence_of(run: "Run", metric: str, second: str) -> str:
+def sentence_of(run: Run, metric: str, second: str) -> str:
     """Test scores of two metrics with the interval of the first, the baselines, and whether one is as good."""
     row = score_of(run, OURS, metric)
     interval = "" if row["low"] is None else f" (95 % interval {shown(row['low'])} to {shown(row['high'])})"
@@ -134,7 +132,7 @@ def sentence_of(run: "Run", metric: str, second: str) -> str:
     return f"{figure}, {second.upper()} {shown(score_of(run, OURS, second)['value'])}{baselines}.{remark}"
 
 
-def _pair(run: "Run", model: str, metrics: Sequence[str]) -> str:
+def _pair(run: Run, model: str, metrics: Sequence[str]) -> str:
     return " / ".join(shown(score_of(run, model, metric)["value"]) for metric in metrics)
 
 

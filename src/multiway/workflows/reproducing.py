@@ -8,7 +8,7 @@ from typing import Any
 
 from multiway.errors import ConfigError
 from multiway.recipes import Recipe, load_recipe, recipe_names, recipes_of
-from multiway.tasks import run as lifecycle
+from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run

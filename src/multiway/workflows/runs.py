@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from multiway.tasks import run as lifecycle
-from multiway.tasks.run import Run
+from multiway.tasks import lifecycle
+from multiway.tasks.run import Run, name_of
 
 
 def run_folders(path: Path) -> list[Path]:
@@ -26,4 +26,4 @@ def load_runs(path: Path) -> list[Run]:
 
 def task_name(path: Path) -> str:
     """The task of the run in a folder, or of the seeds below it."""
-    return lifecycle.name_of(run_folders(path)[0])
+    return name_of(run_folders(path)[0])

@@ -7,7 +7,7 @@ from typing import Any
 from multiway.config import merge
 from multiway.errors import ConfigError
 from multiway.recipes import load_recipe
-from multiway.tasks import run as lifecycle
+from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row, TaskConfig
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.run import Run

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.data import ReadOptions, borders_of, check_file, datasets, read_panel, season_of, split_windows
+from multiway.data import ReadOptions, borders_of, check_file, read_panel, season_of, split_windows
+from multiway.data.series.catalogue import DATASETS
 from multiway.files import sha256_of
 
 FILES = {
@@ -22,13 +23,13 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_a_benchmark_file_as_published(name, real_data):
     file, shape, frequency, season, counts = FILES[name]
-    path, known = real_data / "forecasting" / file, datasets.dataset(name)
+    path, known = real_data / "forecasting" / file, DATASETS[name]
     start = time.process_time()
     panel = read_panel(path, known.read)
     assert time.process_time() - start < 2
     assert (panel.values.shape, panel.frequency, season_of(panel.frequency)) == (shape, frequency, season)
     assert (known.rows, known.variates) == shape
-    assert known.sha256 in (None, "sha256:" + sha256_of(path))
+    assert known.known_hash in (None, "sha256:" + sha256_of(path))
     windows = split_windows(panel.values, borders_of(panel, known.split), 96, 96)
     assert tuple(map(len, windows.values())) == counts
 
@@ -37,7 +38,7 @@ def test_numbers_are_those_of_pythons_own_float(real_data):
     path = real_data / "forecasting" / "weather.csv.gz"
     with gzip.open(path, "rt", encoding="utf-8") as file:
         rows = [line.rstrip("\n").split(",")[1:] for line in file][1:]
-    panel = read_panel(path, datasets.dataset("weather").read)
+    panel = read_panel(path, DATASETS["weather"].read)
     assert np.array_equal(panel.values, np.array(rows, dtype=object).astype(np.float64))
 
 

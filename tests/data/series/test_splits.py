@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.data import Borders, Panel, SplitOptions, borders_of, check_borders, datasets, split_windows
+from multiway.data import Borders, Panel, SplitOptions, borders_of, check_borders, split_windows
+from multiway.data.series.catalogue import DATASETS
 from multiway.data.series.splits import ETT_NAMES
 from multiway.errors import ConfigError, DataError
 
@@ -27,7 +28,7 @@ PUBLISHED = [
 
 @pytest.mark.parametrize(("name", "horizon", "counts"), PUBLISHED)
 def test_window_counts_are_the_published_ones(name, horizon, counts):
-    known = datasets.dataset(name)
+    known = DATASETS[name]
     borders = borders_of(panel(known.rows), known.split)
     windows = split_windows(np.zeros((known.rows, 1)), borders, 96, horizon)
     assert tuple(len(windows[split]) for split in ("train", "validation", "test")) == counts

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from multiway.tasks import run as lifecycle
+from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.run import Run
 from tasks.forecasting.panels import make_config, make_frame

@@ -7,7 +7,7 @@ import pandas as pd
 import torch
 
 from multiway.data import Panel, Windows
-from multiway.tasks import run as lifecycle
+from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.later import read_later

@@ -8,7 +8,7 @@ import pytest
 from multiway import workflows
 from multiway.data import Scaler
 from multiway.errors import ConfigError, DataError
-from multiway.tasks import run as lifecycle
+from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.auditing import audit, random_windows
 from multiway.tasks.forecasting.prepared import prepare
 from multiway.tasks.forecasting.task import TASK
@@ -98,7 +98,7 @@ def test_real_hours_pass_and_their_published_split_does_not(real_data):
     assert not workflows.audit("forecast", hours).leaks
     published = workflows.audit("forecast", hours | {"lookback": 24, "split": RANDOM})
     assert errors(published) == ["overlap", "statistics"]
-    assert "8,693 of 8,693 validation windows ask for rows" in published.findings[0].line()
+    assert "8,693 of 8,693 validation windows have a target" in published.findings[0].line()
 
 
 def test_what_is_audited_is_a_task_or_a_run(tmp_path):

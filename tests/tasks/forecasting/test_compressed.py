@@ -10,7 +10,7 @@ import torch
 from multiway.compress import LowRank, TensorTrain
 from multiway.errors import ConfigError, RunError
 from multiway.nn import LowRankLinear, TTLinear
-from multiway.tasks import run as lifecycle
+from multiway.tasks import lifecycle
 from multiway.tasks.compressed import compress_run
 from multiway.tasks.forecasting.task import TASK
 from tasks.forecasting.panels import forecast, make_config, scores_on

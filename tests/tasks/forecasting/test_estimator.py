@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 
 import multiway
 from multiway.errors import ConfigError, DataError, NotFittedError, RunError
-from multiway.tasks import run as lifecycle
+from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import Forecaster
 from tasks.forecasting.panels import HORIZON, QUICK, TINY, make_frame
 from tolerances import ROUNDING32, SUMS32

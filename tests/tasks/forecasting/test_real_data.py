@@ -3,7 +3,7 @@
 import pytest
 
 from multiway.data import datasets
-from multiway.tasks import run as lifecycle
+from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.scores import score_of
 

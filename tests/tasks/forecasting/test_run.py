@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from multiway.errors import ConfigError, DataError, RunError
-from multiway.tasks import run as lifecycle
+from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.fitting import WindowLoss
 from multiway.tasks.forecasting.prepared import prepare
 from multiway.tasks.forecasting.task import TASK

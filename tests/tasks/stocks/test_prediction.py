@@ -157,7 +157,7 @@ def test_later_prices_are_scored_from_the_same_day_on(finished):
 
 def test_prices_that_end_too_early_cannot_be_scored(finished, tmp_path):
     data = write_stocks(tmp_path / "early", count=50)
-    with pytest.raises(DataError, match="every split needs days with a movement to ask about"):
+    with pytest.raises(DataError, match="every split needs days with a movement to label"):
         task.evaluate([finished], str(data), "test")
 
 

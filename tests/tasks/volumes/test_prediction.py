@@ -9,7 +9,7 @@ import pytest
 from blocks import SIZES, make_config, make_volumes, write_npz, write_table
 
 from multiway.errors import ConfigError, DataError, RunError
-from multiway.tasks import run as runs
+from multiway.tasks import lifecycle as runs
 from multiway.tasks.scores import score_table
 from multiway.tasks.volumes.evaluation import thresholds_of
 from multiway.tasks.volumes.task import TASK as task

@@ -12,7 +12,7 @@ from multiway.data.options import ReadOptions
 from multiway.data.raw import Table
 from multiway.data.series.frequency import GridTooLong, time_grid
 
-MENDS = {
+FIXES = {
     "unsorted": "Sort the rows, or set unsorted to sort (--set read.unsorted=sort).",
     "duplicates": "Set duplicates to first, last, mean or keep (--duplicates last).",
     "gaps": "Set gaps to fill or ignore (--gaps fill).",
@@ -56,7 +56,7 @@ def note(
 ) -> None:
     """An error that names the option, or a warning of what the option did."""
     if policy == "error":
-        findings.add(kind, "error", rule, MENDS[kind] + hint, places, count)
+        findings.add(kind, "error", rule, FIXES[kind] + hint, places, count)
     else:
         option = "missing" if kind == "sentinel" else kind
         findings.add(kind, "warning", f"{rule} ({option}={policy})", "", places, count)
@@ -124,7 +124,7 @@ def without_gaps(draft: Draft, frequency: str | None, options: ReadOptions, find
 
 
 def _not_filled(options: ReadOptions) -> str:
-    """Filling cannot mend times off the step, so that policy refuses them too."""
+    """Filling cannot fix times off the step, so that policy refuses them too."""
     return "ignore" if options.gaps == "ignore" else "error"
 
 
@@ -197,16 +197,16 @@ def _report_absent(draft: Draft, options: ReadOptions, findings: Findings) -> No
     if absent:
         severity: Severity = "warning" if options.missing == "mask" else "error"
         places = [Place(column=name) for name in absent]
-        mend = "Leave them out with variates (--variates NAME,NAME)."
-        findings.add("missing", severity, "columns hold no value at all", mend, places)
+        fix = "Leave them out with variates (--variates NAME,NAME)."
+        findings.add("missing", severity, "columns hold no value at all", fix, places)
 
 
 def _forward_filled(draft: Draft, findings: Findings) -> Draft:
     leading = np.flatnonzero(np.isnan(draft.values[0]) & ~np.isnan(draft.values).all(0))
     if len(leading):
         places = [draft.place(0, int(column)) for column in leading]
-        mend = "Set missing to mask (--missing mask), or start the file later."
-        findings.add("missing", "error", "nothing stands before these missing cells to repeat", mend, places)
+        fix = "Set missing to mask (--missing mask), or start the file later."
+        findings.add("missing", "error", "nothing stands before these missing cells to repeat", fix, places)
     return dataclasses.replace(draft, values=pd.DataFrame(draft.values).ffill().to_numpy())
 
 
@@ -216,8 +216,8 @@ def report_constant(draft: Draft, findings: Findings) -> list[str]:
     high = np.nanmax(draft.values, axis=0, initial=-np.inf)
     names = [draft.names[column] for column in np.flatnonzero((low == high) & np.isfinite(low))]
     if names and len(draft.times) > 1:
-        mend = "Their forecast is that number; leave them out with variates (--variates NAME,NAME) if that is no use."
-        findings.add("constant", "warning", "columns never change", mend, [Place(column=name) for name in names])
+        fix = "Their forecast is that number; leave them out with variates (--variates NAME,NAME) if that is no use."
+        findings.add("constant", "warning", "columns never change", fix, [Place(column=name) for name in names])
     return names
 
 

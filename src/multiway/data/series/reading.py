@@ -26,7 +26,7 @@ def read_panel(source: Any, options: ReadOptions | None = None) -> Panel:
         options: What to do with flaws; by default every flaw is refused.
 
     Raises:
-        DataError: A flaw that no policy covers: one line with the file, the place, the value and the mend.
+        DataError: A flaw that no policy covers: one line with the file, the place, the value and the fix.
     """
     findings = Findings(source_name(source))
     try:

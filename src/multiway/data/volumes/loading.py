@@ -87,7 +87,7 @@ def read_cases(
         same_sizes: Refuse cases that differ in size after preparing; else `sizes` is None where they do.
 
     Raises:
-        DataError: The source is not sound: one line with the file, the row, the value and the mend.
+        DataError: The source is not sound: one line with the file, the row, the value and the fix.
     """
     options = options or VolumeOptions()
     path = Path(source)
@@ -220,7 +220,7 @@ def _with_headers(cases: Cases, same_sizes: bool) -> Cases:
 
 
 def geometry_notes(headers: dict[str, VolumeHeader], options: VolumeOptions) -> tuple[str, ...]:
-    """What differs between scans and the option that mends it, and voxels that are no cubes."""
+    """What differs between scans and the option that fixes it, and voxels that are no cubes."""
     notes = []
     spacings = {name: _spacing(header) for name, header in headers.items()}
     if options.spacing is None and len(set(spacings.values())) > 1:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.data import CheckReport, Panel, check_file, datasets
+from multiway.data import CheckReport, Panel, check_file
 from multiway.errors import ConfigError
 from multiway.explain import top_pairs
 from multiway.tasks.answers import Answer, check_target, write_frame, written
@@ -61,12 +61,6 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     state = ForecastState
     options = OPTIONS
     unit = "window"
-
-    def brought(self, data: object) -> dict[str, Any]:
-        """The published split and reading policy of a data set of series, and its season; other sets are refused."""
-        if isinstance(data, str) and datasets.is_dataset(data):
-            datasets.dataset(data)
-        return super().brought(data)
 
     def prepare(
         self, config: ForecastConfig, source: Any, state: ForecastState | None = None, *, progress: bool = False

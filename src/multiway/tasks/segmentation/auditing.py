@@ -15,13 +15,14 @@ from multiway.auditing.scans import (
     title_of,
     torn_cases,
 )
+from multiway.data.datasets import locate
 from multiway.data.scenes import is_scene
 from multiway.data.volumes import Cases, IntensityScale, read_cases
 from multiway.tasks.run import Run
 from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.examples import Examples, examples_of_cases
 from multiway.tasks.segmentation.patches import fit_scale
-from multiway.tasks.segmentation.sources import locate, read_examples
+from multiway.tasks.segmentation.sources import read_examples
 
 BLOCKS = "blocks of one scene share no pixel, but neighbours look alike: scores hold for this scene alone"
 

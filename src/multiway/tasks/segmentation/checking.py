@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 
 from multiway.data import CheckReport
+from multiway.data.datasets import locate
 from multiway.data.findings import Finding, Place, Severity
 from multiway.data.scenes import is_scene
 from multiway.data.volumes import check_volumes
 from multiway.errors import DataError
 from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.examples import Examples
-from multiway.tasks.segmentation.sources import locate, read_examples
+from multiway.tasks.segmentation.sources import read_examples
 
 ORDER = {"error": 0, "warning": 1, "note": 2}
 

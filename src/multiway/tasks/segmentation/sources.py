@@ -1,21 +1,9 @@
 """Where the data of a segmentation come from: a table, a scene, or a known name."""
 
-from multiway.data import datasets
 from multiway.data.scenes import is_scene, read_scene
 from multiway.data.volumes import read_cases
-from multiway.data.volumes.lesions import cached_lesions
 from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.examples import Examples, examples_of_cases, examples_of_scene
-
-LESIONS = "lesions"
-LESIONS_FROM = "adrenalmnist3d"
-
-
-def locate(data: str) -> str:
-    """Path of the data, or the name of a known scene; the lesion set is made in the cache when first asked for."""
-    if data == LESIONS:
-        return str(cached_lesions(datasets.dataset_path(LESIONS_FROM)))
-    return datasets.locate(data)
 
 
 def read_examples(

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport
-from multiway.data.scenes import INDIAN_PINES, is_scene
+from multiway.data.scenes import is_scene
 from multiway.errors import ConfigError
 from multiway.report.segmentation import render_segmentation_comparison, render_segmentation_report
 from multiway.tasks.answers import Answer
@@ -36,12 +36,10 @@ from multiway.tasks.segmentation.fitting import (
 from multiway.tasks.segmentation.patches import GridPatches
 from multiway.tasks.segmentation.prediction import predict_masks, predictor_of
 from multiway.tasks.segmentation.showing import save_slices
-from multiway.tasks.segmentation.sources import locate, read_examples
+from multiway.tasks.segmentation.sources import read_examples
 from multiway.tasks.volumes.options import SCANS
 from multiway.training import History, RunFolder
 
-KNOWN: dict[str, dict[str, Any]] = {INDIAN_PINES: {"ignore": 0, "split": {"validation": 0.15, "test": 0.35}}}
-"""What a known name brings to a config."""
 OF_MEAN = functools.partial(Metric, where={"class": MEAN})
 OF_IMAGES = (OF_MEAN(name="dice", title="Dice", spread=True), OF_MEAN(name="dice_pooled", title="Dice, pooled"))
 OF_SURFACES = (OF_MEAN(name="cl_dice", title="clDice"), OF_MEAN(name="hd95", title="HD95", higher=False))
@@ -58,17 +56,9 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
     sections_of_reading = ("read", "split")
     options = (Option(name="mask", field="read.mask", help="Column of the mask of each scan."), *SCANS)
 
-    def brought(self, data: object) -> dict[str, Any]:
-        """The unlabelled class and the split of a known scene."""
-        return KNOWN.get(str(data), {})
-
     def recognises(self, path: str | Path) -> bool:
         """Scenes."""
         return is_scene(path)
-
-    def locate(self, data: str) -> str:
-        """Path of the data, or the name of a known scene."""
-        return locate(data)
 
     def prepare(
         self, config: SegmentConfig, source: Any, state: SegmentState | None = None, *, progress: bool = False

@@ -9,7 +9,7 @@ from torch import nn
 
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport
-from multiway.data.stocks import STOCK_DATASETS, build_samples, check_stocks, looks_like_stocks
+from multiway.data.stocks import build_samples, check_stocks, looks_like_stocks
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Row, Task
 from multiway.tasks.run import Run
@@ -47,13 +47,9 @@ class Stocks(Task[StockConfig, Prepared, StockState]):
     sections_of_reading = ("read", "protocol")
     options = STOCKS
 
-    def brought(self, data: object) -> dict[str, Any]:
-        """StockNet's own protocol."""
-        return {"protocol": {"name": "stocknet"}} if str(data) in STOCK_DATASETS else {}
-
     def recognises(self, path: str | Path) -> bool:
         """Prices in any of the known layouts."""
-        return str(path) in STOCK_DATASETS or looks_like_stocks(path)
+        return looks_like_stocks(path)
 
     def prepare(
         self, config: StockConfig, source: Any, state: StockState | None = None, *, progress: bool = False

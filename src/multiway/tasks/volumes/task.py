@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport
-from multiway.data.volumes import VOLUME_DATASETS, Cases, check_volumes, looks_like_volumes
+from multiway.data.volumes import Cases, check_volumes, looks_like_volumes
 from multiway.metrics.classes import youden_threshold
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
@@ -57,14 +57,9 @@ class Volumes(Task[VolumeConfig, Prepared, VolumeState]):
         ),
     )  # fmt: skip
 
-    def brought(self, data: object) -> dict[str, Any]:
-        """The shape transform of MedMNIST's mask sets."""
-        known = VOLUME_DATASETS.get(str(data))
-        return {} if known is None or not known.shape_transform else {"read": {"shape_transform": True}}
-
     def recognises(self, path: str | Path) -> bool:
         """Arrays, scans, and tables of them."""
-        return str(path) in VOLUME_DATASETS or looks_like_volumes(path)
+        return looks_like_volumes(path)
 
     def prepare(
         self, config: VolumeConfig, source: Any, state: VolumeState | None = None, *, progress: bool = False
