@@ -15,7 +15,7 @@ from multiway.training import classification
 if TYPE_CHECKING:
     from multiway.tasks.volumes.run import VolumeRun
 
-ERRORS, RIGHT = "Most confident errors", "Rightly named, most confident of each class"
+ERRORS, RIGHT = "Most confident errors", "Classified correctly, most confident of each class"
 SHOWN_CASES, SHOWN_RIGHT = 8, 4
 COSTLY_VOXELS = 64**3
 """Of volumes larger than this fewer cases are explained unasked: nobody waits an hour for a page."""

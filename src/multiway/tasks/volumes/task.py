@@ -23,13 +23,13 @@ from multiway.tasks.volumes.explanation_files import write_explanations
 from multiway.tasks.volumes.fitting import OURS
 from multiway.tasks.volumes.prediction import evaluate_data, predict_scans
 from multiway.tasks.volumes.prepared import locate
-from multiway.tasks.volumes.reporting import compare as compare
-from multiway.tasks.volumes.reporting import report as report
 from multiway.tasks.volumes.run import NAME as NAME
 from multiway.tasks.volumes.run import VolumeRun
 from multiway.tasks.volumes.run import load as load
 from multiway.tasks.volumes.run import resume as resume
 from multiway.tasks.volumes.run import start as start
+from multiway.tasks.volumes.sections import compare as compare
+from multiway.tasks.volumes.sections import report as report
 from multiway.tasks.volumes.tables import cell_row as cell_row
 from multiway.tasks.volumes.tables import score_table as score_table
 
