@@ -159,7 +159,8 @@ def frame(
 
 
 def rule(place: float, style: str, label: str = "") -> Markup:
-    """Draw an upright line across the plot, with a word at its head."""
+    """Draw an upright line across the plot, with a word at its head, on the side that has room."""
+    style = f"{style} end" if place > 0.8 else style
     return Markup('<i class="{}" style="left:{}%"><b>{}</b></i>').format(f"rule {style}", _pct(place), label)
 
 

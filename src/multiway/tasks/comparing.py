@@ -68,7 +68,12 @@ def names_of(groups: Sequence[Sequence[Reported]]) -> list[str]:
 def _warning(groups: Sequence[Sequence[Reported]], subject: Subject) -> list[Text]:
     """Scores of other test sets cannot be compared, and the page says so."""
     runs = list(itertools.chain.from_iterable(groups))
-    tests = {json.dumps(run.facts.get("splits", {}).get("test"), sort_keys=True, default=str) for run in runs}
+    tests = {
+        json.dumps(
+            [run.facts.get("splits", {}).get("test"), getattr(run, "classes", None)], sort_keys=True, default=str
+        )
+        for run in runs
+    }
     hashes = {manifest_of(run).get("data_sha256") for run in runs} - {None}
     if len(tests) > 1:
         words = f"These runs were scored on different test {subject.rows}: their scores cannot be compared."

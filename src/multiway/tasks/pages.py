@@ -32,7 +32,6 @@ class Subject:
     name: In commands.
     kicker: Over the title.
     rows: What is scored, in words: "cases".
-    unit: What a cost is of: "volume".
     metrics: In the order of the columns.
     usual: Settings that a command need not name.
     setting: Short facts of a run under the title.
@@ -41,13 +40,12 @@ class Subject:
     interval: What the intervals of one seed are over.
     about: Sentences on the scores.
     reference: Baseline that a column of the score table compares with.
-    counts: Whether a row stands in the table of scores.
+    counts: Whether a row of a run stands in the table of scores.
     """
 
     name: str
     kicker: str
     rows: str
-    unit: str
     metrics: Sequence[Metric]
     usual: Callable[[], TaskConfig]
     setting: Callable[[Any], Mapping[str, str]]
@@ -56,7 +54,11 @@ class Subject:
     interval: str = ""
     about: Sequence[str] = ()
     reference: str = ""
-    counts: Callable[[Row], bool] = lambda row: True
+    counts: Callable[[Any, Row], bool] = lambda run, row: True
+
+    def title(self, metric: str) -> str:
+        """A metric in words."""
+        return self.scores([]).heading(metric)
 
     def command(self, run: Reported) -> str:
         """The command that makes a run again."""
@@ -64,7 +66,7 @@ class Subject:
 
     def rows_of(self, run: Reported) -> list[Row]:
         """Rows of a run that stand in the table of scores."""
-        return [row for row in run.scores if self.counts(row)]
+        return [row for row in run.scores if self.counts(run, row)]
 
     def scores(self, runs: Sequence[Reported]) -> Scores:
         """Scores over runs that differ in their seed."""

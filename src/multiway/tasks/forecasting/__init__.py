@@ -11,7 +11,6 @@ from multiway.tasks.forecasting.explanation import draw_explanation as draw_expl
 from multiway.tasks.forecasting.explanation import explain as explain
 from multiway.tasks.forecasting.explanation import load_explanation as load_explanation
 from multiway.tasks.forecasting.explanation import save_explanation as save_explanation
-from multiway.tasks.forecasting.reporting import report_content as report_content
 from multiway.tasks.forecasting.run import ForecastRun as ForecastRun
 from multiway.tasks.forecasting.run import load as load
 from multiway.tasks.forecasting.run import resume as resume

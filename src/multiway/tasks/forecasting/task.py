@@ -9,17 +9,17 @@ from multiway.config import merge
 from multiway.data import CheckReport, ReadOptions, check_file, datasets
 from multiway.errors import ConfigError, RunError
 from multiway.explain import top_pairs
-from multiway.report import render_comparison, render_forecast_report
 from multiway.tasks.forecasting.auditing import audit as audit
 from multiway.tasks.forecasting.backtest import evaluate_panel
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.explanation import draw_explanation, load_explanation, save_explanation
-from multiway.tasks.forecasting.reporting import report_content
 from multiway.tasks.forecasting.run import NAME as NAME
 from multiway.tasks.forecasting.run import ForecastRun
 from multiway.tasks.forecasting.run import load as load
 from multiway.tasks.forecasting.run import resume as resume
 from multiway.tasks.forecasting.run import start as start
+from multiway.tasks.forecasting.sections import compare as compare
+from multiway.tasks.forecasting.sections import report as report
 from multiway.tasks.forecasting.tables import cell_row as cell_row
 from multiway.tasks.forecasting.tables import score_table as score_table
 from multiway.tasks.protocol import Row
@@ -93,16 +93,6 @@ def explain(run: ForecastRun, out: Path | None, options: dict[str, Any]) -> list
         f"{item.mode}, block {item.layer}: {pair}" for item in explanation.average for pair in top_pairs(item, 3)
     ]
     return [*strongest, *map(str, paths)]
-
-
-def report(runs: Sequence[ForecastRun]) -> str:
-    """The HTML report of runs that differ in their seed; the first is shown in detail."""
-    return render_forecast_report(report_content(runs))
-
-
-def compare(groups: Sequence[Sequence[ForecastRun]]) -> str:
-    """Several runs, each with its seeds, on one page."""
-    return render_comparison([report_content(runs) for runs in groups])
 
 
 def check(path: str | Path, options: dict[str, Any]) -> CheckReport:

@@ -9,7 +9,6 @@ from multiway.config import merge
 from multiway.data import CheckReport
 from multiway.data.scenes import INDIAN_PINES
 from multiway.errors import ConfigError
-from multiway.report.segmentation import render_segmentation_comparison, render_segmentation_report
 from multiway.tasks.protocol import Row
 from multiway.tasks.segmentation.auditing import audit as audit
 from multiway.tasks.segmentation.checking import check_segmentation
@@ -17,12 +16,13 @@ from multiway.tasks.segmentation.config import TRAINING, SegmentConfig
 from multiway.tasks.segmentation.explanation import explain_run
 from multiway.tasks.segmentation.fitting import score_all
 from multiway.tasks.segmentation.prediction import predict_masks
-from multiway.tasks.segmentation.reporting import report_content
 from multiway.tasks.segmentation.run import NAME as NAME
 from multiway.tasks.segmentation.run import SegmentRun
 from multiway.tasks.segmentation.run import load as load
 from multiway.tasks.segmentation.run import resume as resume
 from multiway.tasks.segmentation.run import start as start
+from multiway.tasks.segmentation.sections import compare as compare
+from multiway.tasks.segmentation.sections import report as report
 from multiway.tasks.segmentation.sources import locate, read_examples
 from multiway.tasks.segmentation.tables import cell_row as cell_row
 from multiway.tasks.segmentation.tables import score_table as score_table
@@ -68,16 +68,6 @@ def predict(run: SegmentRun, data: str | None, out: Path | None, options: dict[s
 def explain(run: SegmentRun, out: Path | None, options: dict[str, Any]) -> list[str]:
     """Write the attention maps of test cases, one per mode and block."""
     return explain_run(run, out, options.get("cases"))
-
-
-def report(runs: Sequence[SegmentRun]) -> str:
-    """The HTML report of runs that differ in their seed; the first is shown in detail."""
-    return render_segmentation_report(report_content(runs))
-
-
-def compare(groups: Sequence[Sequence[SegmentRun]]) -> str:
-    """Several runs, each with its seeds, on one page."""
-    return render_segmentation_comparison([report_content(runs) for runs in groups])
 
 
 def check(path: str | Path, options: dict[str, Any]) -> CheckReport:

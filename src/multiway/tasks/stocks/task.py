@@ -79,14 +79,14 @@ def explain(run: StockRun, out: Path | None, options: dict[str, Any]) -> list[st
 
 def report(runs: Sequence[StockRun]) -> str:
     """One self-contained page."""
-    from multiway.tasks.stocks.reporting import report as write
+    from multiway.tasks.stocks.sections import report as write
 
     return write(runs)
 
 
 def compare(groups: Sequence[Sequence[StockRun]]) -> str:
     """One self-contained page that sets groups of runs side by side."""
-    from multiway.tasks.stocks.reporting import compare as write
+    from multiway.tasks.stocks.sections import compare as write
 
     return write(groups)
 

@@ -107,7 +107,6 @@ SUBJECT = pages.Subject(
     name="volumes",
     kicker="Classification report",
     rows="cases",
-    unit="volume",
     metrics=METRICS,
     usual=lambda: VolumeConfig.parse({"training": {}}),
     setting=_setting,
