@@ -1,37 +1,6 @@
-"""The one-file HTML report, and the page that compares runs."""
+"""The one-file HTML report: pages of parts, parts of sections, one template."""
 
-from multiway.report.classification import render_classification_comparison as render_classification_comparison
-from multiway.report.classification import render_classification_report as render_classification_report
-from multiway.report.classification_content import CaseView as CaseView
-from multiway.report.classification_content import ClassificationReport as ClassificationReport
-from multiway.report.classification_content import ClassScore as ClassScore
-from multiway.report.classification_content import Confusion as Confusion
-from multiway.report.classification_content import ReliabilityBin as ReliabilityBin
-from multiway.report.classification_content import RocCurve as RocCurve
-from multiway.report.classification_content import SplitCases as SplitCases
-from multiway.report.comparison import render_comparison as render_comparison
-from multiway.report.compression import CompressedLayer as CompressedLayer
-from multiway.report.compression import CompressionReport as CompressionReport
-from multiway.report.compression import render_compression_report as render_compression_report
-from multiway.report.content import Candidate as Candidate
-from multiway.report.content import CheckFinding as CheckFinding
-from multiway.report.content import CoverageRow as CoverageRow
-from multiway.report.content import DataCheck as DataCheck
-from multiway.report.content import DeletionRow as DeletionRow
-from multiway.report.content import ForecastPanel as ForecastPanel
-from multiway.report.content import ForecastReport as ForecastReport
-from multiway.report.content import ModelCost as ModelCost
-from multiway.report.content import ScoreRow as ScoreRow
-from multiway.report.content import Selection as Selection
-from multiway.report.content import SplitSpan as SplitSpan
-from multiway.report.content import StepErrors as StepErrors
-from multiway.report.content import TrainingRow as TrainingRow
-from multiway.report.content import VariateErrors as VariateErrors
-from multiway.report.html import render_forecast_report as render_forecast_report
-from multiway.report.stocks import render_stock_report as render_stock_report
-from multiway.report.stocks_content import AnswerView as AnswerView
-from multiway.report.stocks_content import BacktestView as BacktestView
-from multiway.report.stocks_content import MovementGrid as MovementGrid
-from multiway.report.stocks_content import SplitMovements as SplitMovements
-from multiway.report.stocks_content import StockReport as StockReport
-from multiway.report.stocks_content import TextView as TextView
+from multiway.report.page import render as render
+from multiway.report.scores import Metric as Metric
+from multiway.report.sections import Page as Page
+from multiway.report.sections import Part as Part

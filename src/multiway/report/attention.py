@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 
 from multiway.explain.maps import ModeMap, Pair, top_pairs
 from multiway.report import text
@@ -20,7 +21,7 @@ class Picture(NamedTuple):
 
     layer: str
     head: str
-    source: str
+    source: Markup
     largest: str
     scale: float
     pairs: list[tuple[str, str, str]]

@@ -19,29 +19,6 @@ WIDTH, HEIGHT = 4000, 2000  # of the view box: whole numbers then place a point 
 MAX_POINTS = 600
 
 
-@dataclass(slots=True)
-class Readouts:
-    """What the script shows under the pointer; one entry per chart, axes shared."""
-
-    axes: list[dict[str, Any]] = field(default_factory=list)
-    charts: list[dict[str, Any]] = field(default_factory=list)
-
-    def axis(self, places: Floats, labels: Sequence[str]) -> int:
-        """Keep an axis (places from 0 to 1, and a label for each) and return its number."""
-        entry = {
-            "x": [round(float(place), 4) for place in places],
-            "t": [text.name(label) for label in labels],
-        }
-        if entry not in self.axes:
-            self.axes.append(entry)
-        return self.axes.index(entry)
-
-    def chart(self, axis: int, series: Sequence["Series"]) -> int:
-        """Keep a chart's series and return the chart's number."""
-        self.charts.append({"a": axis, "s": [_series_entry(item) for item in series]})
-        return len(self.charts) - 1
-
-
 class Series(NamedTuple):
     """What a chart reads out under the pointer.
 
@@ -54,6 +31,43 @@ class Series(NamedTuple):
     values: npt.ArrayLike
     start: int = 0
     upper: npt.ArrayLike | None = None
+
+
+class Readout(NamedTuple):
+    """An axis, places from 0 to 1 with a label for each, and what is read out along it."""
+
+    places: Floats
+    labels: Sequence[str]
+    series: Sequence[Series]
+
+
+class Drawing(NamedTuple):
+    """A chart: what `frame` was given, the SVG inside, and what the script reads out."""
+
+    inner: Markup
+    describes: str
+    height: int
+    label_width: int
+    readout: Readout | None = None
+
+
+@dataclass(slots=True)
+class Readouts:
+    """What the script shows under the pointer on one page; charts share axes."""
+
+    axes: list[dict[str, Any]] = field(default_factory=list)
+    charts: list[dict[str, Any]] = field(default_factory=list)
+
+    def number(self, readout: Readout) -> int:
+        """Keep what a chart reads out and return the chart's number."""
+        axis = {
+            "x": [round(float(place), 4) for place in readout.places],
+            "t": [text.name(label) for label in readout.labels],
+        }
+        if axis not in self.axes:
+            self.axes.append(axis)
+        self.charts.append({"a": self.axes.index(axis), "s": [_series_entry(item) for item in readout.series]})
+        return len(self.charts) - 1
 
 
 def _series_entry(item: Series) -> dict[str, Any]:
@@ -110,9 +124,9 @@ def frame(
     height: int = 220,
     x_title: str = "",
     marks: Sequence[Markup] = (),
-    readout: int | None = None,
+    readout: Readout | None = None,
     label_width: int | None = None,
-) -> Markup:
+) -> Drawing:
     """Set curves into axes.
 
     Args:
@@ -123,20 +137,14 @@ def frame(
         height: Of the plot, in CSS pixels.
         x_title: What the horizontal axis counts.
         marks: HTML within the plot, such as `rule`.
-        readout: Number of the chart's entry in `Readouts`.
+        readout: What is read out under the pointer.
         label_width: Characters kept for the labels of the value axis, so that charts of a row align.
     """
-    width = label_width or max((len(tick.label) for tick in y_ticks), default=1)
-    return Markup(
-        '<div class="chart" style="--h:{height}px;--y:{width}ch"{data} role="img" aria-label="{describes}">'
+    inner = Markup(
         '<div class="ys">{ys}</div><div class="plot">{grid}{marks}'
         '<svg viewBox="0 0 {w} {h}" preserveAspectRatio="none" aria-hidden="true">{curves}</svg></div>'
-        '<div class="xs">{xs}</div>{title}</div>'
+        '<div class="xs">{xs}</div>{title}'
     ).format(
-        height=height,
-        width=width,
-        describes=text.clean(describes),
-        data=Markup(' data-chart="{}" tabindex="0"').format(readout) if readout is not None else "",
         ys=_join(Markup('<span style="bottom:{}%">{}</span>').format(_pct(t.place), t.label) for t in y_ticks),
         grid=_join(Markup('<i class="g" style="bottom:{}%"></i>').format(_pct(t.place)) for t in y_ticks),
         marks=_join(marks),
@@ -146,10 +154,13 @@ def frame(
         xs=_join(_x_label(tick, index, len(x_ticks)) for index, tick in enumerate(x_ticks)),
         title=Markup('<div class="xt">{}</div>').format(x_title) if x_title else "",
     )
+    width = label_width or max((len(tick.label) for tick in y_ticks), default=1)
+    return Drawing(inner, describes, height, width, readout)
 
 
 def rule(place: float, style: str, label: str = "") -> Markup:
-    """Draw an upright line across the plot, with a word at its head."""
+    """Draw an upright line across the plot, with a word at its head, on the side that has room."""
+    style = f"{style} end" if place > 0.8 else style
     return Markup('<i class="{}" style="left:{}%"><b>{}</b></i>').format(f"rule {style}", _pct(place), label)
 
 

@@ -1,14 +1,15 @@
 """Forecasts as small charts, one per variate: history, what happened, each model's line, and the bands."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from markupsafe import Markup
 
 from multiway.report import charts, text
-from multiway.report.content import ForecastPanel
 from multiway.report.palette import in_order, title
 from multiway.report.scales import (
     Floats,
@@ -24,11 +25,34 @@ from multiway.report.scales import (
 MAX_PANELS = 24
 
 
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class ForecastPanel:
+    """The forecast of one variate at one place in time, in original units.
+
+    name: The variate.
+    group: Which forecast: "Last test window", "Future". Panels of one group are shown together.
+    history_times, history: What came before, `(past,)` each; NaN where missing.
+    times: `(horizon,)`, the forecast's own time stamps or integers.
+    lines: Forecast `(horizon,)` per model.
+    actual: What happened, `(horizon,)`, NaN where missing; `None` where nobody knows yet.
+    bands: Lower and upper `(horizon,)` per level in percent, {80: (low, high)}.
+    """
+
+    name: str
+    times: pd.Index
+    lines: Mapping[str, npt.ArrayLike]
+    group: str = "Forecast"
+    history_times: pd.Index | None = None
+    history: npt.ArrayLike | None = None
+    actual: npt.ArrayLike | None = None
+    bands: Mapping[float, tuple[npt.ArrayLike, npt.ArrayLike]] = field(default_factory=dict)
+
+
 class Panel(NamedTuple):
     """One small chart."""
 
     name: str
-    chart: Markup
+    chart: charts.Drawing
 
 
 class Group(NamedTuple):
@@ -43,15 +67,15 @@ class Group(NamedTuple):
     models: list[tuple[str, int]]
 
 
-def groups(panels: Sequence[ForecastPanel], colours: Mapping[str, int], readouts: charts.Readouts) -> list[Group]:
+def groups(panels: Sequence[ForecastPanel], colours: Mapping[str, int]) -> list[Group]:
     """Sort panels into their groups, in the order given."""
     found: dict[str, list[ForecastPanel]] = {}
     for panel in panels:
         found.setdefault(panel.group, []).append(panel)
-    return [_group(name, members, colours, readouts) for name, members in found.items()]
+    return [_group(name, members, colours) for name, members in found.items()]
 
 
-def _group(name: str, members: Sequence[ForecastPanel], colours: Mapping[str, int], readouts: charts.Readouts) -> Group:
+def _group(name: str, members: Sequence[ForecastPanel], colours: Mapping[str, int]) -> Group:
     shown = members[:MAX_PANELS]
     ticks = [number_ticks(_value_scale(panel), 4) for panel in shown]
     width = max((len(tick.label) for row in ticks for tick in row), default=1)
@@ -61,7 +85,7 @@ def _group(name: str, members: Sequence[ForecastPanel], colours: Mapping[str, in
         title=name,
         span=f"{times[0]} to {times[-1]}" if times else "",
         panels=[
-            Panel(panel.name, _chart(panel, y_ticks, width, colours, readouts))
+            Panel(panel.name, _chart(panel, y_ticks, width, colours))
             for panel, y_ticks in zip(shown, ticks, strict=True)
         ],
         note=f"The first {len(shown)} of {len(members)} variates are drawn." if left_out else "",
@@ -89,8 +113,7 @@ def _chart(
     y_ticks: Sequence[Tick],
     label_width: int,
     colours: Mapping[str, int],
-    readouts: charts.Readouts,
-) -> Markup:
+) -> charts.Drawing:
     past_index = panel.history_times if panel.history_times is not None else panel.times[:0]
     past, ahead = axis_numbers([past_index, panel.times])
     across = scale_of([past, ahead], margin=0)
@@ -110,7 +133,7 @@ def _chart(
         describes=_describe(panel, history),
         height=150,
         marks=[charts.rule(begin, "start")] if len(past_at) else [],
-        readout=_readout(panel, past_index, past_at, history, kept, ahead_at, colours, readouts),
+        readout=_readout(panel, past_index, past_at, history, kept, ahead_at, colours),
         label_width=label_width,
     )
 
@@ -155,11 +178,9 @@ def _readout(
     kept: Floats | np.ndarray,
     ahead_at: Floats,
     colours: Mapping[str, int],
-    readouts: charts.Readouts,
-) -> int:
+) -> charts.Readout:
     stamps = stamps_in_words(past_index)
     labels = [stamps[int(row)] for row in kept] + stamps_in_words(panel.times)
-    axis = readouts.axis(np.concatenate([past_at[kept], ahead_at]), labels)
     known = history[kept]
     actual = np.asarray([] if panel.actual is None else panel.actual, float)
     series = [charts.Series("actual", "actual", np.concatenate([known, actual]))]
@@ -172,7 +193,7 @@ def _readout(
         charts.Series(f"{level:g} % band", f"b{min(index, 2)}", low, start, high)
         for index, (level, (low, high)) in enumerate(sorted(panel.bands.items()))
     ]
-    return readouts.chart(axis, series)
+    return charts.Readout(np.concatenate([past_at[kept], ahead_at]), labels, series)
 
 
 def _describe(panel: ForecastPanel, history: Floats) -> str:

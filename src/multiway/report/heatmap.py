@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from markupsafe import Markup
 
 from multiway.explain.maps import Floats, ModeMap
 from multiway.report.png import grey_png
@@ -45,7 +46,7 @@ def shrink(maps: Sequence[ModeMap], most: int = MAX_POSITIONS) -> Shrunk:
     return Shrunk([_keep(item, kept_queries, kept_keys) for item in maps], note)
 
 
-def png_data_uri(weights: Floats) -> tuple[str, float]:
+def png_data_uri(weights: Floats) -> tuple[Markup, float]:
     """Write weights as a grey PNG (white is 0, black the largest) and return it with the largest weight."""
     largest = float(np.nanmax(weights, initial=0.0))
     level = np.nan_to_num(weights / (largest or 1.0)).clip(0, 1)

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 
-from multiway.report.content import ForecastReport
-
 NUM_COLOURS = 8
 _USUAL = {"ridge": 1, "seasonal naive": 2, "naive": 3, "network": 4, "blend": 5}
 
@@ -11,12 +9,6 @@ _USUAL = {"ridge": 1, "seasonal naive": 2, "naive": 3, "network": 4, "blend": 5}
 def title(model: str) -> str:
     """Write a model's name as it is read: underscores become spaces."""
     return model.replace("_", " ").strip() or "model"
-
-
-def colours(content: ForecastReport) -> dict[str, int]:
-    """Give each model the number of its colour: 0 for the chosen, fixed numbers for the usual baselines."""
-    chosen = content.selection.chosen if content.selection else None
-    return number(_model_names(content), chosen)
 
 
 def number(models: Iterable[str], chosen: str | None) -> dict[str, int]:
@@ -37,15 +29,3 @@ def number(models: Iterable[str], chosen: str | None) -> dict[str, int]:
 def in_order(models: Iterable[str], numbers: Mapping[str, int]) -> list[str]:
     """Models in the order of their colours, the chosen first."""
     return sorted(models, key=lambda model: numbers.get(model, NUM_COLOURS))
-
-
-def _model_names(content: ForecastReport) -> Iterable[str]:
-    yield from (row.model for row in content.scores)
-    if content.selection:
-        yield from (candidate.model for candidate in content.selection.candidates)
-    yield from (cost.model for cost in content.costs)
-    for panel in content.forecasts:
-        yield from panel.lines
-    for errors in (content.step_errors.lines if content.step_errors else {},):
-        yield from errors
-    yield from (content.variate_errors.bars if content.variate_errors else {})

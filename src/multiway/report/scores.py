@@ -1,16 +1,22 @@
-"""The table of scores: a row per model, means over seeds with their interval, the best marked."""
+"""Scores of any task: the mean over seeds with its interval, and where a model stands.
+
+A row is a mapping with "model", "split", "metric", "value", and, where known, "low" and "high", the ends of its
+95 % interval, and "scale". One list of rows is one seed.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiway.report import text
-from multiway.report.content import ForecastReport, ScoreRow
 from multiway.report.palette import title
 
-PRIMARY = ("scaled", "MSE")
+Row = Mapping[str, Any]
+Seeds = Sequence[Sequence[Row]]
+UNDEFINED = "undefined"
 
 # 97.5 % points of Student's t for 1 to 30 degrees of freedom; beyond, the normal's is close enough.
 _STUDENT = (
@@ -21,130 +27,195 @@ _STUDENT = (
 _NORMAL = 1.96
 
 
-class SeedMean(NamedTuple):
-    """Mean over seeds and half the width of its 95 % interval (`None` for one value)."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Metric:
+    """What a score measures, and how it is printed.
 
-    mean: float
-    half_width: float | None
-    num_seeds: int
+    name: Of its column on the command line, and in the rows of scores.
+    title: In a report.
+    higher: Whether more is better; None where no value is the best.
+    decimals: Digits after the point; None for about four digits of the largest value of a column.
+    spread: Whether the command line prints its interval, or over several seeds its deviation.
+    of: Its name in the rows of scores, where that is another.
+    where: What else the rows hold: {"scale": "scaled"}.
+    """
 
+    name: str
+    title: str
+    higher: bool | None = True
+    decimals: int | None = 3
+    spread: bool = False
+    of: str | None = None
+    where: Mapping[str, str] = field(default_factory=dict)
 
-class Cell(NamedTuple):
-    """One cell as it is set."""
-
-    value: str
-    spread: str
-    is_best: bool
-
-
-class TableRow(NamedTuple):
-    """One model's row; `against` is its primary score against the reference's, in percent."""
-
-    model: str
-    colour: int
-    is_chosen: bool
-    cells: list[Cell]
-    against: str
-
-
-class ScoreTable(NamedTuple):
-    """Scores of one split: `groups` are (scale, metrics), `reference` what "against" compares with."""
-
-    split: str
-    groups: list[tuple[str, list[str]]]
-    rows: list[TableRow]
-    reference: str
-    has_spread: bool
+    def measures(self, row: Row) -> bool:
+        """Whether a row of scores is of this metric."""
+        return row["metric"] == (self.of or self.name) and all(row.get(key) == self.where[key] for key in self.where)
 
 
-def seed_mean(values: Sequence[float]) -> SeedMean:
-    """Average over seeds, with the 95 % interval of the mean by Student's t."""
+class Score(NamedTuple):
+    """A score with its 95 % interval: the stored one for one seed, that of the mean over several."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    num_seeds: int = 1
+
+    @property
+    def number(self) -> float:
+        """The value, NaN where it is undefined."""
+        return math.nan if self.value is None else float(self.value)
+
+    def spread(self, decimals: int) -> str:
+        """Its interval in words: both ends for one seed, half of it for a mean over several."""
+        if self.low is None or self.high is None or not math.isfinite(self.number):
+            return ""
+        if self.num_seeds > 1:
+            return f"±\u202f{text.number(self.high - self.number, decimals)}"
+        between = "–" if self.low >= 0 else " to "
+        return f"{text.number(self.low, decimals)}{between}{text.number(self.high, decimals)}"
+
+    def in_words(self, decimals: int) -> str:
+        """Value and interval."""
+        spread = self.spread(decimals)
+        return text.number(self.value, decimals) + (f" ({spread})" if spread else "")
+
+
+def over_seeds(rows: Sequence[Row]) -> Score:
+    """One score of several seeds.
+
+    One seed keeps its stored interval. Several give the mean, and half of its 95 % interval by Student's t on each
+    side; a score that is the same for every seed has no interval then. It is undefined where it is for one seed.
+    """
+    values = [row["value"] for row in rows]
+    if any(value is None or not math.isfinite(value) for value in values):
+        return Score(None, num_seeds=len(rows))
+    if len(rows) == 1:
+        return Score(float(values[0]), rows[0].get("low"), rows[0].get("high"))
+    if len(set(values)) == 1:
+        return Score(float(values[0]), num_seeds=len(rows))
+    mean, half = float(np.mean(values)), half_width(values)
+    return Score(mean, mean - half, mean + half, len(rows))
+
+
+def half_width(values: Sequence[float]) -> float:
+    """Half the 95 % interval of the mean of two values or more: t s / sqrt(n)."""
     count = len(values)
-    if count < 2:
-        return SeedMean(float(values[0]) if values else math.nan, None, count)
     student = _STUDENT[count - 2] if count - 2 < len(_STUDENT) else _NORMAL
-    return SeedMean(float(np.mean(values)), float(student * np.std(values, ddof=1) / math.sqrt(count)), count)
+    return float(student * np.std(values, ddof=1) / math.sqrt(count))
 
 
-def means(rows: Sequence[ScoreRow], split: str) -> dict[tuple[str, str, str], SeedMean]:
-    """Mean over seeds per (model, scale, metric) of one split."""
-    values: dict[tuple[str, str, str], list[float]] = {}
-    for row in rows:
-        if row.split == split:
-            values.setdefault((row.model, row.scale, row.metric), []).append(row.value)
-    return {key: seed_mean(found) for key, found in values.items()}
+class Scores:
+    """Scores over seeds, found by model, split, metric and scale.
+
+    Args:
+        seeds: Rows of each seed; every task's rows alike.
+        metrics: What they measure, in the order of the columns; the first that is defined decides.
+        chosen: The model that this is about; others are its baselines.
+        models: Names of models in words.
+    """
+
+    def __init__(
+        self, seeds: Seeds, metrics: Sequence[Metric], chosen: str, models: Mapping[str, str] | None = None
+    ) -> None:
+        self.metrics, self.chosen, self.titles = metrics, chosen, models or {}
+        found: dict[tuple[str, str, str, str], list[Row]] = {}
+        for row in (row for rows in seeds for row in rows if self.metric(row["metric"]) is not None):
+            key = (str(row["model"]), str(row["split"]), str(row["metric"]), str(row.get("scale", "")))
+            found.setdefault(key, []).append(row)
+        self.all = {key: over_seeds(rows) for key, rows in found.items()}
+
+    def metric(self, name: str) -> Metric | None:
+        """The metric of that name in the rows."""
+        return next((metric for metric in self.metrics if metric.name == name), None)
+
+    def name(self, model: str) -> str:
+        """A model in words."""
+        return self.titles.get(model, title(model))
+
+    def splits(self) -> list[str]:
+        """Splits that are scored, the test first."""
+        return sorted(dict.fromkeys(split for _, split, _, _ in self.all), key=lambda split: split != "test")
+
+    def models(self, split: str = "test") -> list[str]:
+        """Models that are scored."""
+        return list(dict.fromkeys(model for model, of, _, _ in self.all if of == split))
+
+    def columns(self, split: str = "test") -> list[tuple[str, str]]:
+        """Metrics with their scales, those of one scale side by side."""
+        found = list(dict.fromkeys((name, scale) for _, of, name, scale in self.all if of == split))
+        scales = list(dict.fromkeys(scale for _, scale in found))
+        ranks = {id(metric): rank for rank, metric in enumerate(self.metrics)}
+        return sorted(found, key=lambda column: (scales.index(column[1]), ranks[id(self.metric(column[0]))]))
+
+    def get(self, model: str, metric: str, split: str = "test", scale: str = "") -> Score:
+        """One score; an undefined one where there is none."""
+        return self.all.get((model, split, metric, scale), Score(None))
+
+    def primary(self) -> tuple[str, str] | None:
+        """Metric and scale that decide: the first that is defined for the chosen model on the test split."""
+        defined = (column for column in self.columns() if self.get(self.chosen, *place_of(column)).value is not None)
+        return next(defined, None)
+
+    def ranked(self, split: str = "test") -> list[tuple[str, Score]]:
+        """Models by the deciding metric, the best first."""
+        decides = self.primary() or next(iter(self.columns(split)), None)
+        if decides is None:
+            return []
+        found = [(model, self.get(model, decides[0], split, decides[1])) for model in self.models(split)]
+        sign = -1.0 if self.higher(decides[0]) else 1.0
+        return sorted(found, key=lambda item: sign * item[1].number if item[1].value is not None else math.inf)
+
+    def decimals(self, column: tuple[str, str], split: str = "test") -> int:
+        """Digits after the point that a column takes."""
+        metric = self.metric(column[0])
+        if metric is not None and metric.decimals is not None:
+            return metric.decimals
+        values = [self.get(model, column[0], split, column[1]).number for model in self.models(split)]
+        return text.decimals_for(values)
+
+    def heading(self, name: str) -> str:
+        """A metric in words."""
+        metric = self.metric(name)
+        return name if metric is None else metric.title
+
+    def higher(self, name: str) -> bool | None:
+        """Whether more of a metric is better."""
+        metric = self.metric(name)
+        return None if metric is None else metric.higher
 
 
-def primary(content: ForecastReport, split: str = "test") -> tuple[str, dict[str, SeedMean]]:
-    """Find the metric that decides (scaled MSE, or else the first given) and its mean per model."""
-    found = means(content.scores, split)
-    keys = [(scale, metric) for _, scale, metric in found]
-    wanted = PRIMARY if PRIMARY in keys else keys[0] if keys else PRIMARY
-    return wanted[1], {model: mean for (model, *key), mean in found.items() if tuple(key) == wanted}
+def place_of(column: tuple[str, str], split: str = "test") -> tuple[str, str, str]:
+    """Metric, split and scale, as `Scores.get` takes them."""
+    return column[0], split, column[1]
 
 
-def reference_of(content: ForecastReport) -> str:
-    """Name the model that others are compared with: ridge, unless the selection says otherwise."""
-    return content.selection.reference if content.selection else "ridge"
+def best_rival(scores: Scores) -> tuple[str, Score] | None:
+    """The best baseline by the deciding metric."""
+    rivals = [item for item in scores.ranked() if item[0] != scores.chosen and item[1].value is not None]
+    return rivals[0] if rivals else None
 
 
-def score_tables(content: ForecastReport, colours: Mapping[str, int]) -> list[ScoreTable]:
-    """One table per split, test first."""
-    splits = sorted({row.split for row in content.scores}, key=lambda split: (split != "test", split))
-    return [_table(content, split, colours) for split in splits]
-
-
-def groups_of(columns: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
-    """Columns (scale, metric), those of one scale side by side, as (scale, metrics)."""
-    return [
-        (scale, [metric for group, metric in columns if group == scale])
-        for scale in dict.fromkeys(scale for scale, _ in columns)
-    ]
-
-
-def _table(content: ForecastReport, split: str, colours: Mapping[str, int]) -> ScoreTable:
-    found = means(content.scores, split)
-    columns = list(dict.fromkeys((scale, metric) for _, scale, metric in found))
-    columns.sort(key=lambda column: column[0] != "scaled")
-    _, main = primary(content, split)
-    models = list(dict.fromkeys(model for model, _, _ in found))
-    models.sort(key=lambda model: main[model].mean if model in main else math.inf)
-    set_columns = [_column(found, models, column) for column in columns]
-    chosen = content.selection.chosen if content.selection else None
-    reference = reference_of(content)
-    rows = [
-        TableRow(
-            model=title(model),
-            colour=colours.get(model, 0),
-            is_chosen=model == chosen,
-            cells=[column[index] for column in set_columns],
-            against=_against(main, model, reference),
-        )
-        for index, model in enumerate(models)
-    ]
-    has_spread = any(mean.half_width is not None for mean in found.values())
-    return ScoreTable(split, groups_of(columns), rows, title(reference) if reference in main else "", has_spread)
-
-
-def _column(
-    found: Mapping[tuple[str, str, str], SeedMean], models: Sequence[str], column: tuple[str, str]
-) -> list[Cell]:
-    cells = [found.get((model, *column)) for model in models]
-    values = [cell.mean for cell in cells if cell is not None]
-    decimals = text.decimals_for(values)
-    shown = [text.number(cell.mean if cell else None, decimals) for cell in cells]
-    best = text.number(min((value for value in values if math.isfinite(value)), default=None), decimals)
-    return [
-        Cell(
-            value=value,
-            spread="" if cell is None or cell.half_width is None else text.number(cell.half_width, decimals),
-            is_best=value == best and value != text.MISSING,
-        )
-        for cell, value in zip(cells, shown, strict=True)
-    ]
-
-
-def _against(main: Mapping[str, SeedMean], model: str, reference: str) -> str:
-    if model == reference or model not in main or reference not in main:
+def verdict(scores: Scores) -> str:
+    """One sentence: the deciding score on the test split against that of the best baseline."""
+    decides = scores.primary()
+    if decides is None:
         return ""
-    return text.relative(main[model].mean, main[reference].mean)
+    metric, decimals = scores.heading(decides[0]), scores.decimals(decides)
+    own, rival = scores.get(scores.chosen, *place_of(decides)), best_rival(scores)
+    start = f"{text.sentence_case(scores.name(scores.chosen))} has a test {metric} of {own.in_words(decimals)}"
+    if rival is None:
+        return f"{start}."
+    place = standing(own, rival[1], higher=bool(scores.higher(decides[0])))
+    return f"{start}; {place} the best baseline, {scores.name(rival[0])}, with {rival[1].in_words(decimals)}."
+
+
+def standing(own: Score, rival: Score, *, higher: bool = True) -> str:
+    """Whether a score is better than another in words; a difference that the intervals cover is said to be one."""
+    if own.number == rival.number or (own.number > rival.number) != higher:
+        return "that is no better than"
+    if own.low is None or own.high is None:
+        return "that is better than"
+    low, high = (rival.number if end is None else end for end in (rival.low, rival.high))
+    apart = own.low > high if higher else own.high < low
+    return "that is better than" if apart else "its interval meets that of"

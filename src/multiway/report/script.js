@@ -56,6 +56,12 @@
     });
   }
 
+  // Tables: where one is wider than its box, a line below says so.
+  const sizes = new ResizeObserver((entries) => {
+    for (const { target } of entries) target.classList.toggle("overflows", target.scrollWidth > target.clientWidth + 1);
+  });
+  for (const box of all(".scroll")) sizes.observe(box);
+
   function swatch(style) {
     const svg = document.createElementNS(all("svg")[0].namespaceURI, "svg");
     svg.setAttribute("viewBox", "0 0 22 8");

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 
 from multiway.explain.planes import (
     COOL_WARM,
     WARM,
     Array,
     Plane,
+    Spacing,
     attention_level,
     gradient_level,
     grey_levels,
@@ -17,14 +19,11 @@ from multiway.explain.planes import (
     ramp,
     strongest_slice,
 )
-from multiway.report import text
-from multiway.report.classification_content import CaseView
 from multiway.report.png import grey_png, palette_png
 
 MAX_SLICES = 32
 MAX_SIDE = 96
 LEVELS = 15
-MAX_CASES = 24
 
 
 class Film(NamedTuple):
@@ -39,65 +38,38 @@ class Film(NamedTuple):
     ratio: float
     edges: tuple[str, str, str, str]
     words: list[str]
-    scan: str
-    overlays: dict[str, str]
+    scan: Markup
+    overlays: dict[str, Markup]
 
 
-class Case(NamedTuple):
-    """One case as it is set."""
+def films(
+    volume: Array,
+    *,
+    axes: Sequence[str] = ("depth", "height", "width"),
+    spacing: Spacing | None = None,
+    orientation: str | None = None,
+    attention: Array | None = None,
+    gradients: Array | None = None,
+) -> list[Film]:
+    """Every plane of a volume of one channel, `(*sizes)`, in the orientation that the network saw.
 
-    name: str
-    patient: str
-    sentence: str
-    is_wrong: bool
-    films: list[Film]
-    overlays: list[str]
-    note: str
-
-
-def cases(views: Sequence[CaseView]) -> list[tuple[str, list[Case]]]:
-    """Cases under their headings, in the order given."""
-    found: dict[str, list[Case]] = {}
-    for view in views[:MAX_CASES]:
-        found.setdefault(view.group, []).append(_case(view))
-    return list(found.items())
-
-
-def _case(view: CaseView) -> Case:
+    Args:
+        volume: Greys.
+        axes: Names of its axes.
+        spacing: Distance of its voxels along each, in mm.
+        orientation: Directions of its axes, as three letters.
+        attention: Relative, 1 is an even look, `(*sizes)`.
+        gradients: Signed, `(*sizes)`.
+    """
     overlays = {}
-    if view.attention is not None:
-        overlays["attention"] = (attention_level(np.asarray(view.attention)), ramp(WARM, LEVELS))
-    if view.gradients is not None:
-        overlays["gradients"] = (gradient_level(np.asarray(view.gradients)), ramp(COOL_WARM, LEVELS))
-    levels = grey_levels(np.asarray(view.volume))
-    telling = next((item for item in (view.gradients, view.attention) if item is not None), view.volume)
-    shown = planes(levels.shape, view.axes, view.spacing, view.orientation)
-    return Case(
-        name=view.name,
-        patient=view.patient or "",
-        sentence=_sentence(view),
-        is_wrong=view.actual is not None and view.actual != view.predicted,
-        films=[_film(plane, levels, overlays, strongest_slice(np.asarray(telling), plane.axis)) for plane in shown],
-        overlays=list(overlays),
-        note=_note(view),
-    )
-
-
-def _sentence(view: CaseView) -> str:
-    named = f"named {view.predicted} with {text.percent(100 * view.probability, 0)}"
-    if view.actual is None:
-        return text.sentence_case(named)
-    if view.actual == view.predicted:
-        return f"Is {view.actual}, {named}"
-    given = "" if view.actual_probability is None else f" ({text.percent(100 * view.actual_probability, 0)})"
-    return f"Is {view.actual}{given}, {named}"
-
-
-def _note(view: CaseView) -> str:
-    if view.sums is None:
-        return ""
-    total, change = view.sums
-    return f"The gradients sum to {text.signed(total, 2)}; the logit changes by {text.signed(change, 2)}."
+    if attention is not None:
+        overlays["attention"] = (attention_level(attention), ramp(WARM, LEVELS))
+    if gradients is not None:
+        overlays["gradients"] = (gradient_level(gradients), ramp(COOL_WARM, LEVELS))
+    telling = next((item for item in (gradients, attention) if item is not None), volume)
+    levels = grey_levels(volume)
+    shown = planes(levels.shape, axes, spacing, orientation)
+    return [_film(plane, levels, overlays, strongest_slice(telling, plane.axis)) for plane in shown]
 
 
 def _film(plane: Plane, levels: Array, overlays: dict[str, tuple[Array, Array]], at: int) -> Film:

@@ -16,8 +16,8 @@ _TURNS_DIRECTION = {*"\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u20
 
 
 def clean(text: object) -> str:
-    """Replace what could hide or break text (control, direction, surrogate characters); cut what is long."""
-    return "".join("\ufffd" if _is_unsafe(character) else character for character in str(text)[:MAX_TEXT])
+    """Replace what could hide or break text: control, direction and surrogate characters."""
+    return "".join("\ufffd" if _is_unsafe(character) else character for character in str(text))
 
 
 def name(text: object) -> str:
@@ -26,14 +26,16 @@ def name(text: object) -> str:
     return shown if len(shown) <= MAX_NAME else shown[: MAX_NAME - 1] + "…"
 
 
-def markup(text: object) -> Markup:
-    """Clean and escape, for building HTML outside a template."""
-    return escape(name(text))
-
-
 def finalize(value: object) -> object:
-    """Clean every value that a template prints; what is markup already stays."""
-    return value if isinstance(value, Markup) or not isinstance(value, str) else clean(value)
+    """Clean every value that a template prints and cut what no reader would read; markup stays as it is."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return clean(value if len(value) <= MAX_TEXT else value[: MAX_TEXT - 1] + "…")
+
+
+def whole(text: object) -> Markup:
+    """Clean and escape, however long: for commands."""
+    return escape(clean(text))
 
 
 def script_json(value: Any) -> Markup:

@@ -14,6 +14,7 @@ from multiway.auditing import AuditReport
 from multiway.config import Config, merge
 from multiway.data import CheckReport, datasets
 from multiway.errors import ConfigError
+from multiway.report.scores import Metric as Metric
 from multiway.tasks.answers import Answer
 from multiway.training import History, RunFolder, TrainingConfig
 
@@ -42,26 +43,6 @@ class Option:
     read: Callable[[str], Any] = str
     choices: tuple[str, ...] = ()
     is_flag: bool = False
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Metric:
-    """A column of the score table.
-
-    name: Of the column.
-    title: In a report.
-    higher: Whether higher is better; None where a level should be met.
-    spread: Show its interval, or over several seeds its deviation.
-    of: Metric of the score rows; the name if not given.
-    where: What else the score rows must hold: {"scale": "scaled"}.
-    """
-
-    name: str
-    title: str
-    higher: bool | None = True
-    spread: bool = False
-    of: str | None = None
-    where: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -158,8 +139,6 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     options: ClassVar[tuple[Option, ...]]
     sections_of_reading: ClassVar[tuple[str, ...]] = ("read",)
     """Fields of the config that say how data is read: those that `check` takes."""
-    unit: ClassVar[str] = "sample"
-    """What one row of the data is called."""
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return task_in, (type(self).__module__,)

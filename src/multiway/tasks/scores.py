@@ -15,8 +15,8 @@ UNDEFINED: Row = {"value": None, "low": None, "high": None}
 def score_of(run: Run, model: str, metric: str | Metric, split: str = "test") -> Row:
     """Value and interval of one score of a run; all None if it has none."""
     chosen = metric_of(run, metric) if isinstance(metric, str) else metric
-    wanted = {"model": model, "split": split, "metric": chosen.of or chosen.name, **chosen.where}
-    return next((row for row in run.scores if all(row.get(key) == value for key, value in wanted.items())), UNDEFINED)
+    rows = (row for row in run.scores if (row["model"], row["split"]) == (model, split))
+    return next((row for row in rows if chosen.measures(row)), UNDEFINED)
 
 
 def metric_of(run: Run, name: str) -> Metric:

@@ -15,7 +15,7 @@ from multiway.data import CheckReport, Panel, check_file
 from multiway.errors import ConfigError
 from multiway.explain import top_pairs
 from multiway.tasks.answers import Answer, check_target, write_frame, written
-from multiway.tasks.forecasting import auditing, fitting
+from multiway.tasks.forecasting import auditing, fitting, sections
 from multiway.tasks.forecasting.backtest import backtest_frame, score_backtest
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.conformal import coverage_rows
@@ -60,7 +60,6 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     config = ForecastConfig
     state = ForecastState
     options = OPTIONS
-    unit = "window"
 
     def prepare(
         self, config: ForecastConfig, source: Any, state: ForecastState | None = None, *, progress: bool = False
@@ -181,18 +180,12 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         return Answer(files=draw_explanation(out or stored, explanation), notes=strongest)
 
     def report(self, runs: Sequence[Run]) -> str:
-        """The HTML report; the first run is shown in detail."""
-        from multiway.report import render_forecast_report
-        from multiway.tasks.forecasting.reporting import report_content
-
-        return render_forecast_report(report_content(runs))
+        """See `multiway.tasks.forecasting.sections`."""
+        return sections.report(runs)
 
     def compare(self, groups: Sequence[Sequence[Run]]) -> str:
-        """Several runs, each with its seeds, on one page."""
-        from multiway.report import render_comparison
-        from multiway.tasks.forecasting.reporting import report_content
-
-        return render_comparison([report_content(runs) for runs in groups])
+        """See `multiway.tasks.forecasting.sections`."""
+        return sections.compare(groups)
 
     def swappable(self, model: nn.Module) -> nn.Module:
         """The network; ridge stays as it is.

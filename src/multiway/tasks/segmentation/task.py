@@ -14,12 +14,11 @@ from multiway.auditing import AuditReport
 from multiway.data import CheckReport
 from multiway.data.scenes import is_scene
 from multiway.errors import ConfigError
-from multiway.report.segmentation import render_segmentation_comparison, render_segmentation_report
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import best_baseline_remark, models_of, score_of, shown
-from multiway.tasks.segmentation import auditing
+from multiway.tasks.segmentation import auditing, sections
 from multiway.tasks.segmentation.checking import check_segmentation
 from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline, measure, score_rows
@@ -52,7 +51,6 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
     name = "segment"
     config = SegmentConfig
     state = SegmentState
-    unit = "case"
     sections_of_reading = ("read", "split")
     options = (Option(name="mask", field="read.mask", help="Column of the mask of each scan."), *SCANS)
 
@@ -165,16 +163,12 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
         return explain_run(run, out, options.get("cases"))
 
     def report(self, runs: Sequence[Run]) -> str:
-        """See `multiway.tasks.segmentation.reporting`."""
-        from multiway.tasks.segmentation.reporting import report_content
-
-        return render_segmentation_report(report_content(runs))
+        """See `multiway.tasks.segmentation.sections`."""
+        return sections.report(runs)
 
     def compare(self, groups: Sequence[Sequence[Run]]) -> str:
-        """See `multiway.tasks.segmentation.reporting`."""
-        from multiway.tasks.segmentation.reporting import report_content
-
-        return render_segmentation_comparison([report_content(runs) for runs in groups])
+        """See `multiway.tasks.segmentation.sections`."""
+        return sections.compare(groups)
 
     def sample(self, run: Run, prepared: Examples) -> tuple[Tensor | None, ...]:
         """Some validation patches."""

@@ -1,14 +1,15 @@
-"""Which answers a report shows and tests, and how they and a backtest are put for it."""
-
-from __future__ import annotations
+"""Single answers and the backtest as sections of a report."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
 from multiway.explain import DeletionCurves
-from multiway.report import AnswerView, BacktestView, TextView
+from multiway.report import charts, text
+from multiway.report.scales import axis_numbers, axis_ticks, number_ticks, scale_of
+from multiway.report.sections import Answer, Cell, Chart, Part, Section, Table, Text
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.backtest import WORDS, Backtest
 from multiway.tasks.stocks.explanation import TickerExplanation, explain_day, interesting, named_sample
@@ -20,6 +21,8 @@ TESTED = 16
 STRONGEST = 5
 LONGEST = 300
 """Characters of a text that are shown."""
+LINES = {"long-short": "s0", "buy and hold": "s2"}
+CHANCE = "random rankings, 5 to 95 %"
 
 
 def explained_answers(
@@ -51,26 +54,80 @@ def _tested(data: ExplainedData) -> list[tuple[int, int]]:
     return [(int(rows[day[place]]), int(stock[place])) for place in places]
 
 
-def view_of_answer(heading: str, item: TickerExplanation) -> AnswerView:
-    """One answer as the report shows it."""
-    of_stocks = item.found.of_stocks
-    order = [int(place) for place in np.argsort(-np.abs(of_stocks), kind="stable")[:STRONGEST] if of_stocks[place]]
-    return AnswerView(
-        ticker=item.ticker,
-        date=str(item.date),
-        group=heading,
-        p_up=item.p_up,
-        actual=None if item.label is None else ("fall", "rise")[item.label],
-        movement=item.movement,
-        prices=float(item.found.prices.sum()),
-        texts=float(item.found.texts.sum()),
-        strongest=[
-            TextView(ticker=part.ticker, day=str(part.day), text=part.text[:LONGEST], share=part.share)
-            for part in item.texts[:STRONGEST]
+def next_session(rows: pd.DataFrame) -> Table:
+    """What is expected of the session after the last day of the data, the most confident first."""
+    order = (rows["p_up"] - 0.5).abs().sort_values(ascending=False, kind="stable").index
+    quantiles = [name for name in rows.columns if name.startswith("q")]
+    return Table(
+        title=f"The next session, {str(rows['date'].iloc[0])[:10]}",
+        columns=["Ticker", "Direction", "Probability of a rise", *quantiles, "Last close"],
+        rows=[
+            [
+                str(row["ticker"]),
+                "rise" if row["p_up"] > 0.5 else "fall",
+                text.percent(100 * row["p_up"]),
+                *(signed_percent(row[name]) for name in quantiles),
+                text.number(float(row["last_close"]), 2),
+            ]
+            for _, row in rows.loc[order].iterrows()
         ],
-        moved_by=[(item.names[place], float(of_stocks[place])) for place in order],
-        looks_at=item.looks,
+        style="numbers tall",
     )
+
+
+def answer_sections(shown: Sequence[tuple[str, TickerExplanation]]) -> Iterator[Section]:
+    """Answers under their headings."""
+    previous = ""
+    for heading, item in shown:
+        if heading != previous:
+            yield Text(words=heading, style="heading")
+        yield _answer(item)
+        previous = heading
+
+
+def _answer(item: TickerExplanation) -> Answer:
+    predicted = "rise" if item.p_up > 0.5 else "fall"
+    actual = None if item.label is None else ("fall", "rise")[item.label]
+    moved = "" if item.movement is None else f" ({signed_percent(item.movement)})"
+    share = text.percent(100 * max(item.p_up, 1 - item.p_up), 0)
+    return Answer(
+        name=f"{item.ticker}, {item.date}",
+        sentence=f"predicted a {predicted} with {share}" + ("" if actual is None else f"; it was a {actual}{moved}"),
+        is_wrong=actual is not None and actual != predicted,
+        content=[Text(words=_parts(item)), *_texts(item)],
+    )
+
+
+def _parts(item: TickerExplanation) -> str:
+    """What moved the answer: prices, texts, stocks, and where its attention falls."""
+    prices, texts = float(item.found.prices.sum()), float(item.found.texts.sum())
+    parts = [f"Prices moved it by {text.signed(prices, 3)}, texts by {text.signed(texts, 3)}."]
+    stocks = item.found.of_stocks
+    order = [int(place) for place in np.argsort(-np.abs(stocks), kind="stable")[:STRONGEST] if stocks[place]]
+    if order:
+        names = [f"{text.name(item.names[place])} {text.signed(float(stocks[place]), 3)}" for place in order]
+        parts.append(f"Days of {text.listing(names)} moved it most.")
+    if item.looks:
+        names = [f"{text.name(name)} {text.percent(100 * share)}" for name, share in item.looks]
+        parts.append(f"Of other stocks it looks most at {text.listing(names)}.")
+    return " ".join(parts)
+
+
+def _texts(item: TickerExplanation) -> list[Table]:
+    """Texts that moved it most, with bars in percent of the strongest."""
+    shown = item.texts[:STRONGEST]
+    most = max((abs(part.share) for part in shown), default=0.0) or 1.0
+    rows: list[list[Cell | str]] = [
+        [
+            text.signed(part.share, 4),
+            Cell(width=round(100 * abs(part.share) / most, 1), style="f0" if part.share > 0 else "f1"),
+            part.ticker,
+            str(part.day),
+            part.text[:LONGEST],
+        ]
+        for part in shown
+    ]
+    return [Table(columns=["Moved it by", "", "About", "Day", "Text"], rows=rows, style="texts")] if rows else []
 
 
 def deletion_note(curves: Sequence[DeletionCurves]) -> str:
@@ -85,17 +142,72 @@ def deletion_note(curves: Sequence[DeletionCurves]) -> str:
     )
 
 
-def view_of_backtest(found: Backtest, remarks: Sequence[str] = ()) -> BacktestView:
-    """A backtest as the report shows it, with more that it supposes."""
-    return BacktestView(
-        days=found.days,
-        lines={"long-short": found.track.wealth - 1, "buy and hold": found.hold.wealth - 1},
-        band=found.band(),
-        rows=found.table(),
-        sentence=_true_minus(found.sentence()),
-        assumptions=[*found.assumptions(), *remarks],
-        words=WORDS,
+def backtest_part(found: Backtest, remarks: Sequence[str] = ()) -> Part:
+    """Return so far, the table of portfolios, and what the figures suppose."""
+    heads = ["Portfolio", "Before costs", "After costs", "Sharpe ratio a year", "Traded a day", "Largest fall"]
+    rows = [[str(row["portfolio"]), *_portfolio_cells(row)] for row in found.table()]
+    return Part(
+        id="backtest",
+        title="Backtest",
+        side=[
+            "What trading by the predictions would have returned on the test days.",
+            "It is set against holding every ticker and against random rankings that trade as often.",
+            WORDS,
+        ],
+        content=[
+            Text(words=_true_minus(found.sentence()), style="support"),
+            Chart(
+                drawing=_backtest_drawing(found),
+                title="Return so far in percent, after costs",
+                legend=[*LINES.items(), (CHANCE, "b0")],
+            ),
+            Table(columns=heads, rows=rows),
+            *(Text(words=line) for line in (*found.assumptions(), *remarks)),
+        ],
     )
+
+
+def _backtest_drawing(found: Backtest) -> charts.Drawing:
+    """Return so far of every portfolio, over the band of random rankings."""
+    days = pd.DatetimeIndex(found.days)
+    (seconds,) = axis_numbers([days])
+    across = scale_of([seconds], margin=0.01)
+    wealth = {"long-short": found.track.wealth, "buy and hold": found.hold.wealth}
+    lines = {name: 100 * (values - 1) for name, values in wealth.items()}
+    low, high = (100 * edge for edge in found.band())
+    up, at = scale_of([*lines.values(), low, high, [0.0]]), across.place(seconds)
+    series = [charts.Series(name, LINES[name], values) for name, values in lines.items()]
+    drawn = [charts.curve(at, charts.places_of(up, lines[name]), LINES[name]) for name in reversed(lines)]
+    return charts.frame(
+        [charts.band(at, charts.places_of(up, low), charts.places_of(up, high), "b0"), *drawn],
+        axis_ticks([days], across, 6),
+        number_ticks(up, 5),
+        describes=f"Return so far in percent, after costs: {text.listing(list(lines))}.",
+        height=260,
+        marks=[charts.level(float(up.place(0.0)), "best")],
+        readout=charts.Readout(
+            at, [str(day.date()) for day in days], [*series, charts.Series(CHANCE, "b0", low, 0, high)]
+        ),
+    )
+
+
+def _portfolio_cells(row: Mapping[str, float | None]) -> list[str]:
+    ratio, error = row["sharpe"], row["sharpe_error"]
+    sharpe = text.number(ratio, 2)
+    return [
+        signed_percent(row["return_gross"]),
+        signed_percent(row["return_net"]),
+        sharpe if error is None or ratio is None else f"{sharpe} ± {text.number(error, 2)}",
+        *(
+            text.MISSING if share is None else text.percent(100 * share)
+            for share in (row["turnover"], row["max_drawdown"])
+        ),
+    ]
+
+
+def signed_percent(share: float | None) -> str:
+    """A share with its sign, in percent."""
+    return text.MISSING if share is None else f"{text.signed(100 * share, 1)}\u202f%"
 
 
 def _true_minus(words: str) -> str:

@@ -14,7 +14,7 @@ from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
-from multiway.tasks.stocks import auditing
+from multiway.tasks.stocks import auditing, sections
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.evaluation import Scored, prediction_frame, score_rows
 from multiway.tasks.stocks.fitting import QUANTILES, build_model, fit_model
@@ -43,7 +43,6 @@ class Stocks(Task[StockConfig, Prepared, StockState]):
     name = "stocks"
     config = StockConfig
     state = StockState
-    unit = "movement"
     sections_of_reading = ("read", "protocol")
     options = STOCKS
 
@@ -157,16 +156,12 @@ class Stocks(Task[StockConfig, Prepared, StockState]):
         return backtest_run(run, data, out, options)
 
     def report(self, runs: Sequence[Run]) -> str:
-        """See `multiway.tasks.stocks.reporting`."""
-        from multiway.tasks.stocks.reporting import report
-
-        return report(runs)
+        """See `multiway.tasks.stocks.sections`."""
+        return sections.report(runs)
 
     def compare(self, groups: Sequence[Sequence[Run]]) -> str:
-        """See `multiway.tasks.stocks.reporting`."""
-        from multiway.tasks.stocks.reporting import compare
-
-        return compare(groups)
+        """See `multiway.tasks.stocks.sections`."""
+        return sections.compare(groups)
 
 
 def _split_facts(prepared: Prepared, split: str) -> Row:

@@ -17,7 +17,7 @@ from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
-from multiway.tasks.volumes import auditing
+from multiway.tasks.volumes import auditing, sections
 from multiway.tasks.volumes.config import VolumeConfig
 from multiway.tasks.volumes.evaluation import Scored, predict_split, prediction_frame, score_rows, thresholds_of
 from multiway.tasks.volumes.explanation import named_cases
@@ -47,7 +47,6 @@ class Volumes(Task[VolumeConfig, Prepared, VolumeState]):
     name = "volumes"
     config = VolumeConfig
     state = VolumeState
-    unit = "case"
     sections_of_reading = ("read", "split")
     options = (
         Option(name="label", field="read.label", help="Column of the class of each scan."),
@@ -142,16 +141,12 @@ class Volumes(Task[VolumeConfig, Prepared, VolumeState]):
         return write_explanations(run, cases, chosen, out or run.folder.path / "explanation")
 
     def report(self, runs: Sequence[Run]) -> str:
-        """See `multiway.tasks.volumes.reporting`."""
-        from multiway.tasks.volumes.reporting import report
-
-        return report(runs)
+        """See `multiway.tasks.volumes.sections`."""
+        return sections.report(runs)
 
     def compare(self, groups: Sequence[Sequence[Run]]) -> str:
-        """See `multiway.tasks.volumes.reporting`."""
-        from multiway.tasks.volumes.reporting import compare
-
-        return compare(groups)
+        """See `multiway.tasks.volumes.sections`."""
+        return sections.compare(groups)
 
     def sample(self, run: Run, prepared: Prepared) -> tuple[Tensor | None, ...]:
         """Some validation volumes."""

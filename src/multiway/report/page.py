@@ -1,0 +1,67 @@
+"""Set a page into one HTML file that needs nothing else: style, script and pictures inside."""
+
+import base64
+import functools
+import hashlib
+import itertools
+from importlib import resources
+
+import jinja2
+from markupsafe import Markup
+
+from multiway.report import text
+from multiway.report.charts import Readouts
+from multiway.report.sections import Cell, Column, Fact, Page, Section
+
+
+def render(page: Page) -> str:
+    """Write the page as one self-contained HTML file.
+
+    It asks the network for nothing, opens from the disk, and a content security policy inside it forbids both
+    requests and any script but its own. Names from data are escaped and cleaned of control characters.
+    """
+    script = _read("script.js")
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            page=page,
+            readouts=Readouts(),
+            fresh=functools.partial(next, itertools.count()),
+            style=Markup(_read("style.css")),
+            script=Markup(script),
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        )
+    )
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("multiway.report", "."),
+        autoescape=True,
+        finalize=text.finalize,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "name": text.name,
+        "whole": text.whole,
+        "script_json": text.script_json,
+        "kind": _kind,
+        "fact": lambda item: Fact(*item),
+        "column": lambda item: Column(item) if isinstance(item, str) else item,
+        "cell": lambda item: Cell(item) if isinstance(item, str) else item,
+    }
+    environment.globals["zip"] = zip
+    return environment
+
+
+def _kind(section: Section) -> str:
+    """Name of the macro that sets a section."""
+    return type(section).__name__.lower()
+
+
+def _read(file: str) -> str:
+    return resources.files("multiway.report").joinpath(file).read_text(encoding="utf-8")

@@ -1,0 +1,131 @@
+"""Scores as sections: the table of models with the best marked, and the bars at the head of a page."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from multiway.report import text
+from multiway.report.scores import UNDEFINED, Metric, Score, Scores, place_of
+from multiway.report.sections import Bar, Bars, Cell, Table
+
+
+def score_table(
+    scores: Scores,
+    colours: Mapping[str, int],
+    split: str = "test",
+    *,
+    title: str = "",
+    first: str = "Model",
+    reference: str = "",
+    tag: str = "",
+) -> Table:
+    """One row per model, the best of the deciding metric first, and the best of each column marked.
+
+    Args:
+        scores: What is known.
+        colours: Number of each model's colour.
+        split: Whose scores.
+        title: Over the table.
+        first: Head of the models.
+        reference: Model that a last column compares with, by the deciding metric.
+        tag: Word behind the chosen model.
+    """
+    models, columns = [model for model, _ in scores.ranked(split)], scores.columns(split)
+    cells = [_column(scores, models, column, split) for column in columns]
+    heads = [_model_cell(scores, model, colours, tag) for model in models]
+    last = _against(scores, models, reference, split) if reference in models else []
+    return Table(
+        columns=[
+            first,
+            *(scores.heading(metric) for metric, _ in columns),
+            *([f"against {scores.name(reference)}"] if last else []),
+        ],
+        rows=[list(row) for row in zip(heads, *cells, *([last] if last else []), strict=True)],
+        title=title,
+        groups=_groups(columns, bool(last)),
+        strong=[row for row, model in enumerate(models) if model == scores.chosen],
+        style="numbers scores",
+    )
+
+
+def _model_cell(scores: Scores, model: str, colours: Mapping[str, int], tag: str) -> Cell:
+    return Cell(scores.name(model), swatch=f"s{colours.get(model, 0)}", tag=tag if model == scores.chosen else "")
+
+
+def _groups(columns: Sequence[tuple[str, str]], has_last: bool) -> list[tuple[str, int]]:
+    """Scales over the columns, where there are any."""
+    scales = [scale for _, scale in columns]
+    if not any(scales):
+        return []
+    named = [(f"{scale} values" if scale else "", scales.count(scale)) for scale in dict.fromkeys(scales)]
+    return [("", 1), *named, *([("", 1)] if has_last else [])]
+
+
+def _column(scores: Scores, models: Sequence[str], column: tuple[str, str], split: str) -> list[Cell]:
+    decimals, metric = scores.decimals(column, split), scores.metric(column[0])
+    known = [scores.all.get((model, split, *column)) for model in models]
+    shown = [_shown(score, decimals) for score in known]
+    best = _best([score.number for score in known if score is not None], metric)
+    wanted = text.number(best, decimals)
+    return [
+        Cell(
+            words,
+            small=score.spread(decimals) if score is not None else "",
+            is_best=best is not None and words == wanted,
+        )
+        for score, words in zip(known, shown, strict=True)
+    ]
+
+
+def _shown(score: Score | None, decimals: int) -> str:
+    if score is None:
+        return ""
+    return UNDEFINED if score.value is None else text.number(score.value, decimals)
+
+
+def _best(values: Sequence[float], metric: Metric | None) -> float | None:
+    """The best of several; None where there is but one, or no value is better than another."""
+    finite = [value for value in values if math.isfinite(value)]
+    if metric is None or metric.higher is None or len(finite) < 2:
+        return None
+    return max(finite) if metric.higher else min(finite)
+
+
+def _against(scores: Scores, models: Sequence[str], reference: str, split: str) -> list[Cell]:
+    decides = scores.primary()
+    if decides is None:
+        return []
+    base = scores.get(reference, *place_of(decides, split)).number
+    values = [scores.get(model, *place_of(decides, split)).number for model in models]
+    return [
+        Cell("" if model == reference else text.relative(value, base))
+        for model, value in zip(models, values, strict=True)
+    ]
+
+
+def score_bars(scores: Scores, colours: Mapping[str, int], rows: str) -> Bars | None:
+    """The deciding score of every model as bars, best first; None for a single model or scores below zero.
+
+    rows: What is scored, in words: "test cases".
+    """
+    decides = scores.primary()
+    known = [(model, score) for model, score in scores.ranked() if score.value is not None]
+    if decides is None or len(known) < 2 or min(score.number for _, score in known) < 0:
+        return None
+    higher, decimals = scores.higher(decides[0]), scores.decimals(decides)
+    tops = [score.number if score.high is None else score.high for _, score in known]
+    largest = 1.0 if higher and max(tops) <= 1 else max(tops) or 1.0
+    return Bars(
+        title=" ".join([decides[1], scores.heading(decides[0])]).strip(),
+        remark=f"on the {rows}" + ("" if higher is None else f", {'higher' if higher else 'lower'} is better"),
+        bars=[
+            _score_bar(scores.name(model), score, largest, decimals, colours.get(model, 0), model == scores.chosen)
+            for model, score in known
+        ],
+    )
+
+
+def _score_bar(name: str, score: Score, largest: float, decimals: int, colour: int, is_chosen: bool) -> Bar:
+    ends = (score.number if end is None else end for end in (score.number, score.low, score.high))
+    width, low, high = (round(100 * min(max(end / largest, 0.0), 1.0), 2) for end in ends)
+    span = high - low if high - low >= 1 else 0.0  # narrower than the strokes that would mark it
+    return Bar(name, text.number(score.value, decimals), width, colour, is_chosen, low=low, span=round(span, 2))

@@ -1,0 +1,267 @@
+"""What a page of the report is made of: parts, each a list of sections, all plain values.
+
+Words come escaped and cleaned onto the page; markup is only what the chart engine and the PNG writer return.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from markupsafe import Markup
+
+from multiway.report.attention import Figure
+from multiway.report.charts import Drawing
+from multiway.report.forecasts import Group
+from multiway.report.scales import Tick
+from multiway.report.slices import Film
+
+Legend = Sequence[tuple[str, str]]
+"""Names, each with the style of its line ("s0") or of its patch ("b0")."""
+
+
+class Cell(NamedTuple):
+    """One cell of a table.
+
+    small: Set under the text in a smaller size: an interval, a share.
+    swatch: Style of what stands before the text: a line "s0", a patch "f0" or "b0", a chip "k0".
+    tag: A word in a frame after the text.
+    style: Classes of the style sheet: "left", "right" and "wrong" for shades of agreement.
+    shade: How strongly "right" or "wrong" is shaded, from 0 to 1.
+    width: Of a bar drawn in place of the text, in percent.
+    title: Shown under the pointer.
+    """
+
+    text: str = ""
+    small: str = ""
+    is_best: bool = False
+    swatch: str = ""
+    tag: str = ""
+    style: str = ""
+    shade: float = 0.0
+    width: float | None = None
+    title: str = ""
+
+
+class Column(NamedTuple):
+    """Head of a column."""
+
+    title: str
+    style: str = ""
+
+
+class Bar(NamedTuple):
+    """One bar; widths and places are in percent, `marks` are (label, colour, place, value) of others on its track.
+
+    low, span: Where its interval begins and how long it is; none for a span of 0.
+    """
+
+    name: str
+    value: str
+    width: float
+    colour: int = 0
+    is_strong: bool = False
+    low: float = 0.0
+    span: float = 0.0
+    marks: Sequence[tuple[str, int, float, str]] = ()
+
+
+class Fact(NamedTuple):
+    """A label, a value, and a remark in a smaller size."""
+
+    label: str
+    value: str
+    remark: str = ""
+
+
+class Finding(NamedTuple):
+    """One finding of a check: how grave, what, where, the value, and what can be done about it."""
+
+    severity: str
+    message: str
+    where: str = ""
+    value: str = ""
+    fix: str = ""
+
+
+class Picture(NamedTuple):
+    """PNGs on top of each other, as data URIs, and what stands below."""
+
+    title: str
+    layers: Sequence[Markup]
+    remark: str = ""
+
+
+class Block(NamedTuple):
+    """A stretch of a time line, places in percent."""
+
+    name: str
+    left: float
+    width: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Text:
+    """Words: a paragraph, a remark in a smaller size, a heading, or a warning."""
+
+    words: str
+    style: Literal["support", "note", "heading", "warning", "none"] = "note"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Code:
+    """A command, whole however long."""
+
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Facts:
+    """Labels and values: large figures, small ones side by side, or a list."""
+
+    items: Sequence[Fact]
+    style: Literal["figures", "setting", "listing"] = "setting"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Table:
+    """Rows of cells, the first of each its head; what is wider than the page scrolls in its box.
+
+    columns: Heads, the first over the rows' names.
+    groups: (title, number of columns) over the heads, from the first column on.
+    strong: Rows set in bold.
+    fold: Words that open the table, which is closed at first.
+    style: Classes of the style sheet: "numbers" aligns figures, "words" wraps them, "confusion" centres.
+    """
+
+    columns: Sequence[Column | str]
+    rows: Sequence[Sequence[Cell | str]]
+    title: str = ""
+    groups: Sequence[tuple[str, int]] = ()
+    strong: Sequence[int] = ()
+    note: str = ""
+    fold: str = ""
+    style: str = "numbers"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Chart:
+    """A drawing of the chart engine with its legend."""
+
+    drawing: Drawing
+    title: str = ""
+    legend: Legend = ()
+    note: str = ""
+    is_square: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Bars:
+    """One bar per name, those beyond `open` folded away; `legend` is (name, class of the style sheet)."""
+
+    title: str
+    bars: Sequence[Bar]
+    remark: str = ""
+    legend: Legend = ()
+    note: str = ""
+    open: int = 24
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Panels:
+    """Small charts of forecasts in groups, with a selector of group and variate."""
+
+    groups: Sequence[Group]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Images:
+    """Pictures side by side."""
+
+    pictures: Sequence[Picture]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Planes:
+    """One volume in three planes with sliders; `overlays` names what can be laid over it."""
+
+    name: str
+    films: Sequence[Film]
+    overlays: Sequence[str] = ()
+    remark: str = ""
+    sentence: str = ""
+    is_wrong: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class HeatMaps:
+    """Attention per mode, with a selector of layer and head."""
+
+    figures: Sequence[Figure]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Timeline:
+    """Stretches along time."""
+
+    blocks: Sequence[Block]
+    ticks: Sequence[Tick]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Findings:
+    """What a check found; empty says that it found nothing."""
+
+    findings: Sequence[Finding] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Answer:
+    """One answer under its name, and the sections that explain it."""
+
+    name: str
+    sentence: str
+    is_wrong: bool = False
+    content: Sequence["Section"] = ()
+
+
+Section = (
+    Text | Code | Facts | Table | Chart | Bars | Panels | Images | Planes | HeatMaps | Timeline | Findings | Answer
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Part:
+    """One numbered part of the page, with its explanation at the side.
+
+    id: Of the link to it, unique on the page.
+    side: Paragraphs, or swatches of what they explain as (class of the style sheet, words).
+    """
+
+    id: str
+    title: str
+    content: Sequence[Section]
+    side: Sequence[str | tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Page:
+    """One report.
+
+    title: Name of the run or of the data.
+    kicker: Kind of the report.
+    source, created: Where the data came from, and when.
+    setting: Short facts under the title.
+    verdict: What came out, in one sentence; `support` is what it should be read with.
+    overview: At most two sections side by side under the verdict.
+    """
+
+    title: str
+    kicker: str
+    parts: Sequence[Part] = ()
+    source: str = ""
+    created: str = ""
+    setting: Mapping[str, str] = field(default_factory=dict)
+    verdict: str = ""
+    support: Sequence[str] = ()
+    overview: Sequence[Section] = ()

@@ -1,0 +1,378 @@
+"""What the report of a forecasting run says: forecasts, where the error lies, coverage, attention."""
+
+import functools
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from multiway.data import Panel, Windows
+from multiway.errors import MultiwayError
+from multiway.explain import ModeMap, deletion_test
+from multiway.report import text
+from multiway.report.attention import figures
+from multiway.report.diagnostics import step_lines, timeline, variate_bars
+from multiway.report.forecasts import ForecastPanel, groups
+from multiway.report.palette import title
+from multiway.report.scores import Score, Scores
+from multiway.report.sections import Cell, Chart, Column, Fact, HeatMaps, Panels, Part, Section, Table, Text
+from multiway.tasks import pages
+from multiway.tasks.comparing import comparison, names_of
+from multiway.tasks.forecasting.explanation import load_explanation
+from multiway.tasks.forecasting.future import forecast_columns
+from multiway.tasks.forecasting.model import model_of
+from multiway.tasks.forecasting.prepared import Prepared, prepare
+from multiway.tasks.page_parts import split_table
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+
+HISTORY_WINDOWS = 2
+DELETION_WINDOWS = 64
+RULE = (
+    "The blend's validation error is a parabola in the network's share; the share is its lowest point, drawn towards "
+    "ridge by the uncertainty between blocks of validation windows that share no rows."
+)
+ERROR = "MSE, scaled"
+
+
+def report(runs: Sequence[Run]) -> str:
+    """The HTML report of runs that differ in their seed; the first is shown in detail."""
+    prepared = _data_of(runs[0])
+    return pages.report(SUBJECT, runs, head(runs, prepared), sections(runs, prepared))
+
+
+def compare(runs_of: Sequence[Sequence[Run]]) -> str:
+    """Several runs, each with its seeds, on one page, with the error of each by step."""
+    return comparison(SUBJECT, runs_of, _compared_steps(runs_of))
+
+
+def head(runs: Sequence[Run], prepared: Prepared | None) -> pages.Summary:
+    """The choice on validation and what the test rows make of it, costs, the data check and the splits."""
+    run = runs[0]
+    has_network = "floor_error" in run.facts["selection"]
+    chosen = f"Validation chose {run.facts['selection']['sentence']}"
+    costs = _costs(run)
+    return pages.Summary(
+        verdict=chosen if has_network else "Ridge makes the forecast; no network was trained.",
+        support=list(_support(SUBJECT.scores(runs), has_network)),
+        facts=[Fact(name, words) for name, words in costs.get(OURS, ())],
+        splits=_splits(run),
+        costs=costs,
+        tables=_choice(run, pages.colours_of(SUBJECT.scores(runs))) if has_network else (),
+    )
+
+
+def sections(runs: Sequence[Run], prepared: Prepared | None) -> Iterator[Part]:
+    """Forecasts first; those parts that need the data are left out when its file is no longer there."""
+    run, colours = runs[0], pages.colours_of(SUBJECT.scores(runs))
+    panels = [] if prepared is None else _forecasts(run, prepared)
+    shown: Section = Text(words="Forecasts need the data, which could not be read again.")
+    yield Part(
+        id="forecasts",
+        title="Forecasts",
+        side=[
+            "History, forecast and bands in the data’s own units; each chart has its own scale.",
+            "Point at a chart, or focus it and use the arrow keys, to read its values.",
+        ],
+        content=[Panels(groups=groups(panels, colours)) if panels else shown],
+    )
+    yield from _errors_part(run, colours)
+    yield from _coverage(run)
+    yield from _attention(run, prepared)
+
+
+def _setting(run: Run) -> dict[str, str]:
+    return {
+        "Look-back": f"{run.config.lookback} steps",
+        "Horizon": f"{run.config.horizon} steps",
+        "Step": run.state.frequency or "row",
+        "Season": f"{run.state.season} steps",
+        "Series": str(len(run.state.names)),
+    }
+
+
+SUBJECT = pages.Subject(
+    kicker="Forecast report",
+    rows="rows",
+    setting=_setting,
+    selected_by=lambda run: "lowest validation loss",
+    about=["Scaled scores are in standard deviations of the training rows."],
+    reference="ridge",
+)
+
+
+def _data_of(run: Run) -> Prepared | None:
+    try:
+        return None if run.config.data is None else prepare(run.config, run.task.locate(run.config.data))
+    except (MultiwayError, OSError):
+        return None
+
+
+def _splits(run: Run) -> Part:
+    parts = run.facts["splits"]
+    titles = {"first": "First", "last": "Last", "rows": "Rows", "windows": "Windows"}
+    ends = [pd.Index([_time(part["first"]), _time(part["last"])]) for part in parts.values()]
+    side = ["In order of time: fitted on the first, chosen on the second, scored once on the last."]
+    content: list[Section] = [timeline(list(parts), ends), split_table(parts, titles, total="rows")]
+    return Part(id="splits", title="Splits", side=side, content=content)
+
+
+def _time(words: str) -> int | pd.Timestamp:
+    """Stamps and integers come back from JSON as text."""
+    return int(words) if words.lstrip("-").isdigit() else pd.Timestamp(words)
+
+
+def _support(scores: Scores, has_network: bool) -> Iterator[str]:
+    """What the test rows make of the choice, and of the network alone."""
+    own, ridge = (scores.get(model, "mse", scale="scaled") for model in (OURS, "ridge"))
+    if own.value is None:
+        return
+    others = [model for model in scores.models() if model == "ridge" or "naive" in model]
+    against = [f"{_relative(own, scores.get(name, 'mse', scale='scaled'))} {title(name)}" for name in others]
+    words = f"On the test rows its MSE is {text.number(own.value, text.decimals_for([own.number]))}"
+    beaten = " It is no better than ridge there: the gain seen on validation did not hold."
+    yield (
+        words
+        + (f": {text.listing(against)}." if against else ".")
+        + (beaten if has_network and own.number > ridge.number else "")
+    )
+    network = scores.get("network", "mse", scale="scaled")
+    if network.value is not None and ridge.value is not None:
+        verb = "is no better than" if network.number >= ridge.number else "beats"
+        yield f"The network alone {verb} ridge on the test rows: its MSE is {_relative(network, ridge)} it."
+    if has_network:
+        yield RULE
+
+
+def _relative(own: Score, other: Score) -> str:
+    """Say "1.8 % below", "0.4 % above" or "within 0.05 % of"."""
+    if not (np.isfinite(own.number) and np.isfinite(other.number) and other.number):
+        return "not comparable with"
+    change = 100 * (own.number / other.number - 1)
+    if abs(change) < 0.05:
+        return "within 0.05\u202f% of"
+    return f"{text.percent(abs(change))} {'below' if change < 0 else 'above'}"
+
+
+def _choice(run: Run, colours: dict[str, int]) -> list[Section]:
+    """Validation errors of ridge, the network and the blend."""
+    chosen = run.facts["selection"]
+    errors = {"ridge": chosen["floor_error"], "network": chosen["network_error"], OURS: chosen["blend_error"]}
+    decimals = text.decimals_for(errors.values())
+    rows: list[list[Cell | str]] = [
+        [
+            Cell(model, swatch=f"s{colours.get(model, 4)}", tag="chosen" if model == OURS else ""),
+            text.number(error, decimals),
+            "" if model == "ridge" else text.signed(error - errors["ridge"], decimals),
+            Cell(f"{chosen['weight']:.0%} network" if model == OURS else "", style="left"),
+        ]
+        for model, error in errors.items()
+    ]
+    columns: list[Column | str] = ["Model", "MSE", "against ridge", Column("Remark", "left")]
+    return [Table(title="The choice on validation", columns=columns, rows=rows, strong=[2])]
+
+
+def _costs(run: Run) -> dict[str, list[tuple[str, str]]]:
+    """FLOPs and latency of one window."""
+    past = torch.zeros(1, run.config.lookback, len(run.state.names))
+    model = model_of(run)
+    models = {"ridge": model.floor, **({} if model.network is None else {"network": model.network})}
+    return {
+        name: [
+            ("FLOPs per window", text.magnitude(_flops(module, past))),
+            ("Latency per window", text.duration(_latency(module, past))),
+        ]
+        for name, module in models.items()
+    }
+
+
+@torch.no_grad()
+def _flops(module: torch.nn.Module, past: Tensor) -> float:
+    with FlopCounterMode(display=False) as counter:
+        module(past)
+    return float(counter.get_total_flops())
+
+
+@torch.no_grad()
+def _latency(module: torch.nn.Module, past: Tensor) -> float:
+    times = []
+    for _ in range(6):
+        start = time.perf_counter()
+        module(past)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[1:])
+
+
+def _forecasts(run: Run, prepared: Prepared) -> list[ForecastPanel]:
+    """The steps after the end of the data, and the last test window with what happened."""
+    horizon, panel = run.config.horizon, prepared.panel
+    stop = prepared.borders.test[1]
+    before, actual = panel.slice(0, stop - horizon), panel.values[stop - horizon : stop]
+    future = _panels(run, panel, panel.future_times(horizon), None, "After the end of the data")
+    return future + _panels(run, before, panel.times[stop - horizon : stop], actual, "Last test window")
+
+
+def _panels(run: Run, panel: Panel, times: pd.Index, actual: Any, group: str) -> list[ForecastPanel]:
+    levels = run.config.levels
+    columns = forecast_columns(run, panel, levels)
+    shown = max(HISTORY_WINDOWS * run.config.horizon, run.config.lookback)
+    return [
+        ForecastPanel(
+            name=name,
+            times=times,
+            group=group,
+            history_times=panel.times[-shown:],
+            history=panel.values[-shown:, index],
+            lines={OURS: columns[OURS][:, index]},
+            actual=None if actual is None else actual[:, index],
+            bands={
+                level: (columns[f"{OURS}-lo-{level:g}"][:, index], columns[f"{OURS}-hi-{level:g}"][:, index])
+                for level in levels
+            },
+        )
+        for index, name in enumerate(run.state.names)
+    ]
+
+
+def _errors(run: Run, column: str, order: Sequence[str] | None = None) -> dict[str, NDArray[np.float64]]:
+    """Mean squared test error by model along a column."""
+    errors = run.tables["errors"].query("split == 'test'")
+    means = errors.groupby(["model", column], sort=False)["mse"].mean()
+    found = {str(model): means[model] for model in dict.fromkeys(errors["model"])}
+    return {model: (values if order is None else values.reindex(order)).to_numpy() for model, values in found.items()}
+
+
+def _errors_part(run: Run, colours: dict[str, int]) -> Iterator[Part]:
+    lines = {title(name): (f"s{colours[name]}", values) for name, values in _errors(run, "step").items()}
+    if not lines:
+        return
+    chart = Chart(
+        drawing=step_lines(lines, f"{ERROR} by step of the horizon", from_zero=True),
+        title=f"{ERROR}, by step of the horizon",
+        legend=[(name, style) for name, (style, _) in lines.items()],
+    )
+    bars = variate_bars(run.state.names, _errors(run, "variate", list(run.state.names)), colours, ERROR)
+    side = ["Test error by distance into the future and by variate."]
+    content: list[Section] = [chart, *([bars] if bars is not None else [])]
+    yield Part(id="errors", title="Where the error lies", side=side, content=content)
+
+
+def _compared_steps(runs_of: Sequence[Sequence[Run]]) -> Iterator[Part]:
+    found = [_errors(runs[0], "step").get(OURS) for runs in runs_of]
+    lines = {
+        name: (f"s{index}", values)
+        for index, (name, values) in enumerate(zip(names_of(runs_of), found, strict=True))
+        if values is not None
+    }
+    if lines:
+        chart = Chart(
+            drawing=step_lines(lines, "error by step of the horizon", from_zero=True),
+            title=f"{ERROR}, by step of the horizon",
+            legend=[(name, style) for name, (style, _) in lines.items()],
+        )
+        side = ["Test error by distance into the future."]
+        yield Part(id="errors", title="Error by step", side=side, content=[chart])
+
+
+def _coverage(run: Run) -> Iterator[Part]:
+    """How often each band held the actual value, in all and by step."""
+    if not run.facts["coverage"]:
+        return
+    decimals = text.decimals_for([row["width"] for row in run.facts["coverage"]])
+    styles = {row["level"]: f"v{min(index, 2)}" for index, row in enumerate(run.facts["coverage"])}
+    rows: list[list[Cell | str]] = [
+        [
+            Cell(text.percent(row["level"], 0 if float(row["level"]).is_integer() else 1), swatch=styles[row["level"]]),
+            text.percent(row["actual"]),
+            text.signed(row["actual"] - row["level"], 1),
+            text.number(row["width"], decimals),
+        ]
+        for row in run.facts["coverage"]
+    ]
+    lines = {
+        f"{row['level']:g} % band": (styles[row["level"]], np.array(row["by_step"])) for row in run.facts["coverage"]
+    }
+    claims = [(level, style, f"{level:g} % claimed") for level, style in styles.items()]
+    drawing = step_lines(lines, "coverage in percent by step of the horizon", claims=claims)
+    yield Part(
+        id="coverage",
+        title="Interval coverage",
+        side=["How often the band held the actual value on the test rows, against what it claims."],
+        content=[
+            Table(columns=["Claimed", "Measured", "Difference, points", "Mean width, scaled"], rows=rows),
+            Chart(
+                drawing=drawing,
+                title="Measured coverage in percent, by step of the horizon; the level lines are the claims",
+            ),
+        ],
+    )
+
+
+def _attention(run: Run, prepared: Prepared | None) -> Iterator[Part]:
+    maps = _maps(run)
+    if maps:
+        tested = [] if prepared is None else _deletion(run, prepared.windows["test"], maps)
+        yield Part(
+            id="attention",
+            title="Attention",
+            side=[
+                "One map per mode. Each row is a position that looks.",
+                "The shade says how much of its look falls on each column.",
+                "Attention is not attribution: it says where the network looked, not what made the forecast.",
+            ],
+            content=[HeatMaps(figures=figures(maps)), *tested],
+        )
+
+
+def _maps(run: Run) -> list[ModeMap]:
+    if run.folder is None or run.model.network is None:
+        return []
+    return load_explanation(run.folder.path / "explanation").average
+
+
+def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> list[Section]:
+    """Hide what the first block attends to most, and as much at random, and see what the forecast loses."""
+    index = torch.linspace(0, len(windows) - 1, min(DELETION_WINDOWS, len(windows))).long()
+    batch = windows.gather(index)
+    found = [
+        (item, deletion_test(item, functools.partial(_error_without, run, batch, item.mode)))
+        for item in maps
+        if item.layer == 0 and len(item.key_labels) > 1
+    ]
+    decimals = text.decimals_for([error for _, test in found for error in (test.error_attended, test.error_random)])
+    rows: list[list[Cell | str]] = [
+        [
+            item.mode,
+            Cell(f"{test.num_hidden} of {len(item.key_labels)}", style="left"),
+            *(text.number(error, decimals) for error in (test.error_attended, test.error_random, test.error_intact)),
+        ]
+        for item, test in found
+    ]
+    words = (
+        "If attention marks what matters, hiding what is attended most should hurt more than hiding as much at random."
+    )
+    heads = ["Error, attended most", "Error, at random", "Error, nothing hidden"]
+    table = Table(title="Deletion test", columns=["Mode", Column("Hidden", "left"), *heads], rows=rows, note=words)
+    return [table] if rows else []
+
+
+@torch.no_grad()
+def _error_without(run: Run, batch: dict[str, Tensor], mode: str, positions: NDArray[Any]) -> float:
+    """Squared error of the network where it cannot see some positions of a mode."""
+    network = model_of(run).network
+    assert network is not None
+    seen = batch.get("past_observed", torch.ones_like(batch["past"], dtype=torch.bool)).clone()
+    patch = network.config.patch_length
+    for position in positions:
+        if mode == "time":
+            seen[:, position * patch : (position + 1) * patch] = False
+        else:
+            seen[:, :, position] = False
+    return float((network(batch["past"], seen) - batch["future"]).square().mean())

@@ -1,0 +1,163 @@
+"""Parts that every report has: costs, data check, splits, training, environment and the command."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from multiway.data import CheckReport
+from multiway.errors import MultiwayError
+from multiway.report import text
+from multiway.report.diagnostics import TrainingRow, training_chart
+from multiway.report.scores import Scores
+from multiway.report.sections import Cell, Code, Fact, Facts, Finding, Findings, Part, Section, Table
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+
+PLACES, MISSING = 3, object()
+"""Places of a flaw that the data check names."""
+
+
+def manifest_of(run: Run) -> Mapping[str, Any]:
+    """What was written when the run was sealed."""
+    return run.folder.verify() if run.folder else {}
+
+
+def seeds_of(runs: Sequence[Run]) -> list[int]:
+    """Seed of each run."""
+    return [run.config.training.seed for run in runs]
+
+
+def cost_table(
+    run: Run,
+    scores: Scores,
+    colours: Mapping[str, int],
+    more: Mapping[str, Sequence[tuple[str, str]]],
+) -> list[Table]:
+    """Parameters and times of every model that has them; columns that nobody filled are left out."""
+    parameters, seconds = run.facts.get("parameters", {}), run.facts.get("seconds", {})
+    models = [model for model in dict.fromkeys([*parameters, *seconds, *more]) if model in colours]
+    columns = {
+        "Parameters": [text.magnitude(parameters.get(model)) for model in models],
+        **{
+            name: [dict(more.get(model, ())).get(name, text.MISSING) for model in models]
+            for name in dict.fromkeys(name for cells in more.values() for name, _ in cells)
+        },
+        "Time to fit": [text.duration(seconds.get(model)) for model in models],
+    }
+    kept = {name: cells for name, cells in columns.items() if any(cell != text.MISSING for cell in cells)}
+    heads = [Cell(scores.name(model), swatch=f"s{colours[model]}") for model in models]
+    rows = [list(row) for row in zip(heads, *kept.values(), strict=True)]
+    return [Table(title="Cost", columns=["Model", *kept], rows=rows)] if rows else []
+
+
+def check_of(run: Run) -> CheckReport | None:
+    """What the check of the run's data sees; None where the data are gone."""
+    try:
+        return None if run.config.data is None else run.task.check(run.config)
+    except (MultiwayError, OSError):
+        return None
+
+
+def data_check(found: CheckReport) -> Part:
+    """What the check of the data saw, with the first places of each flaw."""
+    facts = [Fact(name.capitalize(), str(value)) for name, value in found.summary.items() if value is not None]
+    findings = [
+        Finding(
+            item.severity,
+            f"{item.rule} ({item.count})" if item.count > 1 else item.rule,
+            "; ".join(map(str, item.places[:PLACES])),
+            fix=item.fix,
+        )
+        for item in found.findings
+    ]
+    side = ["What was found in the data before training, and what was or can be done about it."]
+    content: list[Section] = [*([Facts(items=facts)] if facts else []), Findings(findings=findings)]
+    return Part(id="data-check", title="Data check", side=side, content=content)
+
+
+def split_table(
+    splits: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str], *, total: str, shares: Sequence[str] = ()
+) -> Table:
+    """A row per split.
+
+    Args:
+        splits: Facts by split: numbers, words, or counts by name ("classes"), which become columns.
+        titles: Facts that are shown and their heads, in order.
+        total: The fact that `shares` and counts by name are shares of.
+        shares: Facts that are printed with their share.
+    """
+    flat = {name: _flat(part, titles) for name, part in splits.items()}
+    names = list(dict.fromkeys(key for part in flat.values() for key, value in part.items() if value is not None))
+    parts = {key for part in splits.values() for value in part.values() if isinstance(value, Mapping) for key in value}
+    return Table(
+        columns=["Split", *(titles.get(name, name) for name in names)],
+        rows=[
+            [
+                Cell(name, swatch=f"k{row % 3}"),
+                *(_split_cell(part.get(key), part.get(total) if key in parts | {*shares} else None) for key in names),
+            ]
+            for row, (name, part) in enumerate(flat.items())
+        ],
+    )
+
+
+def _flat(part: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
+    """Facts of one split, those by name taken apart."""
+    found: dict[str, Any] = {}
+    for key in titles:
+        value = part.get(key)
+        found |= dict(value) if isinstance(value, Mapping) else {key: value}
+    return found
+
+
+def _split_cell(value: Any, total: int | None) -> Cell:
+    words = text.count(value) if isinstance(value, int) else str(value or "")
+    return Cell(words, small=text.percent(100 * (value or 0) / total, 1) if total and words else "")
+
+
+def training(runs: Sequence[Run], side: Sequence[str]) -> list[Part]:
+    """Loss of every run by epoch, the epoch of the kept weights marked; nothing of runs without a log."""
+    logs = [run.folder.read_log() if run.folder else [] for run in runs]
+    rows = [
+        TrainingRow(row["epoch"], row.get("train_loss"), row.get("validation_loss"), seed)
+        for log, seed in zip(logs, seeds_of(runs), strict=True)
+        for row in log
+    ]
+    kept = [run.facts["best"][OURS]["epoch"] for run in runs if OURS in run.facts["best"]]
+    return [Part(id="training", title="Training", side=side, content=[training_chart(rows, kept)])] if rows else []
+
+
+def environment(runs: Sequence[Run], words: str) -> Part:
+    """Versions, machine, seeds and hash of the data, and the command that makes the run again."""
+    facts = Facts(items=[Fact(*item) for item in environment_facts(runs).items()], style="listing")
+    content: list[Section] = [*([Code(words=words)] if words else []), facts]
+    side = ["What is needed to make the same numbers again."]
+    return Part(id="environment", title="Environment", side=side, content=content)
+
+
+def environment_facts(runs: Sequence[Run]) -> dict[str, str]:
+    """What the manifest of the first run says of the machine, and all seeds."""
+    manifest = manifest_of(runs[0])
+    facts = {name: manifest.get(name) for name in ("python", "platform", "device", "threads", "data_sha256")}
+    named = {name.replace("_", " "): str(value) for name, value in facts.items() if value is not None}
+    versions = {name: str(value) for name, value in manifest.get("versions", {}).items()}
+    return {**versions, **named, "seeds": ", ".join(map(str, seeds_of(runs)))}
+
+
+def command(run: Run) -> str:
+    """The command that makes a run again: its data, and every setting that is not the usual one of these data."""
+    config = run.config
+    if config.data is None:
+        return ""
+    known = _leaves(run.task.configure({"data": config.data}).plain())
+    changed = {name: value for name, value in _leaves(config.plain()).items() if value != known.get(name, MISSING)}
+    options = [f"--set {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in changed.items()]
+    return " ".join([f"multiway train {run.task.name} --data", shlex.quote(config.data), *options])
+
+
+def _leaves(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= _leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return found

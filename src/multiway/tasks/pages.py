@@ -1,0 +1,202 @@
+"""The report of any task: what every run says, around the parts of its task."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from multiway.data import CheckReport
+from multiway.report import palette, text
+from multiway.report.page import render
+from multiway.report.score_tables import score_bars, score_table
+from multiway.report.scores import Metric, Row, Scores
+from multiway.report.sections import Fact, Facts, Page, Part, Section, Text
+from multiway.tasks.page_parts import (
+    check_of,
+    command,
+    cost_table,
+    data_check,
+    environment,
+    manifest_of,
+    seeds_of,
+    training,
+)
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What the pages have to know of a task.
+
+    kicker: Over the title.
+    rows: What is scored, in words: "cases".
+    setting: Short facts of a run under the title.
+    selected_by: What chose the epoch of a run, in words.
+    models: Names of models in words.
+    interval: What the intervals of one seed are over.
+    about: Sentences on the scores.
+    reference: Baseline that a column of the score table compares with.
+    order: Metrics of a run in the order of its columns; those of its task if not given.
+    """
+
+    kicker: str
+    rows: str
+    setting: Callable[[Any], Mapping[str, str]]
+    selected_by: Callable[[Any], str]
+    models: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    interval: str = ""
+    about: Sequence[str] = ()
+    reference: str = ""
+    order: Callable[[Run], Sequence[Metric]] | None = None
+
+    def metrics(self, run: Run) -> list[Metric]:
+        """Metrics in the order of the columns; those of another scale stand under the same name."""
+        declared = self.order(run) if self.order is not None else run.task.metrics(run.config)
+        return [metric for metric in declared if metric.of is None]
+
+    def rows_of(self, run: Run) -> list[Row]:
+        """Rows of a run that stand in the table of scores."""
+        metrics = [dataclasses.replace(metric, where=_but_scale(metric.where)) for metric in self.metrics(run)]
+        return [row for row in run.scores if any(metric.measures(row) for metric in metrics)]
+
+    def scores(self, runs: Sequence[Run]) -> Scores:
+        """Scores over runs that differ in their seed."""
+        return Scores([self.rows_of(run) for run in runs], self.metrics(runs[0]), OURS, self.models)
+
+
+def _but_scale(where: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in where.items() if key != "scale"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What a task says of its runs beside its parts.
+
+    verdict: What came out, in one sentence; `support` is what it should be read with.
+    facts: Figures after the scores at the head.
+    check: What the data check saw, where the task arranges it.
+    splits: The parts of the data, and what stands at their side.
+    costs: More columns of the cost table, by model: (head, words).
+    tables: Sections between the scores and the costs.
+    """
+
+    verdict: str
+    support: Sequence[str] = ()
+    facts: Sequence[Fact] = ()
+    check: CheckReport | None = None
+    splits: Part | None = None
+    costs: Mapping[str, Sequence[tuple[str, str]]] = dataclasses.field(default_factory=dict)
+    tables: Sequence[Section] = ()
+
+
+def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Iterable[Part]) -> str:
+    """One page of runs that differ in their seed: what came out, the first part, the scores, then the rest.
+
+    parts: Those of the task; the first is what the reader came for.
+    """
+    run, scores = runs[0], subject.scores(runs)
+    check = summary.check or check_of(run)
+    colours, (first, *others) = colours_of(scores), parts
+    bars = score_bars(scores, colours, f"test {subject.rows}")
+    costs = cost_table(run, scores, colours, summary.costs)
+    notes = [note(words) for words in run.facts.get("notes", ())]
+    figures = Facts(items=[*_figures(scores), *summary.facts, *_counts(runs)], style="figures")
+    page = Page(
+        title=title_of(run),
+        kicker=subject.kicker,
+        source=str(run.config.data or "data in memory"),
+        created=str(manifest_of(run).get("finished", "")),
+        setting=subject.setting(run),
+        verdict=summary.verdict,
+        support=summary.support,
+        overview=[*([bars] if bars is not None else []), figures],
+        parts=[
+            first,
+            score_part(subject, scores, colours, [*summary.tables, *costs, *notes]),
+            *others,
+            *([data_check(check)] if check is not None else []),
+            *([summary.splits] if summary.splits is not None else []),
+            *training(
+                runs,
+                [
+                    f"Loss on the training and the validation {subject.rows}.",
+                    f"The weights with the {subject.selected_by(run)} are kept.",
+                ],
+            ),
+            environment(runs, command(run)),
+        ],
+    )
+    return render(page)
+
+
+def colours_of(scores: Scores) -> dict[str, int]:
+    """Number of each model's colour."""
+    return palette.number([scores.chosen, *scores.models()], scores.chosen)
+
+
+def title_of(run: Run) -> str:
+    """Name of the data."""
+    source = run.config.data or run.facts.get("source")
+    return Path(str(source)).stem if source else "Data in memory"
+
+
+def note(words: str) -> Text:
+    """A remark as a sentence."""
+    return Text(words=f"{text.sentence_case(words).rstrip('.')}.")
+
+
+def _figures(scores: Scores) -> list[Fact]:
+    """The first four scores of the chosen model."""
+    columns = [column for column in scores.columns() if (scores.chosen, "test", *column) in scores.all][:4]
+    found = [(column, scores.get(scores.chosen, column[0], scale=column[1])) for column in columns]
+    return [
+        Fact(
+            ", ".join(filter(None, [f"Test {scores.heading(column[0])}", column[1]])),
+            "undefined" if score.value is None else text.number(score.value, scores.decimals(column)),
+            score.spread(scores.decimals(column)) if score.num_seeds > 1 else "",
+        )
+        for column, score in found
+    ]
+
+
+def _counts(runs: Sequence[Run]) -> list[Fact]:
+    count = runs[0].facts.get("parameters", {}).get(OURS)
+    seeds = Fact("Seed" if len(runs) == 1 else "Seeds", ", ".join(str(seed) for seed in seeds_of(runs)))
+    return [*([] if count is None else [Fact("Parameters", text.magnitude(count))]), seeds]
+
+
+def score_part(subject: Subject, scores: Scores, colours: Mapping[str, int], more: Sequence[Section] = ()) -> Part:
+    """A table per split, then `more`."""
+    tables = [
+        score_table(
+            scores,
+            colours,
+            split,
+            title=f"{text.sentence_case(split)} {subject.rows}",
+            reference=subject.reference,
+        )
+        for split in scores.splits()
+    ]
+    over_seeds = any(score.num_seeds > 1 and score.low is not None for score in scores.all.values())
+    over_cases = any(score.num_seeds == 1 and score.low is not None for score in scores.all.values())
+    side = [
+        f"Each model with its baselines. {directions(scores)} The best of each column is set in bold.",
+        *subject.about,
+        *([f"Below a score, its 95\u202f% interval {subject.interval}."] if over_cases else []),
+        *(["± is half the 95\u202f% interval of the mean over seeds (Student’s t)."] if over_seeds else []),
+        *(["A model without ± does not depend on the seed."] if over_seeds else []),
+    ]
+    return Part(id="scores", title="Scores", side=side, content=[*tables, *more])
+
+
+def directions(scores: Scores) -> str:
+    """Which way is better."""
+    shown = {scores.heading(metric): scores.higher(metric) for metric, _ in scores.columns()}
+    lower = [name for name, higher in shown.items() if higher is False]
+    if len(lower) == len(shown):
+        return "Lower is better."
+    level = [name for name, higher in shown.items() if higher is None]
+    besides = [f"lower of {text.listing(lower)}"] if lower else []
+    besides += [f"{text.listing(level)} should meet the level named"] if level else []
+    return "; ".join(["Higher is better", *besides]) + "."

@@ -1,0 +1,184 @@
+"""What the report of a segmentation says: slices with their masks, Dice by class and case by case."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.report import charts, text
+from multiway.report.png import grey_png, palette_png
+from multiway.report.scales import Scale, number_ticks
+from multiway.report.scores import Metric, Scores, verdict
+from multiway.report.sections import Cell, Chart, Images, Part, Picture, Section, Table, Text
+from multiway.tasks import pages
+from multiway.tasks.comparing import comparison
+from multiway.tasks.page_parts import split_table
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+from multiway.tasks.segmentation.evaluation import headline
+from multiway.tasks.segmentation.showing import Shown, load_slices
+
+OVERLAY = np.array([[0, 0, 0, 0], [0, 158, 115, 150], [213, 94, 0, 170], [0, 114, 178, 170]], np.uint8)
+"""Nothing, marked correctly, marked wrongly, missed; colours that colour-blind readers tell apart."""
+MAX_CLASSES = 40
+
+
+def report(runs: Sequence[Run]) -> str:
+    """The HTML report of runs that differ in their seed; the first is shown in detail."""
+    return pages.report(SUBJECT, runs, head(runs), sections(runs))
+
+
+def compare(groups: Sequence[Sequence[Run]]) -> str:
+    """Several runs, each with its seeds, on one page."""
+    return comparison(SUBJECT, groups)
+
+
+def head(runs: Sequence[Run]) -> pages.Summary:
+    """The verdict, the data check, the splits, and scores by class."""
+    run = runs[0]
+    pooled = headline(run.state.num_modes) == "dice_pooled"
+    kind = "Pooled Dice counts all test pixels together, in the mean over classes."
+    return pages.Summary(
+        verdict=verdict(SUBJECT.scores(runs)),
+        support=[kind if pooled else "Dice is a mean over test cases."],
+        splits=_splits(run),
+        tables=_by_class(runs),
+    )
+
+
+def sections(runs: Sequence[Run]) -> Iterator[Part]:
+    """Masks of test cases first, then how all of them went."""
+    run = runs[0]
+    yield _slices(run)
+    yield from _cases(run)
+
+
+def _setting(run: Run) -> dict[str, str]:
+    name, _ = run.config.network(run.state.num_modes)
+    return {
+        "Model": name,
+        "Classes": str(len(run.state.classes)),
+        "Channels": str(run.state.channels),
+        "Image": " × ".join(map(str, run.facts["sizes"])),
+        "Patch": " × ".join(map(str, run.state.patch)),
+    }
+
+
+def _selected_by(run: Run) -> str:
+    log = run.folder.read_log() if run.folder else []
+    return "highest validation Dice" if any("validation_score" in row for row in log) else "lowest validation loss"
+
+
+def _metrics(run: Run) -> list[Metric]:
+    """The metric that decides for this run in front, and the unit of its distances."""
+    named = [
+        dataclasses.replace(metric, title=f"HD95 ({run.facts['distance']})") if metric.name == "hd95" else metric
+        for metric in run.task.metrics(run.config)
+    ]
+    return sorted(named, key=lambda metric: metric.name != headline(run.state.num_modes))
+
+
+SUBJECT = pages.Subject(
+    order=_metrics,
+    kicker="Segmentation report",
+    rows="cases",
+    setting=_setting,
+    selected_by=_selected_by,
+    interval="over cases, or over patients where they are known (bootstrap)",
+    about=[
+        "Dice is a mean over the cases where it is defined.",
+        "A case with nothing to find and nothing found has none; one of the two alone counts 0.",
+        "HD95 is undefined where either mask is empty. Pooled Dice counts all voxels together.",
+    ],
+)
+
+
+def _splits(run: Run) -> Part:
+    table = split_table(
+        {split: {"cases": count} for split, count in run.facts["splits"].items()}, {"cases": "Cases"}, total="cases"
+    )
+    side = ["Fitted on the first, chosen on the second, scored once on the last."]
+    return Part(id="splits", title="Splits", side=side, content=[table])
+
+
+def _by_class(runs: Sequence[Run]) -> list[Section]:
+    """The metric that decides, by class and model; nothing where there is one class."""
+    run, decides = runs[0], headline(runs[0].state.num_modes)
+    scored = run.tables["cases"][(run.tables["cases"]["split"] == "test") & run.tables["cases"]["scored"]]
+    classes = list(dict.fromkeys(map(str, scored["class"])))[:MAX_CLASSES]
+    if len(classes) < 2:
+        return []
+    whole = SUBJECT.scores(runs)
+    models = whole.models()
+    rows: list[list[Cell | str]] = [[name, *_class_cells(runs, models, decides, name)] for name in classes]
+    columns = ["Class", *(whole.name(model) for model in models)]
+    return [Table(title=f"{whole.heading(decides)} by class", columns=columns, rows=rows)]
+
+
+def _class_cells(runs: Sequence[Run], models: Sequence[str], metric: str, name: str) -> list[Cell]:
+    rows = [[row for row in run.scores if (row["metric"], row["class"]) == (metric, name)] for run in runs]
+    found = Scores(rows, _metrics(runs[0]), OURS)
+    scores = [found.get(model, metric) for model in models]
+    return [
+        Cell("undefined" if score.value is None else text.number(score.value, 3), small=score.spread(3))
+        for score in scores
+    ]
+
+
+def _slices(run: Run) -> Part:
+    shown = [] if run.folder is None else load_slices(run.folder)
+    none = Text(words="A run that was not stored keeps no slices.")
+    return Part(
+        id="slices",
+        title="Slices",
+        side=[
+            "Worst, middle and best test cases of the network, at the slice that is marked most.",
+            ("mask-correct", "marked correctly"),
+            ("mask-wrong", "marked wrongly"),
+            ("mask-missed", "missed"),
+        ],
+        content=[Images(pictures=[_picture(item) for item in shown]) if shown else none],
+    )
+
+
+def _picture(item: Shown) -> Picture:
+    right = (item.predicted == item.target) & (item.target > 0)
+    wrong = (item.predicted != item.target) & (item.predicted > 0) & (item.target >= 0)
+    missed = (item.target > 0) & (item.predicted == 0)
+    codes = np.select([right, missed, wrong], [1, 3, 2], 0).astype(np.uint8)
+    layers = [grey_png(item.image), palette_png(codes, OVERLAY)]
+    return Picture(item.case, layers, f"Dice {text.number(item.dice, 3)}")
+
+
+def _cases(run: Run) -> Iterator[Part]:
+    """Dice of the test cases, worst to best, one line per model."""
+    scores = SUBJECT.scores([run])
+    colours = pages.colours_of(scores)
+    test = run.tables["cases"][(run.tables["cases"]["split"] == "test") & run.tables["cases"]["scored"]]
+    dice = test.groupby(["model", "case"], sort=False)["dice"].mean().dropna()
+    lines = {str(name): np.sort(values.to_numpy()) for name, values in dice.groupby(level="model", sort=False)}
+    if lines:
+        styles = {name: f"s{colours.get(name, 0)}" for name in lines}
+        chart = Chart(
+            drawing=_case_drawing(lines, styles, scores),
+            title="Dice of the test cases, worst to best",
+            legend=[(scores.name(name), style) for name, style in styles.items()],
+        )
+        side = ["How many test cases go how well; the left end are the failures."]
+        yield Part(id="cases", title="Case by case", side=side, content=[chart])
+
+
+def _case_drawing(lines: dict[str, NDArray[np.float64]], styles: dict[str, str], scores: Scores) -> charts.Drawing:
+    across, up, shares = Scale(0.0, 100.0), Scale(0.0, 1.0), np.linspace(0, 100, 101)
+    heights = {name: np.interp(shares, np.linspace(0, 100, len(values)), values) for name, values in lines.items()}
+    series = [charts.Series(scores.name(name), styles[name], values) for name, values in heights.items()]
+    at = across.place(shares)
+    return charts.frame(
+        [charts.curve(at, charts.places_of(up, values), styles[name]) for name, values in heights.items()],
+        number_ticks(across, 5),
+        number_ticks(up, 5),
+        describes="Dice of the test cases from worst to best, one line per model.",
+        x_title="share of the test cases, worst first, in percent",
+        readout=charts.Readout(at, [f"{share:.0f} % of cases" for share in shares], series),
+    )

@@ -1,0 +1,312 @@
+"""What the report of a run on stocks says: answers, movements by ticker and month, calibration, attention, backtest."""
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from multiway.data import CheckReport
+from multiway.data.stocks import check_stocks
+from multiway.errors import MultiwayError
+from multiway.explain import average_curves
+from multiway.metrics import classes as metrics
+from multiway.report import text
+from multiway.report.attention import figures
+from multiway.report.curves import deletion_sections, reliability_chart
+from multiway.report.scores import Score, Scores, standing, verdict
+from multiway.report.sections import HeatMaps, Part, Section, Table, Text
+from multiway.tasks import pages
+from multiway.tasks.comparing import comparison
+from multiway.tasks.page_parts import split_table
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+from multiway.tasks.stocks.attention import average_attention
+from multiway.tasks.stocks.explanation import TickerExplanation
+from multiway.tasks.stocks.explanation_inputs import ExplainedData
+from multiway.tasks.stocks.grid import grid_part
+from multiway.tasks.stocks.prediction import prediction_table, reload, source_of
+from multiway.tasks.stocks.prepared import Prepared
+from multiway.tasks.stocks.showing import (
+    answer_sections,
+    backtest_part,
+    deletion_note,
+    explained_answers,
+    next_session,
+)
+from multiway.tasks.stocks.trading import backtest_reloaded, evening_texts
+
+MODELS = {
+    "previous": "previous direction",
+    "logistic": "logistic regression",
+    "calendar": "calendar look-up",
+    "training_quantiles": "training quantiles",
+}
+PERIOD = re.compile(r"\d{4}(-\d\d)?")
+"""How the data check names a year or a month."""
+GIVEN_AWAY = 0.9
+"""ACC of the calendar baseline above which the labels follow from the calendar."""
+NOT_ATTRIBUTION = "Attention is not attribution: it says where the network looked, not what made the answer."
+
+
+def report(runs: Sequence[Run]) -> str:
+    """The HTML report of runs that differ in their seed; the first is shown in detail."""
+    prepared, why = _read(runs[0])
+    return pages.report(SUBJECT, runs, head(runs), sections(runs, prepared, why))
+
+
+def compare(groups: Sequence[Sequence[Run]]) -> str:
+    """Several runs, each with its seeds, on one page."""
+    return comparison(SUBJECT, groups)
+
+
+def head(runs: Sequence[Run]) -> pages.Summary:
+    """The verdict and what it should be read with, the data check and the protocol's splits."""
+    run, scores = runs[0], SUBJECT.scores(runs)
+    check, periods = _check(run)
+    return pages.Summary(
+        verdict=_verdict(scores), support=list(_support(scores)), check=check, splits=_splits(run, periods)
+    )
+
+
+def sections(runs: Sequence[Run], prepared: Prepared | None, why: str = "") -> Iterator[Part]:
+    """Answers first; those parts that need the data are left out when its file is no longer there.
+
+    why: Said in place of the answers where there are no data.
+    """
+    run = runs[0]
+    test = _own_test(run)
+    data = None if prepared is None else ExplainedData.of(run, prepared)
+    shown, tested = ([], []) if data is None else explained_answers(run, data)
+    yield _answers(run, prepared, shown, why)
+    if len(test):
+        yield grid_part(test)
+        yield from _calibration(test)
+    if data is not None and prepared is not None:
+        yield from _attention(run, data, prepared, tested)
+        traded = backtest_reloaded(run, prepared)
+        if traded is not None:
+            yield backtest_part(traded, evening_texts(run))
+
+
+def _setting(run: Run) -> dict[str, str]:
+    protocol, sizes = run.config.protocol, run.state.sizes
+    named = f"{protocol.name}{', complete' if protocol.complete else ''}{', literal' if protocol.literal else ''}"
+    low, high = protocol.dead_zone
+    reads = getattr(getattr(run.model, "config", None), "modality", "price")
+    return {
+        "Protocol": named,
+        "Dead zone": f"{100 * low:g} to {100 * high:g} %".replace("-", "\u2212")
+        if high > low and protocol.name != "published-code"
+        else "none",
+        "Tickers": str(len(run.state.tickers)),
+        "Days of a window": str(sizes.get("slots", protocol.look_back)),
+        "Reads": {"price": "prices", "text": "texts", "multimodal": "prices and texts"}.get(reads, reads),
+        **({"Texts by": run.state.encoder} if run.state.encoder else {}),
+        "Model": run.config.model_name,
+    }
+
+
+def _selected_by(run: Run) -> str:
+    titles = {metric.name: metric.title for metric in run.task.metrics(run.config)}
+    by_loss = run.config.select == "loss" or run.config.target == "quantiles"
+    return "lowest validation loss" if by_loss else f"highest validation {titles[run.config.select]}"
+
+
+SUBJECT = pages.Subject(
+    kicker="Report on movements of stocks",
+    rows="movements",
+    setting=_setting,
+    selected_by=_selected_by,
+    models=MODELS,
+    interval="over blocks of consecutive days, all tickers of a day together (bootstrap)",
+    about=["An interval over seeds leaves out that other days could have been tested."],
+)
+
+
+def _verdict(scores: Scores) -> str:
+    """The share classified correctly against that of always naming one direction; of quantiles, the loss."""
+    own, always = scores.get(OURS, "acc"), scores.get("majority", "acc")
+    if own.value is None:
+        return verdict(scores)
+    start = (
+        f"{text.sentence_case(OURS)} classifies the direction of {_percent(own)} of the test movements "
+        f"correctly{_span(own)}"
+    )
+    if always.value is None:
+        return f"{start}."
+    return (
+        f"{start}; always naming the direction that was more frequent in training is right in "
+        f"{text.percent(100 * always.number)}: {_place(own, always.number)}."
+    )
+
+
+def _place(own: Score, other: float) -> str:
+    """Where an interval lies; without one, where the value does."""
+    if own.low is None or own.high is None:
+        return "that is better" if own.number > other else "that is no better"
+    if own.low > other:
+        return "its interval lies above that"
+    return "its interval lies below that" if own.high < other else "its interval holds that, so it may be chance"
+
+
+def _support(scores: Scores) -> Iterator[str]:
+    """What the verdict should be read with: MCC, the best baseline, and whether the labels are given away."""
+    own = scores.get(OURS, "mcc")
+    if own.value is not None:
+        yield (
+            f"Its Matthews correlation, pooled over all test movements, is {own.in_words(3)}; 0 is chance: "
+            f"{_place(own, 0.0)}."
+        )
+        yield from _best_baseline(scores, own)
+    calendar = scores.get("calendar", "acc")
+    if calendar.value is not None and calendar.value >= GIVEN_AWAY:
+        yield (
+            f"A look-up of the weekday, the month and which days traded is right in {_percent(calendar)}: these labels "
+            "follow from the calendar, and no score on them says anything about prices or texts."
+        )
+
+
+def _best_baseline(scores: Scores, own: Score) -> Iterator[str]:
+    rivals = {model: scores.get(model, "mcc") for model in scores.models() if model != OURS}
+    known = {model: score for model, score in rivals.items() if score.value is not None}
+    if known:
+        best = max(known, key=lambda model: known[model].number)
+        place = standing(own, known[best])
+        yield f"By that measure {place} the best baseline, {scores.name(best)}, with {known[best].in_words(3)}."
+
+
+def _percent(score: Score) -> str:
+    return text.percent(100 * score.number)
+
+
+def _span(score: Score) -> str:
+    """Interval in percent: over days for one seed, of the mean over several."""
+    if score.low is None or score.high is None:
+        return ""
+    of = "over days" if score.num_seeds == 1 else f"of the mean over {score.num_seeds} seeds"
+    return f" (95\u202f% interval {of} {text.number(100 * score.low, 1)} to {text.percent(100 * score.high)})"
+
+
+def _read(run: Run) -> tuple[Prepared | None, str]:
+    """Samples of the run's data; else None and why."""
+    try:
+        return reload(run), ""
+    except (MultiwayError, OSError) as error:
+        return None, f"Answers, attention and backtest need the data, which could not be read again: {error}"
+
+
+def _check(run: Run) -> tuple[CheckReport | None, Mapping[str, str]]:
+    """The data check, and what there is by month or year; labels stand under the protocol."""
+    try:
+        found = check_stocks(source_of(run), run.config.read, run.config.protocol)
+    except (MultiwayError, OSError):
+        return None, {}
+    periods = {name: str(words) for name, words in found.summary.items() if PERIOD.fullmatch(name)}
+    kept = {
+        name: words for name, words in found.summary.items() if name not in periods and not name.startswith("labels of")
+    }
+    return dataclasses.replace(found, summary=kept), periods
+
+
+def _splits(run: Run, periods: Mapping[str, str]) -> Part:
+    titles = {
+        "first": "First day",
+        "last": "Last day",
+        "days": "Days",
+        "count": "Target movements",
+        "rises": "Rises",
+        "with_text": "With a text",
+    }
+    found: Mapping[str, Any] = run.facts.get("splits", {})
+    table = split_table(found, titles, total="count", shares=("rises", "with_text"))
+    rows = [[period, words] for period, words in periods.items()]
+    length = "year" if rows and len(rows[0][0]) == len("2020") else "month"
+    coverage = Table(columns=["", ""], rows=rows, fold=f"Prices and texts by {length}", style="words")
+    return Part(
+        id="splits",
+        title="Protocol",
+        side=[
+            "Days in the order of time: fitted on the first, chosen on the second, scored once on the last.",
+            "What a sample shows was known before its day began.",
+        ],
+        content=[table, *([coverage] if rows else [])],
+    )
+
+
+def _own_test(run: Run) -> pd.DataFrame:
+    """Test predictions of the network that have a target."""
+    rows = run.tables["predictions"]
+    return rows[(rows["model"] == OURS) & (rows["split"] == "test") & (rows["label"] >= 0)]
+
+
+def _answers(run: Run, prepared: Prepared | None, shown: Sequence[tuple[str, TickerExplanation]], why: str) -> Part:
+    """The next session, then the most confident answers on the test days."""
+    unit = "log odds of a rise" if run.config.target == "movement" else "spreads of the median movement"
+    content: list[Section] = [*_next(run, prepared), *answer_sections(shown)]
+    return Part(
+        id="answers",
+        title="Answers",
+        side=[
+            f"Single answers, and what moved them: gradient × input, in {unit}, to first order.",
+            "It counts from where the answer stands at average inputs.",
+            "The vector of a stock’s day is the mean of its texts, so its part divides exactly among them.",
+            "Texts about other stocks count too.",
+        ],
+        content=[*content, *([Text(words=why)] if why else [])],
+    )
+
+
+def _next(run: Run, prepared: Prepared | None) -> list[Section]:
+    """Predictions for the session after the data; nothing where the protocol cannot look ahead."""
+    if prepared is None:
+        return []
+    try:
+        return [next_session(prediction_table(run, prepared.panel, prepared.texts))]
+    except (MultiwayError, OSError):
+        return []
+
+
+def _calibration(test: pd.DataFrame) -> Iterator[Part]:
+    rises = test["p_up"].to_numpy(float)
+    rows = metrics.reliability_table(test["label"].to_numpy(), np.stack([1 - rises, rises], axis=1), bins=20)
+    chart = reliability_chart(rows, "movements")
+    if chart is not None:
+        side = [
+            f"How often {OURS} is right among test movements of like confidence.",
+            "On the dashed line confidence can be taken at its word; below it there is too much.",
+            "The larger a dot, the more movements; lines are the 95\u202f% interval of each share (Wilson).",
+        ]
+        yield Part(id="calibration", title="Calibration", side=side, content=[chart])
+
+
+def _attention(
+    run: Run, data: ExplainedData, prepared: Prepared, tested: Sequence[TickerExplanation]
+) -> Iterator[Part]:
+    maps = average_attention(run, data, prepared.samples.splits["test"])
+    side = [
+        "One map per mode, stocks and days, for prices, for texts, and for the look of prices at texts.",
+        "Each row looks; the shade says how much of its look falls on each column.",
+        "The token stands before a stock’s days and gathers what is read from it.",
+        f"{NOT_ATTRIBUTION} The deletion test asks whether what is marked matters.",
+    ]
+    content: list[Section] = [*([HeatMaps(figures=figures(maps))] if maps else []), *_deletion(tested)]
+    if content:
+        yield Part(id="attention", title="Attention", side=side, content=content)
+
+
+def _deletion(tested: Sequence[TickerExplanation]) -> list[Section]:
+    curves = [item.deletion for item in tested if item.deletion is not None]
+    if not curves:
+        return []
+    answers = f"{len(curves)} test answer{'s' if len(curves) > 1 else ''}"
+    words = (
+        "Texts of a sample, whatever stock they are about, are hidden, those that spoke most for the predicted "
+        f"direction first, in the mean over {answers}. If gradient × input marks what matters, the probability falls "
+        "faster than with texts at random."
+    )
+    test = deletion_sections(average_curves(curves), "the predicted direction", hidden="texts", from_zero=False)
+    heading = Text(words="Deletion test", style="heading")
+    return [heading, Text(words=words), *test, *(Text(words=note) for note in [deletion_note(curves)] if note)]

@@ -1,0 +1,293 @@
+"""What the report of a run on volumes says: cases, errors, calibration, attention."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.volumes import Cases
+from multiway.errors import ConfigError, MultiwayError
+from multiway.explain import average_curves
+from multiway.metrics import classes as metrics
+from multiway.report import text
+from multiway.report.attention import figures
+from multiway.report.curves import RocCurve, confusion_table, deletion_sections, reliability_chart, roc_chart
+from multiway.report.scores import Scores, verdict
+from multiway.report.sections import Chart, HeatMaps, Part, Planes, Section, Text
+from multiway.report.slices import films
+from multiway.tasks import pages
+from multiway.tasks.comparing import comparison
+from multiway.tasks.page_parts import split_table
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+from multiway.tasks.volumes.evaluation import thresholds_of
+from multiway.tasks.volumes.explanation import (
+    AVERAGED_CASES,
+    CaseExplanation,
+    average_attention,
+    explain_case,
+    explain_cases,
+)
+from multiway.tasks.volumes.explanation_files import first_channel
+from multiway.tasks.volumes.reload import COSTLY_VOXELS, Rows, interesting, reload_cases
+
+MODELS = {
+    "logistic": "logistic regression",
+    "cnn": "small CNN",
+    "resnet18_3d": "ResNet-18 3D",
+    "resnet50_3d": "ResNet-50 3D",
+}
+DELETION_CASES = 8
+NOT_ATTRIBUTION = "Attention is not attribution: it says where the network looked, not what made the answer."
+
+
+def report(runs: Sequence[Run]) -> str:
+    """The HTML report of runs that differ in their seed; the first is shown in detail."""
+    cases = _cases_of(runs[0])
+    return pages.report(SUBJECT, runs, head(runs, cases), sections(runs, cases))
+
+
+def compare(groups: Sequence[Sequence[Run]]) -> str:
+    """Several runs, each with its seeds, on one page."""
+    return comparison(SUBJECT, groups)
+
+
+def head(runs: Sequence[Run], cases: Cases | None) -> pages.Summary:
+    """The verdict and what it should be read with, the data check and the splits."""
+    run, scores = runs[0], SUBJECT.scores(runs)
+    return pages.Summary(
+        verdict=verdict(scores),
+        support=list(_support(run, scores)),
+        splits=_splits(run),
+    )
+
+
+def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[Part]:
+    """Cases first; those parts that need the data are left out when its file is no longer there."""
+    run = runs[0]
+    test = Rows(run)
+    yield _cases_part(run, cases)
+    if len(test):
+        yield _errors(run, test)
+    yield from _calibration(test)
+    if cases is not None:
+        yield from _attention(run, cases, test)
+
+
+def _setting(run: Run) -> dict[str, str]:
+    return {
+        "Volumes": " × ".join(str(size) for size in run.state.sizes),
+        "Channels": str(run.state.channels),
+        "Axes": ", ".join(run.state.axes),
+        "Classes": str(len(run.state.classes)),
+        "Model": run.config.model_name,
+    }
+
+
+def _selected_by(run: Run) -> str:
+    log = run.folder.read_log() if run.folder else []
+    return "highest validation AUC" if any("validation_score" in row for row in log) else "lowest validation loss"
+
+
+SUBJECT = pages.Subject(
+    kicker="Classification report",
+    rows="cases",
+    setting=_setting,
+    selected_by=_selected_by,
+    models=MODELS,
+    interval="over cases, or over patients where they are known (bootstrap)",
+)
+
+
+def _support(run: Run, scores: Scores) -> Iterator[str]:
+    """What the verdict should be read with: the most frequent class, undefined metrics, the threshold."""
+    test, accuracy = Rows(run), scores.get(OURS, "acc")
+    if len(test) and accuracy.value is not None:
+        majority = float(np.bincount(test.labels).max() / len(test))
+        yield (
+            f"{text.percent(100 * accuracy.value)} of the test cases are classified correctly; always naming the most "
+            f"frequent class is right in {text.percent(100 * majority)}."
+        )
+    undefined = [scores.heading(name) for name, _ in scores.columns() if scores.get(OURS, name).value is None]
+    if undefined:
+        yield f"{text.listing(undefined)} is undefined: the test cases are all of one class."
+    threshold = thresholds_of(run.calibration, [OURS])[OURS]
+    if threshold is not None:
+        yield (
+            f"Sensitivity and specificity are those at {text.number(threshold, 3)} for {run.state.classes[1]}, a "
+            "threshold chosen on validation."
+        )
+
+
+def _cases_of(run: Run) -> Cases | None:
+    try:
+        return reload_cases(run)
+    except (MultiwayError, OSError):
+        return None
+
+
+def _splits(run: Run) -> Part:
+    titles = {"cases": "Cases", "patients": "Patients", "classes": "Classes"}
+    found: Mapping[str, Any] = run.facts.get("splits", {})
+    alone = " No patient is in two of them." if any(part.get("patients") for part in found.values()) else ""
+    table = split_table(found, titles, total="cases")
+    side = ["Fitted on the first, chosen on the second, scored once on the last." + alone]
+    return Part(id="splits", title="Splits", side=side, content=[table])
+
+
+def _cases_part(run: Run, cases: Cases | None) -> Part:
+    content: list[Section] = [Text(words="Cases and attention need the data, which could not be read again.")]
+    if cases is not None:
+        content = list(_views(run, cases))
+    side: list[str | tuple[str, str]] = [
+        "Test cases in three planes, at the slices with the strongest gradients, or else with the most attention.",
+        "Move a slider to go through the slices.",
+        ("warm", "attention above an even look, up to the most"),
+        ("cool-warm", "integrated gradients: against the predicted class, for it"),
+        NOT_ATTRIBUTION,
+    ]
+    return Part(id="cases", title="Cases", side=side, content=content)
+
+
+def _views(run: Run, cases: Cases) -> Iterator[Section]:
+    """Cases under their headings; without captum there are no gradients, and the page says so."""
+    shown, remark = interesting(run, cases), ""
+    try:
+        explained = [explain_case(run, cases, index, deletion=False) for _, index in shown]
+    except ConfigError as error:
+        remark = str(error)
+        explained = [explain_case(run, cases, index, deletion=False, gradients=False) for _, index in shown]
+    previous = ""
+    for (heading, _), item in zip(shown, explained, strict=True):
+        if heading != previous:
+            yield Text(words=heading, style="heading")
+        yield _view(run, cases, item)
+        previous = heading
+    if remark:
+        yield Text(words=remark)
+
+
+def _view(run: Run, cases: Cases, item: CaseExplanation) -> Planes:
+    shown: NDArray[Any] = first_channel(item.volume)
+    maps = {"attention": item.attention, "gradients": item.gradients}
+    return Planes(
+        name=item.name,
+        films=films(
+            shown,
+            axes=cases.axes,
+            spacing=item.volume.spacing,
+            orientation=item.volume.orientation,
+            attention=item.attention,
+            gradients=item.gradients,
+        ),
+        overlays=[name for name, values in maps.items() if values is not None],
+        remark=f", patient {item.patient}" if item.patient else "",
+        sentence=_sentence(run, item),
+        is_wrong=item.label is not None and item.label != item.predicted,
+        note=_completeness(item),
+    )
+
+
+def _sentence(run: Run, item: CaseExplanation) -> str:
+    share = {
+        place: text.percent(100 * float(item.probabilities[place]), 0) for place in (item.predicted, item.label or 0)
+    }
+    predicted = f"predicted {run.state.classes[item.predicted]} with {share[item.predicted]}"
+    if item.label is None:
+        return text.sentence_case(predicted)
+    given = "" if item.label == item.predicted else f" ({share[item.label]})"
+    return f"Is {run.state.classes[item.label]}{given}, {predicted}"
+
+
+def _completeness(item: CaseExplanation) -> str:
+    if item.sums is None:
+        return ""
+    total, change = item.sums
+    return f"The gradients sum to {text.signed(total, 2)}; the logit changes by {text.signed(change, 2)}."
+
+
+def _errors(run: Run, test: Rows) -> Part:
+    counts = metrics.confusion_matrix(test.labels, test.predicted, len(run.state.classes))
+    side = [f"On the test cases. A row of the matrix is a class, a column what {OURS} predicted."]
+    content: list[Section] = [confusion_table(run.state.classes, counts), *_roc(run)]
+    return Part(id="errors", title="Which errors", side=side, content=content)
+
+
+def _roc(run: Run) -> list[Chart]:
+    """A curve per model for two classes; for more, a curve of the run's own model per class."""
+    if len(run.state.classes) == 2:
+        models = list(dict.fromkeys(run.tables["predictions"]["model"]))
+        rows = [(MODELS.get(name, name), Rows(run, name), 1) for name in models]
+    else:
+        rows = [(name, Rows(run), place) for place, name in enumerate(run.state.classes)]
+    found = [_curve(name, part, place) for name, part, place in rows if len(part)]
+    curves = [curve for curve in found if curve is not None]
+    colours = pages.colours_of(SUBJECT.scores([run]))
+    return [roc_chart(curves, {MODELS.get(name, name): place for name, place in colours.items()})] if curves else []
+
+
+def _curve(name: str, rows: Rows, place: int) -> RocCurve | None:
+    points = metrics.roc_points(rows.labels == place, rows.probabilities[:, place])
+    if points is None:
+        return None
+    false, true = (np.array(points[f"{kind}_positive_rate"]) for kind in ("false", "true"))
+    area = float(((true[1:] + true[:-1]) / 2 * np.diff(false)).sum())
+    return RocCurve(name, false, true, area)
+
+
+def _calibration(test: Rows) -> Iterator[Part]:
+    chart = reliability_chart(metrics.reliability_table(test.labels, test.probabilities)) if len(test) else None
+    if chart is not None:
+        yield Part(
+            id="calibration",
+            title="Calibration",
+            side=[
+                f"How often {OURS} is right among test cases of like confidence.",
+                "On the dashed line confidence can be taken at its word; below it there is too much.",
+                "The larger a dot, the more cases; lines are the 95\u202f% interval of each share (Wilson).",
+            ],
+            content=[chart],
+        )
+
+
+def _attention(run: Run, cases: Cases, test: Rows) -> Iterator[Part]:
+    """Maps in the mean over test cases, and the deletion test."""
+    places = {name: index for index, name in enumerate(cases.names)}
+    tested = [places[name] for name in test.cases if name in places]
+    if not tested:
+        return
+    chosen = _spread(run, tested, AVERAGED_CASES)
+    maps = average_attention(run, cases, chosen, sample=f"mean over {len(chosen)} test cases")
+    content: list[Section] = [*([HeatMaps(figures=figures(maps))] if maps else []), *_deletion(run, cases, tested)]
+    side = [
+        "One map per mode of the volume. Each row is a span of slices that looks.",
+        "The shade says how much of its look falls on each column.",
+        f"{NOT_ATTRIBUTION} The deletion test asks whether it matters.",
+    ]
+    if content:
+        yield Part(id="attention", title="Attention", side=side, content=content)
+
+
+def _deletion(run: Run, cases: Cases, tested: Sequence[int]) -> list[Section]:
+    some = _spread(run, tested, DELETION_CASES)
+    try:
+        explained = list(explain_cases(run, cases, some, gradients=True))
+    except ConfigError:
+        explained = list(explain_cases(run, cases, some, gradients=False))
+    curves = [item.deletion for item in explained if item.deletion is not None]
+    if not curves:
+        return []
+    words = (
+        f"Blocks are hidden, the most important first, in the mean over {len(curves)} test "
+        f"case{'s' if len(curves) > 1 else ''}. If a map marks what matters, the probability of the predicted class "
+        "falls faster than with blocks at random."
+    )
+    test = deletion_sections(average_curves(curves), "the predicted class")
+    return [Text(words="Deletion test", style="heading"), Text(words=words), *test]
+
+
+def _spread(run: Run, indices: Sequence[int], most: int) -> list[int]:
+    """Some of the cases, evenly over all; fewer of large volumes."""
+    count = min(most // 4 if int(np.prod(run.state.sizes)) > COSTLY_VOXELS else most, len(indices))
+    return [indices[int(place)] for place in np.linspace(0, len(indices) - 1, count).round()]
