@@ -12,7 +12,6 @@ import typer
 import yaml
 
 from multiway import workflows
-from multiway.config import merge
 from multiway.errors import ConfigError
 
 RunFolder = Annotated[Path, typer.Argument(help="Folder written by `multiway train`.")]
@@ -89,19 +88,7 @@ def read(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
 
 def settings(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
     """The config of a run that a task's options ask for."""
-    values = read(command, task, own)
-    chosen: dict[str, Any] = {}
-    for name, option in workflows.options_of(command, [task]).items():
-        if name in values:
-            chosen = merge(chosen, nest(option.field.split("."), values[name]))
-    return chosen
-
-
-def nest(path: list[str], value: Any) -> dict[str, Any]:
-    """The nested mapping that has a value at a path."""
-    for part in reversed(path):
-        value = {part: value}
-    return dict(value)
+    return workflows.settings_of(command, task, read(command, task, own))
 
 
 def nested(assignments: list[str]) -> dict[str, Any]:

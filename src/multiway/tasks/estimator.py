@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import pandas as pd
 
-from multiway.config import merge
+from multiway.config import merge, nest
 from multiway.errors import ConfigError, NotFittedError, closest
 from multiway.tasks import lifecycle as runs
 from multiway.tasks.registry import task_of
@@ -37,7 +37,7 @@ class Estimator:
         for name, place in self.fields.items():
             value = getattr(self, name)
             if value is not None:
-                settings = merge(settings, _nested(place, value))
+                settings = merge(settings, nest(place, value))
         kind = task_of(self.task).config
         return kind.parse(merge(settings, dict(self.settings or {})), type(self).__name__)
 
@@ -114,12 +114,6 @@ class Estimator:
             classifier_tags=ClassifierTags() if self.kind == "classifier" else None,
             regressor_tags=RegressorTags() if self.kind == "regressor" else None,
         )
-
-
-def _nested(place: str, value: Any) -> dict[str, Any]:
-    for part in reversed(place.split(".")):
-        value = {part: value}
-    return dict(value)
 
 
 def _parameters(config: Any, fields: dict[str, str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from multiway.workflows.options import DeclaredOption as DeclaredOption
 from multiway.workflows.options import options_of as options_of
 from multiway.workflows.options import purpose_of as purpose_of
 from multiway.workflows.options import sections_of_reading as sections_of_reading
+from multiway.workflows.options import settings_of as settings_of
 from multiway.workflows.reproducing import list_recipes as list_recipes
 from multiway.workflows.reproducing import reproduce as reproduce
 from multiway.workflows.reproducing import task_of_recipe as task_of_recipe

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from multiway.config import merge, nest
 from multiway.tasks.protocol import Option, Task
 from multiway.tasks.protocol import options_of as declared_by
 from multiway.tasks.registry import task_of
@@ -56,6 +57,15 @@ def _usual(config: type[BaseModel], field: str) -> str | bool:
         else:
             value = value.get(part) if isinstance(value, dict) else getattr(value, part, None)
     return False if value is None or value == () else str(value)
+
+
+def settings_of(command: str, task: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Values of options at their places in the config."""
+    chosen: dict[str, Any] = {}
+    for name, option in options_of(command, [task]).items():
+        if name in values:
+            chosen = merge(chosen, nest(option.field, values[name]))
+    return chosen
 
 
 def sections_of_reading(task: str) -> tuple[str, ...]:
