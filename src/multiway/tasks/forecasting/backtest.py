@@ -80,14 +80,14 @@ def _row_of(panel: Panel, moment: Any) -> int:
         wanted = pd.Timestamp(moment) if isinstance(panel.times, pd.DatetimeIndex) else int(moment)
         if isinstance(wanted, pd.Timestamp) and wanted.tz is None:
             wanted = wanted.tz_localize(panel.times.tz)  # type: ignore[attr-defined]
-        found = np.flatnonzero(panel.times == wanted)
+        rows = np.flatnonzero(panel.times == wanted)
     except (TypeError, ValueError):
-        found = np.empty(0, dtype=np.int64)
-    if not len(found):
+        rows = np.empty(0, dtype=np.int64)
+    if not len(rows):
         raise DataError(
             f"{panel.source}: the cutoff {moment} is none of its times, {panel.times[0]} to {panel.times[-1]}."
         )
-    return int(found[-1])
+    return int(rows[-1])
 
 
 @torch.no_grad()

@@ -47,8 +47,8 @@ def _quantiles(errors: NDArray[np.float32], levels: list[float]) -> NDArray[np.f
         np.clip(np.ceil((count + 1) * level).astype(np.int64) - 1, 0, np.maximum(count - 1, 0)) for level in levels
     ]
     errors.partition(np.unique(ranks), axis=-1)  # NaN goes last
-    found = [np.take_along_axis(errors, rank[..., None], -1)[..., 0] for rank in ranks]
-    return np.nan_to_num(np.stack(found), nan=0.0)
+    radii = [np.take_along_axis(errors, rank[..., None], -1)[..., 0] for rank in ranks]
+    return np.nan_to_num(np.stack(radii), nan=0.0)
 
 
 @torch.no_grad()

@@ -10,12 +10,14 @@ from torch import Tensor
 
 from multiway.data import Panel, Windows
 from multiway.errors import RunError
-from multiway.explain import ModeMap, lag_labels, load_maps, mode_maps, save_maps, save_mode_map, time_labels
+from multiway.explain import ModeMap, lag_labels, load_maps, mode_maps, save_maps, save_mode_map, time_labels, top_pairs
 from multiway.models import HOTForecaster
+from multiway.tasks.answers import Answer
 from multiway.tasks.forecasting.later import last_window
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.run import Run
 
+FOLDER = "explanation"
 MODES = ("variate", "time")
 MAX_WINDOWS = 256
 
@@ -75,6 +77,18 @@ def save_explanation(folder: Path, explanation: Explanation) -> None:
 def load_explanation(folder: Path) -> Explanation:
     """Read what `save_explanation` wrote."""
     return Explanation(average=load_maps(folder / "average.npz"), last=load_maps(folder / "last.npz"))
+
+
+def write_explanation(run: Run, out: Path | None) -> Answer:
+    """Write the stored maps as arrays and PNG files, beside the run or elsewhere; say what is strongest."""
+    assert run.folder is not None
+    network_of(run)
+    stored = run.folder.path / FOLDER
+    maps = load_explanation(stored)
+    if out is not None:
+        save_explanation(out, maps)
+    strongest = [f"{item.mode}, block {item.layer}: {pair}" for item in maps.average for pair in top_pairs(item, 3)]
+    return Answer(files=draw_explanation(out or stored, maps), notes=strongest)
 
 
 def draw_explanation(folder: Path, explanation: Explanation) -> list[Path]:

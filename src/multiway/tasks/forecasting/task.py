@@ -13,20 +13,12 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport, Panel, check_file
 from multiway.errors import ConfigError
-from multiway.explain import top_pairs
 from multiway.tasks.answers import Answer, check_target, write_frame, written
 from multiway.tasks.forecasting import auditing, fitting, sections
 from multiway.tasks.forecasting.backtest import backtest_frame, score_backtest
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.conformal import coverage_rows
 from multiway.tasks.forecasting.evaluation import Errors, error_frame, mase_scales, measure, score_rows
-from multiway.tasks.forecasting.explanation import (
-    draw_explanation,
-    explain,
-    load_explanation,
-    network_of,
-    save_explanation,
-)
 from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.later import prepare_later, read_later
 from multiway.tasks.forecasting.model import RidgeAndNetwork, model_of
@@ -37,7 +29,6 @@ from multiway.tasks.protocol import OURS, Context, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.training import History, RunFolder
 
-EXPLANATION = "explanation"
 SAMPLED = 64
 """Validation windows that a compression is measured on."""
 METRICS = tuple(
@@ -132,7 +123,8 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         """Attention maps."""
         network = model_of(run).network
         if network is not None and network.config.attention == "kronecker":
-            save_explanation(folder.path / EXPLANATION, explain(run, prepared.panel, prepared.windows["test"]))
+            maps = explanation.explain(run, prepared.panel, prepared.windows["test"])
+            explanation.save_explanation(folder.path / explanation.FOLDER, maps)
 
     def metrics(self, config: ForecastConfig) -> tuple[Metric, ...]:
         """MSE on scaled data decides."""
@@ -168,16 +160,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """Attention maps as arrays and PNG files, and what is strongest."""
-        assert run.folder is not None
-        network_of(run)
-        stored = run.folder.path / EXPLANATION
-        explanation = load_explanation(stored)
-        if out is not None:
-            save_explanation(out, explanation)
-        strongest = [
-            f"{item.mode}, block {item.layer}: {pair}" for item in explanation.average for pair in top_pairs(item, 3)
-        ]
-        return Answer(files=draw_explanation(out or stored, explanation), notes=strongest)
+        return explanation.write_explanation(run, out)
 
     def report(self, runs: Sequence[Run]) -> str:
         """See `multiway.tasks.forecasting.sections`."""
