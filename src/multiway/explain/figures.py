@@ -62,8 +62,8 @@ def _label(axes: Any, item: ModeMap) -> None:
         axis.set_ticks(np.arange(0, len(labels), step), [_short(label) for label in labels[::step]])
     axes.tick_params(axis="both", labelsize=7, length=2)
     axes.tick_params(axis="x", rotation=90)
-    axes.set_ylabel("looks", fontsize=8)
-    axes.set_xlabel("looked at", fontsize=8)
+    axes.set_ylabel("query", fontsize=8)
+    axes.set_xlabel("key", fontsize=8)
 
 
 def _short(label: str) -> str:
