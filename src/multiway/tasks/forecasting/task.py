@@ -14,7 +14,7 @@ from multiway.auditing import AuditReport
 from multiway.data import CheckReport, Panel, check_file
 from multiway.errors import ConfigError
 from multiway.tasks.answers import Answer, check_target, write_frame, written
-from multiway.tasks.forecasting import auditing, fitting, sections
+from multiway.tasks.forecasting import auditing, explanation, fitting, sections
 from multiway.tasks.forecasting.backtest import backtest_frame, score_backtest
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.conformal import coverage_rows
