@@ -4,7 +4,8 @@ Each is a module of float64 buffers, so that it is saved and loaded as a network
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,11 +16,13 @@ from multiway.ops.ridge import ridge_path
 PENALTIES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 SMALLEST_SPREAD = 1e-9
 """A feature that varies less is left as it is."""
-CURVATURE = 0.25
-"""Greatest second derivative of a log loss by a logit."""
+CURVATURE = 0.5
+"""Greatest curvature of a log loss by its logits (Böhning 1992)."""
 ITERATIONS, HISTORY, SLOPE = 200, 20, 1e-7
 
-Facts = dict[str, object]
+Facts = dict[str, Any]
+Solution = tuple[float, Tensor, Tensor]
+"""Penalty, weight and bias."""
 
 
 class Majority(nn.Module):
@@ -96,11 +99,18 @@ class Linear(nn.Module):
 
 @torch.no_grad()
 def fit_logistic(
-    model: Linear, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor, penalties: Sequence[float] = PENALTIES
+    model: Linear,
+    x: Tensor,
+    y: Tensor,
+    held_x: Tensor,
+    held_y: Tensor,
+    penalties: Sequence[float] = PENALTIES,
+    *,
+    standardise: bool = True,
 ) -> Facts:
     """Fit multinomial logistic regression; the penalty is that of the lowest validation loss.
 
-    Minimises mean log loss + penalty / 2 * |weight|² of the standardised features; the bias is not penalised. For two
+    Minimises mean log loss + penalty / 2 * |weight|² of the features; the bias is not penalised. For two
     classes, weights of d/2 and -d/2 stand for one weight of d, and cost half of what it would.
 
     Args:
@@ -110,21 +120,24 @@ def fit_logistic(
         held_x: Validation features.
         held_y: Their classes.
         penalties: To choose from.
+        standardise: Learn centre and spread of the features; without it they are taken as they come.
 
     Returns:
         The penalty, and the validation loss of every one.
     """
-    x, held_x = model.standardise(x), model.standardised(held_x)
+    x, held_x = model.standardise(x) if standardise else model.standardised(x), model.standardised(held_x)
+    path = _logistic_path(x, y, sorted(penalties, reverse=True), len(model.bias))
+    return _choose(model, path, lambda weight, bias: F.cross_entropy(F.linear(held_x, weight, bias), held_y))
+
+
+def _logistic_path(x: Tensor, y: Tensor, penalties: Sequence[float], num_classes: int) -> Iterator[Solution]:
+    """Solutions penalty by penalty, each started from the last."""
     values, vectors = torch.linalg.eigh(x.T @ x / len(x))
-    weight, bias = torch.zeros_like(model.weight), torch.zeros_like(model.bias)
-    losses: dict[float, float] = {}
-    for penalty in sorted(penalties, reverse=True):
+    weight, bias = x.new_zeros(num_classes, x.shape[1]), x.new_zeros(num_classes)
+    for penalty in penalties:
         basis = vectors / (CURVATURE * values.clamp_min(0) + penalty).sqrt()
         weight, bias = _minimise(x, y, penalty, basis, weight, bias)
-        loss = losses[penalty] = float(F.cross_entropy(F.linear(held_x, weight, bias), held_y))
-        if loss <= min(losses.values()):
-            model.keep(weight, bias)
-    return _facts(losses)
+        yield penalty, weight, bias
 
 
 def _minimise(
@@ -132,8 +145,7 @@ def _minimise(
 ) -> tuple[Tensor, Tensor]:
     """L-BFGS in a basis in which no curvature of the objective exceeds one, whatever the features' correlation.
 
-    The curvature is at most that of ridge regression with a quarter of the weight (Böhning 1992), so that one
-    eigendecomposition serves all classes and penalties, and some ten steps do.
+    The bound is that of ridge regression, so one eigendecomposition serves all classes and penalties.
     """
     steep = math.sqrt(CURVATURE)
     free = [torch.linalg.solve(basis, weight.T).T.contiguous().requires_grad_(), (bias * steep).requires_grad_()]
@@ -164,16 +176,19 @@ def fit_ridge(
     with `(samples, outputs)` targets.
     """
     x, held_x = model.standardise(x), model.standardised(held_x)
-    bias = y.double().mean(0)
-    path = ridge_path(x.T @ x / len(x), x.T @ (y.double() - bias) / len(x), sorted(penalties, reverse=True))
+    penalties, bias = sorted(penalties, reverse=True), y.double().mean(0)
+    path = ridge_path(x.T @ x / len(x), x.T @ (y.double() - bias) / len(x), penalties)
+    solutions = ((penalty, weight, bias) for penalty, weight in zip(penalties, path, strict=True))
+    return _choose(model, solutions, lambda weight, bias: F.mse_loss(F.linear(held_x, weight, bias), held_y.double()))
+
+
+def _choose(model: Linear, solutions: Iterable[Solution], loss_of: Callable[[Tensor, Tensor], Tensor]) -> Facts:
+    """Keep the solution of the lowest validation loss, of equal ones the first."""
     losses: dict[float, float] = {}
-    for penalty, weight in zip(sorted(penalties, reverse=True), path, strict=True):
-        loss = losses[penalty] = float(F.mse_loss(F.linear(held_x, weight, bias), held_y.double()))
-        if loss <= min(losses.values()):
+    for penalty, weight, bias in solutions:
+        loss = float(loss_of(weight, bias))
+        if loss < min(losses.values(), default=math.inf):
             model.keep(weight, bias)
-    return _facts(losses)
-
-
-def _facts(losses: dict[float, float]) -> Facts:
+        losses[penalty] = loss
     named = {f"{penalty:g}": loss for penalty, loss in losses.items()}
     return {"penalty": min(losses, key=lambda penalty: losses[penalty]), "validation_loss": named}

@@ -117,7 +117,7 @@ class Voxelwise(Linear):
     def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> Facts:
         """Minimise cross-entropy with a small ridge penalty over at most 40,000 training voxels."""
         voxels = _voxels(examples, scale, seed)
-        return fit_logistic(self, *voxels, *voxels, penalties=[PENALTY])
+        return fit_logistic(self, *voxels, *voxels, penalties=[PENALTY], standardise=False)
 
     def predict(self, values: Array, scale: IntensityScale) -> NDArray[np.int64]:
         """Most probable class of each voxel."""
