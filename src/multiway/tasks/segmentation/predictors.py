@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from multiway.data.volumes import IntensityScale
 from multiway.models import sliding_window
+from multiway.tasks.baselines import Facts, Linear, fit_logistic
 from multiway.tasks.segmentation.examples import Examples
 
 Array = NDArray[Any]
@@ -19,7 +19,7 @@ Predictor = Callable[[Array], NDArray[np.int64]]
 """From `(channels, *sizes)` to `(*sizes)`."""
 BINS = 256
 MOST_VOXELS = 40_000
-PENALTY = 1e-3
+PENALTY = 2e-3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -111,40 +111,18 @@ def _best_interval(inside: NDArray[np.float64], all_: NDArray[np.float64]) -> tu
     return int(low), int(high)
 
 
-class Voxelwise(nn.Module):
+class Voxelwise(Linear):
     """Multinomial logistic regression of each voxel's channels, blind to its neighbours."""
 
-    weight: Tensor
-    bias: Tensor
-
-    def __init__(self, channels: int, num_classes: int) -> None:
-        super().__init__()
-        self.register_buffer("weight", torch.zeros(num_classes, channels))
-        self.register_buffer("bias", torch.zeros(num_classes))
-
-    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> dict[str, Any]:
+    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> Facts:
         """Minimise cross-entropy with a small ridge penalty over at most 40,000 training voxels."""
-        features, labels = _voxels(examples, scale, seed)
-        weight = torch.zeros_like(self.weight).requires_grad_()
-        bias = torch.zeros_like(self.bias).requires_grad_()
-        optimizer = torch.optim.LBFGS([weight, bias], max_iter=200, line_search_fn="strong_wolfe")
-
-        def loss() -> Tensor:
-            optimizer.zero_grad()
-            value = F.cross_entropy(F.linear(features, weight, bias), labels) + PENALTY * weight.square().sum()
-            value.backward()
-            return value
-
-        optimizer.step(loss)
-        self.weight.copy_(weight.detach())
-        self.bias.copy_(bias.detach())
-        return {"penalty": PENALTY}
+        voxels = _voxels(examples, scale, seed)
+        return fit_logistic(self, *voxels, *voxels, penalties=[PENALTY], standardise=False)
 
     def predict(self, values: Array, scale: IntensityScale) -> NDArray[np.int64]:
         """Most probable class of each voxel."""
         volume = scale.apply(torch.from_numpy(np.ascontiguousarray(values))[None])[0]
-        logits = torch.tensordot(self.weight, volume, 1) + self.bias.view(-1, *[1] * (volume.ndim - 1))
-        return np.asarray(logits.argmax(0))
+        return np.asarray(self(volume.flatten(1).T).argmax(1).reshape(volume.shape[1:]))
 
 
 def _voxels(examples: Examples, scale: IntensityScale, seed: int) -> tuple[Tensor, Tensor]:

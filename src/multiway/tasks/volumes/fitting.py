@@ -11,9 +11,10 @@ from torch.nn import functional as F
 from multiway.data.volumes import VolumeBatches, augment, shape_transform
 from multiway.metrics.classes import auc
 from multiway.models import create_model
+from multiway.tasks.baselines import Majority
 from multiway.tasks.fitting import announce
 from multiway.tasks.protocol import OURS, Context
-from multiway.tasks.volumes.baselines import Logistic, Majority, fit_logistic, fit_majority
+from multiway.tasks.volumes.baselines import PooledLogistic
 from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
 from multiway.tasks.volumes.evaluation import all_probabilities, evaluated
 from multiway.tasks.volumes.prepared import Prepared, VolumeState
@@ -52,7 +53,7 @@ def build_model(config: VolumeConfig, state: VolumeState, name: str) -> nn.Modul
     if name == "majority":
         return Majority(num_classes)
     if name == "logistic":
-        return Logistic(state.sizes, state.channels, num_classes)
+        return PooledLogistic(state.sizes, state.channels, num_classes)
     if name == OURS:
         return create_model(config.model_name, **config.network_fields(state.sizes, state.channels, num_classes))
     return create_model(NETWORKS[name], sizes=state.sizes, in_channels=state.channels, num_classes=num_classes)
@@ -63,19 +64,19 @@ def fit_model(
 ) -> History | dict[str, Any] | None:
     """Fit a model of a run: a network by steps, a baseline in closed form."""
     if isinstance(model, Majority):
-        fit_majority(prepared.batches("train"), model)
+        model.fit(torch.from_numpy(prepared.labels[prepared.cases.indices("train")]))
         return None
-    if isinstance(model, Logistic):
-        return {"penalty": fit_logistic(prepared.batches("train"), prepared.batches("validation"), model, config)}
+    training, validation = prepared.batches("train"), prepared.batches("validation")
+    if isinstance(model, PooledLogistic):
+        return model.fit(training, validation, config)
     announce(name, context)
-    training = config.training if name == OURS else config.network_training
-    validation = prepared.batches("validation")
+    settings = config.training if name == OURS else config.network_training
     return train(
         model,
-        ClassLoss(config, training, class_weights(prepared, training)),
-        prepared.batches("train"),
-        validation,
+        ClassLoss(config, settings, class_weights(prepared, settings)),
         training,
+        validation,
+        settings,
         validation_objective=ClassLoss(config, None),
         validation_score=validation_auc(prepared, validation, config),
         run=context.folder,
