@@ -61,7 +61,7 @@ def log_of(run):
 
 def refused(words, text):
     code, _, err = outcome(*words)
-    last = err.splitlines()[-1]
+    *_, last = ["", *err.splitlines()]
     assert code == 1 and last.startswith("multiway: error: ") and text in last and "Traceback" not in err, err
 
 
