@@ -15,7 +15,7 @@ from multiway.metrics import classes
 from multiway.metrics.resampling import Metric
 from multiway.training import TrainingConfig
 
-Labels = NDArray[np.integer[Any]]
+Labels = NDArray[Any]
 Outputs = Mapping[str, NDArray[np.float64]]
 """Probabilities `(cases, classes)` by model."""
 NO_TARGET = -100
