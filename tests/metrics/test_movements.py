@@ -1,13 +1,11 @@
-"""Scores of rises and falls beside scikit-learn's and torchmetrics'."""
+"""Scores of rises and falls beside scikit-learn's."""
 
 import numpy as np
 import pytest
-import torch
 from sklearn import metrics
-from torchmetrics import functional
 
 from multiway.metrics import movements
-from tolerances import LONG32, ROUNDING64
+from tolerances import ROUNDING64
 
 
 def make_case(count=311, seed=2):
@@ -32,16 +30,6 @@ def test_scores_are_scikit_learns(metric, seed):
     expected = pytest.approx(SAME[metric](labels, predicted), rel=ROUNDING64)
     assert metric(labels, scores) == expected
     assert metric(labels, predicted) == expected
-
-
-def test_pooled_mcc_and_f1_are_torchmetrics():
-    labels, scores = make_case()
-    truth, found = torch.from_numpy(labels), torch.from_numpy((scores > 0.5).astype(int))
-    assert movements.mcc(labels, scores) == pytest.approx(
-        float(functional.classification.binary_matthews_corrcoef(found, truth)), rel=LONG32
-    )
-    macro = functional.classification.multiclass_f1_score(found, truth, num_classes=2, average="macro")
-    assert movements.macro_f1(labels, scores) == pytest.approx(float(macro), rel=LONG32)
 
 
 def test_a_score_of_one_half_is_no_rise():

@@ -20,6 +20,9 @@ SAVING = {"checkpoint_seconds": 0}
 """A state after every step, so that a kill at any of them has one to go on from."""
 
 
+STILL = {"model__dropout": 0.0, "training__epochs": 1}
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Tiny:
     """A tiny run as words of the command line.
@@ -28,6 +31,7 @@ class Tiny:
     spoil: Makes the data unusable, in place.
     alone: Writes the data of one sample into a folder that does not exist yet; its path.
     batch: Table of the run that holds the sample beside others; the prediction for all data if not given.
+    still: Changes to the settings without which nothing is drawn in training, and little is done beside it.
     """
 
     task: str
@@ -36,6 +40,7 @@ class Tiny:
     changes: dict[str, Callable[[], object]]
     spoil: Callable[[], object]
     alone: Callable[[Path], Path]
+    still: dict[str, Any]
     batch: str | None = None
 
     def train(self, out: Path, **changes: Any) -> list[str]:
@@ -86,7 +91,8 @@ def forecast(folder: Path) -> Tiny:
 
     return Tiny(
         task="forecast", data=path, settings={**settings, "training": training},
-        changes={"value": lambda: last_digit(path)}, spoil=lambda: edit(path, "2024-01-02", "yesterday!"), alone=alone,
+        still=STILL, alone=alone, changes={"value": lambda: last_digit(path)},
+        spoil=lambda: edit(path, "2024-01-02", "yesterday!"),
     )  # fmt: skip
 
 
@@ -96,6 +102,7 @@ def volumes(folder: Path) -> Tiny:
     return Tiny(
         task="volumes", data=path,
         settings={"draws": 20, "model": NETWORK, "baselines": ["majority", "logistic", "cnn"], "training": training},
+        still={**STILL, "baselines": ["majority"]},
         changes={
             "voxel": lambda: raise_voxel(folder / "scan03.npy"),
             "label": lambda: edit(path, "scan29.npy,high,p14", "scan29.npy,low,p14"),
@@ -108,6 +115,7 @@ def segment(folder: Path) -> Tiny:
     path = write_boxes(folder)
     return Tiny(
         task="segment", data=path, settings={**FAST, "training": {**FAST["training"], **SAVING}},
+        still={**STILL, "baselines": ["background"]},
         changes={
             "voxel": lambda: raise_voxel(folder / "image3.npy"),
             "mask": lambda: raise_voxel(folder / "mask3.npy"),
@@ -130,6 +138,7 @@ def stocks(folder: Path) -> Tiny:
     return Tiny(
         task="stocks", data=path,
         settings=stock_settings(training={"epochs": 3, **SAVING}, baselines=names),
+        still={**STILL, "baselines": ["majority"]},
         changes={
             "price": lambda: edit(path / "prices.csv", ",1000.0", ",1001.0"),
             "text": lambda: edit(path / "texts.csv", "grow", "grew"),

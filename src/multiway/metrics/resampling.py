@@ -58,6 +58,18 @@ def intervals(
     return {name: percentiles(found, draws, level) for name, found in values.items()}
 
 
+def score_rows(
+    metrics: Mapping[str, Metric], truth: NDArray[Any], predicted: NDArray[Any], **resampling: Any
+) -> list[dict[str, Any]]:
+    """Name, value and interval of every metric, None where undefined; `resampling` as of `intervals`."""
+    bounds = intervals(metrics, truth, predicted, **resampling)
+    rows = []
+    for name, metric in metrics.items():
+        low, high = bounds[name] or (None, None)
+        rows.append({"metric": name, "value": metric(truth, predicted), "low": low, "high": high})
+    return rows
+
+
 def resamples(units: NDArray[Any], draws: int, seed: int, block: int = 1) -> Iterator[Rows]:
     """Rows of each draw of whole units with replacement; the same seed draws the same units.
 

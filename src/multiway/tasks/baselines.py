@@ -160,7 +160,8 @@ def _minimise(
             weight, bias = free[0] @ basis.T, free[1] / steep
             loss = F.cross_entropy(F.linear(x, weight, bias), y) + penalty / 2 * weight.square().sum()
             loss.backward()
-        return loss.detach()
+        value: Tensor = loss.detach()
+        return value
 
     solver.step(objective)
     return free[0].detach() @ basis.T, free[1].detach() / steep

@@ -8,11 +8,10 @@ from torch.nn import functional as F
 
 from multiway.data.volumes import IntensityScale, VolumeBatches
 from multiway.tasks.baselines import Linear, fit_logistic
-from multiway.tasks.volumes.arrays import cases_of_arrays
 from multiway.tasks.volumes.baselines import PooledLogistic
 from multiway.tasks.volumes.evaluation import probabilities
-from multiway.tasks.volumes.fitting import ClassLoss, build_model, class_weights
-from multiway.tasks.volumes.prepared import VolumeState, prepare
+from multiway.tasks.volumes.fitting import ClassLoss, build_model
+from multiway.tasks.volumes.prepared import VolumeState
 from multiway.training import seed_everything
 from tolerances import LONG32, ROUNDING64, SUMS32
 
@@ -79,17 +78,6 @@ def test_shapes_are_dimmed_in_training_and_halved_elsewhere():
     assert factors[0] == factors[2] == pytest.approx([0.5] * 5)
     assert len({round(factor, 6) for factor in factors[1]}) == 5
     assert all(0 <= factor < 1 for factor in factors[1])
-
-
-def test_balanced_weights_give_every_class_the_same_sum():
-    volumes, _ = make_volumes(40)
-    labels = np.array([0] * 30 + [1] * 10)
-    cases, _ = cases_of_arrays(volumes, labels, options=make_config().read, split=make_config().split)
-    prepared = prepare(make_config(), cases)
-    weights = class_weights(prepared, make_config(training={"class_weights": "balanced"}).training)
-    counts = np.bincount(labels[prepared.cases.indices("train")])
-    assert (weights.numpy() * counts).tolist() == pytest.approx([counts.sum() / 2] * 2)
-    assert class_weights(prepared, make_config().training) is None
 
 
 def test_reflections_are_averaged():

@@ -10,8 +10,8 @@ from blocks import SIZES, make_config, make_volumes, write_npz, write_table
 
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle as runs
+from multiway.tasks.classes import thresholds_of
 from multiway.tasks.scores import score_table
-from multiway.tasks.volumes.evaluation import thresholds_of
 from multiway.tasks.volumes.task import TASK as task
 from tolerances import SUMS32
 

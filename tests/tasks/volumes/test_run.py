@@ -9,13 +9,13 @@ from blocks import NETWORK, SIZES, FakeCell, make_config, write_npz, write_table
 from interruption import stop_after
 from multiway import workflows
 from multiway.errors import ConfigError, DataError, RunError
+from multiway.metrics import classes
 from multiway.tasks import lifecycle as runs
+from multiway.tasks.classes import thresholds_of
 from multiway.tasks.lifecycle import load, resume
 from multiway.tasks.scores import cell_row, score_table
 from multiway.tasks.volumes import VolumeConfig
-from multiway.tasks.volumes.evaluation import thresholds_of
 from multiway.tasks.volumes.task import TASK as task
-from multiway.metrics import classes
 from multiway.training import Interrupted
 
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.data.stocks import StockSamples
-from multiway.metrics import classes, movements
+from multiway.metrics import classes, movements, resampling
 from multiway.metrics.movements import MIDDLE
 from multiway.metrics.quantiles import share_above_zero
-from multiway.metrics.resampling import Metric, intervals
+from multiway.metrics.resampling import Metric
 from multiway.tasks.devices import device_of
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.inputs import StockInputs, outputs_of
@@ -98,18 +98,13 @@ def metrics_of(config: StockConfig) -> dict[str, Metric]:
 def score_rows(these: Scored, split: str, config: StockConfig) -> list[dict[str, Any]]:
     """One row per model and metric: value, and its 95 % interval over blocks of days; then the count."""
     truth = these.labels if config.target == "movement" else these.returns
-    rows = []
-    for model, found in these.found.items():
-        metrics = metrics_of(config)
-        bounds = intervals(
-            metrics, truth, found, units=these.days, block=config.block_days, draws=config.draws, seed=SEED
-        )
-        for name, metric in metrics.items():
-            low, high = bounds[name] or (None, None)
-            row = {"metric": name, "value": metric(truth, found), "low": low, "high": high}
-            rows.append({"model": model, "split": split, **row})
-        rows.append({"model": model, "split": split, "metric": "count", "value": len(truth), "low": None, "high": None})
-    return rows
+    options = {"units": these.days, "block": config.block_days, "draws": config.draws, "seed": SEED}
+    count = {"metric": "count", "value": len(truth), "low": None, "high": None}
+    return [
+        {"model": model, "split": split, **row}
+        for model, found in these.found.items()
+        for row in (*resampling.score_rows(metrics_of(config), truth, found, **options), count)
+    ]
 
 
 def prediction_frame(these: Scored, split: str, config: StockConfig) -> pd.DataFrame:

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from multiway.models import create_model
+from multiway.tasks.classes import class_loss, class_weights
 from multiway.tasks.protocol import OURS, Context
 from multiway.tasks.stocks.baselines import Calendar, Majority, Previous, TrainingQuantiles
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.evaluation import metrics_of, predicted, scored
-from multiway.tasks.stocks.inputs import NO_TARGET, StockInputs, outputs_of
+from multiway.tasks.stocks.inputs import StockInputs, outputs_of
 from multiway.tasks.stocks.logistic import Logistic, num_inputs
 from multiway.tasks.stocks.prepared import Prepared, StockState
 from multiway.tasks.stocks.quantiles import levels_of, pinball_terms
@@ -44,17 +44,7 @@ class MovementLoss:
             returns = torch.where(mask, batch["returns"], 0)
             terms = pinball_terms(levels_of(outputs, self.scale), returns, self.config.quantiles)
             return torch.where(mask, terms, 0).sum() / self.scale.movement_spread, mask.sum()
-        labels = batch["label"]
-        weights = None if self.weights is None else self.weights.to(labels.device)
-        loss = F.cross_entropy(
-            outputs.flatten(0, 1),
-            labels.flatten(),
-            weights,
-            ignore_index=NO_TARGET,
-            label_smoothing=self.smoothing,
-            reduction="sum",
-        )
-        return loss, mask.sum() if weights is None else weights[labels[mask]].sum()
+        return class_loss(outputs.flatten(0, 1), batch["label"].flatten(), self.weights, self.smoothing)
 
 
 def build_model(config: StockConfig, state: StockState, name: str) -> nn.Module:
@@ -80,10 +70,11 @@ def fit_model(
     if name != OURS:
         facts: dict[str, Any] = model.fit(prepared)
         return facts
-    validation = prepared.batches("validation")
+    validation, rows = prepared.batches("validation"), prepared.samples.splits["train"]
+    labels = prepared.samples.labels[rows][prepared.target_mask[rows]]
     return train(
         model,
-        MovementLoss(config, prepared.scale, config.training, class_weights(prepared, config.training)),
+        MovementLoss(config, prepared.scale, config.training, class_weights(labels, 2, config.training)),
         prepared.batches("train"),
         validation,
         config.training,
@@ -92,15 +83,6 @@ def fit_model(
         run=context.folder,
         progress=context.progress,
     )
-
-
-def class_weights(prepared: Prepared, training: TrainingConfig) -> Tensor | None:
-    """Weights that make rises and falls of the training days count the same, 1 on average."""
-    if training.class_weights == "none":
-        return None
-    rows = prepared.samples.splits["train"]
-    counts = np.bincount(prepared.samples.labels[rows][prepared.target_mask[rows]], minlength=2)
-    return torch.tensor(counts.sum() / (2 * np.maximum(counts, 1)), dtype=torch.float32)
 
 
 def validation_score(

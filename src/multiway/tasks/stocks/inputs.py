@@ -10,12 +10,11 @@ from multiway.data.encoders import Encoded
 from multiway.data.stocks import StockSamples
 from multiway.data.text import free_memory
 from multiway.errors import DataError
+from multiway.tasks.classes import NO_TARGET
 from multiway.tasks.stocks.scale import StockScale
 
 COPIES = 3
 """Of the vectors of groups while they are averaged and scaled."""
-NO_TARGET = -100
-"""Label that no loss counts."""
 
 
 class StockInputs:

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,8 +13,8 @@ from torch import Tensor, nn
 
 from multiway.data.volumes import Cases, IntensityScale, Volume, VolumeBatches, shape_transform
 from multiway.errors import DataError
-from multiway.metrics import classes as metrics
-from multiway.metrics.resampling import Metric, intervals
+from multiway.metrics import resampling
+from multiway.tasks import classes as class_kit
 from multiway.tasks.devices import best_device, device_of
 from multiway.tasks.protocol import Row
 from multiway.tasks.volumes.config import VolumeConfig
@@ -124,61 +123,25 @@ def to_input(volume: Volume, scale: IntensityScale, channels: int, sizes: tuple[
     return scale.apply(torch.from_numpy(np.ascontiguousarray(volume.values))[None])
 
 
-def metrics_at(threshold: float | None) -> dict[str, Metric]:
-    """Every metric; AUC and ACC are MedMNIST's, and the three that weigh errors use the threshold if there is one."""
-    at = metrics.MIDDLE if threshold is None else threshold
-    return {
-        "auc": metrics.auc,
-        "acc": metrics.accuracy,
-        "balanced_accuracy": partial(metrics.balanced_accuracy, threshold=at),
-        "sensitivity": partial(metrics.sensitivity, threshold=at),
-        "specificity": partial(metrics.specificity, threshold=at),
-        "ece": metrics.calibration_error,
-    }
-
-
 def score_rows(scored: Scored, split: str, thresholds: Mapping[str, float | None], draws: int) -> list[Row]:
     """One row per model and metric: value, and its 95 % interval over cases, or over patients where they are known.
 
     A value is None where it is undefined. Every model and seed is measured on the same draws.
     """
-    rows, units = [], None if scored.patients is None else np.array(scored.patients, dtype=str)
-    for model, outputs in scored.probabilities.items():
-        measures = metrics_at(thresholds.get(model))
-        bounds = intervals(measures, scored.labels, outputs, units=units, draws=draws)
-        for name, metric in measures.items():
-            value = metric(scored.labels, outputs)
-            low, high = bounds[name] or (None, None)
-            rows.append({"model": model, "split": split, "metric": name, "value": value, "low": low, "high": high})
-    return rows
+    units = None if scored.patients is None else np.array(scored.patients, dtype=str)
+    return [
+        {"model": model, "split": split, **row}
+        for model, outputs in scored.probabilities.items()
+        for row in resampling.score_rows(
+            class_kit.class_metrics(thresholds.get(model)), scored.labels, outputs, units=units, draws=draws
+        )
+    ]
 
 
 def prediction_frame(scored: Scored, split: str, classes: Sequence[str]) -> pd.DataFrame:
     """Case, patient, model, split, label, predicted class and the probability of each class."""
-    frames = []
-    for model, outputs in scored.probabilities.items():
-        frame = pd.DataFrame(
-            {
-                "case": list(scored.names),
-                "patient": list(scored.patients) if scored.patients is not None else [None] * len(scored.names),
-                "model": model,
-                "split": split,
-                "label": [classes[place] for place in scored.labels],
-                "predicted": [classes[place] for place in metrics.predicted_classes(outputs)],
-            }
-        )
-        frames.append(pd.concat([frame, probability_frame(outputs, classes)], axis=1))
-    return pd.concat(frames, ignore_index=True)
-
-
-def probability_frame(outputs: Probabilities, classes: Sequence[str]) -> pd.DataFrame:
-    """One column `p_CLASS` per class."""
-    return pd.DataFrame(outputs, columns=[f"p_{name}" for name in classes])
-
-
-def thresholds_of(calibration: Mapping[str, Tensor], models: Sequence[str]) -> dict[str, float | None]:
-    """Threshold of the second of two classes by model, chosen on validation; None for more classes."""
-    return {name: float(calibration[name]) if name in calibration else None for name in models}
+    cases = {"case": scored.names, "patient": scored.patients or (None,) * len(scored.names)}
+    return class_kit.prediction_frame(cases, scored.labels, scored.probabilities, split, classes)
 
 
 def _cases_of(cases: Cases, rows: NDArray[np.int64], outputs: dict[str, Probabilities]) -> Scored:

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from multiway.data.volumes import VolumeBatches, augment, shape_transform
 from multiway.metrics.classes import auc
 from multiway.models import create_model
 from multiway.tasks.baselines import Majority
+from multiway.tasks.classes import class_loss, class_weights
 from multiway.tasks.fitting import announce
 from multiway.tasks.protocol import OURS, Context
 from multiway.tasks.volumes.baselines import PooledLogistic
@@ -31,16 +31,11 @@ class ClassLoss:
         """Sum over the cases, and their number or weight."""
         x, labels = batch["volume"], batch["label"]
         if self.training is None:
-            loss = F.cross_entropy(model(evaluated(x, self.config)).float(), labels, reduction="sum")
-            return loss, torch.tensor(float(len(labels)))
+            return class_loss(model(evaluated(x, self.config)), labels)
         x = augment(x, self.config.augment)
         if self.config.read.shape_transform:
             x = shape_transform(x, training=True)
-        weights = None if self.weights is None else self.weights.to(labels.device)
-        loss = F.cross_entropy(
-            model(x).float(), labels, weights, label_smoothing=self.training.label_smoothing, reduction="sum"
-        )
-        return loss, torch.tensor(float(len(labels))) if weights is None else weights[labels].sum()
+        return class_loss(model(x), labels, self.weights, self.training.label_smoothing)
 
 
 def build_model(config: VolumeConfig, state: VolumeState, name: str) -> nn.Module:
@@ -63,8 +58,9 @@ def fit_model(
     model: nn.Module, name: str, prepared: Prepared, config: VolumeConfig, context: Context
 ) -> History | dict[str, Any] | None:
     """Fit a model of a run: a network by steps, a baseline in closed form."""
+    labels = prepared.labels[prepared.cases.indices("train")]
     if isinstance(model, Majority):
-        model.fit(torch.from_numpy(prepared.labels[prepared.cases.indices("train")]))
+        model.fit(torch.from_numpy(labels))
         return None
     training, validation = prepared.batches("train"), prepared.batches("validation")
     if isinstance(model, PooledLogistic):
@@ -73,7 +69,7 @@ def fit_model(
     settings = config.training if name == OURS else config.network_training
     return train(
         model,
-        ClassLoss(config, settings, class_weights(prepared, settings)),
+        ClassLoss(config, settings, class_weights(labels, len(prepared.cases.classes), settings)),
         training,
         validation,
         settings,
@@ -82,16 +78,6 @@ def fit_model(
         run=context.folder,
         progress=context.progress,
     )
-
-
-def class_weights(prepared: Prepared, training: TrainingConfig) -> Tensor | None:
-    """Weights that make every class of the training cases count the same, 1 on average over the cases."""
-    if training.class_weights == "none":
-        return None
-    labels = prepared.labels[prepared.cases.indices("train")]
-    counts = np.bincount(labels, minlength=len(prepared.cases.classes))
-    present = int((counts > 0).sum())
-    return torch.tensor(len(labels) / (present * np.maximum(counts, 1)), dtype=torch.float32)
 
 
 def validation_auc(

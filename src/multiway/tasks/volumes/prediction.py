@@ -11,10 +11,11 @@ from multiway.data.volumes import Cases, read_cases
 from multiway.errors import ConfigError, DataError
 from multiway.metrics.classes import predicted_classes
 from multiway.tasks.answers import Answer, check_target, written
+from multiway.tasks.classes import probability_frame, thresholds_of
 from multiway.tasks.devices import best_device
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
-from multiway.tasks.volumes.evaluation import Probabilities, probabilities_of, probability_frame, thresholds_of
+from multiway.tasks.volumes.evaluation import Probabilities, probabilities_of
 
 MAX_LISTED = 20
 

@@ -17,11 +17,11 @@ from multiway.report.scores import Scores, verdict
 from multiway.report.sections import Chart, HeatMaps, Part, Planes, Section, Text
 from multiway.report.slices import films
 from multiway.tasks import pages
+from multiway.tasks.classes import thresholds_of
 from multiway.tasks.comparing import comparison
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
-from multiway.tasks.volumes.evaluation import thresholds_of
 from multiway.tasks.volumes.explanation import (
     AVERAGED_CASES,
     CaseExplanation,

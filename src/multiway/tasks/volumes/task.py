@@ -12,14 +12,14 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport
 from multiway.data.volumes import Cases, check_volumes, looks_like_volumes
-from multiway.metrics.classes import youden_threshold
 from multiway.tasks.answers import Answer
+from multiway.tasks.classes import thresholds_of, youden_thresholds
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.volumes import auditing, sections
 from multiway.tasks.volumes.config import VolumeConfig
-from multiway.tasks.volumes.evaluation import Scored, predict_split, prediction_frame, score_rows, thresholds_of
+from multiway.tasks.volumes.evaluation import Scored, predict_split, prediction_frame, score_rows
 from multiway.tasks.volumes.explanation import named_cases
 from multiway.tasks.volumes.explanation_files import write_explanations
 from multiway.tasks.volumes.fitting import build_model, fit_model
@@ -97,8 +97,7 @@ class Volumes(Task[VolumeConfig, Prepared, VolumeState]):
     def calibrate(self, run: Run, prepared: Prepared) -> dict[str, Tensor]:
         """Thresholds of the second of two classes, by model."""
         scored = self.predict(run, prepared, "validation")
-        found = {name: youden_threshold(scored.labels, outputs) for name, outputs in scored.probabilities.items()}
-        return {name: torch.tensor(value, dtype=torch.float64) for name, value in found.items() if value is not None}
+        return youden_thresholds(scored.labels, scored.probabilities)
 
     def predict(self, run: Run, prepared: Prepared, split: str) -> Scored:
         """Probabilities of every model."""
