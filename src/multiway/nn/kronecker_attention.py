@@ -90,16 +90,8 @@ class KroneckerAttention(PooledQueries):
             learn_temperature=learn_temperature, bias=bias,
         )  # fmt: skip
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
-        super().__init__(
-            dim,
-            num_heads=num_heads,
-            num_modes=num_modes,
-            settings=settings,
-            attended_modes=range(num_modes) if attended_modes is None else attended_modes,
-            rotary_modes=rotary_modes,
-            causal_modes=causal_modes,
-            **factory,
-        )
+        attended = range(num_modes) if attended_modes is None else attended_modes
+        super().__init__(dim, num_heads, num_modes, settings, attended, rotary_modes, causal_modes, **factory)
         if not pool_over_causal:
             checks.refuse_leak(self.causal_modes, self.attended_modes)
         self.combine = checks.choose("combine", combine, ("product", "sum"))

@@ -31,15 +31,15 @@ class PooledQueries(nn.Module):
     Pooling and projecting commute: tokens are pooled first, and full-size queries and keys never exist.
 
     Args:
-        dim, num_heads, num_modes, attended_modes, rotary_modes, causal_modes: As for `KroneckerAttention`.
+        dim, num_heads, num_modes: As for `KroneckerAttention`.
         settings: How queries and keys are made.
+        attended_modes, rotary_modes, causal_modes: As for `KroneckerAttention`.
         factory: `device` and `dtype`, as for `torch.nn.Linear`.
     """
 
     def __init__(
         self,
         dim: int,
-        *,
         num_heads: int,
         num_modes: int,
         settings: Settings,
