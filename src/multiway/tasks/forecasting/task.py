@@ -34,10 +34,10 @@ SAMPLED = 64
 METRICS = tuple(
     Metric(name=name, title=title, of=of, where={"scale": scale}, higher=False, spread=scale == "scaled")
     for name, title, of, scale in (
-        ("mse", "MSE", "mse", "scaled"),
-        ("mae", "MAE", "mae", "scaled"),
-        ("smape", "sMAPE", "smape", "scaled"),
-        ("mase", "MASE", "mase", "scaled"),
+        ("mse", "MSE", None, "scaled"),
+        ("mae", "MAE", None, "scaled"),
+        ("smape", "sMAPE", None, "scaled"),
+        ("mase", "MASE", None, "scaled"),
         ("mse (original)", "MSE, original scale", "mse", "original"),
         ("mae (original)", "MAE, original scale", "mae", "original"),
     )
