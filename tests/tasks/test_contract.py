@@ -76,7 +76,7 @@ def test_the_command_in_the_report_makes_the_same_config(made, tmp_path, monkeyp
 
 def test_the_chart_of_the_training_marks_the_epoch_whose_weights_were_kept(made):
     section = made.page.split('<section id="training">')[1].split("</section>")[0]
-    (place,) = re.findall(r'class="rule best" style="left:([\d.]+)%', section)
+    (place,) = re.findall(r'class="rule best[^"]*" style="left:([\d.]+)%', section)
     ticks = re.findall(r'<span[^>]* style="left:([\d.]+)%">([\d.]+)</span>', section)
     places, labels = np.array(ticks, float).T
     marked = np.interp(float(place), places, labels)

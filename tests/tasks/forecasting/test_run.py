@@ -17,6 +17,7 @@ from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.fitting import WindowLoss
 from multiway.tasks.forecasting.prepared import prepare
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.run import FORMAT
 from multiway.training import Interrupted, RunFolder
 from tasks.forecasting.panels import HORIZON, LOOKBACK, TINY, fitted, forecast, make_config, make_frame
 from tolerances import COARSE32, ROUNDING32, SUMS32
@@ -266,7 +267,7 @@ def test_an_interrupted_run_resumes_to_the_same_weights(data_file, tmp_path, mon
 
 def test_resuming_on_changed_data_is_refused(data_file, tmp_path):
     config = make_config(data=str(data_file))
-    opening = {"format": lifecycle.FORMAT, "task": "forecast", "data_sha256": "0" * 64, "settings": config.plain()}
+    opening = {"format": FORMAT, "task": "forecast", "data_sha256": "0" * 64, "settings": config.plain()}
     RunFolder.create(tmp_path / "run", opening)
     with pytest.raises(RunError, match=r"loads\.csv changed since the run was started"):
         lifecycle.resume(tmp_path / "run")

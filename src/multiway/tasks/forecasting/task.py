@@ -31,16 +31,14 @@ from multiway.training import History, RunFolder
 
 SAMPLED = 64
 """Validation windows that a compression is measured on."""
-METRICS = tuple(
-    Metric(name=name, title=title, of=of, where={"scale": scale}, higher=False, spread=scale == "scaled")
-    for name, title, of, scale in (
-        ("mse", "MSE", None, "scaled"),
-        ("mae", "MAE", None, "scaled"),
-        ("smape", "sMAPE", None, "scaled"),
-        ("mase", "MASE", None, "scaled"),
-        ("mse (original)", "MSE, original scale", "mse", "original"),
-        ("mae (original)", "MAE, original scale", "mae", "original"),
-    )
+SCALED, ORIGINAL = {"scale": "scaled"}, {"scale": "original"}
+METRICS = (
+    Metric(name="mse", title="MSE", higher=False, spread=True, where=SCALED),
+    Metric(name="mae", title="MAE", higher=False, spread=True, where=SCALED),
+    Metric(name="smape", title="sMAPE", higher=False, spread=True, where=SCALED),
+    Metric(name="mase", title="MASE", higher=False, spread=True, where=SCALED),
+    Metric(name="mse (original)", title="MSE, original scale", of="mse", higher=False, where=ORIGINAL),
+    Metric(name="mae (original)", title="MAE, original scale", of="mae", higher=False, where=ORIGINAL),
 )
 
 
