@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.stocks import StockMovementClassifier
     from multiway.tasks.volumes import VolumeClassifier
-    from multiway.workflows import audit
+    from multiway.workflows import audit, check, compare, train
 
 __version__ = "0.1.0"
 
@@ -24,6 +24,8 @@ __all__ = [
     "StockMovementClassifier",
     "VolumeClassifier",
     "audit",
+    "check",
+    "compare",
     "compress",
     "create_model",
     "data",
@@ -35,6 +37,7 @@ __all__ = [
     "ops",
     "report",
     "tasks",
+    "train",
     "training",
     "workflows",
 ]
@@ -45,7 +48,7 @@ _LAZY = {
     "Forecaster": "multiway.tasks.forecasting",
     "StockMovementClassifier": "multiway.tasks.stocks",
     "VolumeClassifier": "multiway.tasks.volumes",
-    "audit": "multiway.workflows",
+    **dict.fromkeys(("audit", "check", "compare", "train"), "multiway.workflows"),
     "create_model": "multiway.models",
     "list_models": "multiway.models",
     **{name: f"multiway.{name}" for name in _PARTS},

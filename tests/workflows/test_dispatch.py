@@ -58,7 +58,7 @@ class Toy(Task):
     def locate(self, data):
         return data
 
-    def prepare(self, config, source, state=None, *, progress=False):
+    def prepare(self, config, source, state=None, *):
         return ToyData(str(source))
 
     def learn(self, config, prepared):
@@ -114,7 +114,7 @@ def toy(monkeypatch):
 
 
 def train(folder, **options):
-    return workflows.train({"data": "x.npz"}, task="volumes", out=folder, progress=False, **options)
+    return workflows.train({"data": "x.npz"}, task="volumes", out=folder, **options)
 
 
 def test_a_run_goes_through_every_workflow_of_its_task(toy, tmp_path):
@@ -173,13 +173,13 @@ CELLS = {
 
 def test_a_table_is_reproduced_cell_by_cell(toy, tmp_path, monkeypatch):
     monkeypatch.setattr(reproducing, "recipes_of", lambda table: CELLS)
-    rows = list(workflows.reproduce("t", seeds=2, out=tmp_path / "rows.jsonl", overrides={"width": 7}, progress=False))
+    rows = list(workflows.reproduce("t", seeds=2, out=tmp_path / "rows.jsonl", overrides={"width": 7}))
     assert [(row["recipe"], row["variant"], row["seeds"]) for row in rows] == [("a", "HOT", 2), ("b", "other", 2)]
     assert rows[0]["published_auc"] == 0.9 and "published_auc" not in rows[1]
     assert rows[0]["auc"] == 7.5 and "horizons" not in rows[0]
     written = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert [row["settings"]["width"] for row in written] == [7, 7]
-    assert [row["recipe"] for row in workflows.reproduce("t", variants=["other"], progress=False)] == ["b"]
+    assert [row["recipe"] for row in workflows.reproduce("t", variants=["other"])] == ["b"]
 
 
 def test_a_cell_that_is_not_there_is_named(toy, monkeypatch):
@@ -191,7 +191,7 @@ def test_a_cell_that_is_not_there_is_named(toy, monkeypatch):
 def test_a_recipe_brings_its_task_and_settings(toy, tmp_path, monkeypatch):
     monkeypatch.setattr(training, "load_recipe", lambda name: CELLS["a"])
     monkeypatch.chdir(tmp_path)
-    done = workflows.train({}, recipe="mine/a.yaml", progress=False)
+    done = workflows.train({}, recipe="mine/a.yaml")
     assert done.runs[0].config.width == 3 and done.runs[0].folder.path == Path("runs/a")
     with pytest.raises(ConfigError, match=r"the recipe mine/a.yaml is one of the task volumes. Got forecast"):
         workflows.train({}, task="forecast", recipe="mine/a.yaml")

@@ -91,4 +91,4 @@ def encode_dataset(
 ) -> None:
     """Turn texts into vectors and keep them, so that training finds them; go on where it was stopped."""
     given = {"read": {"texts": texts} if texts else {}, "text": {"encoder": encoder} if encoder else {}}
-    show.lines(workflows.encode(data, given, overrides=options.nested(sets or [])).lines())
+    show.lines(workflows.encode(data, given, overrides=options.nested(sets or []), progress=True).lines())

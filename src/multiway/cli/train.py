@@ -41,10 +41,11 @@ def train(
     if ctx.invoked_subcommand is not None:
         _nothing_before(ctx)
     elif resume is not None:
-        _show(workflows.resume(resume))
+        _show(workflows.resume(resume, progress=True))
     elif recipe is not None:
         given = {} if data is None else {"data": data}
-        _show(workflows.train(given, recipe=recipe, overrides=options.nested(sets or []), out=out, seeds=seeds))
+        overrides = options.nested(sets or [])
+        _show(workflows.train(given, recipe=recipe, overrides=overrides, out=out, seeds=seeds, progress=True))
     else:
         raise typer.BadParameter("name a task (`multiway train forecast ...`), a --recipe or a run to --resume")
 
@@ -67,7 +68,10 @@ def _command_of(task: str) -> Any:
     ) -> None:
         given = options.settings("train", task, own) | ({} if data is None else {"data": data})
         overrides = options.nested(sets or [])
-        _show(workflows.train(given, task=task, recipe=recipe, overrides=overrides, out=out, seeds=seeds))
+        made = workflows.train(
+            given, task=task, recipe=recipe, overrides=overrides, out=out, seeds=seeds, progress=True
+        )
+        _show(made)
 
     command.__doc__ = workflows.purpose_of(task)
     app = typer.Typer(add_completion=False)

@@ -37,7 +37,7 @@ def encode(
     options: dict[str, Any] | None = None,
     *,
     overrides: dict[str, Any] | None = None,
-    progress: bool = True,
+    progress: bool = False,
 ) -> EncodedTexts:
     """Encode the texts of a data set into the cache; what is there already is not encoded again.
 

@@ -52,7 +52,7 @@ def reproduce(
     out: Path | None = None,
     runs: Path | None = None,
     overrides: dict[str, Any] | None = None,
-    progress: bool = True,
+    progress: bool = False,
 ) -> Iterator[Row]:
     """Run the recipes of a table, cell by cell, and yield published beside measured; with a path, append JSON lines."""
     chosen = {

@@ -30,25 +30,37 @@ class Trained:
 
 
 def train(
-    given: dict[str, Any],
+    settings: dict[str, Any] | None = None,
     *,
     task: str | None = None,
     recipe: str | None = None,
     overrides: dict[str, Any] | None = None,
     out: Path | None = None,
     seeds: int = 1,
-    progress: bool = True,
+    progress: bool = False,
 ) -> Trained:
     """Train one run, or one per seed in sub-folders, from a file, a known data set or a recipe.
 
-    The task is the recipe's, or the first of the registry where none is named.
+    Args:
+        settings: Those of a run, such as `{"data": "sales.csv", "horizon": 28}`; they win over the recipe's.
+        task: The recipe's, or the first of the registry, if not given.
+        recipe: Name of a recipe, or a YAML file like one.
+        overrides: More settings, which win.
+        out: Folder of the run; `runs/` and the name of the data or the recipe if not given.
+        seeds: Number of runs, whose seeds follow each other.
+        progress: Whether to say on stderr how far it is.
+
+    Raises:
+        ConfigError: A setting cannot be, or there is no data.
+        DataError: The data are not sound.
+        RunError: Something lies at `out`.
     """
-    settings = given
+    settings = settings or {}
     if recipe is not None:
         cell = load_recipe(recipe)
         if task not in (None, cell.task):
             raise ConfigError(f"train: the recipe {recipe} is one of the task {cell.task}. Got {task}; leave it out.")
-        task, settings = cell.task, merge(cell.settings_of_runs()[0], given)
+        task, settings = cell.task, merge(cell.settings_of_runs()[0], settings)
     chosen = task_of(task or TASKS[0])
     config = chosen.configure(settings, overrides)
     if config.data is None:
@@ -69,7 +81,7 @@ def recipe_name(recipe: str) -> str:
     return Path(recipe).stem if recipe.endswith((".yaml", ".yml")) else recipe
 
 
-def resume(path: Path, *, progress: bool = True) -> Trained:
+def resume(path: Path, *, progress: bool = False) -> Trained:
     """Continue an interrupted run."""
     return Trained(runs=[lifecycle.resume(path, progress=progress)])
 
