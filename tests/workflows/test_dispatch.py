@@ -58,7 +58,7 @@ class Toy(Task):
     def locate(self, data):
         return data
 
-    def prepare(self, config, source, state=None, *):
+    def prepare(self, config, source, state=None, *, progress=False):
         return ToyData(str(source))
 
     def learn(self, config, prepared):
