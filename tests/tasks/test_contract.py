@@ -163,9 +163,8 @@ def rounds(value, text):
 
 
 def test_a_sample_alone_is_predicted_as_among_others(made, tmp_path):
-    alone = predicted(made, made.tiny.alone(tmp_path / "one"), tmp_path / "alone")
-    batch = made.run / made.tiny.batch if made.tiny.batch else None
-    among = pd.read_parquet(batch) if batch else predicted(made, made.tiny.data, tmp_path / "all")
+    alone = table_of("predict", made, made.tiny.alone(tmp_path / "one"), tmp_path / "alone")
+    among = table_of(made.tiny.batch, made, made.tiny.data, tmp_path / "all")
     if "model" in among:
         among = among[among["model"] == "multiway"]
     words = [name for name in alone if name in among and alone[name].dtype.kind not in "fi"]
@@ -178,11 +177,13 @@ def test_a_sample_alone_is_predicted_as_among_others(made, tmp_path):
         np.testing.assert_allclose(both[name], both[f"{name} among"], rtol=10 * ROUNDING32, atol=ROUNDING32)
 
 
-def predicted(made, data, out):
-    """The table of a prediction; of masks that of their sizes, after a look at the masks themselves."""
-    is_folder = made.tiny.task == "segment"
-    printed("predict", made.run, "--data", data, "--out", out if is_folder else out.with_suffix(".csv"))
-    return pd.read_csv(out / "volumes.csv" if is_folder else out.with_suffix(".csv"), keep_default_na=False)
+def table_of(step, made, data, out):
+    """A table of the run, or what a command writes: one file, or a folder of masks with a table of their sizes."""
+    if step.endswith(".parquet"):
+        return pd.read_parquet(made.run / step)
+    target = out if made.tiny.task == "segment" else out.with_suffix(".csv")
+    printed(step, made.run, "--data", data, "--out", target)
+    return pd.read_csv(target / "volumes.csv" if target.is_dir() else target, keep_default_na=False)
 
 
 @pytest.mark.parametrize("name", TASKS)

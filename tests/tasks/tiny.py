@@ -30,7 +30,7 @@ class Tiny:
     changes: Each alters one value of the data, in place.
     spoil: Makes the data unusable, in place.
     alone: Writes the data of one sample into a folder that does not exist yet; its path.
-    batch: Table of the run that holds the sample beside others; the prediction for all data if not given.
+    batch: What predicts the sample among others: a table of the run, or a command that writes one.
     still: Changes to the settings without which nothing is drawn in training, and little is done beside it.
     """
 
@@ -41,7 +41,7 @@ class Tiny:
     spoil: Callable[[], object]
     alone: Callable[[Path], Path]
     still: dict[str, Any]
-    batch: str | None = None
+    batch: str = "predict"
 
     def train(self, out: Path, **changes: Any) -> list[str]:
         """Words of `multiway train`; two underscores in a change stand for a dot."""
@@ -87,11 +87,11 @@ def forecast(folder: Path) -> Tiny:
 
     def alone(target: Path) -> Path:
         head, *rows = path.read_text().splitlines()
-        return written(target / "loads.csv", [head, *rows[-settings["lookback"] :]])
+        return written(target / "loads.csv", [head, *rows[: -settings["horizon"]][-settings["lookback"] :]])
 
     return Tiny(
         task="forecast", data=path, settings={**settings, "training": training},
-        still=STILL, alone=alone, changes={"value": lambda: last_digit(path)},
+        still=STILL, alone=alone, batch="backtest", changes={"value": lambda: last_digit(path)},
         spoil=lambda: edit(path, "2024-01-02", "yesterday!"),
     )  # fmt: skip
 
@@ -107,7 +107,8 @@ def volumes(folder: Path) -> Tiny:
             "voxel": lambda: raise_voxel(folder / "scan03.npy"),
             "label": lambda: edit(path, "scan29.npy,high,p14", "scan29.npy,low,p14"),
         },
-        spoil=(folder / "scan03.npy").unlink, alone=lambda target: copied(folder / "scan05.npy", target),
+        spoil=(folder / "scan03.npy").unlink, alone=lambda target: copied(folder / "scan12.npy", target),
+        batch="predictions.parquet",
     )  # fmt: skip
 
 
