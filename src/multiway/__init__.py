@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from multiway import compress, data, explain, models, report, tasks, training, workflows
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
+    from multiway.tasks.segmentation import Segmenter
     from multiway.tasks.stocks import StockMovementClassifier
     from multiway.tasks.volumes import VolumeClassifier
     from multiway.workflows import audit, check, compare, train
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Forecaster",
     "MultiwayError",
+    "Segmenter",
     "StockMovementClassifier",
     "VolumeClassifier",
     "audit",
@@ -46,6 +48,7 @@ __all__ = [
 _PARTS = ("compress", "data", "explain", "models", "report", "tasks", "training", "workflows")
 _LAZY = {
     "Forecaster": "multiway.tasks.forecasting",
+    "Segmenter": "multiway.tasks.segmentation",
     "StockMovementClassifier": "multiway.tasks.stocks",
     "VolumeClassifier": "multiway.tasks.volumes",
     **dict.fromkeys(("audit", "check", "compare", "train"), "multiway.workflows"),

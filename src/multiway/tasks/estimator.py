@@ -31,18 +31,22 @@ class Estimator:
     settings: dict[str, Any] | None
     progress: bool
 
-    def config(self) -> Any:
-        """The arguments as the config of a run; an argument that is None keeps its usual value."""
-        settings: dict[str, Any] = {}
+    def config(self, known: object = None) -> Any:
+        """The arguments as the config of a run; an argument that is None keeps its usual value.
+
+        Args:
+            known: Name of a known data set, which brings settings of its own; other values bring none.
+        """
+        task = task_of(self.task)
+        settings = task.brought(known)
         for name, place in self.fields.items():
             value = getattr(self, name)
             if value is not None:
                 settings = merge(settings, nest(place, value))
-        kind = task_of(self.task).config
-        return kind.parse(merge(settings, dict(self.settings or {})), type(self).__name__)
+        return task.config.parse(merge(settings, dict(self.settings or {})), type(self).__name__)
 
-    def _fit(self, source: Any) -> Self:
-        self._take(runs.fitted(task_of(self.task), self.config(), source, progress=self.progress))
+    def _fit(self, source: Any, known: object = None) -> Self:
+        self._take(runs.fitted(task_of(self.task), self.config(known), source, progress=self.progress))
         return self
 
     def _take(self, run: Run) -> None:

@@ -193,8 +193,7 @@ def _splits(
     names = [entry.split for entry in entries]
     if any(name is not None for name in names):
         return named_splits(names, labels, patients, split, where, [entry.place for entry in entries])
-    counted = labels if labels is not None or patients is not None else np.zeros(len(entries), np.int64)
-    return split_cases(counted, patients, split, where)
+    return split_cases(len(entries), labels, patients, split, where)
 
 
 def _with_headers(cases: Cases, same_sizes: bool) -> Cases:

@@ -21,7 +21,6 @@ MOST_CASES = 8
 MAPS = "attention.npz"
 
 
-@torch.no_grad()
 def explain_run(run: Run, out: Path | None, cases: Sequence[str] | None) -> Answer:
     """Write the maps as arrays and PNG files; return what is strongest and the paths.
 
@@ -35,13 +34,11 @@ def explain_run(run: Run, out: Path | None, cases: Sequence[str] | None) -> Answ
     Raises:
         ConfigError: The run has no data, no such case, or a network without attention.
     """
-    if run.config.data is None or not hasattr(run.model, "forward_with_maps"):
-        raise ConfigError("explain: this run has no data to explain, or a network without attention.")
+    if run.config.data is None:
+        raise ConfigError("explain: this run has no data to explain. Use Segmenter.explain in Python.")
     assert run.folder is not None
     examples = read_examples(run.task.locate(run.config.data), run.config, run.state.values)
-    batch = torch.stack([_patch(run, examples, row) for row in _rows(examples, cases)])
-    model: Any = run.model
-    maps = label_maps(run, model.forward_with_maps(batch)[1])
+    maps = attention_maps(run, examples, _rows(examples, cases))
     folder = out or run.folder.path / "explanation"
     folder.mkdir(parents=True, exist_ok=True)
     save_maps(folder / MAPS, maps)
@@ -51,6 +48,20 @@ def explain_run(run: Run, out: Path | None, cases: Sequence[str] | None) -> Answ
         save_mode_map(paths[-1], item)
     strongest = [f"{item.mode}, block {item.layer}: {pair}" for item in maps for pair in top_pairs(item, 3)]
     return Answer(files=paths, notes=strongest)
+
+
+@torch.no_grad()
+def attention_maps(run: Run, examples: Examples, rows: Sequence[int]) -> list[ModeMap]:
+    """One map per mode and block, averaged over a patch of each of some images.
+
+    Raises:
+        ConfigError: The network has no attention.
+    """
+    model: Any = run.model
+    if not hasattr(model, "forward_with_maps"):
+        raise ConfigError("explain: the network of this run has no attention. Choose another model.name.")
+    batch = torch.stack([_patch(run, examples, row) for row in rows])
+    return label_maps(run, model.forward_with_maps(batch)[1])
 
 
 def _rows(examples: Examples, cases: Sequence[str] | None) -> list[int]:

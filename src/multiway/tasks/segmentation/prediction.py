@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway import files
-from multiway.data.scenes import is_scene, read_scene
+from multiway.data.scenes import Scene, is_scene, read_scene
 from multiway.data.volumes import Volume, prepare, read_cases
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks.answers import Answer, write_frame
@@ -49,9 +49,7 @@ def predict_masks(run: Run, data: str | None, out: Path | None, *, keep_going: b
 
 
 def _predict_scene(run: Run, source: str, out: Path) -> Answer:
-    scene = read_scene(source, run.config.read.max_bytes)
-    _check(run, scene.values, scene.source, num_modes=2)
-    mask = _values(run, _network(run)(scene.values))
+    mask = predict_scene(run, read_scene(source, run.config.read.max_bytes))
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{Path(source).stem}.npy"
     _save_npy(path, mask)
@@ -95,6 +93,16 @@ def predictor_of(run: Run, name: str) -> Predictor:
 
 def _network(run: Run) -> Predictor:
     return predictor_of(run, OURS)
+
+
+def predict_scene(run: Run, scene: Scene) -> NDArray[Any]:
+    """Mask of a whole scene, in the values of the training labels.
+
+    Raises:
+        DataError: It has other channels or axes than the training.
+    """
+    _check(run, scene.values, scene.source, num_modes=2)
+    return _values(run, _network(run)(scene.values))
 
 
 def predict_volume(run: Run, volume: Volume) -> NDArray[Any]:

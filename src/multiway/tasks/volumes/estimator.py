@@ -78,7 +78,7 @@ class VolumeClassifier(Estimator):
         if isinstance(X, str | Path):
             if y is not None or patients is not None:
                 raise ConfigError("VolumeClassifier.fit: a path holds its own labels and patients. Leave y out.")
-            return self._fit(datasets.locate(str(X)))
+            return self._fit(datasets.locate(str(X)), known=X)
         if y is None:
             raise ConfigError("VolumeClassifier.fit: arrays need y, one class per case.")
         config = self.config()
@@ -100,7 +100,8 @@ class VolumeClassifier(Estimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class of each case: above one half for two classes, else the most probable."""
-        chosen: NDArray[Any] = self.classes_[predicted_classes(self.predict_proba(X))]
+        places = predicted_classes(self.predict_proba(X))
+        chosen: NDArray[Any] = self.classes_[places]
         return chosen
 
     def score(self, X: Any, y: Any = None) -> float:
