@@ -68,7 +68,7 @@ def head(runs: Sequence[ForecastRun], prepared: Prepared | None) -> pages.Summar
         verdict=chosen if has_network else "Ridge makes the forecast; no network was trained.",
         support=list(_support(SUBJECT.scores(runs), has_network)),
         facts=[Fact(name, words) for name, words in costs.get(OURS, ())],
-        check=_check(run),
+        check=_check(run) if prepared is not None else None,
         splits=_splits(run),
         costs=costs,
         tables=_choice(run, pages.colours_of(SUBJECT.scores(runs))) if has_network else (),
@@ -126,7 +126,7 @@ def _data_of(run: ForecastRun) -> Prepared | None:
 
 def _check(run: ForecastRun) -> CheckReport | None:
     try:
-        return None if run.config.data is None else check_file(locate(run.config.data), run.config.read)
+        return check_file(locate(run.config.data or ""), run.config.read)
     except (MultiwayError, OSError):
         return None
 

@@ -117,10 +117,12 @@ def subject_of(run: SegmentRun) -> pages.Subject:
 
 
 def _check(run: SegmentRun) -> CheckReport | None:
+    """What the data check says; nothing of data that are gone."""
     try:
-        return None if run.config.data is None else check_segmentation(run.config.data, run.config)
+        found = check_segmentation(run.config.data or "", run.config)
     except (MultiwayError, OSError):
         return None
+    return found if found.summary else None
 
 
 def _splits(run: SegmentRun) -> Part:

@@ -40,7 +40,7 @@ def grid_part(test: pd.DataFrame) -> Part:
 
 
 def _by_month(months: list[str], counts: NDArray[np.int64], hits: NDArray[np.int64], rises: NDArray[np.int64]) -> Table:
-    rows = [
+    rows: list[list[Cell | str]] = [
         [month, _cell(r, c), text.count(c), _share(u, c)] for month, c, r, u in _zipped(months, counts, hits, rises)
     ]
     return Table(columns=["Month", "ACC", "Movements", "Rises"], rows=rows, style="numbers confusion")

@@ -49,7 +49,7 @@ METRICS = (
     Metric(name="macro_f1", title="Macro F1"),
     Metric(name="mcc", title="MCC"),
     Metric(name="auc", title="AUC"),
-    Metric(name="pinball", title="Pinball", higher=False, decimals=None),
+    Metric(name="pinball", title="Pinball loss", higher=False, decimals=None),
     Metric(name="mae", title="MAE", higher=False, decimals=None),
     Metric(name="coverage_*", title="Coverage of * %", higher=None),
 )
@@ -69,7 +69,7 @@ NOT_ATTRIBUTION = "Attention is not attribution: it says where the network looke
 def report(runs: Sequence[StockRun]) -> str:
     """The HTML report of runs that differ in their seed; the first is shown in detail."""
     prepared, why = _read(runs[0])
-    return pages.report(SUBJECT, runs, head(runs), sections(runs, prepared, why))
+    return pages.report(SUBJECT, runs, head(runs, prepared), sections(runs, prepared, why))
 
 
 def compare(groups: Sequence[Sequence[StockRun]]) -> str:
@@ -77,10 +77,10 @@ def compare(groups: Sequence[Sequence[StockRun]]) -> str:
     return comparison(SUBJECT, groups)
 
 
-def head(runs: Sequence[StockRun]) -> pages.Summary:
+def head(runs: Sequence[StockRun], prepared: Prepared | None) -> pages.Summary:
     """The verdict and what it should be read with, the data check and the protocol's splits."""
     run, scores = runs[0], SUBJECT.scores(runs)
-    check, periods = _check(run)
+    check, periods = (None, {}) if prepared is None else _check(run)
     return pages.Summary(
         verdict=_verdict(scores), support=list(_support(scores)), check=check, splits=_splits(run, periods)
     )
