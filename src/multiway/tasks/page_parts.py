@@ -1,18 +1,20 @@
 """Parts that every report has: costs, data check, splits, training, environment and the command."""
 
+import itertools
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from multiway.data import CheckReport
 from multiway.report import text
 from multiway.report.diagnostics import TrainingRow, training_chart
 from multiway.report.scores import Row, Scores
-from multiway.report.sections import Cell, Code, Fact, Facts, Finding, Findings, Part, Section, Table
+from multiway.report.sections import Cell, Code, Fact, Facts, Finding, Findings, Part, Section, Table, Text
 from multiway.tasks.protocol import Run, TaskConfig
 
 OURS = "multiway"
+NOT_ATTRIBUTION = "Attention is not attribution: it says where the network looked, not what made the answer."
 PLACES = 3
 """Places of a flaw that the data check names."""
 
@@ -39,6 +41,13 @@ def seeds_of(runs: Sequence[Reported]) -> list[int]:
     return [run.config.training.seed for run in runs]
 
 
+def headed(items: Iterable[tuple[str, Section]]) -> Iterator[Section]:
+    """Sections, each heading before the first under it."""
+    for heading, group in itertools.groupby(items, key=lambda item: item[0]):
+        yield Text(words=heading, style="heading")
+        yield from (section for _, section in group)
+
+
 def cost_table(
     run: Reported,
     scores: Scores,
@@ -62,8 +71,10 @@ def cost_table(
     return [Table(title="Cost", columns=["Model", *kept], rows=rows)] if rows else []
 
 
-def data_check(found: CheckReport) -> Part:
+def data_check(found: CheckReport | None) -> Part | None:
     """What the check of the data saw, with the first places of each flaw."""
+    if found is None:
+        return None
     facts = [Fact(name.capitalize(), str(value)) for name, value in found.summary.items() if value is not None]
     findings = [
         Finding(
@@ -75,7 +86,7 @@ def data_check(found: CheckReport) -> Part:
         for item in found.findings
     ]
     side = ["What was found in the data before training, and what was or can be done about it."]
-    content: list[Section] = [*([Facts(items=facts)] if facts else []), Findings(findings=findings)]
+    content = [Facts(items=facts) if facts else None, Findings(findings=findings)]
     return Part(id="data-check", title="Data check", side=side, content=content)
 
 
@@ -119,8 +130,8 @@ def _split_cell(value: Any, total: int | None) -> Cell:
     return Cell(words, small=text.percent(100 * (value or 0) / total, 1) if total and words else "")
 
 
-def training(runs: Sequence[Reported], side: Sequence[str]) -> list[Part]:
-    """Loss of every run by epoch, the epoch of the kept weights marked; nothing of runs without a log."""
+def training(runs: Sequence[Reported], words: str, selected_by: str) -> Part:
+    """Loss of every run by epoch, the epoch of the kept weights marked; empty for runs without a log."""
     logs = [run.folder.read_log() if run.folder else [] for run in runs]
     rows = [
         TrainingRow(row["epoch"], row.get("train_loss"), row.get("validation_loss"), seed)
@@ -128,7 +139,8 @@ def training(runs: Sequence[Reported], side: Sequence[str]) -> list[Part]:
         for row in log
     ]
     kept = [epoch for run, log in zip(runs, logs, strict=True) if (epoch := kept_epoch(run, log)) is not None]
-    return [Part(id="training", title="Training", side=side, content=[training_chart(rows, kept)])] if rows else []
+    side = [f"Loss on the training and the validation {words}.", f"The weights with the {selected_by} are kept."]
+    return Part(id="training", title="Training", side=side, content=[training_chart(rows, kept) if rows else None])
 
 
 def kept_epoch(run: Reported, log: Sequence[Mapping[str, Any]]) -> float | None:
@@ -142,9 +154,8 @@ def kept_epoch(run: Reported, log: Sequence[Mapping[str, Any]]) -> float | None:
 def environment(runs: Sequence[Reported], words: str) -> Part:
     """Versions, machine, seeds and hash of the data, and the command that makes the run again."""
     facts = Facts(items=[Fact(*item) for item in environment_facts(runs).items()], style="listing")
-    content: list[Section] = [*([Code(words=words)] if words else []), facts]
     side = ["What is needed to make the same numbers again."]
-    return Part(id="environment", title="Environment", side=side, content=content)
+    return Part(id="environment", title="Environment", side=side, content=[Code(words=words) if words else None, facts])
 
 
 def environment_facts(runs: Sequence[Reported]) -> dict[str, str]:

@@ -16,12 +16,13 @@ from multiway.errors import MultiwayError
 from multiway.explain import average_curves
 from multiway.report import text
 from multiway.report.attention import figures
-from multiway.report.curves import deletion_sections, reliability_chart
+from multiway.report.curves import deletion_sections
 from multiway.report.scores import Metric, Score, Scores, standing, verdict
 from multiway.report.sections import HeatMaps, Part, Section, Table, Text
 from multiway.tasks import pages
+from multiway.tasks.class_parts import calibration_part
 from multiway.tasks.comparing import comparison
-from multiway.tasks.page_parts import OURS, split_table
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, OURS, headed, split_table
 from multiway.tasks.stocks.again import read_again, source_of
 from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.config import StockConfig
@@ -29,15 +30,8 @@ from multiway.tasks.stocks.explanation import TickerExplanation
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
 from multiway.tasks.stocks.grid import grid_part
 from multiway.tasks.stocks.prediction import prediction_table
-from multiway.tasks.stocks.showing import (
-    answer_sections,
-    backtest_part,
-    deletion_note,
-    explained_answers,
-    next_session,
-)
+from multiway.tasks.stocks.showing import answer, backtest_part, deletion_note, explained_answers, next_session
 from multiway.tasks.stocks.trading import backtest_again, evening_texts
-from multiway.training import classification
 
 if TYPE_CHECKING:
     from multiway.tasks.stocks.prepared import Prepared
@@ -63,7 +57,6 @@ PERIOD = re.compile(r"\d{4}(-\d\d)?")
 """How the data check names a year or a month."""
 GIVEN_AWAY = 0.9
 """ACC of the calendar baseline above which the labels follow from the calendar."""
-NOT_ATTRIBUTION = "Attention is not attribution: it says where the network looked, not what made the answer."
 
 
 def report(runs: Sequence[StockRun]) -> str:
@@ -98,9 +91,10 @@ def sections(runs: Sequence[StockRun], prepared: Prepared | None, why: str = "")
     yield _answers(run, prepared, shown, why)
     if len(test):
         yield grid_part(test)
-        yield from _calibration(test)
+    rises = test["p_up"].to_numpy(float)
+    yield calibration_part(test["label"].to_numpy(), np.stack([1 - rises, rises], axis=1), "movements", bins=20)
     if data is not None and prepared is not None:
-        yield from _attention(run, data, prepared, tested)
+        yield _attention(run, data, prepared, tested)
         traded = backtest_again(run, prepared)
         if traded is not None:
             yield backtest_part(traded, evening_texts(run))
@@ -249,7 +243,7 @@ def _splits(run: StockRun, periods: Mapping[str, str]) -> Part:
             "Days in the order of time: fitted on the first, chosen on the second, scored once on the last.",
             "What a sample shows was known before its day began.",
         ],
-        content=[table, *([coverage] if rows else [])],
+        content=[table, coverage if rows else None],
     )
 
 
@@ -264,7 +258,6 @@ def _answers(
 ) -> Part:
     """The next session, then the most confident answers on the test days."""
     unit = "log odds of a rise" if run.config.target == "movement" else "spreads of the median movement"
-    content: list[Section] = [*_next(run, prepared), *answer_sections(shown)]
     return Part(
         id="answers",
         title="Answers",
@@ -274,36 +267,23 @@ def _answers(
             "The vector of a stock’s day is the mean of its texts, so its part divides exactly among them.",
             "Texts about other stocks count too.",
         ],
-        content=[*content, *([Text(words=why)] if why else [])],
+        content=[
+            _next(run, prepared),
+            *headed((heading, answer(item)) for heading, item in shown),
+            Text(words=why) if why else None,
+        ],
     )
 
 
-def _next(run: StockRun, prepared: Prepared | None) -> list[Section]:
+def _next(run: StockRun, prepared: Prepared | None) -> Table | None:
     """Predictions for the session after the data; nothing where the protocol cannot look ahead."""
-    if prepared is None:
-        return []
     try:
-        return [next_session(prediction_table(run, prepared.panel, prepared.texts))]
+        return None if prepared is None else next_session(prediction_table(run, prepared.panel, prepared.texts))
     except (MultiwayError, OSError):
-        return []
+        return None
 
 
-def _calibration(test: pd.DataFrame) -> Iterator[Part]:
-    rises = test["p_up"].to_numpy(float)
-    rows = classification.reliability_table(test["label"].to_numpy(), np.stack([1 - rises, rises], axis=1), bins=20)
-    chart = reliability_chart(rows, "movements")
-    if chart is not None:
-        side = [
-            f"How often {OURS} is right among test movements of like confidence.",
-            "On the dashed line confidence can be taken at its word; below it there is too much.",
-            "The larger a dot, the more movements; lines are the 95\u202f% interval of each share (Wilson).",
-        ]
-        yield Part(id="calibration", title="Calibration", side=side, content=[chart])
-
-
-def _attention(
-    run: StockRun, data: ExplainedData, prepared: Prepared, tested: Sequence[TickerExplanation]
-) -> Iterator[Part]:
+def _attention(run: StockRun, data: ExplainedData, prepared: Prepared, tested: Sequence[TickerExplanation]) -> Part:
     maps = average_attention(run, data, prepared.samples.splits["test"])
     side = [
         "One map per mode, stocks and days, for prices, for texts, and for the look of prices at texts.",
@@ -311,9 +291,8 @@ def _attention(
         "The token stands before a stock’s days and gathers what is read from it.",
         f"{NOT_ATTRIBUTION} The deletion test asks whether what is marked matters.",
     ]
-    content: list[Section] = [*([HeatMaps(figures=figures(maps))] if maps else []), *_deletion(tested)]
-    if content:
-        yield Part(id="attention", title="Attention", side=side, content=content)
+    content = [HeatMaps(figures=figures(maps)) if maps else None, *_deletion(tested)]
+    return Part(id="attention", title="Attention", side=side, content=content)
 
 
 def _deletion(tested: Sequence[TickerExplanation]) -> list[Section]:
@@ -327,5 +306,4 @@ def _deletion(tested: Sequence[TickerExplanation]) -> list[Section]:
         "faster than with texts at random."
     )
     test = deletion_sections(average_curves(curves), "the predicted direction", hidden="texts", from_zero=False)
-    heading = Text(words="Deletion test", style="heading")
-    return [heading, Text(words=words), *test, *(Text(words=note) for note in [deletion_note(curves)] if note)]
+    return [Text(words="Deletion test", style="heading"), Text(words=words), *test, *deletion_note(curves)]
