@@ -12,15 +12,13 @@ import yaml
 
 from multiway.config import merge
 from multiway.data.volumes import IntensityScale
-from multiway.errors import ConfigError
-from multiway.metrics.classes import auc
+from multiway.errors import ConfigError, DataError
 from multiway.models import create_model
-from multiway.report import render_classification_report
-from multiway.tasks.volumes import VolumeConfig, VolumeRun, reporting, task
-from multiway.tasks.volumes.reload import ERRORS, RIGHT, interesting, reload_cases
-from multiway.tasks.volumes.reporting import compare, report, report_content
-from multiway.training import RunFolder
-from tolerances import ROUNDING64
+from multiway.tasks.volumes import VolumeConfig, VolumeRun, sections, task
+from multiway.tasks.volumes.again import ERRORS, RIGHT, interesting, read_again
+from multiway.tasks.volumes.sections import SUBJECT, compare, head, report
+from multiway.training import RunFolder, classification
+from report_pages import Page
 
 SIZES = (8, 8, 8)
 COUNTS = {"train": 8, "val": 6, "test": 12}
@@ -65,7 +63,7 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", **change
             "splits": {"test": {"cases": 12, "classes": {"0": 6, "1": 6}}},
         },
     )
-    cases = reload_cases(run)
+    cases = read_again(run)
     frames = []
     for model in ("multiway", "resnet18_3d"):
         rows = cases.splits["test"]
@@ -78,7 +76,7 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", **change
                     "model": model,
                     "split": "test",
                     "label": [cases.classes[cases.labels[row]] for row in rows],
-                    **{f"p_{name}": probabilities[:, place] for place, name in enumerate(run.state.classes)},
+                    **{f"p_{name}": probabilities[:, place] for place, name in enumerate(run.classes)},
                 }
             )
         )
@@ -87,36 +85,35 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", **change
 
 @pytest.fixture(autouse=True)
 def few_deletions(monkeypatch):
-    monkeypatch.setattr(reporting, "DELETION_CASES", 2)
+    monkeypatch.setattr(sections, "DELETION_CASES", 2)
 
 
-def test_the_content_says_what_the_predictions_say(tmp_path):
+def parts_of(run, with_data=True):
+    cases = read_again(run) if with_data else None
+    return {part.id: part.content for part in sections.sections([run], cases)}
+
+
+def test_the_parts_say_what_the_predictions_say(tmp_path):
     run = make_run(write_data(tmp_path / "set.npz"))
-    content = report_content([run], details=False)
-    own = run.tables["predictions"][run.tables["predictions"]["model"] == "multiway"]
+    matrix, roc = parts_of(run, with_data=False)["errors"]
+    own = run.predictions[run.predictions["model"] == "multiway"]
     right = ((own["p_1"] > 0.5).astype(int).astype(str) == own["label"]).sum()
-    assert np.trace(content.confusion.counts) == right
-    assert content.confusion.counts.sum() == sum(row.count for row in content.reliability) == 12
-    assert content.confusion.counts.sum(axis=1).tolist() == [6, 6]
-    assert content.majority == 0.5
-    assert [curve.name for curve in content.roc] == ["multiway", "ResNet-18 3D"]
+    counts = np.array([[int(cell.text) for cell in row[1:3]] for row in matrix.rows])
+    assert np.trace(counts) == right
+    assert counts.sum(axis=1).tolist() == [6, 6]
     labels, probabilities = own["label"].astype(int).to_numpy(), own[["p_0", "p_1"]].to_numpy()
-    assert content.roc[0].auc == pytest.approx(auc(labels, probabilities), rel=ROUNDING64)
-    assert [cost.model for cost in content.costs] == ["multiway"]
-    assert content.title == "set"
-    assert content.setting["Model"] == "hot_volume_classifier"
-    assert content.command == (
-        f"multiway train volumes --data {tmp_path / 'set.npz'} --set 'model.name=\"hot_volume_classifier\"' "
-        "--set model.dim=16 --set model.num_heads=2 --set model.stem_channels=4"
-    )
-    assert content.check is None
+    area = classification.auc(labels, probabilities)
+    assert roc.legend[0][0] == f"multiway, AUC {area:.3f}"
+    assert roc.legend[1][0].startswith("ResNet-18 3D, ")
+    assert "the most frequent class is right in 50.0\u202f%." in head([run], None).support[0]
+    assert head([run], None).check is None
 
 
 def test_the_command_makes_the_same_settings_again(tmp_path):
     run = make_run(write_data(tmp_path / "a set.npz"))
     given = {"read": {"normalise": "none", "window": (0, 9)}, "training": {"epochs": 3}, "baselines": ["cnn"]}
     run.config = VolumeConfig.parse(merge(run.config.plain(), given))
-    words = shlex.split(report_content([run], details=False).command)
+    words = shlex.split(SUBJECT.command(run))
     assert words[:4] == ["multiway", "train", "volumes", "--data"]
     settings = {"data": words[4]}
     for word in words[6::2]:
@@ -129,8 +126,8 @@ def test_the_command_makes_the_same_settings_again(tmp_path):
 
 def test_the_worst_errors_come_first_then_a_right_case_of_each_class(tmp_path):
     run = make_run(write_data(tmp_path / "set.npz"))
-    cases = reload_cases(run)
-    own = run.tables["predictions"][run.tables["predictions"]["model"] == "multiway"].set_index("case")
+    cases = read_again(run)
+    own = run.predictions[run.predictions["model"] == "multiway"].set_index("case")
     found = interesting(run, cases)
     named = [(heading, own.loc[cases.names[index]]) for heading, index in found]
     errors = [row for heading, row in named if heading == ERRORS]
@@ -144,73 +141,76 @@ def test_the_worst_errors_come_first_then_a_right_case_of_each_class(tmp_path):
 
 def test_a_report_shows_cases_attention_and_the_deletion_test(tmp_path):
     run = make_run(write_data(tmp_path / "set.npz"))
-    content = report_content([run])
-    assert [view.group for view in content.cases].count(ERRORS) >= 1
-    view = content.cases[0]
-    cases = reload_cases(run)
-    np.testing.assert_array_equal(view.volume, cases.prepared(cases.names.index(view.name)).values[0])
-    assert view.attention.shape == view.gradients.shape == SIZES
-    assert content.deletion_cases == 2
-    assert content.check is not None
-    assert [item.mode for item in content.maps[:3]] == ["depth", "height", "width"]
-    assert content.maps[0].sample == "mean over 12 test cases"
-    page = render_classification_report(content)
-    for section in ("data-check", "splits", "scores", "errors", "calibration", "cases", "attention", "environment"):
-        assert f'id="{section}"' in page, section
+    found = parts_of(run)
+    heading, view = found["cases"][:2]
+    assert heading.words == ERRORS and view.overlays == ["attention", "gradients"]
+    maps, _, words, _, areas = found["attention"]
+    assert [figure.mode for figure in maps.figures] == ["depth", "height", "width"]
+    assert maps.figures[0].sample == "mean over 12 test cases"
+    assert "in the mean over 2 test cases" in words.words
+    assert [row[0].text for row in areas.rows] == ["attention", "gradients", "at random"]
+    page = Page(report([run]))
+    assert page.sections() == [
+        "summary", "cases", "scores", "errors", "calibration", "attention", "data-check", "splits", "environment",
+    ]  # fmt: skip
+    assert "None" not in page.text
 
 
 def test_seeds_are_averaged_and_compared(tmp_path):
     path = write_data(tmp_path / "set.npz")
     runs = [make_run(path, seed=seed) for seed in range(3)]
-    content = report_content(runs, details=False)
-    assert [row.value for row in content.scores if (row.model, row.metric) == ("multiway", "AUC")] == [0.7, 0.71, 0.72]
-    assert content.seeds == [0, 1, 2]
-    assert content.cases == ()
-    page = compare([runs[:1], runs[1:]])
-    assert "2 runs side by side" in page
-    assert "set (2)" in page
+    scores = SUBJECT.scores(runs)
+    assert scores.get("multiway", "auc").value == pytest.approx(0.71)
+    assert scores.get("multiway", "auc").num_seeds == 3
+    page = Page(compare([runs[:1], runs[1:]]))
+    assert page.sections() == ["scores", "baselines", "differences"]
+    assert "2 runs side by side" in page.text and "set (2)" in page.text
+    assert "cannot be compared" not in page.text
+
+
+def test_other_test_cases_are_warned_of_and_one_run_is_nothing_to_compare(tmp_path):
+    run = make_run(write_data(tmp_path / "set.npz"))
+    other = dataclasses.replace(run, facts={**run.facts, "splits": {"test": {"cases": 9}}})
+    assert "scored on different test cases: their scores cannot be compared" in Page(compare([[run], [other]])).text
+    with pytest.raises(DataError, match=r"give 2 to 8 runs\. Got 1"):
+        compare([[run]])
 
 
 def test_several_classes_have_a_curve_each(tmp_path):
     run = make_run(write_data(tmp_path / "set.npz", 3), num_classes=3, threshold=None)
-    content, shown = report_content([run], details=False), interesting(run, reload_cases(run))
-    assert [curve.name for curve in content.roc] == ["0", "1", "2"]
-    assert content.confusion.counts.shape == (3, 3)
-    right = np.flatnonzero(np.diag(content.confusion.counts))
-    labels = reload_cases(run).labels
-    assert [labels[index] for heading, index in shown if heading == RIGHT] == right.tolist()
+    (matrix, roc), shown = parts_of(run, with_data=False)["errors"], interesting(run, read_again(run))
+    assert [name.split(",")[0] for name, _ in roc.legend] == ["0", "1", "2"]
+    right = [place for place, row in enumerate(matrix.rows) if int(row[1 + place].text)]
+    labels = read_again(run).labels
+    assert [labels[index] for heading, index in shown if heading == RIGHT] == right
 
 
 def test_a_network_without_maps_is_reported_by_its_gradients(tmp_path):
-    run = make_run(write_data(tmp_path / "set.npz"), name="cnn_volume_classifier")
-    content = report_content([run])
-    assert content.maps == []
-    assert content.cases[0].attention is None
-    assert list(content.deletion.marked) == ["gradients"]
+    found = parts_of(make_run(write_data(tmp_path / "set.npz"), name="cnn_volume_classifier"))
+    assert found["cases"][1].overlays == ["gradients"]
+    assert [row[0].text for row in found["attention"][-1].rows] == ["gradients", "at random"]
 
 
 def test_without_captum_the_page_stands_and_says_so(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "captum", None)
-    content = report_content([make_run(write_data(tmp_path / "set.npz"))])
-    assert content.cases[0].gradients is None
-    assert content.cases[0].attention is not None
-    assert "pip install 'multiway[volumes]'" in content.case_note
+    found = parts_of(make_run(write_data(tmp_path / "set.npz")))
+    assert found["cases"][1].overlays == ["attention"]
+    assert "pip install 'multiway[volumes]'" in found["cases"][-1].words
 
 
 def test_data_that_are_gone_leave_the_rest_of_the_report(tmp_path):
     path = write_data(tmp_path / "set.npz")
     run = make_run(path)
     path.unlink()
-    content = report_content([run])
-    assert (content.cases, content.maps, content.check) == ((), (), None)
-    assert content.confusion is not None
-    assert 'id="scores"' in report([run])
+    page = Page(report([run]))
+    assert page.sections() == ["summary", "cases", "scores", "errors", "calibration", "splits", "environment"]
+    assert "which could not be read again" in page.text
 
 
 def test_explain_takes_the_telling_cases_or_those_named(tmp_path):
     pytest.importorskip("nibabel")
     run = make_run(write_data(tmp_path / "set.npz"), folder=RunFolder(tmp_path))
-    cases = reload_cases(run)
+    cases = read_again(run)
     lines = task.explain(run, tmp_path / "named", {"cases": (cases.names[20],)})
     assert sum(line.endswith(".png") for line in lines) == 1
     assert (tmp_path / "named" / f"case-{cases.names[20]}-attention.nii.gz").is_file()
@@ -224,7 +224,7 @@ def test_explain_begins_with_the_worst_error_in_the_runs_folder(tmp_path, monkey
     monkeypatch.setattr(task, "EXPLAINED", 1)
     run = make_run(write_data(tmp_path / "set.npz"), folder=RunFolder(tmp_path))
     task.explain(run, None, {})
-    cases = reload_cases(run)
+    cases = read_again(run)
     worst = cases.names[interesting(run, cases)[0][1]]
     assert [path.name for path in (tmp_path / "explanation").glob("*.png")] == [f"case-{worst}.png"]
 
@@ -235,4 +235,4 @@ def test_a_run_on_arrays_cannot_be_explained_later(tmp_path):
     with pytest.raises(ConfigError, match="fitted on arrays in memory"):
         task.explain(run, tmp_path, {})
     run.folder = None
-    assert report_content([run]).title == "Volumes in memory"
+    assert "Data in memory" in Page(report([run])).text
