@@ -1,19 +1,15 @@
-"""The report of a forecast: forecasts first, then scores; its command makes the run again; runs compared."""
+"""The report of a forecast: forecasts first, then scores; runs compared."""
 
 import dataclasses
-import json
 import re
-import shlex
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.config import merge
-from multiway.tasks import forecasting
-from multiway.tasks.forecasting import ForecastConfig
-from multiway.tasks.forecasting.sections import SUBJECT, compare, head, report, sections
-from multiway.tasks.page_parts import command, kept_epoch, split_table
+from multiway.tasks.forecasting.prepared import prepare
+from multiway.tasks.forecasting.sections import compare, head, report, sections
+from multiway.tasks.page_parts import command, split_table
 from report_pages import Page
 
 
@@ -34,11 +30,11 @@ def test_forecasts_come_first_then_the_scores_and_the_run_itself_last(page):
 def test_the_future_is_shown_before_the_past(finished):
     panels = next(sections([finished], finished_data(finished))).content[0]
     assert [group.title for group in panels.groups] == ["After the end of the data", "Last test window"]
-    assert [panel.name for panel in panels.groups[0].panels] == list(finished.names)
+    assert [panel.name for panel in panels.groups[0].panels] == list(finished.state.names)
 
 
 def finished_data(run):
-    return forecasting.prepared.prepare(run.config, run.config.data)
+    return prepare(run.config, run.config.data)
 
 
 def test_scores_by_step_and_variate_are_means_of_the_errors(finished):
@@ -66,32 +62,8 @@ def test_data_that_are_gone_leave_the_rest(finished, tmp_path):
     assert "could not be read again" in page.text
 
 
-def test_the_command_makes_the_same_settings_again(finished):
-    words = shlex.split(SUBJECT.command(finished))
-    assert words[:4] == ["multiway", "train", "forecast", "--data"]
-    settings = {"data": words[4]}
-    for word in words[6::2]:
-        name, _, value = word.partition("=")
-        value = json.loads(value)
-        for part in reversed(name.split(".")):
-            value = {part: value}
-        settings = merge(settings, value)
-    assert ForecastConfig.parse(settings) == finished.config
-
-
-def test_a_frame_in_memory_has_no_command():
-    assert command("forecast", ForecastConfig.parse({}), ForecastConfig.parse({})) == ""
-
-
-def test_the_kept_epoch_is_the_runs_own_record(finished):
-    log = [
-        {"epoch": 1, "validation_loss": 2.0, "best_loss": 2.0},
-        {"epoch": 2, "validation_loss": 1.0, "best_loss": 2.0},
-    ]
-    assert kept_epoch(finished, log) == 1
-    recorded = dataclasses.replace(finished, facts={"best": {"multiway": {"epoch": 7.0}}})
-    assert kept_epoch(recorded, log) == 7.0
-    assert kept_epoch(finished, []) is None
+def test_a_frame_in_memory_has_no_command(finished):
+    assert command(dataclasses.replace(finished, config=finished.config.replace(data=None))) == ""
 
 
 def test_splits_take_counts_by_name_apart_and_leave_out_what_nobody_knows():
