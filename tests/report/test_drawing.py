@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from multiway.explain import ModeMap
-from multiway.report import VariateErrors, text
+from multiway.report import text
 from multiway.report.attention import figures
 from multiway.report.charts import HEIGHT, WIDTH, path_data, thin
 from multiway.report.diagnostics import variate_bars
@@ -149,11 +149,8 @@ def test_pairs_come_from_the_whole_map_not_from_what_is_drawn():
 
 
 def test_bars_stand_worst_first_by_the_chosen_model():
-    errors = VariateErrors(
-        names=["a", "b", "c", "d"],
-        bars={"naive": np.array([4.0, 1.0, 2.0, 3.0]), "ridge": np.array([0.5, np.nan, 2.0, 1.0])},
-    )
-    found = variate_bars(errors, {"ridge": 0, "naive": 3})
+    errors = {"naive": np.array([4.0, 1.0, 2.0, 3.0]), "ridge": np.array([0.5, np.nan, 2.0, 1.0])}
+    found = variate_bars(["a", "b", "c", "d"], errors, {"ridge": 0, "naive": 3}, "MSE")
     assert [(bar.name, bar.value, bar.width) for bar in found.bars] == [
         ("c", "2.0000", 50.0),
         ("d", "1.0000", 25.0),

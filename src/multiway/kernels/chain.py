@@ -85,22 +85,22 @@ Plain = Callable[..., Tensor]
 
 def can_run(*tensors: Tensor) -> bool:
     """Whether these are plain float32 tensors in the processor's memory, and nobody watches or transforms the ops."""
-    first = tensors[0]
-    if not gate.is_open(first, cpu=True, autocast=False) or library() is None or _is_watched():
+    if not gate.is_open(tensors[0]) or library() is None or _is_watched():
         return False
     for tensor in tensors:
         plain = type(tensor) is Tensor or type(tensor) is torch.nn.Parameter
         if not (plain and tensor.dtype is torch.float32 and tensor.is_cpu and tensor.is_contiguous()):
             return False
-    return first.layout is torch.strided and first.numel() > 0
+    return tensors[0].layout is torch.strided and tensors[0].numel() > 0
 
 
 def _is_watched() -> bool:
-    """Whether something that would miss compiled code looks on: a mode, forward derivatives or a trace."""
+    """Whether something acts on operations that compiled code has none of: a mode, a trace, autocast, dual numbers."""
     return (
         torch._C._len_torch_dispatch_stack() > 0
         or forward_ad._current_level >= 0
         or torch._C._get_tracing_state() is not None
+        or torch.is_autocast_enabled("cpu")
     )
 
 

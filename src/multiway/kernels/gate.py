@@ -14,7 +14,7 @@ def is_open(x: Tensor, *, cpu: bool = False, autocast: bool = True) -> bool:
         cpu: Whether the path is for the processor alone.
         autocast: Whether the path works under autocast.
     """
-    if in_graph() or torch._C._are_functorch_transforms_active() or (cpu and not x.is_cpu):
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or (cpu and not x.is_cpu):
         return False
     return autocast or not torch.is_autocast_enabled(x.device.type)
 

@@ -21,17 +21,15 @@ def render(page: Page) -> str:
     requests and any script but its own. Names from data are escaped and cleaned of control characters.
     """
     script = _read("script.js")
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            page=page,
-            readouts=Readouts(),
-            fresh=functools.partial(next, itertools.count()),
-            style=Markup(_read("style.css")),
-            script=Markup(script),
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        )
+    template = _environment().get_template("page.html.j2")
+    return template.render(
+        page=page,
+        parts=[part for part in page.parts if part is not None and any(part.content)],
+        readouts=Readouts(),
+        fresh=functools.partial(next, itertools.count()),
+        style=Markup(_read("style.css")),
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
 
 

@@ -232,15 +232,16 @@ Section = (
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Part:
-    """One numbered part of the page, with its explanation at the side.
+    """One numbered part of the page, with its explanation at the side; without content it is left out.
 
     id: Of the link to it, unique on the page.
+    content: None stands for a section that there is no content for.
     side: Paragraphs, or swatches of what they explain as (class of the style sheet, words).
     """
 
     id: str
     title: str
-    content: Sequence[Section]
+    content: Sequence[Section | None]
     side: Sequence[str | tuple[str, str]] = ()
 
 
@@ -258,10 +259,10 @@ class Page:
 
     title: str
     kicker: str
-    parts: Sequence[Part] = ()
+    parts: Sequence[Part | None] = ()
     source: str = ""
     created: str = ""
     setting: Mapping[str, str] = field(default_factory=dict)
     verdict: str = ""
     support: Sequence[str] = ()
-    overview: Sequence[Section] = ()
+    overview: Sequence[Section | None] = ()

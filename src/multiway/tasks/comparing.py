@@ -9,9 +9,9 @@ from multiway.report import palette, text
 from multiway.report.page import render
 from multiway.report.score_tables import score_table
 from multiway.report.scores import Scores
-from multiway.report.sections import Page, Part, Section, Table, Text
+from multiway.report.sections import Page, Part, Table, Text
 from multiway.tasks.page_parts import command, environment_facts, manifest_of
-from multiway.tasks.pages import Subject, colours_of, directions, title_of
+from multiway.tasks.pages import Subject, colours_of, directions, score_tables, title_of
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
@@ -25,40 +25,27 @@ def comparison(subject: Subject, groups: Sequence[Sequence[Run]], parts: Iterabl
     if not 2 <= len(groups) <= palette.NUM_COLOURS:
         raise DataError(f"compare: give 2 to {palette.NUM_COLOURS} runs. Got {len(groups)}; name other runs.")
     names = names_of(groups)
-    colours = {name: index for index, name in enumerate(names)}
+    shown = [
+        _scores(subject, groups, names),
+        *parts,
+        _each(subject, groups, names),
+        _differences(subject, groups, names),
+    ]
+    return render(Page(title=f"{len(groups)} runs side by side", kicker="Comparison of runs", parts=shown))
+
+
+def _scores(subject: Subject, groups: Sequence[Sequence[Run]], names: Sequence[str]) -> Part:
+    """The model that each run is about, under the run's name."""
     rows = [
         [{**row, "model": name} for row in subject.rows_of(run) if row["model"] == OURS]
         for name, runs in zip(names, groups, strict=True)
         for run in runs
     ]
     scores = Scores(rows, subject.metrics(groups[0][0]), names[0], {name: name for name in names})
-    tables: list[Section] = [
-        score_table(
-            scores,
-            colours,
-            split,
-            title=f"{text.sentence_case(split)} {subject.rows}",
-            first="Run",
-            reference=names[0],
-        )
-        for split in scores.splits()
-    ]
-    page = Page(
-        title=f"{len(groups)} runs side by side",
-        kicker="Comparison of runs",
-        parts=[
-            Part(
-                id="scores",
-                title="Scores",
-                side=[f"Each run by the model it is about. {directions(scores)} The best is set in bold."],
-                content=[*_warning(groups, subject), *(tables or [Text(words="No run has scores.", style="none")])],
-            ),
-            *parts,
-            *_each(subject, groups, names),
-            *_differences(subject, groups, names),
-        ],
-    )
-    return render(page)
+    tables = score_tables(subject, scores, {name: index for index, name in enumerate(names)}, "Run", names[0])
+    side = [f"Each run by the model it is about. {directions(scores)} The best is set in bold."]
+    none = Text(words="No run has scores.", style="none")
+    return Part(id="scores", title="Scores", side=side, content=[_warning(groups, subject), *(tables or [none])])
 
 
 def names_of(groups: Sequence[Sequence[Run]]) -> list[str]:
@@ -67,26 +54,22 @@ def names_of(groups: Sequence[Sequence[Run]]) -> list[str]:
     return [name if titles.count(name) == 1 else f"{name} ({index + 1})" for index, name in enumerate(titles)]
 
 
-def _warning(groups: Sequence[Sequence[Run]], subject: Subject) -> list[Text]:
+def _warning(groups: Sequence[Sequence[Run]], subject: Subject) -> Text | None:
     """Scores of other test sets cannot be compared, and the page says so."""
     runs = list(itertools.chain.from_iterable(groups))
-    tests = {
-        json.dumps(
-            [run.facts.get("splits", {}).get("test"), getattr(run.state, "classes", None)], sort_keys=True, default=str
-        )
-        for run in runs
-    }
+    facts = [(run.facts.get("splits", {}).get("test"), getattr(run.state, "classes", None)) for run in runs]
+    tests = {json.dumps(item, sort_keys=True, default=str) for item in facts}
     hashes = {manifest_of(run).get("data_sha256") for run in runs} - {None}
     if len(tests) > 1:
         words = f"These runs were scored on different test {subject.rows}: their scores cannot be compared."
-        return [Text(words=words, style="warning")]
-    if len(hashes) > 1:
+    elif len(hashes) > 1:
         words = f"These runs read different data: compare their scores only if the test {subject.rows} are the same."
-        return [Text(words=words, style="warning")]
-    return []
+    else:
+        return None
+    return Text(words=words, style="warning")
 
 
-def _each(subject: Subject, groups: Sequence[Sequence[Run]], names: Sequence[str]) -> list[Part]:
+def _each(subject: Subject, groups: Sequence[Sequence[Run]], names: Sequence[str]) -> Part:
     """Every run with its own baselines."""
     found = [(name, subject.scores(runs)) for name, runs in zip(names, groups, strict=True)]
     tables = [
@@ -95,18 +78,11 @@ def _each(subject: Subject, groups: Sequence[Sequence[Run]], names: Sequence[str
         if len(scores.models()) > 1
     ]
     side = [f"Test {subject.rows}, each run with its own baselines."]
-    return [Part(id="baselines", title="Baselines", side=side, content=tables)] if tables else []
+    return Part(id="baselines", title="Baselines", side=side, content=tables)
 
 
-def _differences(subject: Subject, groups: Sequence[Sequence[Run]], names: Sequence[str]) -> list[Part]:
-    facts = [
-        {
-            **subject.setting(runs[0]),
-            **environment_facts(runs),
-            "command": command(runs[0]),
-        }
-        for runs in groups
-    ]
+def _differences(subject: Subject, groups: Sequence[Sequence[Run]], names: Sequence[str]) -> Part:
+    facts = [{**subject.setting(runs[0]), **environment_facts(runs), "command": command(runs[0])} for runs in groups]
     rows = [
         [name, *(fact.get(name, "") or text.MISSING for fact in facts)]
         for name in dict.fromkeys(name for fact in facts for name in fact)
@@ -114,4 +90,4 @@ def _differences(subject: Subject, groups: Sequence[Sequence[Run]], names: Seque
     ]
     side = ["Settings and environment that are not the same in all runs."]
     table = Table(columns=["", *names], rows=rows, style="words")
-    return [Part(id="differences", title="What differs", side=side, content=[table])] if rows else []
+    return Part(id="differences", title="What differs", side=side, content=[table if rows else None])

@@ -1,8 +1,9 @@
 """Parts that every report has: costs, data check, splits, training, environment and the command."""
 
+import itertools
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from multiway.data import CheckReport
@@ -10,10 +11,11 @@ from multiway.errors import MultiwayError
 from multiway.report import text
 from multiway.report.diagnostics import TrainingRow, training_chart
 from multiway.report.scores import Scores
-from multiway.report.sections import Cell, Code, Fact, Facts, Finding, Findings, Part, Section, Table
+from multiway.report.sections import Cell, Code, Fact, Facts, Finding, Findings, Part, Section, Table, Text
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
+NOT_ATTRIBUTION = "Attention is not attribution: it says where the network looked, not what made the answer."
 PLACES, MISSING = 3, object()
 """Places of a flaw that the data check names."""
 
@@ -26,6 +28,13 @@ def manifest_of(run: Run) -> Mapping[str, Any]:
 def seeds_of(runs: Sequence[Run]) -> list[int]:
     """Seed of each run."""
     return [run.config.training.seed for run in runs]
+
+
+def headed(items: Iterable[tuple[str, Section]]) -> Iterator[Section]:
+    """Sections, each heading before the first under it."""
+    for heading, group in itertools.groupby(items, key=lambda item: item[0]):
+        yield Text(words=heading, style="heading")
+        yield from (section for _, section in group)
 
 
 def cost_table(
@@ -59,8 +68,10 @@ def check_of(run: Run) -> CheckReport | None:
         return None
 
 
-def data_check(found: CheckReport) -> Part:
+def data_check(found: CheckReport | None) -> Part | None:
     """What the check of the data saw, with the first places of each flaw."""
+    if found is None:
+        return None
     facts = [Fact(name.capitalize(), str(value)) for name, value in found.summary.items() if value is not None]
     findings = [
         Finding(
@@ -72,7 +83,7 @@ def data_check(found: CheckReport) -> Part:
         for item in found.findings
     ]
     side = ["What was found in the data before training, and what was or can be done about it."]
-    content: list[Section] = [*([Facts(items=facts)] if facts else []), Findings(findings=findings)]
+    content = [Facts(items=facts) if facts else None, Findings(findings=findings)]
     return Part(id="data-check", title="Data check", side=side, content=content)
 
 
@@ -116,8 +127,8 @@ def _split_cell(value: Any, total: int | None) -> Cell:
     return Cell(words, small=text.percent(100 * (value or 0) / total, 1) if total and words else "")
 
 
-def training(runs: Sequence[Run], side: Sequence[str]) -> list[Part]:
-    """Loss of every run by epoch, the epoch of the kept weights marked; nothing of runs without a log."""
+def training(runs: Sequence[Run], words: str, selected_by: str) -> Part:
+    """Loss of every run by epoch, the epoch of the kept weights marked; empty for runs without a log."""
     logs = [run.folder.read_log() if run.folder else [] for run in runs]
     rows = [
         TrainingRow(row["epoch"], row.get("train_loss"), row.get("validation_loss"), seed)
@@ -125,15 +136,15 @@ def training(runs: Sequence[Run], side: Sequence[str]) -> list[Part]:
         for row in log
     ]
     kept = [run.facts["best"][OURS]["epoch"] for run in runs if OURS in run.facts["best"]]
-    return [Part(id="training", title="Training", side=side, content=[training_chart(rows, kept)])] if rows else []
+    side = [f"Loss on the training and the validation {words}.", f"The weights with the {selected_by} are kept."]
+    return Part(id="training", title="Training", side=side, content=[training_chart(rows, kept) if rows else None])
 
 
 def environment(runs: Sequence[Run], words: str) -> Part:
     """Versions, machine, seeds and hash of the data, and the command that makes the run again."""
     facts = Facts(items=[Fact(*item) for item in environment_facts(runs).items()], style="listing")
-    content: list[Section] = [*([Code(words=words)] if words else []), facts]
     side = ["What is needed to make the same numbers again."]
-    return Part(id="environment", title="Environment", side=side, content=content)
+    return Part(id="environment", title="Environment", side=side, content=[Code(words=words) if words else None, facts])
 
 
 def environment_facts(runs: Sequence[Run]) -> dict[str, str]:

@@ -96,9 +96,7 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
     parts: Those of the task; the first is what the reader came for.
     """
     run, scores = runs[0], subject.scores(runs)
-    check = summary.check or check_of(run)
     colours, (first, *others) = colours_of(scores), parts
-    bars = score_bars(scores, colours, f"test {subject.rows}")
     costs = cost_table(run, scores, colours, summary.costs)
     notes = [note(words) for words in run.facts.get("notes", ())]
     figures = Facts(items=[*_figures(scores), *summary.facts, *_counts(runs)], style="figures")
@@ -110,20 +108,14 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
         setting=subject.setting(run),
         verdict=summary.verdict,
         support=summary.support,
-        overview=[*([bars] if bars is not None else []), figures],
+        overview=[score_bars(scores, colours, f"test {subject.rows}"), figures],
         parts=[
             first,
-            score_part(subject, scores, colours, [*summary.tables, *costs, *notes]),
+            _score_part(subject, scores, colours, [*summary.tables, *costs, *notes]),
             *others,
-            *([data_check(check)] if check is not None else []),
-            *([summary.splits] if summary.splits is not None else []),
-            *training(
-                runs,
-                [
-                    f"Loss on the training and the validation {subject.rows}.",
-                    f"The weights with the {subject.selected_by(run)} are kept.",
-                ],
-            ),
+            data_check(summary.check or check_of(run)),
+            summary.splits,
+            training(runs, subject.rows, subject.selected_by(run)),
             environment(runs, command(run)),
         ],
     )
@@ -166,18 +158,24 @@ def _counts(runs: Sequence[Run]) -> list[Fact]:
     return [*([] if count is None else [Fact("Parameters", text.magnitude(count))]), seeds]
 
 
-def score_part(subject: Subject, scores: Scores, colours: Mapping[str, int], more: Sequence[Section] = ()) -> Part:
-    """A table per split, then `more`."""
-    tables = [
+def score_tables(
+    subject: Subject, scores: Scores, colours: Mapping[str, int], first: str, reference: str
+) -> list[Section]:
+    """A table per split; `first` is the head of the models."""
+    return [
         score_table(
             scores,
             colours,
             split,
             title=f"{text.sentence_case(split)} {subject.rows}",
-            reference=subject.reference,
+            first=first,
+            reference=reference,
         )
         for split in scores.splits()
     ]
+
+
+def _score_part(subject: Subject, scores: Scores, colours: Mapping[str, int], more: Sequence[Section]) -> Part:
     over_seeds = any(score.num_seeds > 1 and score.low is not None for score in scores.all.values())
     over_cases = any(score.num_seeds == 1 and score.low is not None for score in scores.all.values())
     side = [
@@ -187,6 +185,7 @@ def score_part(subject: Subject, scores: Scores, colours: Mapping[str, int], mor
         *(["± is half the 95\u202f% interval of the mean over seeds (Student’s t)."] if over_seeds else []),
         *(["A model without ± does not depend on the seed."] if over_seeds else []),
     ]
+    tables = score_tables(subject, scores, colours, "Model", subject.reference)
     return Part(id="scores", title="Scores", side=side, content=[*tables, *more])
 
 

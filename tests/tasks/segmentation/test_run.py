@@ -12,6 +12,7 @@ from lesion_files import FAST, box_case, config_of, write_boxes, write_scene
 from multiway.config import merge
 from multiway.data.volumes import Volume
 from multiway.errors import ConfigError, DataError, RunError
+from multiway.tasks.page_parts import kept_epoch
 from multiway.tasks.segmentation import fitting, task
 from multiway.tasks.segmentation.fitting import PatchLoss
 from multiway.tasks.segmentation.prediction import predict_volume, to_grid
@@ -246,11 +247,20 @@ def test_attention_maps_are_written_per_mode(run, scene_run, folder):
 def test_the_report_and_the_comparison_are_whole_pages(run, scene_run):
     page = task.report([run])
     assert page.startswith("<!doctype html>") and page.count("data:image/png;base64,") in (2, 4)
-    assert "Segmentation report" in page and "Dice" in page and "http" not in page.split("</head>")[1]
+    assert "Segmentation report" in page and "http" not in page.split("</head>")[1]
+    assert "The weights with the highest validation Dice are kept." in page and "multiway train segment --data" in page
     assert "undefined" in page  # the distance of a model that marks nothing
-    assert "By class" in task.report([scene_run, scene_run])
+    assert "Dice, pooled by class" in task.report([scene_run, scene_run])
     assert "cannot be compared" in task.compare([[run], [scene_run]])
     assert "cannot be compared" not in task.compare([[run], [run]])
+
+
+def test_the_epoch_is_marked_that_dice_chose_and_not_that_of_the_lowest_loss(run):
+    log = [
+        {"epoch": 1, "validation_loss": 2.0, "best_loss": 2.0},
+        {"epoch": 2, "validation_loss": 1.0, "best_loss": 2.0},
+    ]
+    assert kept_epoch(run, log) == 1
 
 
 def test_a_row_of_results_holds_every_model(run):

@@ -29,7 +29,7 @@ from multiway.tasks.forecasting.explanation import load_explanation
 from multiway.tasks.forecasting.future import forecast_columns
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.forecasting.prepared import Prepared, prepare
-from multiway.tasks.page_parts import split_table
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, split_table
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
@@ -50,7 +50,7 @@ def report(runs: Sequence[Run]) -> str:
 
 def compare(runs_of: Sequence[Sequence[Run]]) -> str:
     """Several runs, each with its seeds, on one page, with the error of each by step."""
-    return comparison(SUBJECT, runs_of, _compared_steps(runs_of))
+    return comparison(SUBJECT, runs_of, [_compared_steps(runs_of)])
 
 
 def head(runs: Sequence[Run], prepared: Prepared | None) -> pages.Summary:
@@ -83,9 +83,9 @@ def sections(runs: Sequence[Run], prepared: Prepared | None) -> Iterator[Part]:
         ],
         content=[Panels(groups=groups(panels, colours)) if panels else shown],
     )
-    yield from _errors_part(run, colours)
-    yield from _coverage(run)
-    yield from _attention(run, prepared)
+    yield _errors_part(run, colours)
+    yield _coverage(run)
+    yield _attention(run, prepared)
 
 
 def _setting(run: Run) -> dict[str, str]:
@@ -249,44 +249,49 @@ def _errors(run: Run, column: str, order: Sequence[str] | None = None) -> dict[s
     return {model: (values if order is None else values.reindex(order)).to_numpy() for model, values in found.items()}
 
 
-def _errors_part(run: Run, colours: dict[str, int]) -> Iterator[Part]:
+def _errors_part(run: Run, colours: dict[str, int]) -> Part:
     lines = {title(name): (f"s{colours[name]}", values) for name, values in _errors(run, "step").items()}
-    if not lines:
-        return
-    chart = Chart(
-        drawing=step_lines(lines, f"{ERROR} by step of the horizon", from_zero=True),
-        title=f"{ERROR}, by step of the horizon",
-        legend=[(name, style) for name, (style, _) in lines.items()],
-    )
     bars = variate_bars(run.state.names, _errors(run, "variate", list(run.state.names)), colours, ERROR)
     side = ["Test error by distance into the future and by variate."]
-    content: list[Section] = [chart, *([bars] if bars is not None else [])]
-    yield Part(id="errors", title="Where the error lies", side=side, content=content)
+    return Part(id="errors", title="Where the error lies", side=side, content=[_steps(lines), bars])
 
 
-def _compared_steps(runs_of: Sequence[Sequence[Run]]) -> Iterator[Part]:
+def _compared_steps(runs_of: Sequence[Sequence[Run]]) -> Part:
     found = [_errors(runs[0], "step").get(OURS) for runs in runs_of]
     lines = {
         name: (f"s{index}", values)
         for index, (name, values) in enumerate(zip(names_of(runs_of), found, strict=True))
         if values is not None
     }
-    if lines:
-        chart = Chart(
-            drawing=step_lines(lines, "error by step of the horizon", from_zero=True),
-            title=f"{ERROR}, by step of the horizon",
-            legend=[(name, style) for name, (style, _) in lines.items()],
-        )
-        side = ["Test error by distance into the future."]
-        yield Part(id="errors", title="Error by step", side=side, content=[chart])
+    side = ["Test error by distance into the future."]
+    return Part(id="errors", title="Error by step", side=side, content=[_steps(lines)])
 
 
-def _coverage(run: Run) -> Iterator[Part]:
+def _steps(lines: dict[str, tuple[str, NDArray[np.float64]]]) -> Chart | None:
+    if not lines:
+        return None
+    return Chart(
+        drawing=step_lines(lines, f"{ERROR} by step of the horizon", from_zero=True),
+        title=f"{ERROR}, by step of the horizon",
+        legend=[(name, style) for name, (style, _) in lines.items()],
+    )
+
+
+def _coverage(run: Run) -> Part:
     """How often each band held the actual value, in all and by step."""
-    if not run.facts["coverage"]:
-        return
+    coverage = run.facts["coverage"]
+    styles = {row["level"]: f"v{min(index, 2)}" for index, row in enumerate(coverage)}
+    lines = {f"{row['level']:g} % band": (styles[row["level"]], np.array(row["by_step"])) for row in coverage}
+    claims = [(level, style, f"{level:g} % claimed") for level, style in styles.items()]
+    words = "Measured coverage in percent, by step of the horizon; the level lines are the claims"
+    chart = Chart(drawing=step_lines(lines, "coverage in percent by step of the horizon", claims=claims), title=words)
+    side = ["How often the band held the actual value on the test rows, against what it claims."]
+    table = _coverage_table(run, styles)
+    return Part(id="coverage", title="Interval coverage", side=side, content=[table, chart] if coverage else [])
+
+
+def _coverage_table(run: Run, styles: dict[float, str]) -> Table:
     decimals = text.decimals_for([row["width"] for row in run.facts["coverage"]])
-    styles = {row["level"]: f"v{min(index, 2)}" for index, row in enumerate(run.facts["coverage"])}
     rows: list[list[Cell | str]] = [
         [
             Cell(text.percent(row["level"], 0 if float(row["level"]).is_integer() else 1), swatch=styles[row["level"]]),
@@ -296,39 +301,19 @@ def _coverage(run: Run) -> Iterator[Part]:
         ]
         for row in run.facts["coverage"]
     ]
-    lines = {
-        f"{row['level']:g} % band": (styles[row["level"]], np.array(row["by_step"])) for row in run.facts["coverage"]
-    }
-    claims = [(level, style, f"{level:g} % claimed") for level, style in styles.items()]
-    drawing = step_lines(lines, "coverage in percent by step of the horizon", claims=claims)
-    yield Part(
-        id="coverage",
-        title="Interval coverage",
-        side=["How often the band held the actual value on the test rows, against what it claims."],
-        content=[
-            Table(columns=["Claimed", "Measured", "Difference, points", "Mean width, scaled"], rows=rows),
-            Chart(
-                drawing=drawing,
-                title="Measured coverage in percent, by step of the horizon; the level lines are the claims",
-            ),
-        ],
-    )
+    return Table(columns=["Claimed", "Measured", "Difference, points", "Mean width, scaled"], rows=rows)
 
 
-def _attention(run: Run, prepared: Prepared | None) -> Iterator[Part]:
+def _attention(run: Run, prepared: Prepared | None) -> Part:
     maps = _maps(run)
-    if maps:
-        tested = [] if prepared is None else _deletion(run, prepared.windows["test"], maps)
-        yield Part(
-            id="attention",
-            title="Attention",
-            side=[
-                "One map per mode. Each row is a position that looks.",
-                "The shade says how much of its look falls on each column.",
-                "Attention is not attribution: it says where the network looked, not what made the forecast.",
-            ],
-            content=[HeatMaps(figures=figures(maps)), *tested],
-        )
+    tested = None if prepared is None or not maps else _deletion(run, prepared.windows["test"], maps)
+    side = [
+        "One map per mode. Each row is a position that looks.",
+        "The shade says how much of its look falls on each column.",
+        NOT_ATTRIBUTION,
+    ]
+    content = [HeatMaps(figures=figures(maps)) if maps else None, tested]
+    return Part(id="attention", title="Attention", side=side, content=content)
 
 
 def _maps(run: Run) -> list[ModeMap]:
@@ -337,7 +322,7 @@ def _maps(run: Run) -> list[ModeMap]:
     return load_explanation(run.folder.path / "explanation").average
 
 
-def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> list[Section]:
+def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> Table | None:
     """Hide what the first block attends to most, and as much at random, and see what the forecast loses."""
     index = torch.linspace(0, len(windows) - 1, min(DELETION_WINDOWS, len(windows))).long()
     batch = windows.gather(index)
@@ -360,7 +345,7 @@ def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> list[Secti
     )
     heads = ["Error, attended most", "Error, at random", "Error, nothing hidden"]
     table = Table(title="Deletion test", columns=["Mode", Column("Hidden", "left"), *heads], rows=rows, note=words)
-    return [table] if rows else []
+    return table if rows else None
 
 
 @torch.no_grad()

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from multiway.data import datasets
 from multiway.data.scenes import is_scene, read_scene

@@ -49,9 +49,8 @@ def head(runs: Sequence[Run]) -> pages.Summary:
 
 def sections(runs: Sequence[Run]) -> Iterator[Part]:
     """Masks of test cases first, then how all of them went."""
-    run = runs[0]
-    yield _slices(run)
-    yield from _cases(run)
+    yield _slices(runs[0])
+    yield _cases(runs[0])
 
 
 def _setting(run: Run) -> dict[str, str]:
@@ -151,22 +150,21 @@ def _picture(item: Shown) -> Picture:
     return Picture(item.case, layers, f"Dice {text.number(item.dice, 3)}")
 
 
-def _cases(run: Run) -> Iterator[Part]:
+def _cases(run: Run) -> Part:
     """Dice of the test cases, worst to best, one line per model."""
     scores = SUBJECT.scores([run])
     colours = pages.colours_of(scores)
     test = run.tables["cases"][(run.tables["cases"]["split"] == "test") & run.tables["cases"]["scored"]]
     dice = test.groupby(["model", "case"], sort=False)["dice"].mean().dropna()
     lines = {str(name): np.sort(values.to_numpy()) for name, values in dice.groupby(level="model", sort=False)}
-    if lines:
-        styles = {name: f"s{colours.get(name, 0)}" for name in lines}
-        chart = Chart(
-            drawing=_case_drawing(lines, styles, scores),
-            title="Dice of the test cases, worst to best",
-            legend=[(scores.name(name), style) for name, style in styles.items()],
-        )
-        side = ["How many test cases go how well; the left end are the failures."]
-        yield Part(id="cases", title="Case by case", side=side, content=[chart])
+    styles = {name: f"s{colours.get(name, 0)}" for name in lines}
+    chart = Chart(
+        drawing=_case_drawing(lines, styles, scores),
+        title="Dice of the test cases, worst to best",
+        legend=[(scores.name(name), style) for name, style in styles.items()],
+    )
+    side = ["How many test cases go how well; the left end are the failures."]
+    return Part(id="cases", title="Case by case", side=side, content=[chart if lines else None])
 
 
 def _case_drawing(lines: dict[str, NDArray[np.float64]], styles: dict[str, str], scores: Scores) -> charts.Drawing:

@@ -12,15 +12,15 @@ from multiway.data import CheckReport
 from multiway.data.stocks import check_stocks
 from multiway.errors import MultiwayError
 from multiway.explain import average_curves
-from multiway.metrics import classes as metrics
 from multiway.report import text
 from multiway.report.attention import figures
-from multiway.report.curves import deletion_sections, reliability_chart
+from multiway.report.curves import deletion_sections
 from multiway.report.scores import Score, Scores, standing, verdict
 from multiway.report.sections import HeatMaps, Part, Section, Table, Text
 from multiway.tasks import pages
+from multiway.tasks.class_parts import calibration_part
 from multiway.tasks.comparing import comparison
-from multiway.tasks.page_parts import split_table
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, split_table
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import average_attention
@@ -29,13 +29,7 @@ from multiway.tasks.stocks.explanation_inputs import ExplainedData
 from multiway.tasks.stocks.grid import grid_part
 from multiway.tasks.stocks.prediction import prediction_table, reload, source_of
 from multiway.tasks.stocks.prepared import Prepared
-from multiway.tasks.stocks.showing import (
-    answer_sections,
-    backtest_part,
-    deletion_note,
-    explained_answers,
-    next_session,
-)
+from multiway.tasks.stocks.showing import answer, backtest_part, deletion_note, explained_answers, next_session
 from multiway.tasks.stocks.trading import backtest_reloaded, evening_texts
 
 MODELS = {
@@ -48,13 +42,12 @@ PERIOD = re.compile(r"\d{4}(-\d\d)?")
 """How the data check names a year or a month."""
 GIVEN_AWAY = 0.9
 """ACC of the calendar baseline above which the labels follow from the calendar."""
-NOT_ATTRIBUTION = "Attention is not attribution: it says where the network looked, not what made the answer."
 
 
 def report(runs: Sequence[Run]) -> str:
     """The HTML report of runs that differ in their seed; the first is shown in detail."""
     prepared, why = _read(runs[0])
-    return pages.report(SUBJECT, runs, head(runs), sections(runs, prepared, why))
+    return pages.report(SUBJECT, runs, head(runs, prepared), sections(runs, prepared, why))
 
 
 def compare(groups: Sequence[Sequence[Run]]) -> str:
@@ -62,10 +55,10 @@ def compare(groups: Sequence[Sequence[Run]]) -> str:
     return comparison(SUBJECT, groups)
 
 
-def head(runs: Sequence[Run]) -> pages.Summary:
+def head(runs: Sequence[Run], prepared: Prepared | None) -> pages.Summary:
     """The verdict and what it should be read with, the data check and the protocol's splits."""
     run, scores = runs[0], SUBJECT.scores(runs)
-    check, periods = _check(run)
+    check, periods = (None, {}) if prepared is None else _check(run)
     return pages.Summary(
         verdict=_verdict(scores), support=list(_support(scores)), check=check, splits=_splits(run, periods)
     )
@@ -83,9 +76,10 @@ def sections(runs: Sequence[Run], prepared: Prepared | None, why: str = "") -> I
     yield _answers(run, prepared, shown, why)
     if len(test):
         yield grid_part(test)
-        yield from _calibration(test)
+    rises = test["p_up"].to_numpy(float)
+    yield calibration_part(test["label"].to_numpy(), np.stack([1 - rises, rises], axis=1), "movements", bins=20)
     if data is not None and prepared is not None:
-        yield from _attention(run, data, prepared, tested)
+        yield _attention(run, data, prepared, tested)
         traded = backtest_reloaded(run, prepared)
         if traded is not None:
             yield backtest_part(traded, evening_texts(run))
@@ -232,7 +226,7 @@ def _splits(run: Run, periods: Mapping[str, str]) -> Part:
             "Days in the order of time: fitted on the first, chosen on the second, scored once on the last.",
             "What a sample shows was known before its day began.",
         ],
-        content=[table, *([coverage] if rows else [])],
+        content=[table, coverage if rows else None],
     )
 
 
@@ -245,7 +239,6 @@ def _own_test(run: Run) -> pd.DataFrame:
 def _answers(run: Run, prepared: Prepared | None, shown: Sequence[tuple[str, TickerExplanation]], why: str) -> Part:
     """The next session, then the most confident answers on the test days."""
     unit = "log odds of a rise" if run.config.target == "movement" else "spreads of the median movement"
-    content: list[Section] = [*_next(run, prepared), *answer_sections(shown)]
     return Part(
         id="answers",
         title="Answers",
@@ -255,36 +248,23 @@ def _answers(run: Run, prepared: Prepared | None, shown: Sequence[tuple[str, Tic
             "The vector of a stock’s day is the mean of its texts, so its part divides exactly among them.",
             "Texts about other stocks count too.",
         ],
-        content=[*content, *([Text(words=why)] if why else [])],
+        content=[
+            _next(run, prepared),
+            *headed((heading, answer(item)) for heading, item in shown),
+            Text(words=why) if why else None,
+        ],
     )
 
 
-def _next(run: Run, prepared: Prepared | None) -> list[Section]:
+def _next(run: Run, prepared: Prepared | None) -> Table | None:
     """Predictions for the session after the data; nothing where the protocol cannot look ahead."""
-    if prepared is None:
-        return []
     try:
-        return [next_session(prediction_table(run, prepared.panel, prepared.texts))]
+        return None if prepared is None else next_session(prediction_table(run, prepared.panel, prepared.texts))
     except (MultiwayError, OSError):
-        return []
+        return None
 
 
-def _calibration(test: pd.DataFrame) -> Iterator[Part]:
-    rises = test["p_up"].to_numpy(float)
-    rows = metrics.reliability_table(test["label"].to_numpy(), np.stack([1 - rises, rises], axis=1), bins=20)
-    chart = reliability_chart(rows, "movements")
-    if chart is not None:
-        side = [
-            f"How often {OURS} is right among test movements of like confidence.",
-            "On the dashed line confidence can be taken at its word; below it there is too much.",
-            "The larger a dot, the more movements; lines are the 95\u202f% interval of each share (Wilson).",
-        ]
-        yield Part(id="calibration", title="Calibration", side=side, content=[chart])
-
-
-def _attention(
-    run: Run, data: ExplainedData, prepared: Prepared, tested: Sequence[TickerExplanation]
-) -> Iterator[Part]:
+def _attention(run: Run, data: ExplainedData, prepared: Prepared, tested: Sequence[TickerExplanation]) -> Part:
     maps = average_attention(run, data, prepared.samples.splits["test"])
     side = [
         "One map per mode, stocks and days, for prices, for texts, and for the look of prices at texts.",
@@ -292,9 +272,8 @@ def _attention(
         "The token stands before a stock’s days and gathers what is read from it.",
         f"{NOT_ATTRIBUTION} The deletion test asks whether what is marked matters.",
     ]
-    content: list[Section] = [*([HeatMaps(figures=figures(maps))] if maps else []), *_deletion(tested)]
-    if content:
-        yield Part(id="attention", title="Attention", side=side, content=content)
+    content = [HeatMaps(figures=figures(maps)) if maps else None, *_deletion(tested)]
+    return Part(id="attention", title="Attention", side=side, content=content)
 
 
 def _deletion(tested: Sequence[TickerExplanation]) -> list[Section]:
@@ -308,5 +287,4 @@ def _deletion(tested: Sequence[TickerExplanation]) -> list[Section]:
         "faster than with texts at random."
     )
     test = deletion_sections(average_curves(curves), "the predicted direction", hidden="texts", from_zero=False)
-    heading = Text(words="Deletion test", style="heading")
-    return [heading, Text(words=words), *test, *(Text(words=note) for note in [deletion_note(curves)] if note)]
+    return [Text(words="Deletion test", style="heading"), Text(words=words), *test, *deletion_note(curves)]

@@ -1,7 +1,7 @@
 """Single answers and the backtest as sections of a report."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -75,17 +75,8 @@ def next_session(rows: pd.DataFrame) -> Table:
     )
 
 
-def answer_sections(shown: Sequence[tuple[str, TickerExplanation]]) -> Iterator[Section]:
-    """Answers under their headings."""
-    previous = ""
-    for heading, item in shown:
-        if heading != previous:
-            yield Text(words=heading, style="heading")
-        yield _answer(item)
-        previous = heading
-
-
-def _answer(item: TickerExplanation) -> Answer:
+def answer(item: TickerExplanation) -> Answer:
+    """One answer, and what moved it."""
     predicted = "rise" if item.p_up > 0.5 else "fall"
     actual = None if item.label is None else ("fall", "rise")[item.label]
     moved = "" if item.movement is None else f" ({signed_percent(item.movement)})"
@@ -130,16 +121,17 @@ def _texts(item: TickerExplanation) -> list[Table]:
     return [Table(columns=["Moved it by", "", "About", "Day", "Text"], rows=rows, style="texts")] if rows else []
 
 
-def deletion_note(curves: Sequence[DeletionCurves]) -> str:
+def deletion_note(curves: Sequence[DeletionCurves]) -> list[Section]:
     """Difference between hiding what is marked and hiding at random, with its standard error over answers."""
     if len(curves) < 2:
-        return ""
+        return []
     apart = np.array([item.area("gradients") - item.area() for item in curves])
     error = apart.std(ddof=1) / np.sqrt(len(apart))
-    return _true_minus(
+    words = (
         f"The mean difference from random is {apart.mean():+.4f}, its standard error over answers {error:.4f}; below 0 "
         "what is marked matters more than texts at random."
     )
+    return [Text(words=_true_minus(words))]
 
 
 def backtest_part(found: Backtest, remarks: Sequence[str] = ()) -> Part:

@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 from multiway.data.volumes import Cases
 from multiway.errors import ConfigError, MultiwayError
 from multiway.explain import average_curves
-from multiway.metrics import classes as metrics
 from multiway.report import text
 from multiway.report.attention import figures
-from multiway.report.curves import RocCurve, confusion_table, deletion_sections, reliability_chart, roc_chart
+from multiway.report.curves import RocCurve, deletion_sections
 from multiway.report.scores import Scores, verdict
-from multiway.report.sections import Chart, HeatMaps, Part, Planes, Section, Text
+from multiway.report.sections import HeatMaps, Part, Planes, Section, Text
 from multiway.report.slices import films
 from multiway.tasks import pages
+from multiway.tasks.class_parts import calibration_part, curve, errors_part
 from multiway.tasks.classes import thresholds_of
 from multiway.tasks.comparing import comparison
-from multiway.tasks.page_parts import split_table
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, split_table
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.explanation import (
@@ -39,7 +39,6 @@ MODELS = {
     "resnet50_3d": "ResNet-50 3D",
 }
 DELETION_CASES = 8
-NOT_ATTRIBUTION = "Attention is not attribution: it says where the network looked, not what made the answer."
 
 
 def report(runs: Sequence[Run]) -> str:
@@ -67,12 +66,12 @@ def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[Part]:
     """Cases first; those parts that need the data are left out when its file is no longer there."""
     run = runs[0]
     test = Rows(run)
+    colours = {MODELS.get(name, name): place for name, place in pages.colours_of(SUBJECT.scores(runs)).items()}
     yield _cases_part(run, cases)
-    if len(test):
-        yield _errors(run, test)
-    yield from _calibration(test)
+    yield errors_part(run.state.classes, test.labels, test.predicted, _curves(run), colours)
+    yield calibration_part(test.labels, test.probabilities)
     if cases is not None:
-        yield from _attention(run, cases, test)
+        yield _attention(run, cases, test)
 
 
 def _setting(run: Run) -> dict[str, str]:
@@ -137,9 +136,7 @@ def _splits(run: Run) -> Part:
 
 
 def _cases_part(run: Run, cases: Cases | None) -> Part:
-    content: list[Section] = [Text(words="Cases and attention need the data, which could not be read again.")]
-    if cases is not None:
-        content = list(_views(run, cases))
+    gone = Text(words="Cases and attention need the data, which could not be read again.")
     side: list[str | tuple[str, str]] = [
         "Test cases in three planes, at the slices with the strongest gradients, or else with the most attention.",
         "Move a slider to go through the slices.",
@@ -147,7 +144,7 @@ def _cases_part(run: Run, cases: Cases | None) -> Part:
         ("cool-warm", "integrated gradients: against the predicted class, for it"),
         NOT_ATTRIBUTION,
     ]
-    return Part(id="cases", title="Cases", side=side, content=content)
+    return Part(id="cases", title="Cases", side=side, content=[gone] if cases is None else list(_views(run, cases)))
 
 
 def _views(run: Run, cases: Cases) -> Iterator[Section]:
@@ -158,12 +155,7 @@ def _views(run: Run, cases: Cases) -> Iterator[Section]:
     except ConfigError as error:
         remark = str(error)
         explained = [explain_case(run, cases, index, deletion=False, gradients=False) for _, index in shown]
-    previous = ""
-    for (heading, _), item in zip(shown, explained, strict=True):
-        if heading != previous:
-            yield Text(words=heading, style="heading")
-        yield _view(run, cases, item)
-        previous = heading
+    yield from headed((heading, _view(run, cases, item)) for (heading, _), item in zip(shown, explained, strict=True))
     if remark:
         yield Text(words=remark)
 
@@ -207,66 +199,30 @@ def _completeness(item: CaseExplanation) -> str:
     return f"The gradients sum to {text.signed(total, 2)}; the logit changes by {text.signed(change, 2)}."
 
 
-def _errors(run: Run, test: Rows) -> Part:
-    counts = metrics.confusion_matrix(test.labels, test.predicted, len(run.state.classes))
-    side = [f"On the test cases. A row of the matrix is a class, a column what {OURS} predicted."]
-    content: list[Section] = [confusion_table(run.state.classes, counts), *_roc(run)]
-    return Part(id="errors", title="Which errors", side=side, content=content)
-
-
-def _roc(run: Run) -> list[Chart]:
+def _curves(run: Run) -> list[RocCurve]:
     """A curve per model for two classes; for more, a curve of the run's own model per class."""
     if len(run.state.classes) == 2:
         models = list(dict.fromkeys(run.tables["predictions"]["model"]))
         rows = [(MODELS.get(name, name), Rows(run, name), 1) for name in models]
     else:
         rows = [(name, Rows(run), place) for place, name in enumerate(run.state.classes)]
-    found = [_curve(name, part, place) for name, part, place in rows if len(part)]
-    curves = [curve for curve in found if curve is not None]
-    colours = pages.colours_of(SUBJECT.scores([run]))
-    return [roc_chart(curves, {MODELS.get(name, name): place for name, place in colours.items()})] if curves else []
+    found = [curve(name, part.labels == place, part.probabilities[:, place]) for name, part, place in rows if len(part)]
+    return [item for item in found if item is not None]
 
 
-def _curve(name: str, rows: Rows, place: int) -> RocCurve | None:
-    points = metrics.roc_points(rows.labels == place, rows.probabilities[:, place])
-    if points is None:
-        return None
-    false, true = (np.array(points[f"{kind}_positive_rate"]) for kind in ("false", "true"))
-    area = float(((true[1:] + true[:-1]) / 2 * np.diff(false)).sum())
-    return RocCurve(name, false, true, area)
-
-
-def _calibration(test: Rows) -> Iterator[Part]:
-    chart = reliability_chart(metrics.reliability_table(test.labels, test.probabilities)) if len(test) else None
-    if chart is not None:
-        yield Part(
-            id="calibration",
-            title="Calibration",
-            side=[
-                f"How often {OURS} is right among test cases of like confidence.",
-                "On the dashed line confidence can be taken at its word; below it there is too much.",
-                "The larger a dot, the more cases; lines are the 95\u202f% interval of each share (Wilson).",
-            ],
-            content=[chart],
-        )
-
-
-def _attention(run: Run, cases: Cases, test: Rows) -> Iterator[Part]:
+def _attention(run: Run, cases: Cases, test: Rows) -> Part:
     """Maps in the mean over test cases, and the deletion test."""
     places = {name: index for index, name in enumerate(cases.names)}
     tested = [places[name] for name in test.cases if name in places]
-    if not tested:
-        return
     chosen = _spread(run, tested, AVERAGED_CASES)
     maps = average_attention(run, cases, chosen, sample=f"mean over {len(chosen)} test cases")
-    content: list[Section] = [*([HeatMaps(figures=figures(maps))] if maps else []), *_deletion(run, cases, tested)]
     side = [
         "One map per mode of the volume. Each row is a span of slices that looks.",
         "The shade says how much of its look falls on each column.",
         f"{NOT_ATTRIBUTION} The deletion test asks whether it matters.",
     ]
-    if content:
-        yield Part(id="attention", title="Attention", side=side, content=content)
+    content = [HeatMaps(figures=figures(maps)) if maps else None, *_deletion(run, cases, tested)]
+    return Part(id="attention", title="Attention", side=side, content=content)
 
 
 def _deletion(run: Run, cases: Cases, tested: Sequence[int]) -> list[Section]:

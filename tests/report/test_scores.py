@@ -1,0 +1,129 @@
+"""One rule for every score: the stored interval of one seed, the interval of the mean over several."""
+
+import math
+
+import pytest
+
+from multiway.report.score_tables import score_bars, score_table
+from multiway.report.scores import Metric, Scores, best_rival, over_seeds, standing, verdict
+from multiway.report.scores import Score as Found
+
+METRICS = (
+    Metric(name="auc", title="AUC"),
+    Metric(name="ece", title="ECE", higher=False),
+    Metric(name="coverage_80", title="Coverage of 80 %", higher=None, spread=False),
+    Metric(name="mse", title="MSE", higher=False, decimals=None),
+)
+
+
+def row(model, metric, value, low=None, high=None, split="test", **more):
+    return {"model": model, "split": split, "metric": metric, "value": value, "low": low, "high": high, **more}
+
+
+def scores(*seeds, metrics=METRICS):
+    return Scores(seeds, metrics, "multiway", {"cnn": "small CNN"})
+
+
+def table(found, **options):
+    made = score_table(found, {"multiway": 0}, **options)
+    return [[cell.text for cell in line] for line in made.rows], made
+
+
+def test_one_seed_keeps_its_stored_interval():
+    assert over_seeds([row("m", "auc", 0.8, 0.7, 0.85)]) == (0.8, 0.7, 0.85, 1)
+    assert over_seeds([row("m", "auc", 0.8, 0.7, 0.85)]).in_words(3) == "0.800 (0.700–0.850)"
+    assert over_seeds([row("m", "mcc", 0.1, -0.2, 0.3)]).spread(2) == "−0.20 to 0.30"
+
+
+def test_several_seeds_have_the_interval_of_their_mean_whatever_is_stored():
+    """Half the width is 4.303 * 0.001 / sqrt(3) by Student's t with 2 degrees of freedom."""
+    found = over_seeds([row("m", "auc", value, 0.1, 0.9) for value in (0.371, 0.372, 0.373)])
+    half = 4.303 * 0.001 / math.sqrt(3)
+    assert found == pytest.approx((0.372, 0.372 - half, 0.372 + half, 3))
+    assert found.in_words(4) == "0.3720 (±\u202f0.0025)"
+
+
+def test_what_is_the_same_for_every_seed_has_no_interval_and_what_is_undefined_once_is_undefined():
+    assert over_seeds([row("m", "auc", 0.5, 0.4, 0.6)] * 3) == (0.5, None, None, 3)
+    assert over_seeds([row("m", "auc", 0.5), row("m", "auc", None)]).value is None
+    assert over_seeds([row("m", "auc", math.nan)]).value is None
+
+
+def test_the_best_of_each_column_follows_the_metrics_own_direction():
+    found = scores([
+        row("multiway", "auc", 0.8), row("cnn", "auc", 0.7), row("multiway", "ece", 0.2), row("cnn", "ece", 0.1),
+        row("multiway", "coverage_80", 0.79), row("cnn", "coverage_80", 0.9),
+    ])  # fmt: skip
+    words, made = table(found)
+    assert made.columns == ["Model", "AUC", "ECE", "Coverage of 80 %"]
+    assert words == [["multiway", "0.800", "0.200", "0.790"], ["small CNN", "0.700", "0.100", "0.900"]]
+    assert [[cell.is_best for cell in line] for line in made.rows] == [
+        [False, True, False, False],
+        [False, False, True, False],
+    ]
+    assert made.strong == [0]
+
+
+def test_models_stand_best_first_and_a_single_one_is_no_best():
+    found = scores([row("multiway", "mse", 0.4), row("ridge", "mse", 0.36), row("naive", "mse", 0.9)])
+    words, made = table(found, reference="ridge")
+    assert [line[0] for line in words] == ["ridge", "multiway", "naive"]
+    assert made.columns[-1] == "against ridge"
+    assert [line[-1] for line in words] == ["", "+11.1\u202f%", "+150.0\u202f%"]
+    assert not table(scores([row("multiway", "mse", 0.4)]))[1].rows[0][1].is_best
+
+
+def test_scales_are_grouped_and_a_metric_that_is_not_declared_is_left_out():
+    rows = [row("multiway", "mse", value, scale=scale) for scale, value in (("scaled", 0.4), ("original", 40.0))]
+    _, made = table(scores([*rows, row("multiway", "count", 99)]))
+    assert made.groups == [("", 1), ("scaled values", 1), ("original values", 1)]
+    assert made.columns == ["Model", "MSE", "MSE"]
+
+
+def test_an_undefined_score_is_a_word_and_never_decides():
+    found = scores([row("multiway", "auc", None), row("cnn", "auc", 0.7), row("multiway", "ece", 0.2)])
+    assert found.primary() == ("ece", "")
+    assert table(found)[0] == [["multiway", "undefined", "0.200"], ["small CNN", "0.700", ""]]
+
+
+def test_the_same_interval_stands_wherever_a_score_is_printed():
+    seeds = [[row("multiway", "auc", value, 0.1, 0.9), row("cnn", "auc", 0.7)] for value in (0.871, 0.872, 0.873)]
+    found = scores(*seeds)
+    half = "±\u202f0.002"
+    assert half in verdict(found) and table(found)[1].rows[0][1].small == half
+    bar = score_bars(found, {}, "test cases").bars[0]
+    assert (bar.name, bar.value, bar.width) == ("multiway", "0.872", 87.2)
+
+
+@pytest.mark.parametrize(
+    ("own", "rival", "higher", "words"),
+    [
+        (Found(0.9, 0.88, 0.92), Found(0.8, 0.78, 0.82), True, "that is better than"),
+        (Found(0.9, 0.8, 1.0), Found(0.85, 0.78, 0.9), True, "its interval meets that of"),
+        (Found(0.8, 0.7, 0.9), Found(0.9), True, "that is no better than"),
+        (Found(0.8), Found(0.8), True, "that is no better than"),
+        (Found(0.8), Found(0.9), False, "that is better than"),
+        (Found(0.8, 0.7, 0.95), Found(0.9), False, "its interval meets that of"),
+    ],
+)
+def test_a_baseline_that_is_as_good_is_said_to_be(own, rival, higher, words):
+    assert standing(own, rival, higher=higher) == words
+
+
+def test_the_verdict_names_the_best_baseline():
+    found = scores([row("multiway", "auc", 0.8, 0.7, 0.9), row("cnn", "auc", 0.7), row("majority", "auc", 0.5)])
+    assert best_rival(found) == ("cnn", Found(0.7))
+    assert verdict(found) == (
+        "Multiway has a test AUC of 0.800 (0.700–0.900); its interval meets that of the best baseline, small CNN, "
+        "with 0.700."
+    )
+    assert verdict(scores([row("multiway", "auc", 0.8)])) == "Multiway has a test AUC of 0.800."
+    assert verdict(scores([])) == ""
+
+
+def test_bars_need_two_models_and_no_score_below_zero():
+    assert score_bars(scores([row("multiway", "auc", 0.8)]), {}, "cases") is None
+    assert score_bars(scores([row("multiway", "auc", -0.1), row("cnn", "auc", 0.7)]), {}, "cases") is None
+    bars = score_bars(scores([row("multiway", "mse", 0.4), row("ridge", "mse", 0.8)]), {}, "test rows")
+    assert [(bar.name, bar.width) for bar in bars.bars] == [("multiway", 50.0), ("ridge", 100.0)]
+    assert bars.remark == "on the test rows, lower is better"
