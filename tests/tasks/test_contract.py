@@ -135,7 +135,7 @@ def without_times(value: Any) -> Any:
 def test_an_interval_is_the_same_wherever_it_is_shown(made):
     stored = [row for row in rows_of_scores(made.run) if row.get("low") is not None]
     pairs = intervals(printed("evaluate", made.run)) + re.findall(r"95 % interval (\S+) to (\S+?)\)", made.said)
-    cells = re.findall(r"<data>([^<]*)</data>(?:(?!</td>).)*<small>(\S+?)(?: to |–)(\S+?)</small></td>", made.page)
+    cells = re.findall(r"<data>([^<]*)</data>(?:(?!</t[dh]>).)*<small>(\S+?)(?: to |–)(\S+?)</small></td>", made.page)
     assert bool(pairs) == bool(cells) == any(row["split"] == "test" for row in stored)
     for shown in [*pairs, *cells]:
         names = ("low", "high") if len(shown) == 2 else ("value", "low", "high")
