@@ -9,7 +9,7 @@ import torch
 
 from multiway.compress.table import advice_lines, summary
 from multiway.report import Page, Part, render, text
-from multiway.report.sections import Bar, Bars, Cell, Column, Fact, Facts, Section, Table, Text
+from multiway.report.sections import Bar, Bars, Cell, Fact, Facts, Section, Table, Text
 
 if TYPE_CHECKING:
     from multiway.compress.layer import LayerPlan
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 MAX_BARS = 12
 MAX_LINES = 200
-HEADS: list[Column | str] = [
+HEADS: list[Cell | str] = [
     "Layer",
-    Column("Becomes", "left"),
+    Cell("Becomes", style="left"),
     "Parameters",
     "after",
     "share",
