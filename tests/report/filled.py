@@ -89,7 +89,8 @@ def every_page(name: str = "OT", **changes: object) -> Page:
     """Sections of every kind, with `name` wherever data could have put it."""
     cell = kinds.Cell(name, small="0.1–0.2", is_best=True, swatch="s0", tag="chosen", title=name)
     table = kinds.Table(
-        title=name, columns=["Model", kinds.Column(name, "left")], rows=[[cell, name], ["b", kinds.Cell(width=40.0)]],
+        title=name, columns=["Model", kinds.Cell(name, style="left")],
+        rows=[[cell, name], ["b", kinds.Cell(width=40.0)]],
         groups=[("", 1), (name, 1)], strong=[0], note=name, style="numbers scores",
     )  # fmt: skip
     times = pd.date_range("2016-07-01", periods=2, freq="D")

@@ -57,7 +57,7 @@ def test_missing_values_break_the_line():
 def test_any_kind_of_time_is_drawn(times):
     (group, _) = groups(make_panels(["OT"], times[:12], times[12:]), COLOURS)
     assert "<path" in group.panels[0].chart.inner
-    assert timeline(["all"], [pd.Index([times[0], times[-1]])]).blocks[0].width >= 0
+    assert timeline(["all"], [pd.Index([times[0], times[-1]])]).blocks[0][2] >= 0
 
 
 def test_a_forecast_without_history_bands_or_actual_is_drawn():

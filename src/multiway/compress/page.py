@@ -10,13 +10,13 @@ import torch
 from multiway.compress.layer import Comparison, LayerPlan
 from multiway.compress.table import advice_lines, summary
 from multiway.report import Page, Part, render, text
-from multiway.report.sections import Bar, Bars, Cell, Column, Fact, Facts, Section, Table, Text
+from multiway.report.sections import Bar, Bars, Cell, Fact, Facts, Section, Table, Text
 
 MAX_BARS = 12
 MAX_LINES = 200
-HEADS: list[Column | str] = [
+HEADS: list[Cell | str] = [
     "Layer",
-    Column("Becomes", "left"),
+    Cell("Becomes", style="left"),
     "Parameters",
     "after",
     "share",

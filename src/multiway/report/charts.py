@@ -4,7 +4,7 @@ Grid lines and labels are HTML placed in percent; only curves are SVG, with stro
 chart therefore reads as well on a phone as on a wide screen, and takes its colours from the style sheet.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,10 +13,12 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from multiway.report import text
-from multiway.report.scales import Floats, Scale, Tick
+from multiway.report.scales import Floats, Scale, Tick, number_ticks
 
 WIDTH, HEIGHT = 4000, 2000  # of the view box: whole numbers then place a point to a quarter of a pixel
 MAX_POINTS = 600
+Lines = Mapping[str, tuple[str, npt.ArrayLike]]
+"""(style, values) by name."""
 
 
 class Series(NamedTuple):
@@ -156,6 +158,55 @@ def frame(
     )
     width = label_width or max((len(tick.label) for tick in y_ticks), default=1)
     return Drawing(inner, describes, height, width, readout)
+
+
+def lines(
+    named: Lines,
+    at: Floats,
+    words: Sequence[str],
+    up: Scale,
+    x_ticks: Sequence[Tick],
+    *,
+    describes: str,
+    bands: Sequence[Series] = (),
+    height: int = 230,
+    x_title: str = "",
+    marks: Sequence[Markup] = (),
+) -> Drawing:
+    """Lines over one axis, the first in front, with all their values to read out.
+
+    Args:
+        named: (style, values) by name.
+        at: Places on the axis, and `words` for each.
+        words: What is said of a place.
+        up: Scale of the values.
+        x_ticks: Where the axis is labelled.
+        describes: What the lines are; their names are added.
+        bands: Drawn behind the lines.
+        height: Of the plot, in CSS pixels.
+        x_title: What the axis counts.
+        marks: HTML within the plot.
+    """
+    drawn = [
+        curve(at[: len(np.atleast_1d(values))], places_of(up, values), style)
+        for style, values in reversed(list(named.values()))
+    ]
+    behind = [
+        band(at, places_of(up, item.values), places_of(up, item.upper), item.style)
+        for item in bands
+        if item.upper is not None
+    ]
+    series = [Series(name, style, values) for name, (style, values) in named.items()]
+    return frame(
+        [*behind, *drawn],
+        x_ticks,
+        number_ticks(up, 5),
+        describes=f"{describes}: {text.listing(list(named))}.",
+        height=height,
+        x_title=x_title,
+        marks=marks,
+        readout=Readout(at, words, [*series, *bands]),
+    )
 
 
 def rule(place: float, style: str, label: str = "") -> Markup:

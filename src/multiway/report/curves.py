@@ -174,15 +174,13 @@ def _deletion_drawing(
     curves: DeletionCurves, styles: Mapping[str, str], what: str, hidden: str, from_zero: bool
 ) -> charts.Drawing:
     shares = np.asarray(curves.shares, float)
-    lines = {**curves.marked, "at random": curves.random}
-    up = scale_of(list(lines.values()), from_zero=from_zero)
-    series = [charts.Series(name, styles[name], values) for name, values in lines.items()]
-    return charts.frame(
-        [charts.curve(shares, charts.places_of(up, lines[name]), styles[name]) for name in reversed(lines)],
+    lines = {name: (styles[name], values) for name, values in {**curves.marked, "at random": curves.random}.items()}
+    return charts.lines(
+        lines,
+        shares,
+        [f"{share:.0%} hidden" for share in shares],
+        scale_of([values for _, values in lines.values()], from_zero=from_zero),
         number_ticks(UNIT, 5),
-        number_ticks(up, 5),
-        describes=f"Probability of {what}, by share hidden: {text.listing(list(lines))}.",
-        height=230,
+        describes=f"Probability of {what}, by share hidden",
         x_title=f"share of the {hidden} hidden",
-        readout=charts.Readout(shares, [f"{share:.0%} hidden" for share in shares], series),
     )

@@ -10,37 +10,28 @@ import pandas as pd
 from multiway.report import charts, text
 from multiway.report.palette import in_order, title
 from multiway.report.scales import Floats, Scale, Tick, axis_numbers, axis_ticks, number_ticks, scale_of
-from multiway.report.sections import Bar, Bars, Block, Chart, Timeline
+from multiway.report.sections import Bar, Bars, Chart, Timeline
 
 MAX_BARS = 200
 
 
 def step_lines(
-    lines: Mapping[str, tuple[str, Floats]],
-    what: str,
-    *,
-    from_zero: bool = False,
-    claims: Sequence[tuple[float, str, str]] = (),
+    lines: charts.Lines, what: str, *, from_zero: bool = False, claims: Sequence[tuple[float, str, str]] = ()
 ) -> charts.Drawing:
-    """Lines over the steps of the horizon, (style, values) by name; `claims` are (level, style, label)."""
-    length = max((len(values) for _, values in lines.values()), default=1)
+    """Lines over the steps of the horizon; `claims` are (level, style, label)."""
+    length = max((np.size(values) for _, values in lines.values()), default=1)
     steps = np.arange(1, length + 1, dtype=float)
     across = Scale(1.0, float(max(length, 2)))
     up = scale_of([*(values for _, values in lines.values()), [value for value, _, _ in claims]], from_zero=from_zero)
-    words = [f"step {step:.0f}" for step in steps]
-    series = [charts.Series(name, style, values) for name, (style, values) in lines.items()]
-    return charts.frame(
-        [
-            charts.curve(across.place(steps[: len(values)]), charts.places_of(up, values), style)
-            for style, values in reversed(list(lines.values()))
-        ],
+    return charts.lines(
+        lines,
+        across.place(steps),
+        [f"step {step:.0f}" for step in steps],
+        up,
         _step_ticks(length, across),
-        number_ticks(up, 5),
-        describes=f"{text.sentence_case(what)}: {text.listing(list(lines))}.",
-        height=230,
+        describes=text.sentence_case(what),
         x_title="step of the horizon",
         marks=[charts.level(float(up.place(value)), style, label) for value, style, label in claims],
-        readout=charts.Readout(across.place(steps), words, series),
     )
 
 
@@ -133,7 +124,7 @@ def timeline(names: Sequence[str], ends: Sequence[pd.Index]) -> Timeline:
     across = scale_of(numbers, margin=0)
     places = [100 * across.place(pair) for pair in numbers]
     blocks = [
-        Block(name, round(float(first), 2), round(float(last - first), 2))
+        (name, round(float(first), 2), round(float(last - first), 2))
         for name, (first, last) in zip(names, places, strict=True)
     ]
     return Timeline(blocks=blocks, ticks=axis_ticks(ends, across, 8))

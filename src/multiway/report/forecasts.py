@@ -11,16 +11,7 @@ from markupsafe import Markup
 
 from multiway.report import charts, text
 from multiway.report.palette import in_order, title
-from multiway.report.scales import (
-    Floats,
-    Scale,
-    Tick,
-    axis_numbers,
-    axis_ticks,
-    number_ticks,
-    scale_of,
-    stamps_in_words,
-)
+from multiway.report.scales import axis_numbers, axis_ticks, number_ticks, scale_of, stamps_in_words
 
 MAX_PANELS = 24
 
@@ -48,6 +39,79 @@ class ForecastPanel:
     bands: Mapping[float, tuple[npt.ArrayLike, npt.ArrayLike]] = field(default_factory=dict)
 
 
+class _Sheet:
+    """One panel with the places of its values."""
+
+    def __init__(self, panel: ForecastPanel, colours: Mapping[str, int]) -> None:
+        self.panel, self.colours, self.models = panel, colours, in_order(panel.lines, colours)
+        self.history = np.asarray(np.zeros(0) if panel.history is None else panel.history, float)
+        self.kept = charts.thin(self.history)
+        self.past_times = panel.times[:0] if panel.history_times is None else panel.history_times
+        numbers = axis_numbers([self.past_times, panel.times])
+        self.across = scale_of(numbers, margin=0)
+        self.past, self.ahead = (self.across.place(part) for part in numbers)
+        edges = [edge for pair in panel.bands.values() for edge in pair]
+        arrays = [panel.history, panel.actual, *panel.lines.values(), *edges]
+        self.up = scale_of([array for array in arrays if array is not None])
+        self.y_ticks = number_ticks(self.up, 4)
+
+    def drawing(self, label_width: int) -> charts.Drawing:
+        """History, bands from the widest to the narrowest, what happened, and the lines."""
+        begin = [float((self.past[-1] + self.ahead[0]) / 2)] if len(self.past) and len(self.ahead) else []
+        times = [self.past_times, self.panel.times] if len(self.past_times) else [self.panel.times]
+        past = charts.curve(self.past[self.kept], charts.places_of(self.up, self.history[self.kept]), "past")
+        return charts.frame(
+            [*self._bands(), past, *self._lines()],
+            axis_ticks(times, self.across, 4),
+            self.y_ticks,
+            describes=self._description(),
+            height=150,
+            marks=[charts.rule(place, "start") for place in begin],
+            readout=self._readout(),
+            label_width=label_width,
+        )
+
+    def _bands(self) -> list[Markup]:
+        edges = [[charts.places_of(self.up, edge) for edge in pair] for _, pair in sorted(self.panel.bands.items())]
+        bands = [charts.band(self.ahead, low, high, f"b{min(index, 2)}") for index, (low, high) in enumerate(edges)]
+        return bands[::-1]
+
+    def _lines(self) -> list[Markup]:
+        drawn = [
+            charts.curve(self.ahead, charts.places_of(self.up, self.panel.lines[model]), f"s{self.colours[model]}")
+            for model in reversed(self.models)
+        ]
+        if self.panel.actual is not None:  # it goes on from the last row of history
+            places = np.concatenate([self.past[-1:], self.ahead])
+            values = np.concatenate([self.history[-1:], np.asarray(self.panel.actual, float)])
+            drawn.insert(0, charts.curve(places[-len(values) :], charts.places_of(self.up, values), "actual"))
+        return drawn
+
+    def _readout(self) -> charts.Readout:
+        stamps, start = stamps_in_words(self.past_times), len(self.kept)
+        labels = [stamps[int(row)] for row in self.kept] + stamps_in_words(self.panel.times)
+        actual = np.asarray([] if self.panel.actual is None else self.panel.actual, float)
+        series = [charts.Series("actual", "actual", np.concatenate([self.history[self.kept], actual]))]
+        series += [
+            charts.Series(title(model), f"s{self.colours[model]}", self.panel.lines[model], start)
+            for model in self.models
+        ]
+        series += [
+            charts.Series(f"{level:g} % band", f"b{min(index, 2)}", low, start, high)
+            for index, (level, (low, high)) in enumerate(sorted(self.panel.bands.items()))
+        ]
+        return charts.Readout(np.concatenate([self.past[self.kept], self.ahead]), labels, series)
+
+    def _description(self) -> str:
+        stamps = stamps_in_words(self.panel.times)
+        span = f" from {stamps[0]} to {stamps[-1]}" if stamps else ""
+        parts = [f"forecast by {text.listing([title(model) for model in self.panel.lines])}"]
+        parts += [f"{len(self.history)} rows of history"] if len(self.history) else []
+        parts += ["the actual values"] if self.panel.actual is not None else []
+        parts += [f"{level:g} % band" for level in sorted(self.panel.bands)]
+        return f"{text.name(self.panel.name)}{span}: {text.listing(parts)}."
+
+
 class Panel(NamedTuple):
     """One small chart."""
 
@@ -69,138 +133,25 @@ class Group(NamedTuple):
 
 def groups(panels: Sequence[ForecastPanel], colours: Mapping[str, int]) -> list[Group]:
     """Sort panels into their groups, in the order given."""
-    found: dict[str, list[ForecastPanel]] = {}
+    found: dict[str, list[_Sheet]] = {}
     for panel in panels:
-        found.setdefault(panel.group, []).append(panel)
-    return [_group(name, members, colours) for name, members in found.items()]
+        found.setdefault(panel.group, []).append(_Sheet(panel, colours))
+    return [_group(name, sheets, colours) for name, sheets in found.items()]
 
 
-def _group(name: str, members: Sequence[ForecastPanel], colours: Mapping[str, int]) -> Group:
-    shown = members[:MAX_PANELS]
-    ticks = [number_ticks(_value_scale(panel), 4) for panel in shown]
-    width = max((len(tick.label) for row in ticks for tick in row), default=1)
-    times = stamps_in_words(shown[0].times)
-    left_out = len(members) - len(shown)
+def _group(name: str, sheets: Sequence[_Sheet], colours: Mapping[str, int]) -> Group:
+    shown = sheets[:MAX_PANELS]
+    times = stamps_in_words(shown[0].panel.times)
+    width = max((len(tick.label) for sheet in shown for tick in sheet.y_ticks), default=1)
     return Group(
         title=name,
         span=f"{times[0]} to {times[-1]}" if times else "",
-        panels=[
-            Panel(panel.name, _chart(panel, y_ticks, width, colours))
-            for panel, y_ticks in zip(shown, ticks, strict=True)
-        ],
-        note=f"The first {len(shown)} of {len(members)} variates are drawn." if left_out else "",
-        levels=[f"{level:g}" for level in _levels(shown)],
-        has_actual=any(panel.actual is not None for panel in shown),
+        panels=[Panel(sheet.panel.name, sheet.drawing(width)) for sheet in shown],
+        note=f"The first {len(shown)} of {len(sheets)} variates are drawn." if len(sheets) > len(shown) else "",
+        levels=[f"{level:g}" for level in sorted({level for sheet in shown for level in sheet.panel.bands})],
+        has_actual=any(sheet.panel.actual is not None for sheet in shown),
         models=[
             (title(model), colours[model])
-            for model in in_order({model: None for panel in shown for model in panel.lines}, colours)
+            for model in in_order(dict.fromkeys(model for sheet in shown for model in sheet.models), colours)
         ],
     )
-
-
-def _levels(panels: Sequence[ForecastPanel]) -> list[float]:
-    return sorted({level for panel in panels for level in panel.bands})
-
-
-def _value_scale(panel: ForecastPanel) -> Scale:
-    arrays = [panel.history, panel.actual, *panel.lines.values()]
-    arrays += [edge for edges in panel.bands.values() for edge in edges]
-    return scale_of([array for array in arrays if array is not None])
-
-
-def _chart(
-    panel: ForecastPanel,
-    y_ticks: Sequence[Tick],
-    label_width: int,
-    colours: Mapping[str, int],
-) -> charts.Drawing:
-    past_index = panel.history_times if panel.history_times is not None else panel.times[:0]
-    past, ahead = axis_numbers([past_index, panel.times])
-    across = scale_of([past, ahead], margin=0)
-    history = np.asarray(panel.history if panel.history is not None else np.zeros(0), float)
-    kept = charts.thin(history)
-    up = _value_scale(panel)
-    past_at, ahead_at = across.place(past), across.place(ahead)
-    begin = float((past_at[-1] + ahead_at[0]) / 2) if len(past_at) and len(ahead_at) else 0.0
-    return charts.frame(
-        [
-            *_bands(panel, ahead_at, up),
-            charts.curve(past_at[kept], charts.places_of(up, history[kept]), "past"),
-            *_lines(panel, past_at, history, ahead_at, up, colours),
-        ],
-        axis_ticks([past_index, panel.times] if len(past_index) else [panel.times], across, 4),
-        y_ticks,
-        describes=_describe(panel, history),
-        height=150,
-        marks=[charts.rule(begin, "start")] if len(past_at) else [],
-        readout=_readout(panel, past_index, past_at, history, kept, ahead_at, colours),
-        label_width=label_width,
-    )
-
-
-def _bands(panel: ForecastPanel, ahead_at: Floats, up: Scale) -> list[Markup]:
-    widest_first = sorted(panel.bands.items(), reverse=True)
-    return [
-        charts.band(
-            ahead_at,
-            charts.places_of(up, low),
-            charts.places_of(up, high),
-            f"b{min(len(widest_first) - 1 - i, 2)}",
-        )
-        for i, (_, (low, high)) in enumerate(widest_first)
-    ]
-
-
-def _lines(
-    panel: ForecastPanel,
-    past_at: Floats,
-    history: Floats,
-    ahead_at: Floats,
-    up: Scale,
-    colours: Mapping[str, int],
-) -> list[Markup]:
-    drawn = [
-        charts.curve(ahead_at, charts.places_of(up, panel.lines[model]), f"s{colours[model]}")
-        for model in reversed(in_order(panel.lines, colours))
-    ]
-    if panel.actual is not None:
-        joined_at = np.concatenate([past_at[-1:], ahead_at])
-        joined = np.concatenate([history[-1:], np.asarray(panel.actual, float)])
-        drawn.insert(0, charts.curve(joined_at[-len(joined) :], charts.places_of(up, joined), "actual"))
-    return drawn
-
-
-def _readout(
-    panel: ForecastPanel,
-    past_index: pd.Index,
-    past_at: Floats,
-    history: Floats,
-    kept: Floats | np.ndarray,
-    ahead_at: Floats,
-    colours: Mapping[str, int],
-) -> charts.Readout:
-    stamps = stamps_in_words(past_index)
-    labels = [stamps[int(row)] for row in kept] + stamps_in_words(panel.times)
-    known = history[kept]
-    actual = np.asarray([] if panel.actual is None else panel.actual, float)
-    series = [charts.Series("actual", "actual", np.concatenate([known, actual]))]
-    start = len(kept)
-    series += [
-        charts.Series(title(model), f"s{colours[model]}", panel.lines[model], start)
-        for model in in_order(panel.lines, colours)
-    ]
-    series += [
-        charts.Series(f"{level:g} % band", f"b{min(index, 2)}", low, start, high)
-        for index, (level, (low, high)) in enumerate(sorted(panel.bands.items()))
-    ]
-    return charts.Readout(np.concatenate([past_at[kept], ahead_at]), labels, series)
-
-
-def _describe(panel: ForecastPanel, history: Floats) -> str:
-    stamps = stamps_in_words(panel.times)
-    span = f" from {stamps[0]} to {stamps[-1]}" if stamps else ""
-    parts = [f"forecast by {text.listing([title(model) for model in panel.lines])}"]
-    parts += [f"{len(history)} rows of history"] if len(history) else []
-    parts += ["the actual values"] if panel.actual is not None else []
-    parts += [f"{level:g} % band" for level in sorted(panel.bands)]
-    return f"{text.name(panel.name)}{span}: {text.listing(parts)}."

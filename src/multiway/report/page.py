@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from multiway.report import text
 from multiway.report.charts import Readouts
-from multiway.report.sections import Cell, Column, Fact, Page, Section
+from multiway.report.sections import Cell, Fact, Page, Section
 
 
 def render(page: Page) -> str:
@@ -49,11 +49,14 @@ def _environment() -> jinja2.Environment:
         "script_json": text.script_json,
         "kind": _kind,
         "fact": lambda item: Fact(*item),
-        "column": lambda item: Column(item) if isinstance(item, str) else item,
-        "cell": lambda item: Cell(item) if isinstance(item, str) else item,
+        "cell": _cell,
     }
     environment.globals["zip"] = zip
     return environment
+
+
+def _cell(item: Cell | str) -> Cell:
+    return Cell(item) if isinstance(item, str) else item
 
 
 def _kind(section: Section) -> str:

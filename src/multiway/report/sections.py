@@ -42,13 +42,6 @@ class Cell(NamedTuple):
     title: str = ""
 
 
-class Column(NamedTuple):
-    """Head of a column."""
-
-    title: str
-    style: str = ""
-
-
 class Bar(NamedTuple):
     """One bar; widths and places are in percent, `marks` are (label, colour, place, value) of others on its track.
 
@@ -91,14 +84,6 @@ class Picture(NamedTuple):
     remark: str = ""
 
 
-class Block(NamedTuple):
-    """A stretch of a time line, places in percent."""
-
-    name: str
-    left: float
-    width: float
-
-
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Text:
     """Words: a paragraph, a remark in a smaller size, a heading, or a warning."""
@@ -133,7 +118,7 @@ class Table:
     style: Classes of the style sheet: "numbers" aligns figures, "words" wraps them, "confusion" centres.
     """
 
-    columns: Sequence[Column | str]
+    columns: Sequence[Cell | str]
     rows: Sequence[Sequence[Cell | str]]
     title: str = ""
     groups: Sequence[tuple[str, int]] = ()
@@ -202,9 +187,9 @@ class HeatMaps:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Timeline:
-    """Stretches along time."""
+    """Stretches along time, each with its name, left end and width in percent."""
 
-    blocks: Sequence[Block]
+    blocks: Sequence[tuple[str, float, float]]
     ticks: Sequence[Tick]
 
 

@@ -22,7 +22,7 @@ from multiway.report.diagnostics import step_lines, timeline, variate_bars
 from multiway.report.forecasts import ForecastPanel, groups
 from multiway.report.palette import title
 from multiway.report.scores import Score, Scores
-from multiway.report.sections import Cell, Chart, Column, Fact, HeatMaps, Panels, Part, Section, Table, Text
+from multiway.report.sections import Cell, Chart, Fact, HeatMaps, Panels, Part, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison, names_of
 from multiway.tasks.forecasting.explanation import load_explanation
@@ -175,7 +175,7 @@ def _choice(run: Run, colours: dict[str, int]) -> list[Section]:
         ]
         for model, error in errors.items()
     ]
-    columns: list[Column | str] = ["Model", "MSE", "against ridge", Column("Remark", "left")]
+    columns: list[Cell | str] = ["Model", "MSE", "against ridge", Cell("Remark", style="left")]
     return [Table(title="The choice on validation", columns=columns, rows=rows, strong=[2])]
 
 
@@ -344,7 +344,7 @@ def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> Table | No
         "If attention marks what matters, hiding what is attended most should hurt more than hiding as much at random."
     )
     heads = ["Error, attended most", "Error, at random", "Error, nothing hidden"]
-    table = Table(title="Deletion test", columns=["Mode", Column("Hidden", "left"), *heads], rows=rows, note=words)
+    table = Table(title="Deletion test", columns=["Mode", Cell("Hidden", style="left"), *heads], rows=rows, note=words)
     return table if rows else None
 
 

@@ -22,6 +22,7 @@ from multiway.tasks.segmentation.showing import Shown, load_slices
 OVERLAY = np.array([[0, 0, 0, 0], [0, 158, 115, 150], [213, 94, 0, 170], [0, 114, 178, 170]], np.uint8)
 """Nothing, marked correctly, marked wrongly, missed; colours that colour-blind readers tell apart."""
 MAX_CLASSES = 40
+PERCENTS = np.linspace(0, 100, 101)
 
 
 def report(runs: Sequence[Run]) -> str:
@@ -156,27 +157,31 @@ def _cases(run: Run) -> Part:
     colours = pages.colours_of(scores)
     test = run.tables["cases"][(run.tables["cases"]["split"] == "test") & run.tables["cases"]["scored"]]
     dice = test.groupby(["model", "case"], sort=False)["dice"].mean().dropna()
-    lines = {str(name): np.sort(values.to_numpy()) for name, values in dice.groupby(level="model", sort=False)}
-    styles = {name: f"s{colours.get(name, 0)}" for name in lines}
+    lines = {
+        scores.name(str(name)): (f"s{colours.get(str(name), 0)}", _spread_out(np.sort(values.to_numpy())))
+        for name, values in dice.groupby(level="model", sort=False)
+    }
     chart = Chart(
-        drawing=_case_drawing(lines, styles, scores),
+        drawing=_case_drawing(lines),
         title="Dice of the test cases, worst to best",
-        legend=[(scores.name(name), style) for name, style in styles.items()],
+        legend=[(name, style) for name, (style, _) in lines.items()],
     )
     side = ["How many test cases go how well; the left end are the failures."]
     return Part(id="cases", title="Case by case", side=side, content=[chart if lines else None])
 
 
-def _case_drawing(lines: dict[str, NDArray[np.float64]], styles: dict[str, str], scores: Scores) -> charts.Drawing:
-    across, up, shares = Scale(0.0, 100.0), Scale(0.0, 1.0), np.linspace(0, 100, 101)
-    heights = {name: np.interp(shares, np.linspace(0, 100, len(values)), values) for name, values in lines.items()}
-    series = [charts.Series(scores.name(name), styles[name], values) for name, values in heights.items()]
-    at = across.place(shares)
-    return charts.frame(
-        [charts.curve(at, charts.places_of(up, values), styles[name]) for name, values in heights.items()],
-        number_ticks(across, 5),
-        number_ticks(up, 5),
-        describes="Dice of the test cases from worst to best, one line per model.",
+def _spread_out(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values at every percent of the cases."""
+    return np.interp(PERCENTS, np.linspace(0, 100, len(values)), values)
+
+
+def _case_drawing(lines: charts.Lines) -> charts.Drawing:
+    return charts.lines(
+        lines,
+        PERCENTS / 100,
+        [f"{share:.0f} % of cases" for share in PERCENTS],
+        Scale(0.0, 1.0),
+        number_ticks(Scale(0.0, 100.0), 5),
+        describes="Dice of the test cases from worst to best",
         x_title="share of the test cases, worst first, in percent",
-        readout=charts.Readout(at, [f"{share:.0f} % of cases" for share in shares], series),
     )

@@ -8,7 +8,7 @@ import pandas as pd
 
 from multiway.explain import DeletionCurves
 from multiway.report import charts, text
-from multiway.report.scales import axis_numbers, axis_ticks, number_ticks, scale_of
+from multiway.report.scales import axis_numbers, axis_ticks, scale_of
 from multiway.report.sections import Answer, Cell, Chart, Part, Section, Table, Text
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.backtest import WORDS, Backtest
@@ -165,21 +165,19 @@ def _backtest_drawing(found: Backtest) -> charts.Drawing:
     (seconds,) = axis_numbers([days])
     across = scale_of([seconds], margin=0.01)
     wealth = {"long-short": found.track.wealth, "buy and hold": found.hold.wealth}
-    lines = {name: 100 * (values - 1) for name, values in wealth.items()}
+    lines = {name: (LINES[name], 100 * (values - 1)) for name, values in wealth.items()}
     low, high = (100 * edge for edge in found.band())
-    up, at = scale_of([*lines.values(), low, high, [0.0]]), across.place(seconds)
-    series = [charts.Series(name, LINES[name], values) for name, values in lines.items()]
-    drawn = [charts.curve(at, charts.places_of(up, lines[name]), LINES[name]) for name in reversed(lines)]
-    return charts.frame(
-        [charts.band(at, charts.places_of(up, low), charts.places_of(up, high), "b0"), *drawn],
+    up = scale_of([*(values for _, values in lines.values()), low, high, [0.0]])
+    return charts.lines(
+        lines,
+        across.place(seconds),
+        [str(day.date()) for day in days],
+        up,
         axis_ticks([days], across, 6),
-        number_ticks(up, 5),
-        describes=f"Return so far in percent, after costs: {text.listing(list(lines))}.",
+        describes="Return so far in percent, after costs",
+        bands=[charts.Series(CHANCE, "b0", low, 0, high)],
         height=260,
         marks=[charts.level(float(up.place(0.0)), "best")],
-        readout=charts.Readout(
-            at, [str(day.date()) for day in days], [*series, charts.Series(CHANCE, "b0", low, 0, high)]
-        ),
     )
 
 
