@@ -30,6 +30,7 @@ import torch
 import multiway
 from command import printed
 from frozen_layers import layers
+from multiway.tasks.registry import TASKS
 from tasks.forecasting.panels import make_frame
 from tasks.segmentation.lesion_files import FAST, write_scene
 from tasks.stocks.quotes import write_stocks
@@ -68,7 +69,8 @@ def quantiles(folder: Path) -> Tiny:
 
 
 RUNS: dict[str, Callable[[Path], Tiny]] = {
-    **TINY, "forecast-blend": blend, "volumes-classes": classes, "segment-scene": scene, "stocks-quantiles": quantiles
+    **{name: TINY[name] for name in TASKS},
+    "forecast-blend": blend, "volumes-classes": classes, "segment-scene": scene, "stocks-quantiles": quantiles
 }  # fmt: skip
 BACKTESTED = ("forecast", "stocks")
 """Tasks that look back from past moments."""

@@ -148,6 +148,40 @@ def stocks(folder: Path) -> Tiny:
     )  # fmt: skip
 
 
+def people(count: int = 90) -> pd.DataFrame:
+    """Rows of numbers, words and a truth value, with the class of each; every row has a name of its own."""
+    draw = np.random.default_rng(0)
+    age = draw.integers(20, 80, count)
+    return pd.DataFrame(
+        {
+            "name": [f"person-{row:02d}" for row in range(count)],
+            "age": age,
+            "weight": draw.normal(70, 9, count).round(1),
+            "city": draw.choice(["Ulm", "Bonn", "Kiel"], count),
+            "smokes": draw.random(count) < 0.3,
+            "ill": np.where(age + draw.normal(0, 10, count) > 50, "yes", "no"),
+        }
+    )
+
+
+def tabular(folder: Path) -> Tiny:
+    path = folder / "people.csv"
+    people().to_csv(path, index=False)
+    training = {**SAVING, "epochs": 3, "batch_size": 16, "warmup_steps": 2, "learning_rate": 0.02}
+    settings = {"read": {"target": "ill"}, "model": {"hidden": [8]}, "draws": 20, "training": training}
+
+    def alone(target: Path) -> Path:
+        head, *rows = path.read_text().splitlines()
+        return written(target / "people.csv", [head, rows[7]])
+
+    return Tiny(
+        task="tabular", data=path, settings={**settings, "baselines": ["constant", "linear"]},
+        still={**STILL, "baselines": ["constant"]}, alone=alone,
+        changes={"word": lambda: edit(path, "Kiel", "Bonn"), "truth": lambda: edit(path, "False,no", "True ,no")},
+        spoil=lambda: edit(path, ",ill", ",age"),
+    )  # fmt: skip
+
+
 def written(path: Path, lines: list[str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n")
@@ -161,5 +195,5 @@ def copied(path: Path, folder: Path) -> Path:
 
 
 TINY: dict[str, Callable[[Path], Tiny]] = {
-    "forecast": forecast, "volumes": volumes, "segment": segment, "stocks": stocks
+    "forecast": forecast, "volumes": volumes, "segment": segment, "stocks": stocks, "tabular": tabular
 }  # fmt: skip

@@ -12,6 +12,7 @@ from tasks.forecasting.panels import TINY as FORECASTER
 from tasks.segmentation.lesion_files import FAST, box_case
 from tasks.stocks.quotes import NETWORK as STOCKS
 from tasks.stocks.quotes import make_prices, trading_days
+from tasks.tiny import people
 from tasks.volumes.blocks import NETWORK, make_volumes
 
 Split = tuple[Any, Any]
@@ -72,14 +73,36 @@ def stock_classifier() -> TinyEstimator:
     )  # fmt: skip
 
 
+def tabular_classifier() -> TinyEstimator:
+    rows = people()
+    settings = {"model": {"hidden": [8]}, "training": {"batch_size": 16, "warmup_steps": 2}, "draws": 5}
+    return TinyEstimator(
+        make=lambda: multiway.TabularClassifier(epochs=1, baselines=("constant",), settings=settings),
+        fit=(rows[["age", "weight", "city"]], rows["ill"]), new=(rows[["age", "weight", "city"]][:7],),
+        split=halves(len(rows)), grid={"epochs": [1, 2]},
+    )  # fmt: skip
+
+
+def tabular_regressor() -> TinyEstimator:
+    numbers = people()[["age", "weight"]].to_numpy(float)
+    usual = tabular_classifier()
+    return dataclasses.replace(
+        usual,
+        make=lambda: multiway.TabularRegressor(**usual.make().get_params()),
+        fit=(numbers, numbers.sum(1)), new=(numbers[:7],),
+    )  # fmt: skip
+
+
 ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "Forecaster": forecaster,
     "VolumeClassifier": volume_classifier,
     "Segmenter": segmenter,
     "StockMovementClassifier": stock_classifier,
+    "TabularClassifier": tabular_classifier,
+    "TabularRegressor": tabular_regressor,
 }
 
 
-def every() -> Iterator[str]:
+def estimators() -> Iterator[str]:
     """Names of the estimators that the package gives."""
     return (name for name in multiway.__all__ if hasattr(getattr(multiway, name), "get_params"))
