@@ -54,9 +54,10 @@ def cost_table(
 def check_of(run: Run) -> CheckReport | None:
     """What the check of the run's data sees; None where the data are gone."""
     try:
-        return None if run.config.data is None else run.task.check(run.config)
+        found = None if run.config.data is None else run.task.check(run.config)
     except (MultiwayError, OSError):
         return None
+    return found if found is not None and found.summary else None
 
 
 def data_check(found: CheckReport) -> Part:

@@ -2,16 +2,25 @@
 
 import dataclasses
 import json
+import re
 import shlex
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 from quotes import make_config, write_stocks
 
-from multiway.report import render_stock_report
-from multiway.tasks.stocks import StockConfig, showing, start, task
-from multiway.tasks.stocks.reporting import compare, report, report_content
+from multiway.report.sections import Answer, Table
+from multiway.tasks import lifecycle
+from multiway.tasks.page_parts import command
+from multiway.tasks.stocks import StockConfig, sections, showing
+from multiway.tasks.stocks.backtest import backtest
+from multiway.tasks.stocks.grid import grid_part
+from multiway.tasks.stocks.prediction import reload
+from multiway.tasks.stocks.sections import SUBJECT
+from multiway.tasks.stocks.task import TASK as task
+from multiway.tasks.stocks.trading import backtest_run
 from report_pages import Page
 
 
@@ -19,73 +28,102 @@ from report_pages import Page
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reported")
     write_stocks(folder / "data")
-    return start(make_config(folder / "data", training={"epochs": 3}), folder / "run")
+    return lifecycle.start(task, make_config(folder / "data", training={"epochs": 3}), folder / "run")
 
 
 @pytest.fixture(scope="module")
-def content(run):
+def parts(run):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(showing, "TESTED", 4)
-        return report_content([run])
+        return {part.id: part.content for part in sections.sections([run], reload(run))}
 
 
-def test_every_section_of_a_run_is_there(content):
-    page = Page(render_stock_report(content))
+@pytest.fixture(scope="module")
+def page(run):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(showing, "TESTED", 4)
+        return Page(task.report([run]))
+
+
+def own_rows(run):
+    return run.tables["predictions"].query("model == 'multiway' and split == 'test'")
+
+
+def test_every_section_of_a_run_is_there(page):
     assert page.sections() == [
-        "summary", "data-check", "splits", "scores", "grid", "calibration", "answers", "attention", "backtest",
+        "summary", "answers", "scores", "grid", "calibration", "attention", "backtest", "data-check", "splits",
         "training", "environment",
     ]  # fmt: skip
     assert "Not investment advice." in page.text and "Attention is not attribution" in page.text
     assert "None" not in page.text and "nan" not in page.text.lower().split()
 
 
-def test_scores_splits_and_grid_agree_with_the_predictions(content, run):
-    rows = run.predictions.query("model == 'multiway' and split == 'test'")
+def test_scores_splits_and_grid_agree_with_the_predictions(page, parts, run):
+    rows = own_rows(run)
     right = (rows["predicted"] == rows["label"]).to_numpy()
-    test = {(score.model, score.metric): score for score in content.scores if score.split == "test"}
-    assert test["multiway", "ACC"].value == right.mean()
-    assert {"majority", "calendar look-up"} <= {model for model, _ in test}
-    assert not any(metric == "count" for _, metric in test)
-    split = {item.name: item for item in content.splits}["test"]
-    assert (split.movements, split.rises) == (len(rows), (rows["label"] == 1).sum())
-    assert (content.grid.counts.sum(), content.grid.right.sum()) == (len(rows), right.sum())
-    place = content.grid.tickers.index("NA"), content.grid.months.index("2020-04")
+    scores = SUBJECT.scores([run])
+    assert scores.get("multiway", "acc").value == right.mean()
+    assert {"majority", "calendar"} <= set(scores.models())
+    assert not any(metric == "count" for metric, _ in scores.columns())
+    rises = (rows["label"] == 1).sum()
+    assert f"{len(rows)} {rises} {100 * rises / len(rows):.1f} %" in page.text
+    by_month, by_ticker = grid_part(rows).content[:2]
+    assert sum(int(row[2]) for row in by_month.rows) == len(rows)
+    line = next(row for row in by_ticker.rows if row[0] == "NA")
     april = (rows["ticker"] == "NA").to_numpy() & (rows["date"].dt.strftime("%Y-%m") == "2020-04").to_numpy()
-    assert content.grid.counts[place] == april.sum() and content.grid.right[place] == right[april].sum()
-    assert content.grid.rises[place] == (rows["label"].to_numpy()[april] == 1).sum()
-    assert sum(item.count for item in content.reliability) == len(rows)
+    cell = line[by_ticker.columns.index("2020-04")]
+    assert cell.text == f"{100 * right[april].mean():.0f}\u202f%" and cell.title == f"{april.sum()} movements"
+    dots = parts["calibration"][0].drawing
+    assert sum(int(count) for count in re.findall(r"(\d+) movements", str(dots))) == len(rows)
 
 
-def test_confident_errors_come_first_with_their_texts(content, run):
-    first = content.answers[0]
-    assert first.group == "Most confident errors"
-    assert first.actual == ("fall" if first.p_up > 0.5 else "rise")
-    assert first.strongest and abs(first.strongest[0].share) == max(abs(part.share) for part in first.strongest)
-    assert any(answer.group == "Most confident when right" for answer in content.answers)
-    assert content.deletion_answers > 0 and "standard error" in content.deletion_note
+def test_the_next_session_comes_first_then_confident_errors_with_their_texts(parts, run):
+    session, heading, first = parts["answers"][:3]
+    assert isinstance(session, Table) and session.title.startswith("The next session, 2020-")
+    assert heading.words == "Most confident errors"
+    assert isinstance(first, Answer) and first.is_wrong
+    name, day = first.name.split(", ")
+    rows = own_rows(run)
+    (row,) = rows[(rows["ticker"] == name) & (rows["date"] == day)].itertuples()
+    directions, confidence = ("fall", "rise"), max(row.p_up, 1 - row.p_up)
+    words = f"predicted a {directions[row.predicted]} with {100 * confidence:.0f}\u202f%"
+    moved = f"{abs(100 * row.movement):.1f}\u202f%"
+    assert first.sentence.startswith(f"{words}; it was a {directions[row.label]}") and moved in first.sentence
+    shares = [abs(float(row[0].replace("\u2212", "-"))) for row in first.content[1].rows]
+    assert shares == sorted(shares, reverse=True)
+    assert any(getattr(item, "words", "") == "Most confident when right" for item in parts["answers"])
+    assert "standard error" in parts["attention"][-1].words
 
 
-def test_the_backtest_is_that_of_the_command(content, run):
-    rows = content.backtest.rows
-    assert [row["portfolio"] for row in rows][:2] == ["long-short", "buy and hold"]
-    assert content.backtest.lines["long-short"][-1] == pytest.approx(rows[0]["return_net"])
-    assert task.NAME == "stocks" and content.backtest.words == "Not investment advice."
+def test_the_backtest_is_that_of_the_command(parts, run):
+    table, expected = parts["backtest"][2], backtest_run(run, None, None, {}).rows()
+    assert [row[0] for row in table.rows] == [row["portfolio"] for row in expected]
+    assert [row[2] for row in table.rows] == [showing.signed_percent(row["return_net"]) for row in expected]
+    line = parts["backtest"][1].drawing.readout.series[0]
+    assert line.name == "long-short" and line.values[-1] == pytest.approx(100 * expected[0]["return_net"])
+
+
+def test_an_undefined_sharpe_ratio_is_a_dash():
+    days = pd.DataFrame({"date": ["2020-01-06", "2020-01-06"], "ticker": ["A", "B"]})
+    alone = backtest(days.assign(p_up=[0.9, 0.2], movement=[0.1, -0.1]), cost_bps=0)
+    assert showing.backtest_part(alone).content[2].rows[0][1:4] == ["+10.0\u202f%", "+10.0\u202f%", "\u2013"]
 
 
 def test_without_the_data_the_rest_is_reported(run, tmp_path):
     shutil.copytree(run.folder.path, tmp_path / "run")
-    gone = task.load(tmp_path / "run")
+    gone = lifecycle.load(tmp_path / "run")
     gone = dataclasses.replace(gone, config=gone.config.replace(data=str(tmp_path / "gone.csv")))
-    content = report_content([gone])
-    assert (content.check, content.backtest, list(content.answers), list(content.maps)) == (None, None, [], [])
-    assert "could not be read again" in content.answer_note and str(tmp_path) in content.answer_note
-    assert "scores" in Page(report([gone])).sections()
+    page = Page(task.report([gone]))
+    assert page.sections() == [
+        "summary", "answers", "scores", "grid", "calibration", "splits", "training", "environment",
+    ]  # fmt: skip
+    assert "could not be read again" in page.text and str(tmp_path) in page.text
 
 
-def test_the_command_makes_the_run_again(content, run):
-    words = content.command.split(" --set ")
+def test_the_command_makes_the_same_settings(run):
+    words = command(run).split(" --set ")
     assert words[0] == f"multiway train stocks --data {run.config.data}"
-    settings: dict = {}
+    settings = {}
     for word in words[1:]:
         name, _, value = shlex.split(word)[0].partition("=")
         target = settings
@@ -97,17 +135,95 @@ def test_the_command_makes_the_run_again(content, run):
 
 
 def test_runs_are_compared_on_one_page(run):
-    page = Page(compare([[run], [run]]))
+    page = Page(task.compare([[run], [run]]))
     assert page.sections()[0] == "scores" and "2 runs side by side" in page.text
 
 
 def test_a_run_of_quantiles_is_reported_by_its_loss(run, tmp_path, monkeypatch):
     monkeypatch.setattr(showing, "TESTED", 2)
     config = make_config(run.config.data, target="quantiles", training={"epochs": 1})
-    quantiles = start(config, tmp_path / "run")
-    content = report_content([quantiles])
-    assert content.unit.startswith("spreads")
-    assert {score.metric for score in content.scores} == {"Pinball", "MAE", "Coverage of 80 %"}
-    text = Page(render_stock_report(content)).text
-    assert "has a pinball loss of" in text and "training quantiles" in text
-    assert np.isfinite([answer.prices for answer in content.answers]).all()
+    quantiles = lifecycle.start(task, config, tmp_path / "run")
+    text = Page(task.report([quantiles])).text
+    assert "in spreads of the median movement" in text and "lowest validation loss" in text
+    assert "has a test Pinball loss of" in text and "training quantiles" in text and "Coverage of 80 %" in text
+
+
+def rows_of(own, mcc=(0.11, 0.05, 0.17), calendar=0.5):
+    found = [("multiway", "acc", *own), ("majority", "acc", 0.513, 0.49, 0.53), ("multiway", "mcc", *mcc)]
+    found += [("logistic", "mcc", 0.06, 0.0, 0.12), ("calendar", "acc", calendar, 0.47, 0.53)]
+    names = ("model", "metric", "value", "low", "high")
+    return [{**dict(zip(names, row, strict=True)), "split": "test"} for row in found]
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        ((0.56, 0.53, 0.59), "its interval lies above that"),
+        ((0.52, 0.49, 0.55), "its interval holds that, so it may be chance"),
+        ((0.47, 0.44, 0.50), "its interval lies below that"),
+        ((0.56, None, None), "that is better"),
+        ((0.513, None, None), "that is no better"),
+    ],
+)
+def test_the_verdict_sets_the_share_against_always_naming_one_direction(run, own, words):
+    found = sections.head([dataclasses.replace(run, scores=rows_of(own))]).verdict
+    assert found.endswith(f"{words}.") and "is right in 51.3\u202f%" in found
+    assert ("interval over days" in found) == (own[1] is not None)
+
+
+def test_over_seeds_the_interval_is_that_of_the_mean(run):
+    runs = [dataclasses.replace(run, scores=rows_of((0.5 + s / 100, 0.4, 0.6))) for s in (0, 2)]
+    assert "interval of the mean over 2 seeds 38.3 to 63.7" in sections.head(runs).verdict  # 12.706 * 0.01
+
+
+def test_a_baseline_that_is_as_good_and_labels_of_the_calendar_are_said(run):
+    worse = dataclasses.replace(run, scores=rows_of((0.95, 0.9, 0.99), (0.02, -0.1, 0.1), calendar=0.9868))
+    said = " ".join(sections.head([worse]).support)
+    assert "that is no better than the best baseline, logistic regression, with 0.060" in said
+    better = sections.head([dataclasses.replace(run, scores=rows_of((0.56, 0.53, 0.59)))]).support
+    assert "that is no better" not in " ".join(better) and "best baseline, logistic regression" in better[1]
+    assert "is right in 98.7\u202f%: these labels follow from the calendar" in said
+
+
+@pytest.mark.parametrize(
+    ("mcc", "words"),
+    [
+        ((0.11, 0.05, 0.17), "0 is chance: its interval lies above that"),
+        ((0.02, -0.05, 0.08), "0 is chance: its interval holds that, so it may be chance"),
+        ((-0.1, -0.2, -0.01), "0 is chance: its interval lies below that"),
+    ],
+)
+def test_the_correlation_is_set_against_chance(run, mcc, words):
+    found = sections.head([dataclasses.replace(run, scores=rows_of((0.56, 0.53, 0.59), mcc))]).support
+    assert words in found[0] and not any("calendar" in line for line in found)
+
+
+def test_the_grid_counts_by_month_and_by_ticker():
+    groups = {("A", "2015-10-01"): (5, 10), ("A", "2015-11-01"): (30, 30), ("B", "2015-10-01"): (4, 20)}
+    rows = [(*key, 1, place < right) for key, (right, count) in groups.items() for place in range(count)]
+    frame = pd.DataFrame(rows, columns=["ticker", "date", "label", "predicted"])
+    by_month, by_ticker = grid_part(frame.assign(predicted=frame["predicted"].astype(int))).content[:2]
+    assert [(row[0], row[1].text, row[2]) for row in by_month.rows] == [
+        ("2015-10", "30\u202f%", "30"), ("2015-11", "100\u202f%", "30"),
+    ]  # fmt: skip
+    (name, *first, count, _), (_, *second, _, _) = by_ticker.rows
+    assert (name, [cell.text for cell in first], count) == ("A", ["88\u202f%", "50\u202f%", "100\u202f%"], "40")
+    assert [cell.style for cell in first] == ["right"] * 3 and second[0].style == "wrong"
+    assert first[1].shade == 0 and first[2].shade == pytest.approx(30 / 40) and second[2].text == ""
+
+
+def test_the_spread_between_tickers_is_set_against_chance():
+    chance, count = np.random.default_rng(0), 50
+    names = np.repeat([f"T{index}" for index in range(400)], count)
+    rows = pd.DataFrame({"ticker": names, "date": pd.Timestamp("2015-10-01"), "label": 1})
+    found = grid_part(rows.assign(predicted=chance.binomial(1, 0.5, len(rows)))).content[-1].words
+    spread, alike = map(float, re.findall(r"\d+\.\d", found))
+    assert alike == pytest.approx(7.1) and spread == pytest.approx(7.1, abs=0.6)
+
+
+def test_of_many_months_the_last_twelve_are_shown_by_ticker():
+    days = pd.date_range("2014-01-01", periods=24, freq="MS").repeat(12)
+    rows = pd.DataFrame({"ticker": ["A", "B"] * 144, "date": days, "label": 1, "predicted": 1})
+    by_month, by_ticker, note = grid_part(rows).content[:3]
+    assert len(by_month.rows) == 24 and by_ticker.columns[2:14] == [f"2015-{month:02d}" for month in range(1, 13)]
+    assert by_ticker.rows[0][-2] == "144" and "last 12 of 24 months" in note.words
