@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 
+from multiway.tasks.scores import score_table
 from multiway.tasks.stocks import StockConfig
 
 TICKERS = ("ACME", "NA", "ZED")
@@ -51,10 +52,10 @@ def write_stocks(folder, count=DAYS, texts=True, **more):
     folder.mkdir(parents=True, exist_ok=True)
     prices = make_prices(**more)
     last = trading_days(more.get("count", DAYS))[count - 1]
-    beside = make_texts(prices)
+    words = make_texts(prices)
     prices[prices["date"] <= last].to_csv(folder / "prices.csv", index=False)
     if texts:
-        beside[beside["date"] <= str(last)].to_csv(folder / "texts.csv", index=False)
+        words[words["date"] <= str(last)].to_csv(folder / "texts.csv", index=False)
     return folder
 
 
@@ -72,6 +73,11 @@ def settings(**changes):
 
 def make_config(data=None, **changes):
     return StockConfig.parse({"data": None if data is None else str(data), **settings(**changes)})
+
+
+def scores_on(run, data, split="test"):
+    """Score table of a run on other data."""
+    return score_table([dataclasses.replace(run, scores=run.task.evaluate(run, data, split))], split)
 
 
 @dataclasses.dataclass

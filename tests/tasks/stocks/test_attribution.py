@@ -63,7 +63,7 @@ def network_score(**fields):
 
 
 def straight_score(weights, stock=2):
-    """The sum of weighted inputs of one stock, alike for every stock that is asked."""
+    """The sum of weighted inputs of one stock, alike for every stock."""
 
     def score(batch):
         text = torch.where(batch["text_valid"][..., None], batch["text"], 0)

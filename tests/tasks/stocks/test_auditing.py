@@ -1,6 +1,7 @@
 """Audit of stocks: our protocols pass, published labels do not, and each planted leak is found."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from market_files import write_stocks
 from multiway import workflows
 from multiway.data.stocks import build_samples, read_stocks
-from multiway.tasks.stocks import auditing, foresight
+from multiway.tasks.stocks import auditing, lookahead
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.scale import StockScale
 
@@ -48,7 +49,7 @@ def planted(config, monkeypatch, panel=None, **changes):
 def test_movements_in_the_order_of_time_pass(protocol, folder):
     report = auditing.audit(config_of(folder, **protocol))
     assert not report.leaks, report.lines()
-    assert any("from a day before the one asked about" in line for line in report.passed)
+    assert any("from a day before the target day" in line for line in report.passed)
     assert any(line.startswith("100.00%") and "direction of the adjusted close" in line for line in report.passed)
 
 
@@ -84,19 +85,19 @@ def test_splits_that_share_days_are_found(folder, monkeypatch):
     assert found(report) >= {"overlap", "groups", "duplicates"}
 
 
-def test_a_text_of_the_day_asked_about_is_found(folder, monkeypatch):
+def test_a_text_of_the_target_day_is_found(folder, monkeypatch):
     config = config_of(folder)
     panel, texts, samples = parts(config)
     later = dataclasses.replace(texts, day=texts.day + np.timedelta64(1, "D"))
-    assert isinstance(foresight.check_texts(samples, texts), str)
-    finding = foresight.check_texts(samples, later)
+    assert isinstance(lookahead.check_texts(samples, texts), str)
+    finding = lookahead.check_texts(samples, later)
     assert (finding.kind, finding.severity) == ("future", "error")
-    assert "windows show a text of the day asked about or later" in finding.line()
+    assert "windows show a text of the target day or later" in finding.line()
     assert panel.tickers[0] in finding.line()
 
 
 def test_inputs_that_know_the_day_are_found(folder, monkeypatch):
-    """Features that lie a row too early hold the close of the day asked about."""
+    """Features that lie a row too early hold the close of the target day."""
     config = config_of(folder)
     panel, texts, _ = parts(config)
 
@@ -104,17 +105,17 @@ def test_inputs_that_know_the_day_are_found(folder, monkeypatch):
         built = build_samples(*given)
         return dataclasses.replace(built, features=np.roll(built.features, -1, axis=0))
 
-    monkeypatch.setattr(foresight, "build_samples", early)
-    assert foresight.check_prices(config, panel, texts, early(panel, texts, config.protocol)).severity == "error"
+    monkeypatch.setattr(lookahead, "build_samples", early)
+    assert lookahead.check_prices(config, panel, texts, early(panel, texts, config.protocol)).severity == "error"
     monkeypatch.undo()
-    assert isinstance(foresight.check_prices(config, panel, texts, build_samples(panel, texts, config.protocol)), str)
+    assert isinstance(lookahead.check_prices(config, panel, texts, build_samples(panel, texts, config.protocol)), str)
 
 
 def test_scaling_of_all_days_is_found(folder):
     config = config_of(folder)
     samples = parts(config)[2]
     whole = dataclasses.replace(samples, splits={"train": np.arange(len(samples.targets))})
-    run = type("Run", (), {"scale": StockScale.fit(whole, None)})()
+    run = SimpleNamespace(state=SimpleNamespace(scale=StockScale.fit(whole, None)))
     report = auditing.audit(config, run)
     assert found(report) == {"statistics"} and "as over all rows" in report.findings[0].line()
 

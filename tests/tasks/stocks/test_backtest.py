@@ -71,7 +71,7 @@ def test_two_tickers_by_hand():
     p_up, returns = np.array([[0.9, 0.2], [0.8, 0.1]]), np.array([[0.10, -0.10], [0.0, 0.05]])
     track = long_short(p_up, returns, top=0.5, cost=0.01)
     assert track.gross == pytest.approx([0.10, -0.025], rel=SUMS64)
-    # day 1 buys .5 and sells .5; they drift to .55/1.1 and -.45/1.1 of the capital, so only the short leg is mended
+    # day 1 buys .5 and sells .5; they drift to .55/1.1 and -.45/1.1 of the capital, so only the short leg is fixed
     assert track.traded == pytest.approx([1.0, 0.5 - 0.45 / 1.1], rel=SUMS64)
     assert track.net == pytest.approx([1.1 * 0.99 - 1, 0.975 * (1 - 0.01 * (0.5 - 0.45 / 1.1)) - 1], rel=SUMS64)
 

@@ -110,11 +110,13 @@ def test_the_look_up_is_that_of_the_lowest_validation_loss(monkeypatch):
     chosen = calendar.keys
     assert facts["keys"] == list(chosen)
     held = samples.splits["validation"]
-    asked = samples.labels[held] >= 0
+    labelled = samples.labels[held] >= 0
     losses = []
     for keys in TABLES:
         monkeypatch.setattr("multiway.tasks.stocks.baselines.TABLES", (keys,))
-        losses.append(log_loss(samples.labels[held][asked], says(fitted(Calendar(), samples)[0], samples, held)[asked]))
+        losses.append(
+            log_loss(samples.labels[held][labelled], says(fitted(Calendar(), samples)[0], samples, held)[labelled])
+        )
     assert TABLES[int(np.argmin(losses))] == chosen
     assert list(facts["validation_loss"].values()) == losses
 
@@ -140,11 +142,13 @@ def test_inputs_are_what_the_windows_show():
     samples = make_samples(name="stocknet")
     vectors = make_vectors(samples)
     rows = samples.splits["test"]
-    asked = samples.labels[rows] >= 0
-    found = inputs(samples, rows, asked, vectors)
-    expected = [slow_inputs(samples, rows[day], stock, vectors) for day, stock in zip(*np.nonzero(asked), strict=True)]
+    labelled = samples.labels[rows] >= 0
+    found = inputs(samples, rows, labelled, vectors)
+    expected = [
+        slow_inputs(samples, rows[day], stock, vectors) for day, stock in zip(*np.nonzero(labelled), strict=True)
+    ]
     np.testing.assert_allclose(found, expected, rtol=LONG32, atol=LONG32)
-    plain = inputs(samples, rows, asked)
+    plain = inputs(samples, rows, labelled)
     np.testing.assert_array_equal(plain, found[:, : plain.shape[1]])
 
 
@@ -168,9 +172,9 @@ def test_the_penalty_is_that_of_the_lowest_validation_loss():
     assert list(losses) == [f"{penalty:g}" for penalty in PENALTIES]
     assert losses[f"{facts['penalty']:g}"] == min(losses.values())
     held = samples.splits["validation"]
-    asked = samples.labels[held] >= 0
-    found = says(model, samples, held, make_vectors(samples))[asked]
-    assert log_loss(samples.labels[held][asked], found) == pytest.approx(min(losses.values()), rel=ROUNDING64)
+    labelled = samples.labels[held] >= 0
+    found = says(model, samples, held, make_vectors(samples))[labelled]
+    assert log_loss(samples.labels[held][labelled], found) == pytest.approx(min(losses.values()), rel=ROUNDING64)
 
 
 def test_only_training_movements_are_learnt_from():
@@ -195,12 +199,12 @@ def test_many_movements_are_thinned_evenly(monkeypatch):
 def test_a_signal_in_the_text_is_found():
     samples = make_samples(3, look_back=1)
     vectors = np.zeros((samples.groups.num_rows, E), np.float32)
-    asked = samples.labels >= 0
+    labelled = samples.labels >= 0
     rows = samples.text_rows[..., -1]
-    vectors[rows[asked & (rows > 0)], 0] = samples.labels[asked & (rows > 0)]
+    vectors[rows[labelled & (rows > 0)], 0] = samples.labels[labelled & (rows > 0)]
     test = samples.splits["test"]
     found = says(fit_logistic(samples, vectors)[0], samples, test, vectors)
-    told = asked[test] & (rows[test] > 0)
+    told = labelled[test] & (rows[test] > 0)
     assert movements.accuracy(samples.labels[test][told], found[told]) > 0.8
 
 
@@ -227,18 +231,18 @@ def test_the_calendar_answers_the_published_labels(stocknet):
     """Learnt on the training days alone, chosen on validation, without a price or a text."""
     samples = build_samples(*stocknet, StockProtocol(name="published-code"))
     rows = samples.splits["test"]
-    asked = samples.labels[rows] >= 0
+    labelled = samples.labels[rows] >= 0
     calendar, _ = fitted(Calendar(), samples)
-    found = says(calendar, samples, rows)[asked]
+    found = says(calendar, samples, rows)[labelled]
     assert {"last", "next"} <= set(calendar.keys)
-    assert movements.accuracy(samples.labels[rows][asked], found) == pytest.approx(0.9868, abs=0.003)
-    assert movements.mcc(samples.labels[rows][asked], found) == pytest.approx(0.9695, abs=0.003)
+    assert movements.accuracy(samples.labels[rows][labelled], found) == pytest.approx(0.9868, abs=0.003)
+    assert movements.mcc(samples.labels[rows][labelled], found) == pytest.approx(0.9695, abs=0.003)
 
 
 def test_the_calendar_says_little_of_true_movements(stocknet):
     """On validation; the test days are read once, by runs."""
     samples = build_samples(*stocknet, StockProtocol(name="stocknet"))
     rows = samples.splits["validation"]
-    asked = samples.labels[rows] >= 0
-    found = says(fitted(Calendar(), samples)[0], samples, rows)[asked]
-    assert movements.accuracy(samples.labels[rows][asked], found) < 0.55
+    labelled = samples.labels[rows] >= 0
+    found = says(fitted(Calendar(), samples)[0], samples, rows)[labelled]
+    assert movements.accuracy(samples.labels[rows][labelled], found) < 0.55

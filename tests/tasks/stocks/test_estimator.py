@@ -7,7 +7,8 @@ from quotes import NETWORK, make_prices, make_texts, trading_days, write_stocks
 
 import multiway
 from multiway.errors import ConfigError, DataError, NotFittedError, RunError
-from multiway.tasks.stocks import StockMovementClassifier, task
+from multiway.tasks.stocks import StockMovementClassifier
+from multiway.tasks.stocks.task import TASK as task
 
 SETTINGS = {
     "model": NETWORK,
@@ -70,15 +71,21 @@ def test_it_is_saved_and_loaded(fitted, tmp_path):
     pd.testing.assert_frame_equal(loaded.forecast(prices, texts), fitted.forecast(prices, texts))
     assert loaded.config() == fitted.config() == fitted.run_.config
     pd.testing.assert_frame_equal(loaded.scores_, fitted.scores_)
-    assert len(task.predict(loaded.run_, str(write_stocks(tmp_path / "data")), None, {})[0].splitlines()) == 4
+    assert len(task.answer(loaded.run_, str(write_stocks(tmp_path / "data")), None, {}).rows()) == 3
     with pytest.raises(ConfigError, match=r"loaded and holds no prices. Give them"):
         loaded.forecast()
-    with pytest.raises(ConfigError, match="copy that folder instead"):
+    with pytest.raises(RunError, match=r"was loaded from .*run. Copy that folder"):
         loaded.save(tmp_path / "other")
     with pytest.raises(RunError, match="exists already"):
         fitted.save(tmp_path / "run")
     with pytest.raises(ConfigError, match="tables in memory"):
-        task.predict(loaded.run_, None, None, {})
+        task.answer(loaded.run_, None, None, {})
+
+
+def test_a_run_of_another_task_is_refused(fitted, tmp_path):
+    fitted.save(tmp_path / "run")
+    with pytest.raises(ConfigError, match=r"VolumeClassifier.load: .*run is a run of stocks, not of volumes"):
+        multiway.VolumeClassifier.load(tmp_path / "run")
 
 
 def test_a_path_serves_as_well_as_frames(tmp_path):

@@ -10,9 +10,9 @@ from quotes import WORDS, make_config, make_prices, write_stocks
 
 from multiway.errors import ConfigError
 from multiway.explain import load_maps
-from multiway.tasks.stocks import start, task
-from multiway.tasks.stocks.again import read_again
-from multiway.tasks.stocks.attention import ASKED, TOKEN, average_attention
+from multiway.tasks import lifecycle
+from multiway.tasks.run import Models
+from multiway.tasks.stocks.attention import TARGET, TOKEN, average_attention
 from multiway.tasks.stocks.explanation import (
     chosen_pairs,
     explain_day,
@@ -22,6 +22,8 @@ from multiway.tasks.stocks.explanation import (
 )
 from multiway.tasks.stocks.explanation_files import explain, spreadsheet_safe, texts_frame
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
+from multiway.tasks.stocks.prediction import reload
+from multiway.tasks.stocks.task import TASK as task
 from tolerances import LONG32, SUMS32
 
 
@@ -33,17 +35,17 @@ def run(tmp_path_factory):
     texts["text"] = texts["text"].str.replace(r" no\. \d+", "", regex=True)
     odd = texts.sample(frac=0.3, random_state=0).assign(text='=HYPERLINK("http://x","y")\nnext line')
     pd.concat([texts, odd]).to_csv(folder / "data" / "texts.csv", index=False)
-    return start(make_config(folder / "data"), folder / "run")
+    return lifecycle.start(task, make_config(folder / "data"), folder / "run")
 
 
 @pytest.fixture(scope="module")
 def data(run):
-    return ExplainedData.of(run, read_again(run))
+    return ExplainedData.of(run, reload(run))
 
 
-def asked_test_answers(data):
+def targets_of_test(data):
     rows = data.prepared.samples.splits["test"]
-    return [(int(rows[day]), int(stock)) for day, stock in np.argwhere(data.prepared.asked[rows])]
+    return [(int(rows[day]), int(stock)) for day, stock in np.argwhere(data.prepared.target_mask[rows])]
 
 
 def test_the_vectors_of_a_day_are_the_means_of_its_texts(data):
@@ -59,7 +61,7 @@ def test_the_vectors_of_a_day_are_the_means_of_its_texts(data):
 
 def test_the_texts_that_tell_are_found_and_speak_for_what_they_say(run, data):
     agree, areas = [], []
-    for place, (sample, stock) in enumerate(asked_test_answers(data)):
+    for place, (sample, stock) in enumerate(targets_of_test(data)):
         item = explain_day(run, data, sample, [stock], deletion=place % 4 == 0).tickers[0]
         told = [part for part in item.texts if part.ticker == item.ticker and part.text in WORDS.values()]
         last = [part for part in told if part.slot_day == item.date]
@@ -70,9 +72,9 @@ def test_the_texts_that_tell_are_found_and_speak_for_what_they_say(run, data):
 
 
 def test_an_explanation_says_what_was_predicted_and_what_came(run, data):
-    sample, stock = asked_test_answers(data)[5]
+    sample, stock = targets_of_test(data)[5]
     item = explain_day(run, data, sample, [stock], deletion=False).tickers[0]
-    row = run.predictions.query("model == 'multiway' and split == 'test' and ticker == @item.ticker")
+    row = run.tables["predictions"].query("model == 'multiway' and split == 'test' and ticker == @item.ticker")
     row = row[row["date"] == item.date].iloc[0]
     assert (item.label, item.deletion) == (row["label"], None)
     assert item.p_up == pytest.approx(row["p_up"], rel=LONG32)
@@ -89,7 +91,7 @@ def test_maps_carry_tickers_and_dates(run, data):
     assert [item.mode for item in day.maps] == modes
     assert [item.ticker for item in day.tickers] == ["ACME", "ZED"]
     for item in day.maps:
-        names = run.tickers if item.mode.startswith("stocks") else (TOKEN, *map(str, day.slot_days))
+        names = run.state.tickers if item.mode.startswith("stocks") else (TOKEN, *map(str, day.slot_days))
         assert item.query_labels == item.key_labels == names
         np.testing.assert_allclose(item.weights.sum(-1), 1, rtol=LONG32)
     assert day.slot_days[-1] == day.date
@@ -98,7 +100,7 @@ def test_maps_carry_tickers_and_dates(run, data):
 
 def test_the_average_names_days_by_their_distance(run, data):
     maps = average_attention(run, data, data.prepared.samples.splits["test"])
-    assert maps[1].query_labels == (TOKEN, "2 before", "1 before", ASKED)
+    assert maps[1].query_labels == (TOKEN, "2 before", "1 before", TARGET)
     assert maps[1].num_samples == len(data.prepared.samples.splits["test"])
     assert maps[1].ordered and not maps[0].ordered
 
@@ -106,9 +108,7 @@ def test_the_average_names_days_by_their_distance(run, data):
 def test_modes_without_attention_and_full_attention_have_no_maps(run, data):
     def with_model(**fields):
         config = run.config.replace(model={**run.config.model, **fields})
-        from multiway.tasks.stocks.fitting import build_network
-
-        return dataclasses.replace(run, config=config, model=build_network(config, run.sizes).eval())
+        return dataclasses.replace(run, config=config, models=Models(task, config, run.state))
 
     sample = int(data.prepared.samples.splits["test"][0])
     only_days = explain_day(with_model(attended_modes=[1]), data, sample, [0])
@@ -119,29 +119,29 @@ def test_modes_without_attention_and_full_attention_have_no_maps(run, data):
 
 
 def test_without_a_choice_the_most_confident_errors_are_explained(run, data):
-    rows = run.predictions.query("model == 'multiway' and split == 'test'")
+    rows = run.tables["predictions"].query("model == 'multiway' and split == 'test'")
     wrong = rows[rows["predicted"] != rows["label"]]
     best = wrong.loc[(wrong["p_up"] - 0.5).abs().idxmax()]
     heading, day, name = interesting(run, 2)[0]
     assert (heading, day, name) == ("Most confident errors", str(best["date"].date()), best["ticker"])
     sample, stock = chosen_pairs(run, data, None, None)[0]
-    assert (run.tickers[stock], str(data.asked_days[sample])) == (best["ticker"], day)
+    assert (run.state.tickers[stock], str(data.target_days[sample])) == (best["ticker"], day)
 
 
 def test_a_day_and_tickers_can_be_named(run, data):
-    last = data.asked_days[-1]
-    assert chosen_pairs(run, data, None, ["NA"]) == [(len(data.asked_days) - 1, 1)]
-    assert chosen_pairs(run, data, str(last), ["ZED", "ACME"]) == [(len(data.asked_days) - 1, i) for i in (2, 0)]
+    last = data.target_days[-1]
+    assert chosen_pairs(run, data, None, ["NA"]) == [(len(data.target_days) - 1, 1)]
+    assert chosen_pairs(run, data, str(last), ["ZED", "ACME"]) == [(len(data.target_days) - 1, i) for i in (2, 0)]
     day_alone = chosen_pairs(run, data, str(last), None)
-    assert {sample for sample, _ in day_alone} == {len(data.asked_days) - 1}
-    assert all(data.prepared.asked[sample, stock] for sample, stock in day_alone)
+    assert {sample for sample, _ in day_alone} == {len(data.target_days) - 1}
+    assert all(data.prepared.target_mask[sample, stock] for sample, stock in day_alone)
 
 
 @pytest.mark.parametrize(
     ("date", "tickers", "text"),
     [
         ("2020-13-01", None, r"the date must be a day such as 2020-05-08. Got '2020-13-01'"),
-        ("2021-05-01", None, r"no movement of 2021-05-01 is asked about. Choose a day from .* such as 2020-05-08"),
+        ("2021-05-01", None, r"no movement of 2021-05-01 is labelled. Choose a day from .* such as 2020-05-08"),
         (None, ["ACMF"], r"the run has no ticker 'ACMF'; did you mean ACME\?"),
     ],
 )
@@ -151,12 +151,12 @@ def test_a_day_or_ticker_that_is_not_there_is_said(run, data, date, tickers, tex
 
 
 def test_a_named_day_is_found(run, data):
-    assert named_sample(data, str(data.asked_days[7])) == 7
+    assert named_sample(data, str(data.target_days[7])) == 7
     assert named_stocks(run, ["NA"]) == [1]
 
 
 def test_the_files_hold_what_was_found(run, tmp_path):
-    lines = explain(run, tmp_path / "out", {"tickers": ["ACME", "NA"]})
+    lines = explain(run, tmp_path / "out", {"tickers": ["ACME", "NA"]}).lines()
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"maps.npz", "texts.csv", "stocks.csv", "average-stocks-prices-to-texts-block0.png"} <= names
     assert set(map(str, (tmp_path / "out").iterdir())) <= set(lines)
@@ -185,11 +185,11 @@ def test_a_run_of_prices_is_explained_without_texts(tmp_path):
     (tmp_path / "data").mkdir()
     make_prices().to_csv(tmp_path / "data" / "prices.csv", index=False)
     config = make_config(tmp_path / "data" / "prices.csv", training={"epochs": 1}, baselines=())
-    run = start(config, tmp_path / "run")
-    lines = task.explain(run, None, {})
+    run = lifecycle.start(task, config, tmp_path / "run")
+    lines = task.explain(run, None, {}).lines()
     names = {path.name for path in (tmp_path / "run" / "explanation").iterdir()}
     assert "stocks.csv" in names and "texts.csv" not in names
     assert not any("texts" in name for name in names)
     assert not any("deletion test over" in line for line in lines)
-    data = ExplainedData.of(run, read_again(run))
+    data = ExplainedData.of(run, reload(run))
     assert texts_frame([explain_day(run, data, 40, [0])]).empty

@@ -6,8 +6,8 @@ import pytest
 
 from multiway.metrics import movements
 from multiway.metrics.resampling import intervals
+from multiway.tasks.protocol import OURS
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.fitting import OURS
 from multiway.tasks.stocks.over_seeds import intervals_of_means
 from tolerances import ROUNDING64
 
@@ -29,16 +29,18 @@ def run(rng, labels, skill, **fields):
         for split in ("validation", "test")
         for model, p_up in ((OURS, own if split == "test" else 1 - own), ("majority", np.full(labels.size, 0.6)))
     ]
-    return SimpleNamespace(predictions=pd.concat(frames), config=StockConfig(draws=200, **fields))
+    return SimpleNamespace(tables={"predictions": pd.concat(frames)}, config=StockConfig(draws=200, **fields))
 
 
 def test_the_interval_of_a_mean_is_that_of_the_scores_of_every_seed_on_the_same_days(rng):
     labels = rng.integers(0, 2, DAYS * STOCKS)
     runs = [run(rng, labels, skill) for skill in (0.1, 0.3)]
     found = intervals_of_means(runs)
-    first = runs[0].predictions.query("split == 'test' and model == @OURS")
+    first = runs[0].tables["predictions"].query("split == 'test' and model == @OURS")
     days = first["date"].to_numpy()
-    both = np.stack([each.predictions.query("split == 'test' and model == @OURS")["p_up"] for each in runs], axis=1)
+    both = np.stack(
+        [each.tables["predictions"].query("split == 'test' and model == @OURS")["p_up"] for each in runs], axis=1
+    )
 
     def expected(score):
         return intervals({"": score}, labels, both, units=days, block=5, draws=200)[""]
@@ -57,7 +59,7 @@ def test_the_interval_of_a_mean_is_that_of_the_scores_of_every_seed_on_the_same_
 def test_one_run_alone_has_the_interval_of_its_scores(rng):
     labels = rng.integers(0, 2, DAYS * STOCKS)
     alone = run(rng, labels, 0.2)
-    rows = alone.predictions.query("split == 'test' and model == @OURS")
+    rows = alone.tables["predictions"].query("split == 'test' and model == @OURS")
     days = rows["date"].to_numpy()
     expected = intervals({"mcc": movements.mcc}, labels, rows["p_up"].to_numpy(), units=days, block=5, draws=200)
     assert intervals_of_means([alone])["mcc"] == pytest.approx(expected["mcc"], rel=ROUNDING64)
@@ -66,7 +68,7 @@ def test_one_run_alone_has_the_interval_of_its_scores(rng):
 def test_a_seed_that_says_one_thing_counts_as_an_mcc_of_zero_and_no_majority_as_no_difference(rng):
     labels = rng.integers(0, 2, DAYS * STOCKS)
     constant, skilled = run(rng, labels, 0.0, baselines=()), run(rng, labels, 0.9, baselines=())
-    constant.predictions["p_up"] = 0.7
+    constant.tables["predictions"]["p_up"] = 0.7
     low, high = intervals_of_means([constant, skilled])["mcc"]
     assert 0 < low < high < 0.55
     assert "acc_over_majority" not in intervals_of_means([skilled])

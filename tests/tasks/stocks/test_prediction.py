@@ -5,13 +5,16 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from quotes import DAYS, TICKERS, WORDS, make_config, make_prices, make_texts, trading_days, write_stocks
+import torch
+from quotes import DAYS, TICKERS, WORDS, make_config, make_prices, make_texts, scores_on, trading_days, write_stocks
 
 from multiway.data.stocks import read_stocks
 from multiway.errors import ConfigError, DataError, RunError
-from multiway.tasks.stocks import load, start, task
-from multiway.tasks.stocks.again import prepared_for, read_again
-from multiway.tasks.stocks.prediction import prediction_table
+from multiway.tasks import lifecycle
+from multiway.tasks.run import digest_of
+from multiway.tasks.scores import score_table
+from multiway.tasks.stocks.prediction import prediction_table, prepared_within, reload
+from multiway.tasks.stocks.task import TASK as task
 from tolerances import LONG32
 
 EARLY = 80
@@ -21,11 +24,11 @@ EARLY = 80
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stocks")
     write_stocks(folder / "later")
-    start(make_config(write_stocks(folder / "data", count=EARLY)), folder / "run")
-    return load(folder / "run")
+    lifecycle.start(task, make_config(write_stocks(folder / "data", count=EARLY)), folder / "run")
+    return lifecycle.load(folder / "run")
 
 
-def beside(run, name):
+def path_of(run, name):
     return str(run.folder.path.parent / name)
 
 
@@ -34,7 +37,7 @@ def table(run, prices, texts):
 
 
 def test_one_row_for_every_stock(finished, tmp_path):
-    (said,) = task.predict(finished, None, tmp_path / "next.csv", {})
+    (said,) = task.answer(finished, None, tmp_path / "next.csv", {}).lines()
     assert said == f"3 rows written to {tmp_path / 'next.csv'}"
     rows = pd.read_csv(tmp_path / "next.csv", keep_default_na=False)
     assert list(rows) == ["date", "ticker", "p_up", "predicted", "last_close", "last_day", "days", "texts"]
@@ -44,9 +47,9 @@ def test_one_row_for_every_stock(finished, tmp_path):
     row = rows[rows["ticker"] == "NA"].iloc[0]
     assert (row["last_close"], row["last_day"]) == (prices["close"].iloc[-1], str(prices["date"].iloc[-1].date()))
     assert (rows["predicted"] == (rows["p_up"] > 0.5)).all()
-    (shown,) = task.predict(finished, None, None, {})
+    (shown,) = task.answer(finished, None, None, {}).lines()
     assert shown.splitlines()[0].startswith("date,ticker,p_up")
-    task.predict(finished, None, tmp_path / "next.parquet", {})
+    task.answer(finished, None, tmp_path / "next.parquet", {})
     assert len(pd.read_parquet(tmp_path / "next.parquet")) == 3
 
 
@@ -77,23 +80,11 @@ def test_what_is_predicted_later_is_what_is_predicted_now(finished):
     early = prices[prices["date"] < last]
     now = table(finished, early, texts[texts["date"] < str(last)])
     panel, read = read_stocks(prices, finished.config.read, texts=texts)
-    again = prepared_for(finished, panel, read, _samples_of(finished, panel, read))
-    row = int(np.flatnonzero(again.samples.days[again.samples.targets] == last)[0])
-    batch = again.inputs(np.array([row])).gather(_first())
+    later = prepared_within(finished, panel, read)
+    row = int(np.flatnonzero(later.samples.days[later.samples.targets] == last)[0])
+    batch = later.inputs(np.array([row])).gather(torch.tensor([0]))
     logits = finished.model(*(batch[name] for name in ("prices", "price_valid", "dates", "text", "text_valid")))
     np.testing.assert_allclose(logits.softmax(-1)[0, :, 1].detach().numpy(), now["p_up"], rtol=LONG32)
-
-
-def _samples_of(run, panel, texts):
-    from multiway.tasks.stocks.prediction import prepared_within
-
-    return prepared_within(run, panel, texts).samples
-
-
-def _first():
-    import torch
-
-    return torch.tensor([0])
 
 
 @pytest.mark.parametrize(
@@ -108,46 +99,46 @@ def test_other_stocks_are_refused(tickers, message, finished, tmp_path):
     prices = make_prices(tickers=tickers)
     prices.to_csv(tmp_path / "prices.csv", index=False)
     with pytest.raises(DataError, match=message):
-        task.predict(finished, str(tmp_path / "prices.csv"), tmp_path / "next.csv", {})
+        task.answer(finished, str(tmp_path / "prices.csv"), tmp_path / "next.csv", {})
     assert not (tmp_path / "next.csv").exists()
 
 
-def test_texts_that_are_not_there_are_asked_for(finished, tmp_path):
+def test_texts_that_are_not_there_are_called_for(finished, tmp_path):
     make_prices().to_csv(tmp_path / "prices.csv", index=False)
     with pytest.raises(DataError, match=r"the run reads texts, and there are none. Give them \(--texts FILE\)"):
-        task.predict(finished, str(tmp_path / "prices.csv"), None, {})
+        task.answer(finished, str(tmp_path / "prices.csv"), None, {})
     make_texts(make_prices()).to_csv(tmp_path / "words.csv", index=False)
-    (shown,) = task.predict(finished, str(tmp_path / "prices.csv"), None, {"texts": str(tmp_path / "words.csv")})
-    assert len(shown.splitlines()) == 4
+    answer = task.answer(finished, str(tmp_path / "prices.csv"), None, {"texts": str(tmp_path / "words.csv")})
+    assert len(answer.rows()) == 3
 
 
 def test_another_encoder_is_refused(finished):
-    other = dataclasses.replace(finished, encoder_digest="0" * 64)
+    other = dataclasses.replace(finished, state=dataclasses.replace(finished.state, encoder_digest="0" * 64))
     with pytest.raises(RunError, match=r"were encoded by hashed .000000000000.. Got hashed .*Install that encoder"):
-        task.predict(other, None, None, {})
+        task.answer(other, None, None, {})
 
 
 @pytest.mark.parametrize("name", ["next.xlsx", "none/next.csv"])
 def test_a_table_that_cannot_be_written_is_refused_first(name, finished, tmp_path):
     with pytest.raises((ConfigError, RunError), match=r"must end in .csv|there is no folder"):
-        task.predict(finished, "absent.csv", tmp_path / name, {})
+        task.answer(finished, "absent.csv", tmp_path / name, {})
 
 
 def test_labels_of_the_published_code_say_nothing_of_tomorrow(finished):
     config = finished.config.replace(protocol={"name": "published-code"})
     with pytest.raises(ConfigError, match="published-code"):
-        task.predict(dataclasses.replace(finished, config=config), None, None, {})
+        task.answer(dataclasses.replace(finished, config=config), None, None, {})
 
 
 def test_the_same_data_has_the_same_scores(finished):
-    fresh, stored = (task.evaluate([finished], data, "test") for data in (beside(finished, "data"), None))
+    fresh, stored = scores_on(finished, path_of(finished, "data")), score_table([finished], "test")
     pd.testing.assert_frame_equal(pd.DataFrame(fresh), pd.DataFrame(stored), rtol=LONG32)
 
 
 def test_later_prices_are_scored_from_the_same_day_on(finished):
     """Days that came since the training are added to the test, and no day of the training is scored."""
     first = finished.facts["splits"]["test"]["first"]
-    rows = {row["model"]: row for row in task.evaluate([finished], beside(finished, "later"), "test")}
+    rows = {row["model"]: row for row in scores_on(finished, path_of(finished, "later"))}
     prices = make_prices()
     expected = prices[prices["date"] >= first]
     assert rows["multiway"]["count"] == len(expected) > finished.facts["splits"]["test"]["count"]
@@ -158,13 +149,13 @@ def test_later_prices_are_scored_from_the_same_day_on(finished):
 def test_prices_that_end_too_early_cannot_be_scored(finished, tmp_path):
     data = write_stocks(tmp_path / "early", count=50)
     with pytest.raises(DataError, match="every split needs days with a movement to label"):
-        task.evaluate([finished], str(data), "test")
+        task.evaluate(finished, str(data), "test")
 
 
-def test_the_data_taken_up_again_is_that_of_the_training(finished):
-    again = read_again(finished)
-    assert again.scale is finished.scale
-    assert again.digest == finished.folder.verify()["data_sha256"]
+def test_the_reloaded_data_is_that_of_the_training(finished):
+    reloaded = reload(finished)
+    assert reloaded.scale is finished.state.scale
+    assert digest_of(reloaded.content()) == finished.folder.verify()["data_sha256"]
     moved = dataclasses.replace(finished, config=finished.config.replace(data=None))
     with pytest.raises(ConfigError, match="fitted on tables in memory, which are gone"):
-        read_again(moved)
+        reload(moved)

@@ -10,10 +10,11 @@ from quotes import make_config, make_prices, make_texts, write_stocks
 from multiway.data.encoders import encode_texts
 from multiway.data.stocks import read_stocks
 from multiway.errors import DataError
-from multiway.tasks.classes import class_weights
+from multiway.tasks.classes import NO_TARGET, class_weights
+from multiway.tasks.run import digest_of
 from multiway.tasks.stocks import inputs
 from multiway.tasks.stocks.fitting import MovementLoss
-from multiway.tasks.stocks.inputs import NOT_ASKED, group_means
+from multiway.tasks.stocks.inputs import group_means
 from multiway.tasks.stocks.prepared import prepare
 from multiway.tasks.stocks.scale import StockScale
 from tolerances import ROUNDING32, SUMS32
@@ -41,7 +42,7 @@ def test_later_prices_and_texts_do_not_change_the_scale(prepared):
     other = prepared_of(prices, texts)
     state = prepared.scale.to_dict()
     assert other.scale.to_dict() == state
-    assert other.digest != prepared.digest
+    assert digest_of(other.content()) != digest_of(prepared.content())
     training = [each.batches("train").gather(torch.arange(30)) for each in (prepared, other)]
     for name in training[0]:
         assert torch.equal(*(batch[name].nan_to_num() for batch in training)), name
@@ -73,8 +74,8 @@ def test_a_batch_is_what_the_samples_say(prepared):
     for place, row in enumerate(rows[[4, 0]]):
         for stock in range(len(samples.tickers)):
             label = int(samples.labels[row, stock])
-            assert int(batch["label"][place, stock]) == (label if label >= 0 else NOT_ASKED)
-            assert bool(batch["asked"][place, stock]) == (label >= 0)
+            assert int(batch["label"][place, stock]) == (label if label >= 0 else NO_TARGET)
+            assert bool(batch["target_mask"][place, stock]) == (label >= 0)
             for slot, day in enumerate(samples.slots[row]):
                 valid = day >= 0 and samples.slot_valid[row, stock, slot] and samples.known[day, stock]
                 assert bool(batch["price_valid"][place, stock, slot]) == valid
@@ -156,21 +157,21 @@ class Fixed(torch.nn.Module):
         return self.outputs
 
 
-def test_the_loss_counts_what_is_asked(prepared, generator):
+def test_the_loss_counts_the_targets(prepared, generator):
     batch = prepared.batches("train").gather(torch.arange(20))
-    assert 0 < int(batch["asked"].sum()) < batch["asked"].numel()
+    assert 0 < int(batch["target_mask"].sum()) < batch["target_mask"].numel()
     model = Fixed(torch.randn(20, 3, 2, generator=generator))
     config = make_config()
     total, count = MovementLoss(config, prepared.scale)(model, batch)
     chances = model.outputs.detach().softmax(-1)
     each = [
         -float(chances[row, stock, batch["label"][row, stock]].log())
-        for row, stock in torch.nonzero(batch["asked"]).tolist()
+        for row, stock in torch.nonzero(batch["target_mask"]).tolist()
     ]
     assert int(count) == len(each)
     assert float(total.detach()) == pytest.approx(sum(each), rel=SUMS32)
     total.backward()
-    assert not model.outputs.grad[~batch["asked"]].any()
+    assert not model.outputs.grad[~batch["target_mask"]].any()
 
 
 def test_balanced_weights_make_both_directions_count_alike(prepared):
@@ -184,32 +185,32 @@ def test_balanced_weights_make_both_directions_count_alike(prepared):
     batch = prepared.batches("train").gather(torch.arange(20))
     loss = MovementLoss(config, prepared.scale, config.training, weights)
     _, count = loss(Fixed(torch.zeros(20, 3, 2)), batch)
-    assert float(count) == pytest.approx(float(weights[batch["label"][batch["asked"]]].sum()))
+    assert float(count) == pytest.approx(float(weights[batch["label"][batch["target_mask"]]].sum()))
 
 
-def test_the_pinball_loss_is_blind_to_what_is_not_asked(generator):
+def test_the_pinball_loss_is_blind_to_what_is_no_target(generator):
     prices = make_prices()
     prepared = prepared_of(prices, target="quantiles")
     config = make_config(target="quantiles")
     batch = prepared.batches("train").gather(torch.arange(20))
-    assert not batch["asked"].all()
-    assert batch["returns"][~batch["asked"]].isnan().any()
+    assert not batch["target_mask"].all()
+    assert batch["returns"][~batch["target_mask"]].isnan().any()
     model = Fixed(torch.randn(20, 3, 3, generator=generator))
     total, count = MovementLoss(config, prepared.scale)(model, batch)
     total.backward()
-    assert int(count) == int(batch["asked"].sum())
+    assert int(count) == int(batch["target_mask"].sum())
     assert torch.isfinite(model.outputs.grad).all()
-    assert not model.outputs.grad[~batch["asked"]].any()
+    assert not model.outputs.grad[~batch["target_mask"]].any()
 
 
 def test_a_folder_is_known_by_what_is_in_it(tmp_path):
-    config = make_config()
-    first, again, other = (
-        prepare(config, write_stocks(tmp_path / name, seed=seed)).digest
-        for name, seed in (("a", 0), ("b", 0), ("c", 1))
-    )
-    assert first == again != other
-    assert prepare(make_config(text={"encoder": "hashed", "hashed_dim": 32}), tmp_path / "a").digest != first
+    def digest(folder, **changes):
+        return digest_of(prepare(make_config(**changes), folder).content())
+
+    folders = [write_stocks(tmp_path / name, seed=seed) for name, seed in (("a", 0), ("b", 0), ("c", 1))]
+    first, copy, other = map(digest, folders)
+    assert first == copy != other
+    assert digest(folders[0], text={"encoder": "hashed", "hashed_dim": 32}) != first
 
 
 def test_splits_without_a_label_are_refused():
@@ -231,7 +232,9 @@ def test_the_real_set(real_data, protocol, counts):
         pytest.skip("StockNet absent")
     config = make_config(protocol=protocol, model={"modality": "price"})
     prepared = prepare(config, real_data / "stocks")
-    found = tuple(int(prepared.asked[prepared.samples.splits[name]].sum()) for name in ("train", "validation", "test"))
+    found = tuple(
+        int(prepared.target_mask[prepared.samples.splits[name]].sum()) for name in ("train", "validation", "test")
+    )
     assert found == counts
     batch = prepared.batches("train").gather(torch.arange(4))
     assert batch["prices"].shape == (4, 87, 5, 3)

@@ -12,10 +12,15 @@ import pytest
 from quotes import make_config, write_stocks
 
 from multiway.report.sections import Answer, Table
-from multiway.tasks.stocks import StockConfig, sections, showing, start, task
-from multiway.tasks.stocks.again import read_again
+from multiway.tasks import lifecycle
+from multiway.tasks.page_parts import command
+from multiway.tasks.stocks import StockConfig, sections, showing
+from multiway.tasks.stocks.backtest import backtest
 from multiway.tasks.stocks.grid import grid_part
-from multiway.tasks.stocks.sections import SUBJECT, compare, report
+from multiway.tasks.stocks.prediction import reload
+from multiway.tasks.stocks.sections import SUBJECT
+from multiway.tasks.stocks.task import TASK as task
+from multiway.tasks.stocks.trading import backtest_run
 from report_pages import Page
 
 
@@ -23,25 +28,25 @@ from report_pages import Page
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reported")
     write_stocks(folder / "data")
-    return start(make_config(folder / "data", training={"epochs": 3}), folder / "run")
+    return lifecycle.start(task, make_config(folder / "data", training={"epochs": 3}), folder / "run")
 
 
 @pytest.fixture(scope="module")
 def parts(run):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(showing, "TESTED", 4)
-        return {part.id: part.content for part in sections.sections([run], read_again(run))}
+        return {part.id: part.content for part in sections.sections([run], reload(run))}
 
 
 @pytest.fixture(scope="module")
 def page(run):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(showing, "TESTED", 4)
-        return Page(report([run]))
+        return Page(task.report([run]))
 
 
 def own_rows(run):
-    return run.predictions.query("model == 'multiway' and split == 'test'")
+    return run.tables["predictions"].query("model == 'multiway' and split == 'test'")
 
 
 def test_every_section_of_a_run_is_there(page):
@@ -53,7 +58,7 @@ def test_every_section_of_a_run_is_there(page):
     assert "None" not in page.text and "nan" not in page.text.lower().split()
 
 
-def test_scores_splits_and_grid_agree_with_the_predictions(page, run):
+def test_scores_splits_and_grid_agree_with_the_predictions(page, parts, run):
     rows = own_rows(run)
     right = (rows["predicted"] == rows["label"]).to_numpy()
     scores = SUBJECT.scores([run])
@@ -68,41 +73,57 @@ def test_scores_splits_and_grid_agree_with_the_predictions(page, run):
     april = (rows["ticker"] == "NA").to_numpy() & (rows["date"].dt.strftime("%Y-%m") == "2020-04").to_numpy()
     cell = line[by_ticker.columns.index("2020-04")]
     assert cell.text == f"{100 * right[april].mean():.0f}\u202f%" and cell.title == f"{april.sum()} movements"
+    dots = parts["calibration"][0].drawing
+    assert sum(int(count) for count in re.findall(r"(\d+) movements", str(dots))) == len(rows)
 
 
-def test_the_next_session_comes_first_then_confident_errors_with_their_texts(parts):
+def test_the_next_session_comes_first_then_confident_errors_with_their_texts(parts, run):
     session, heading, first = parts["answers"][:3]
     assert isinstance(session, Table) and session.title.startswith("The next session, 2020-")
     assert heading.words == "Most confident errors"
     assert isinstance(first, Answer) and first.is_wrong
+    name, day = first.name.split(", ")
+    rows = own_rows(run)
+    (row,) = rows[(rows["ticker"] == name) & (rows["date"] == day)].itertuples()
+    directions, confidence = ("fall", "rise"), max(row.p_up, 1 - row.p_up)
+    words = f"predicted a {directions[row.predicted]} with {100 * confidence:.0f}\u202f%"
+    moved = f"{abs(100 * row.movement):.1f}\u202f%"
+    assert first.sentence.startswith(f"{words}; it was a {directions[row.label]}") and moved in first.sentence
     shares = [abs(float(row[0].replace("\u2212", "-"))) for row in first.content[1].rows]
     assert shares == sorted(shares, reverse=True)
     assert any(getattr(item, "words", "") == "Most confident when right" for item in parts["answers"])
     assert "standard error" in parts["attention"][-1].words
 
 
-def test_the_backtest_is_that_of_the_command(parts):
-    table = parts["backtest"][2]
-    assert [row[0] for row in table.rows][:2] == ["long-short", "buy and hold"]
-    last = parts["backtest"][1].drawing.readout.series[0].values[-1]
-    assert table.rows[0][2] == showing.signed_percent(last / 100)
+def test_the_backtest_is_that_of_the_command(parts, run):
+    table, expected = parts["backtest"][2], backtest_run(run, None, None, {}).rows()
+    assert [row[0] for row in table.rows] == [row["portfolio"] for row in expected]
+    assert [row[2] for row in table.rows] == [showing.signed_percent(row["return_net"]) for row in expected]
+    line = parts["backtest"][1].drawing.readout.series[0]
+    assert line.name == "long-short" and line.values[-1] == pytest.approx(100 * expected[0]["return_net"])
+
+
+def test_an_undefined_sharpe_ratio_is_a_dash():
+    days = pd.DataFrame({"date": ["2020-01-06", "2020-01-06"], "ticker": ["A", "B"]})
+    alone = backtest(days.assign(p_up=[0.9, 0.2], movement=[0.1, -0.1]), cost_bps=0)
+    assert showing.backtest_part(alone).content[2].rows[0][1:4] == ["+10.0\u202f%", "+10.0\u202f%", "\u2013"]
 
 
 def test_without_the_data_the_rest_is_reported(run, tmp_path):
     shutil.copytree(run.folder.path, tmp_path / "run")
-    gone = task.load(tmp_path / "run")
+    gone = lifecycle.load(tmp_path / "run")
     gone = dataclasses.replace(gone, config=gone.config.replace(data=str(tmp_path / "gone.csv")))
-    page = Page(report([gone]))
+    page = Page(task.report([gone]))
     assert page.sections() == [
         "summary", "answers", "scores", "grid", "calibration", "splits", "training", "environment",
     ]  # fmt: skip
     assert "could not be read again" in page.text and str(tmp_path) in page.text
 
 
-def test_the_command_makes_the_run_again(run):
-    words = SUBJECT.command(run).split(" --set ")
+def test_the_command_makes_the_same_settings(run):
+    words = command(run).split(" --set ")
     assert words[0] == f"multiway train stocks --data {run.config.data}"
-    settings: dict = {}
+    settings = {}
     for word in words[1:]:
         name, _, value = shlex.split(word)[0].partition("=")
         target = settings
@@ -114,15 +135,15 @@ def test_the_command_makes_the_run_again(run):
 
 
 def test_runs_are_compared_on_one_page(run):
-    page = Page(compare([[run], [run]]))
+    page = Page(task.compare([[run], [run]]))
     assert page.sections()[0] == "scores" and "2 runs side by side" in page.text
 
 
 def test_a_run_of_quantiles_is_reported_by_its_loss(run, tmp_path, monkeypatch):
     monkeypatch.setattr(showing, "TESTED", 2)
     config = make_config(run.config.data, target="quantiles", training={"epochs": 1})
-    quantiles = start(config, tmp_path / "run")
-    text = Page(report([quantiles])).text
+    quantiles = lifecycle.start(task, config, tmp_path / "run")
+    text = Page(task.report([quantiles])).text
     assert "in spreads of the median movement" in text and "lowest validation loss" in text
     assert "has a test Pinball loss of" in text and "training quantiles" in text and "Coverage of 80 %" in text
 
@@ -159,7 +180,36 @@ def test_a_baseline_that_is_as_good_and_labels_of_the_calendar_are_said(run):
     worse = dataclasses.replace(run, scores=rows_of((0.95, 0.9, 0.99), (0.02, -0.1, 0.1), calendar=0.9868))
     said = " ".join(sections.head([worse], None).support)
     assert "that is no better than the best baseline, logistic regression, with 0.060" in said
+    better = sections.head([dataclasses.replace(run, scores=rows_of((0.56, 0.53, 0.59)))], None).support
+    assert "that is no better" not in " ".join(better) and "best baseline, logistic regression" in better[1]
     assert "is right in 98.7\u202f%: these labels follow from the calendar" in said
+
+
+@pytest.mark.parametrize(
+    ("mcc", "words"),
+    [
+        ((0.11, 0.05, 0.17), "0 is chance: its interval lies above that"),
+        ((0.02, -0.05, 0.08), "0 is chance: its interval holds that, so it may be chance"),
+        ((-0.1, -0.2, -0.01), "0 is chance: its interval lies below that"),
+    ],
+)
+def test_the_correlation_is_set_against_chance(run, mcc, words):
+    found = sections.head([dataclasses.replace(run, scores=rows_of((0.56, 0.53, 0.59), mcc))], None).support
+    assert words in found[0] and not any("calendar" in line for line in found)
+
+
+def test_the_grid_counts_by_month_and_by_ticker():
+    groups = {("A", "2015-10-01"): (5, 10), ("A", "2015-11-01"): (30, 30), ("B", "2015-10-01"): (4, 20)}
+    rows = [(*key, 1, place < right) for key, (right, count) in groups.items() for place in range(count)]
+    frame = pd.DataFrame(rows, columns=["ticker", "date", "label", "predicted"])
+    by_month, by_ticker = grid_part(frame.assign(predicted=frame["predicted"].astype(int))).content[:2]
+    assert [(row[0], row[1].text, row[2]) for row in by_month.rows] == [
+        ("2015-10", "30\u202f%", "30"), ("2015-11", "100\u202f%", "30"),
+    ]  # fmt: skip
+    (name, *first, count, _), (_, *second, _, _) = by_ticker.rows
+    assert (name, [cell.text for cell in first], count) == ("A", ["88\u202f%", "50\u202f%", "100\u202f%"], "40")
+    assert [cell.style for cell in first] == ["right"] * 3 and second[0].style == "wrong"
+    assert first[1].shade == 0 and first[2].shade == pytest.approx(30 / 40) and second[2].text == ""
 
 
 def test_the_spread_between_tickers_is_set_against_chance():

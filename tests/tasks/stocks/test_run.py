@@ -7,33 +7,38 @@ import torch
 from quotes import FakeCell, make_config, write_stocks
 
 from interruption import stop_after
+from multiway import workflows
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.metrics import classes, movements
-from multiway.tasks.stocks import StockConfig, load, resume, start, task
+from multiway.tasks import lifecycle
+from multiway.tasks.scores import cell_row, score_table
+from multiway.tasks.stocks.config import StockConfig
+from multiway.tasks.stocks.task import TASK as task
 from multiway.training import Interrupted
 from multiway.workflows.training import with_seed
+
+BASELINES = ("majority", "previous", "logistic", "calendar")
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stocks")
-    baselines = ("majority", "previous", "logistic", "calendar")
-    return start(make_config(write_stocks(folder / "data"), baselines=baselines), folder / "run")
+    return lifecycle.start(task, make_config(write_stocks(folder / "data"), baselines=BASELINES), folder / "run")
 
 
 def test_a_run_leaves_everything_that_is_named(finished):
     names = {str(path.relative_to(finished.folder.path)) for path in finished.folder.path.rglob("*") if path.is_file()}
     assert names == {
         "config.yaml", "weights.safetensors", "preprocessing.json", "scores.json", "predictions.parquet",
-        "manifest.json", "metrics.jsonl",
+        "manifest.json", "metrics.jsonl", *(f"baselines/{name}.safetensors" for name in BASELINES),
     }  # fmt: skip
     assert set(finished.folder.verify()["sha256"]) == names - {"manifest.json"}
 
 
 def test_scores_are_those_of_the_stored_predictions(finished):
-    for model in ("multiway", "majority", "previous", "logistic", "calendar"):
+    for model in ("multiway", *BASELINES):
         for split in ("validation", "test"):
-            rows = finished.predictions.query("model == @model and split == @split")
+            rows = finished.tables["predictions"].query("model == @model and split == @split")
             labels, rises = rows["label"].to_numpy(), rows["p_up"].to_numpy()
             found = {row["metric"]: row for row in finished.scores if (row["model"], row["split"]) == (model, split)}
             assert set(found) == {"acc", "f1", "macro_f1", "mcc", "auc", "count"}
@@ -45,13 +50,13 @@ def test_scores_are_those_of_the_stored_predictions(finished):
 
 
 def test_the_texts_are_learnt(finished):
-    rows = {row["model"]: row for row in task.score_table([finished], "test")}
+    rows = {row["model"]: row for row in score_table([finished], "test")}
     assert rows["multiway"]["mcc"] > 0.6 > 0.3 > rows["majority"]["acc"] - 0.5
     assert rows["majority"]["mcc"] is None
 
 
 def test_labels_are_the_directions_of_the_file(finished):
-    rows = finished.predictions.query("model == 'multiway'")
+    rows = finished.tables["predictions"].query("model == 'multiway'")
     prices = pd.read_csv(f"{finished.config.data}/prices.csv", keep_default_na=False)
     moves = prices.set_index(["ticker", "date"])["close"].groupby("ticker").pct_change()
     for row in rows.itertuples():
@@ -71,15 +76,19 @@ def test_the_best_epoch_is_that_of_the_highest_validation_score(finished):
 
 
 @pytest.mark.parametrize("select", ["mcc", "f1", "acc"])
-def test_the_epoch_is_chosen_by_what_is_asked(select, finished, tmp_path):
-    run = start(make_config(finished.config.data, select=select, training={"epochs": 3}), tmp_path / "run")
+def test_the_epoch_is_chosen_by_the_score_that_is_named(select, finished, tmp_path):
+    run = lifecycle.start(
+        task, make_config(finished.config.data, select=select, training={"epochs": 3}), tmp_path / "run"
+    )
     (row,) = [row for row in run.scores if (row["model"], row["split"], row["metric"]) == (
         "multiway", "validation", select)]  # fmt: skip
     assert run.facts["best"]["multiway"]["validation_score"] == (row["value"] or 0.0)
 
 
 def test_the_loss_may_choose(finished, tmp_path):
-    run = start(make_config(finished.config.data, select="loss", training={"epochs": 3}), tmp_path / "run")
+    run = lifecycle.start(
+        task, make_config(finished.config.data, select="loss", training={"epochs": 3}), tmp_path / "run"
+    )
     assert run.facts["best"]["multiway"]["validation_score"] is None
     assert run.facts["best"]["multiway"]["validation_loss"] == min(
         row["validation_loss"] for row in run.folder.read_log()
@@ -89,18 +98,20 @@ def test_the_loss_may_choose(finished, tmp_path):
 def test_a_network_that_says_one_thing_is_chosen_all_the_same(finished, tmp_path):
     """Matthews correlation is undefined there, and a run needs some weights."""
     training = {"epochs": 1, "learning_rate": 1e-9}
-    run = start(make_config(finished.config.data, select="mcc", training=training), tmp_path / "run")
+    run = lifecycle.start(task, make_config(finished.config.data, select="mcc", training=training), tmp_path / "run")
     assert run.facts["best"]["multiway"]["epoch"] == 1.0
 
 
 def test_a_loaded_run_is_the_run(finished):
-    loaded = load(finished.folder.path)
-    for left, right in zip(finished.model.state_dict().values(), loaded.model.state_dict().values(), strict=True):
-        assert torch.equal(left, right)
-    pd.testing.assert_frame_equal(loaded.predictions, finished.predictions)
-    for name in ("config", "tickers", "sizes", "encoder", "encoder_digest", "scores", "facts", "threshold"):
+    loaded = lifecycle.load(finished.folder.path)
+    assert list(loaded.models) == list(finished.models) == ["multiway", *BASELINES]
+    for name in finished.models:
+        states = [run.models[name].state_dict().values() for run in (finished, loaded)]
+        assert all(torch.equal(left, right) for left, right in zip(*states, strict=True)), name
+    pd.testing.assert_frame_equal(loaded.tables["predictions"], finished.tables["predictions"])
+    for name in ("config", "scores", "facts", "calibration", "digest"):
         assert getattr(loaded, name) == getattr(finished, name)
-    assert loaded.scale.to_dict() == finished.scale.to_dict()
+    assert loaded.state.plain() == finished.state.plain()
 
 
 @pytest.mark.parametrize(
@@ -114,15 +125,17 @@ def test_a_loaded_run_is_the_run(finished):
 def test_a_stopped_run_continues_to_the_same_bits(changes, finished, tmp_path, monkeypatch):
     training = {"epochs": 3, **changes.get("training", {})}
     config = make_config(finished.config.data, **{**changes, "training": training})
-    whole = start(config, tmp_path / "whole")
+    whole = lifecycle.start(task, config, tmp_path / "whole")
     stop_after(monkeypatch, 5)
     with pytest.raises(Interrupted, match=r"after step 5 of .*--resume .*cut"):
-        start(config, tmp_path / "cut")
+        lifecycle.start(task, config, tmp_path / "cut")
     assert not (tmp_path / "cut" / "manifest.json").exists()
     monkeypatch.undo()
-    again = resume(tmp_path / "cut")
-    for name in ("weights.safetensors", "scores.json", "predictions.parquet"):
-        assert (again.folder.path / name).read_bytes() == (whole.folder.path / name).read_bytes(), name
+    resumed = lifecycle.resume(tmp_path / "cut")
+    weights = [path.relative_to(whole.folder.path) for path in whole.folder.path.rglob("*.safetensors")]
+    assert len(weights) == len(whole.models) > 1
+    for name in (*weights, "scores.json", "predictions.parquet"):
+        assert (resumed.folder.path / name).read_bytes() == (whole.folder.path / name).read_bytes(), name
 
 
 @pytest.mark.parametrize("change", ["price", "text"])
@@ -130,41 +143,43 @@ def test_changed_data_is_not_continued_with(change, tmp_path, monkeypatch):
     data = write_stocks(tmp_path / "data")
     stop_after(monkeypatch, 2)
     with pytest.raises(Interrupted):
-        start(make_config(data), tmp_path / "run")
+        lifecycle.start(task, make_config(data), tmp_path / "run")
     monkeypatch.undo()
     name, old, new = ("prices.csv", "1000.0", "1001.0") if change == "price" else ("texts.csv", "grow", "shrink")
     text = (data / name).read_text()
     (data / name).write_text(text.replace(old, new, 1))
     with pytest.raises(RunError, match="changed since the run was started"):
-        resume(tmp_path / "run")
+        lifecycle.resume(tmp_path / "run")
 
 
 @pytest.mark.parametrize("modality", ["price", "text", "multimodal"])
 def test_modalities(modality, finished, tmp_path):
     model = {**finished.config.model, "modality": modality}
-    run = start(make_config(finished.config.data, model=model, training={"epochs": 1}), tmp_path / "run")
-    assert (run.encoder is None) == (modality == "price")
-    assert load(tmp_path / "run").sizes["text_features"] == (None if modality == "price" else 16)
+    run = lifecycle.start(
+        task, make_config(finished.config.data, model=model, training={"epochs": 1}), tmp_path / "run"
+    )
+    assert (run.state.encoder is None) == (modality == "price")
+    assert lifecycle.load(tmp_path / "run").state.sizes["text_features"] == (None if modality == "price" else 16)
 
 
 def test_one_stock_is_enough(tmp_path):
-    run = start(
-        make_config(write_stocks(tmp_path / "data", tickers=("LONE",)), training={"epochs": 1}), tmp_path / "run"
+    run = lifecycle.start(
+        task, make_config(write_stocks(tmp_path / "data", tickers=("LONE",)), training={"epochs": 1}), tmp_path / "run"
     )
-    assert set(run.predictions["ticker"]) == {"LONE"}
-    assert len(task.predict(load(tmp_path / "run"), None, None, {})[0].splitlines()) == 2
+    assert set(run.tables["predictions"]["ticker"]) == {"LONE"}
+    assert len(task.answer(lifecycle.load(tmp_path / "run"), None, None, {}).frame) == 1
 
 
 def test_runs_of_several_seeds_differ_in_their_draws_alone(finished, tmp_path):
     config = make_config(finished.config.data, training={"epochs": 1})
-    runs = [start(with_seed(config, seed), tmp_path / str(seed)) for seed in (0, 1)]
-    scores = [{row["model"]: row for row in task.score_table([run], "test")} for run in runs]
+    runs = [lifecycle.start(task, with_seed(config, seed), tmp_path / str(seed)) for seed in (0, 1)]
+    scores = [{row["model"]: row for row in score_table([run], "test")} for run in runs]
     assert scores[0]["calendar"] == scores[1]["calendar"]
     assert scores[0]["multiway"]["auc"] != scores[1]["multiway"]["auc"]
 
 
 def test_data_is_checked_as_it_is_read(finished):
-    report = task.check(finished.config.data, {"read": {"start": "2020-02-01"}})
+    report = task.check(task.configure({"data": finished.config.data, "read": {"start": "2020-02-01"}}))
     assert report.is_usable
     assert "2020-02-03" in " ".join(report.lines())
     assert not any("2020-01-06" in line for line in report.lines())
@@ -172,17 +187,17 @@ def test_data_is_checked_as_it_is_read(finished):
 
 def test_without_texts_prices_are_read(tmp_path):
     data = write_stocks(tmp_path / "data", texts=False)
-    run = start(make_config(data, training={"epochs": 1}), tmp_path / "run")
-    assert run.encoder is None
+    run = lifecycle.start(task, make_config(data, training={"epochs": 1}), tmp_path / "run")
+    assert run.state.encoder is None
     with pytest.raises(DataError, match=r"model.modality=text needs texts, and there are none. Give them \(--texts"):
-        start(make_config(data, model={"modality": "text"}), tmp_path / "other")
+        lifecycle.start(task, make_config(data, model={"modality": "text"}), tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 
 def test_quantiles_do_not_cross_and_are_scored(finished, tmp_path):
     config = make_config(finished.config.data, target="quantiles", quantiles=(0.05, 0.5, 0.9))
-    run = start(config, tmp_path / "run")
-    rows = run.predictions.query("model == 'multiway' and split == 'test'")
+    run = lifecycle.start(task, config, tmp_path / "run")
+    rows = run.tables["predictions"].query("model == 'multiway' and split == 'test'")
     assert (rows["q0.05"] < rows["q0.5"]).all()
     assert (rows["q0.5"] < rows["q0.9"]).all()
     rises = (rows["q0.5"] > 0) == (rows["p_up"] > 0.5)
@@ -215,22 +230,22 @@ def test_quantiles_do_not_cross_and_are_scored(finished, tmp_path):
 )
 def test_a_config_says_what_is_wrong(settings, message):
     with pytest.raises(ConfigError, match=message):
-        task.make_config({"data": "prices.csv"}, settings)
+        task.configure({"data": "prices.csv"}, settings)
 
 
 def test_a_config_starts_from_the_training_of_movements():
-    config = task.make_config({"data": "prices.csv"}, {"training": {"batch_size": 4}})
+    config = task.configure({"data": "prices.csv"}, {"training": {"batch_size": 4}})
     assert (config.training.loss, config.training.optimizer, config.training.batch_size) == ("cross_entropy", "adam", 4)
     assert StockConfig.parse(config.plain()) == config
     assert StockConfig().training.loss == "cross_entropy"
 
 
 def test_a_known_set_brings_its_protocol():
-    assert task.make_config({"data": "stocknet"}, {}).protocol.name == "stocknet"
-    assert task.make_config({"data": "stocknet"}, {"protocol": {"name": "chronological"}}).protocol.name == (
+    assert task.configure({"data": "stocknet"}, {}).protocol.name == "stocknet"
+    assert task.configure({"data": "stocknet"}, {"protocol": {"name": "chronological"}}).protocol.name == (
         "chronological"
     )
-    assert task.make_config({"data": "prices.csv"}, {}).protocol.name == "chronological"
+    assert task.configure({"data": "prices.csv"}, {}).protocol.name == "chronological"
 
 
 def test_unsound_data_leaves_nothing_behind(tmp_path):
@@ -239,7 +254,7 @@ def test_unsound_data_leaves_nothing_behind(tmp_path):
     prices.loc[prices["ticker"] == "ACME", "close"] *= -1
     prices.to_csv(data / "prices.csv", index=False)
     with pytest.raises(DataError):
-        start(make_config(data), tmp_path / "run")
+        lifecycle.start(task, make_config(data), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -250,43 +265,37 @@ def test_one_direction_is_nothing_to_learn(tmp_path):
         prices[name] = 10 * 1.01 ** np.arange(len(prices))
     prices.to_csv(data / "prices.csv", index=False)
     with pytest.raises(DataError, match="every training day goes the same way"):
-        start(make_config(data, read={"jumps": "ignore"}), tmp_path / "run")
-
-
-def test_a_run_of_another_task_is_refused(tmp_path):
-    (tmp_path / "config.yaml").write_text("task: forecast\nsettings: {}\n")
-    with pytest.raises(RunError, match="is a run of the task forecast, not of stocks"):
-        resume(tmp_path)
+        lifecycle.start(task, make_config(data, read={"jumps": "ignore"}), tmp_path / "run")
 
 
 def test_a_damaged_run_is_refused(finished, tmp_path):
-    run = start(make_config(finished.config.data, training={"epochs": 1}), tmp_path / "run")
+    run = lifecycle.start(task, make_config(finished.config.data, training={"epochs": 1}), tmp_path / "run")
     (run.folder.path / "scores.json").write_text("[]")
     with pytest.raises(RunError, match=r"changed or missing since training: scores.json"):
-        load(tmp_path / "run")
+        lifecycle.load(tmp_path / "run")
 
 
 def test_tables(finished):
-    (row, *_) = task.score_table([finished], "test")
+    (row, *_) = score_table([finished], "test")
     assert list(row) == [
         "model", "acc", "acc low", "acc high", "f1", "macro_f1", "mcc", "mcc low", "mcc high", "auc", "count",
     ]  # fmt: skip
-    both = task.score_table([finished, finished], "test")[0]
+    both = score_table([finished, finished], "test")[0]
     assert (both["mcc"], both["mcc sd"]) == (row["mcc"], 0.0)
-    cell = task.cell_row("hot-stocks", FakeCell(), [finished, finished], 2)
+    cell = cell_row("hot-stocks", FakeCell(), [finished, finished], 2)
     assert (cell["published_acc"], cell["published_mcc"]) == (0.7294, 0.516)
     assert (cell["acc"], cell["acc_sd"]) == (row["acc"], 0.0)
     assert {"majority_acc", "calendar_mcc", "logistic_f1", "parameters", "settings", "counts", "encoder"} <= set(cell)
     assert cell["counts"]["test"] == row["count"]
-    assert task.evaluate([finished], None, "test")[0] == row
+    assert workflows.evaluate(finished.folder.path)[0] == row
 
 
-def test_the_sentence_sets_the_baselines_beside(finished):
+def test_the_sentence_names_the_baselines(finished):
     said = task.sentence(finished)
     assert said.startswith("test MCC 0.")
     assert "95 % interval" in said
     assert "majority undefined / 0." in said
-    mcc = {row["model"]: row["mcc"] or 0.0 for row in task.score_table([finished], "test")}
-    assert ("has not earned its place" in said) == (
+    mcc = {row["model"]: row["mcc"] or 0.0 for row in score_table([finished], "test")}
+    assert ("is no better than the baselines" in said) == (
         max(mcc, key=mcc.get) != "multiway" or mcc["logistic"] == max(mcc.values())
     )

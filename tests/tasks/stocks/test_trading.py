@@ -9,36 +9,40 @@ from quotes import make_config, write_stocks
 
 from command import assert_one_line, call
 from multiway import workflows
-from multiway.errors import ConfigError, RunError
-from multiway.tasks.stocks import load, start
-from multiway.tasks.stocks.again import read_again
+from multiway.errors import ConfigError
+from multiway.tasks import lifecycle
 from multiway.tasks.stocks.backtest import WORDS, backtest
-from multiway.tasks.stocks.trading import backtest_again, backtest_run, evening_texts, tradable, tradable_predictions
+from multiway.tasks.stocks.prediction import reload
+from multiway.tasks.stocks.task import TASK as task
+from multiway.tasks.stocks.trading import backtest_reloaded, backtest_run, evening_texts, tradable, tradable_predictions
+from multiway.tasks.volumes.task import TASK as volumes
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Asks about large movements only."""
+    """Only large movements are labelled."""
     folder = tmp_path_factory.mktemp("traded")
     write_stocks(folder / "data", count=80)
     write_stocks(folder / "later")
     protocol = {"look_back": 3, "validation": 0.2, "test": 0.25, "down": 0.02, "up": 0.02}
-    return start(make_config(folder / "data", protocol=protocol, training={"epochs": 2}), folder / "run")
+    return lifecycle.start(
+        task, make_config(folder / "data", protocol=protocol, training={"epochs": 2}), folder / "run"
+    )
 
 
 def test_small_movements_are_traded_too(run):
-    asked = run.predictions.query("model == 'multiway' and split == 'test'")
+    labelled = run.tables["predictions"].query("model == 'multiway' and split == 'test'")
     traded = tradable_predictions(run)
-    assert (asked["movement"].abs() >= 0.02 - 1e-9).all() and (traded["movement"].abs() < 0.02).mean() > 0.3
-    assert traded["date"].min() <= asked["date"].min()
-    both = asked.merge(traded, on=["date", "ticker"], suffixes=("", "_traded"))
-    assert len(both) == len(asked) < len(traded)
+    assert (labelled["movement"].abs() >= 0.02 - 1e-9).all() and (traded["movement"].abs() < 0.02).mean() > 0.3
+    assert traded["date"].min() <= labelled["date"].min()
+    both = labelled.merge(traded, on=["date", "ticker"], suffixes=("", "_traded"))
+    assert len(both) == len(labelled) < len(traded)
     np.testing.assert_allclose(both["p_up"], both["p_up_traded"], rtol=1e-5)
     np.testing.assert_array_equal(both["movement"], both["movement_traded"])
 
 
 def test_every_ticker_with_a_price_before_and_a_movement_is_tradable(run):
-    samples = read_again(run).samples
+    samples = reload(run).samples
     rows = samples.splits["test"]
     chosen = tradable(samples, rows)
     for place, sample in enumerate(rows):
@@ -48,7 +52,7 @@ def test_every_ticker_with_a_price_before_and_a_movement_is_tradable(run):
 
 
 def test_where_every_slot_must_have_a_text_only_those_are_traded(run):
-    samples = read_again(run).samples
+    samples = reload(run).samples
     rows = samples.splits["test"]
     complete = tradable(samples, rows, complete=True)
     assert 0 < complete.sum() < tradable(samples, rows).sum()
@@ -56,17 +60,17 @@ def test_where_every_slot_must_have_a_text_only_those_are_traded(run):
 
 
 def test_a_backtest_is_a_table_and_says_what_it_supposes(run, tmp_path):
-    rows, lines = backtest_run(run, None, tmp_path / "days.csv", {"top": 0.4, "cost_bps": 5.0})
-    expected = backtest(tradable_predictions(run), top=0.4, cost_bps=5.0)
-    assert rows == expected.table()
-    assert any("costs 5 basis points" in line for line in lines) and any("highest 40%" in line for line in lines)
-    assert lines[-1] == WORDS == "Not investment advice."
+    answer = backtest_run(run, None, tmp_path / "days.csv", {"top": 0.4, "cost_bps": 5.0})
+    rows, notes = answer.rows(), answer.notes
+    assert rows == backtest(tradable_predictions(run), top=0.4, cost_bps=5.0).table()
+    assert any("costs 5 basis points" in note for note in notes) and any("highest 40%" in note for note in notes)
+    assert notes[-1] == WORDS == "Not investment advice."
     days = pd.read_csv(tmp_path / "days.csv")
     assert len(days) == rows[0]["days"] and days["cumulative"].iloc[-1] == pytest.approx(rows[0]["return_net"])
 
 
 def test_the_report_trades_the_same(run):
-    assert backtest_again(run, read_again(run)).table() == backtest_run(run, None, None, {})[0]
+    assert backtest_reloaded(run, reload(run)).table() == backtest_run(run, None, None, {}).rows()
 
 
 def test_later_prices_are_traded_from_the_same_first_day(run):
@@ -81,7 +85,7 @@ def test_labels_that_are_no_movements_cannot_be_traded(run):
     )
     with pytest.raises(ConfigError, match="published-code are no movements of prices, so there is nothing to trade"):
         backtest_run(published, None, None, {})
-    assert backtest_again(published, None) is None
+    assert backtest_reloaded(published, None) is None
 
 
 def test_the_ending_of_the_file_is_looked_at_first(run, tmp_path):
@@ -89,20 +93,22 @@ def test_the_ending_of_the_file_is_looked_at_first(run, tmp_path):
         backtest_run(run, None, tmp_path / "days.txt", {})
 
 
-def test_the_workflow_finds_the_task(run, tmp_path, monkeypatch):
+def test_the_workflow_finds_the_task(run):
     found = workflows.backtest(run.folder.path, options={"top": 0.4})
-    assert found.rows == backtest_run(load(run.folder.path), None, None, {"top": 0.4})[0]
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "config.yaml").write_text("task: volumes\n")
-    with pytest.raises(RunError, match="a backtest is of forecasts or stocks"):
-        workflows.backtest(tmp_path / "other")
+    assert found.rows() == backtest_run(lifecycle.load(run.folder.path), None, None, {"top": 0.4}).rows()
+
+
+def test_a_task_without_past_moments_has_no_backtest(run):
+    with pytest.raises(ConfigError, match="a run of volumes has no past moments to start from"):
+        volumes.backtest(run, None, None, {})
 
 
 def test_texts_of_the_evening_before_are_owned_up_to(run):
     protocol = type(run.config.protocol)(name="stocknet")
     by_day = dataclasses.replace(run, config=run.config.replace(protocol=protocol))
     assert "evening before are read too" in evening_texts(by_day)[0]
-    assert evening_texts(run) == [] == evening_texts(dataclasses.replace(by_day, encoder=None))
+    without_texts = dataclasses.replace(by_day, state=dataclasses.replace(by_day.state, encoder=None))
+    assert evening_texts(run) == [] == evening_texts(without_texts)
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def scores_without(score: Score, batch: Batch, texts: SampleTexts, stock: int, h
         score: From a batch to scores.
         batch: Of one sample.
         texts: All texts of the sample.
-        stock: Whose score is asked.
+        stock: Whose score is explained.
         hidden: `(cases, texts)`.
     """
     found = []

@@ -141,7 +141,7 @@ def backtest(
 ) -> Backtest:
     """Trade by the predictions of one model, held from the close before each date to the close of that date.
 
-    Every row with a probability and a movement is tradable, whether or not its label was asked: what the label is
+    Every row with a probability and a movement is tradable, whether or not the protocol labels it: what the label is
     was not known at the close before. Half the capital is long, half short; the cost is charged on everything that
     is bought or sold, the drift of the weights included.
 

@@ -120,7 +120,7 @@ class StockMovementClassifier(Estimator):
         Args:
             prices: Of the run's stocks; those of `fit` if none are given.
             texts: About them.
-            date: Day that is asked about, such as 2015-11-03.
+            date: Target day, such as 2015-11-03.
             tickers: Some of the run's.
 
         Returns:

@@ -54,7 +54,7 @@ class TickerExplanation:
     """One ticker on one day.
 
     p_up: Probability of a rise.
-    label: 1 rise, 0 fall, None where it is not asked.
+    label: 1 rise, 0 fall, None where the protocol gives none.
     movement: What the price did; None where unknown.
     names: Every ticker, in the order of the contributions.
     found: Contributions of every stock's days.
@@ -77,7 +77,7 @@ class TickerExplanation:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class DayExplanation:
-    """Attention of one day's sample, and its tickers that were asked for.
+    """Attention of one day's sample, and those of its tickers that are explained.
 
     slot_days: Days of the slots; NaT where the window is shorter.
     """

@@ -47,7 +47,7 @@ class ExplainedData:
 
     @property
     def target_days(self) -> NDArray[np.datetime64]:
-        """The day that each sample asks about."""
+        """Target day of each sample."""
         samples = self.prepared.samples
         return np.asarray(samples.days[samples.targets])
 

@@ -9,25 +9,24 @@ import numpy as np
 import pandas as pd
 
 from multiway.data import CheckReport
-from multiway.data.stocks import check_stocks
 from multiway.errors import MultiwayError
 from multiway.explain import average_curves
 from multiway.report import text
 from multiway.report.attention import figures
 from multiway.report.curves import deletion_sections
-from multiway.report.scores import Score, Scores, standing, verdict
+from multiway.report.scores import Metric, Score, Scores, standing, verdict
 from multiway.report.sections import HeatMaps, Part, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.class_parts import calibration_part
 from multiway.tasks.comparing import comparison
-from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, split_table
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, check_of, headed, split_table
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.explanation import TickerExplanation
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
 from multiway.tasks.stocks.grid import grid_part
-from multiway.tasks.stocks.prediction import prediction_table, reload, source_of
+from multiway.tasks.stocks.prediction import prediction_table, reload
 from multiway.tasks.stocks.prepared import Prepared
 from multiway.tasks.stocks.showing import answer, backtest_part, deletion_note, explained_answers, next_session
 from multiway.tasks.stocks.trading import backtest_reloaded, evening_texts
@@ -109,6 +108,11 @@ def _selected_by(run: Run) -> str:
     return "lowest validation loss" if by_loss else f"highest validation {titles[run.config.select]}"
 
 
+def _columns(run: Run) -> list[Metric]:
+    """Every metric but the count, which stands with the splits."""
+    return [metric for metric in run.task.metrics(run.config) if metric.name != "count"]
+
+
 SUBJECT = pages.Subject(
     kicker="Report on movements of stocks",
     rows="movements",
@@ -116,6 +120,7 @@ SUBJECT = pages.Subject(
     selected_by=_selected_by,
     models=MODELS,
     interval="over blocks of consecutive days, all tickers of a day together (bootstrap)",
+    order=_columns,
     about=["An interval over seeds leaves out that other days could have been tested."],
 )
 
@@ -194,9 +199,8 @@ def _read(run: Run) -> tuple[Prepared | None, str]:
 
 def _check(run: Run) -> tuple[CheckReport | None, Mapping[str, str]]:
     """The data check, and what there is by month or year; labels stand under the protocol."""
-    try:
-        found = check_stocks(source_of(run), run.config.read, run.config.protocol)
-    except (MultiwayError, OSError):
+    found = check_of(run)
+    if found is None:
         return None, {}
     periods = {name: str(words) for name, words in found.summary.items() if PERIOD.fullmatch(name)}
     kept = {

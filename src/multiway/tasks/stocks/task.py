@@ -118,8 +118,8 @@ class Stocks(Task[StockConfig, Prepared, StockState]):
             return OF_MOVEMENTS
         levels = (coverage_name(config.quantiles),) if len(config.quantiles) > 1 else ()
         return (
-            Metric(name="pinball", title="Pinball", higher=False, spread=True),
-            Metric(name="mae", title="MAE", higher=False),
+            Metric(name="pinball", title="Pinball loss", higher=False, decimals=None, spread=True),
+            Metric(name="mae", title="MAE", higher=False, decimals=None),
             *(
                 Metric(name=name, title=f"Coverage of {name.removeprefix('coverage_')} %", higher=None)
                 for name in levels
