@@ -54,7 +54,7 @@ def test_saved_and_loaded(fitted, tmp_path):
     assert again.get_params()["epochs"] == 5
     assert again.config() == fitted.config()
     assert load(tmp_path / "run").config == fitted.config()
-    with pytest.raises(RunError, match="was loaded from .*. Copy that folder"):
+    with pytest.raises(RunError, match=r"was loaded from .*\. Copy that folder"):
         again.save(tmp_path / "other")
 
 
