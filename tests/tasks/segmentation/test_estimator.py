@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from lesion_files import FAST, box_case, write_boxes, write_scene
 
 import multiway
 from multiway.errors import ConfigError, DataError, NotFittedError
 from multiway.tasks.run import load
+from tasks.segmentation.lesion_files import FAST, box_case, write_boxes, write_scene
 
 TRAINING = {"batch_size": 4, "warmup_steps": 1, "learning_rate": 0.01}
 SETTINGS = {"model": FAST["model"], "training": TRAINING, "draws": 5}

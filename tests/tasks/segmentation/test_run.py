@@ -7,7 +7,6 @@ import nibabel
 import numpy as np
 import pytest
 import torch
-from lesion_files import FAST, box_case, config_of, write_boxes, write_scene
 
 from multiway.config import merge
 from multiway.data.volumes import Volume
@@ -18,6 +17,7 @@ from multiway.tasks.segmentation.fitting import PatchLoss
 from multiway.tasks.segmentation.prediction import predict_volume, predictor_of, to_grid
 from multiway.tasks.segmentation.task import TASK
 from multiway.training import Interrupted
+from tasks.segmentation.lesion_files import FAST, box_case, config_of, write_boxes, write_scene
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,11 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from quotes import WORDS, make_config, make_prices, write_stocks
+from multiway.tasks.stocks.again import read_again
 
 from multiway.errors import ConfigError
 from multiway.explain import load_maps
 from multiway.tasks.stocks import start, task
-from multiway.tasks.stocks.again import read_again
 from multiway.tasks.stocks.attention import ASKED, TOKEN, average_attention
 from multiway.tasks.stocks.explanation import (
     chosen_pairs,
@@ -22,6 +21,7 @@ from multiway.tasks.stocks.explanation import (
 )
 from multiway.tasks.stocks.explanation_files import explain, spreadsheet_safe, texts_frame
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
+from tasks.stocks.quotes import WORDS, make_config, make_prices, write_stocks
 from tolerances import LONG32, SUMS32
 
 

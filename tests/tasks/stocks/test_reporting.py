@@ -9,14 +9,14 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from quotes import make_config, write_stocks
+from multiway.tasks.stocks.again import read_again
 
 from multiway.report.sections import Answer, Table
 from multiway.tasks.stocks import StockConfig, sections, showing, start, task
-from multiway.tasks.stocks.again import read_again
 from multiway.tasks.stocks.grid import grid_part
 from multiway.tasks.stocks.sections import SUBJECT, compare, report
 from report_pages import Page
+from tasks.stocks.quotes import make_config, write_stocks
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from quotes import FakeCell, make_config, write_stocks
 
 from interruption import stop_after
 from multiway.errors import ConfigError, DataError, RunError
@@ -12,6 +11,7 @@ from multiway.metrics import classes, movements
 from multiway.tasks.stocks import StockConfig, load, resume, start, task
 from multiway.training import Interrupted
 from multiway.workflows.training import with_seed
+from tasks.stocks.quotes import FakeCell, make_config, write_stocks
 
 
 @pytest.fixture(scope="module")

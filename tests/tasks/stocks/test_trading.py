@@ -5,15 +5,15 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from quotes import make_config, write_stocks
+from multiway.tasks.stocks.again import read_again
 
 from command import assert_one_line, call
 from multiway import workflows
 from multiway.errors import ConfigError, RunError
 from multiway.tasks.stocks import load, start
-from multiway.tasks.stocks.again import read_again
 from multiway.tasks.stocks.backtest import WORDS, backtest
 from multiway.tasks.stocks.trading import backtest_again, backtest_run, evening_texts, tradable, tradable_predictions
+from tasks.stocks.quotes import make_config, write_stocks
 
 
 @pytest.fixture(scope="module")
