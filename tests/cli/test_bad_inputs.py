@@ -5,9 +5,9 @@ import shlex
 
 import pandas as pd
 import pytest
-from test_bad_inputs import BAD, GOOD
 
 from command import assert_one_line, assert_refused, call
+from data.series.test_bad_inputs import BAD, GOOD
 from multiway.data import ReadOptions, check_file
 
 TRAIN = ["train", "forecast", "--horizon", "2", "--lookback", "4", "--out", "run", "--set", "network=false"]

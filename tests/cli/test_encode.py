@@ -8,11 +8,11 @@ import time
 
 import pandas as pd
 import pytest
-import slow_encoder
-from networks import save_network
-from slow_encoder import SlowEncoder
 
 from command import assert_one_line, call
+from data.encoders import slow_encoder
+from data.encoders.networks import save_network
+from data.encoders.slow_encoder import SlowEncoder
 from multiway.data.encoders import encoding
 
 WORDS = ("apple", "rises", "falls", "buys", "up", "down")

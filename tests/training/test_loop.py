@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
-from toy import Points, make_config, make_model, objective
 
 from multiway.errors import ConfigError, RunError
 from multiway.training import LOSSES, RunFolder, TrainingConfig, learning_rate_at, train
 from tolerances import LONG32, ROUNDING32, SUMS32
+from training.toy import Points, make_config, make_model, objective
 
 
 def trained(**changes):
@@ -195,8 +195,8 @@ def test_two_processes_take_the_steps_of_one(tmp_path):
     """The same global batches over gloo: equal weights up to rounding, and only one process writes."""
     program = f"""
 import sys, torch
-sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parents[2] / "src")!r}]
-from toy import *
+sys.path[:0] = [{str(Path(__file__).parents[1])!r}, {str(Path(__file__).parents[2] / "src")!r}]
+from training.toy import *
 torch.set_num_threads(1)
 model = make_model(dropout=0.0)
 train(model, objective, Points(203, True), Points(61, True), make_config(epochs=2))

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from toy import Points, make_config, make_model, objective, run_to_the_end
 
 from multiway.errors import RunError
 from multiway.training import Interrupted, RunFolder, loop, train
+from training.toy import Points, make_config, make_model, objective, run_to_the_end
 
 GRID = list(itertools.product([1, 3], ["cosine", "constant"], ["adamw", "adam"], [1, 2]))
 

@@ -5,10 +5,10 @@ import random
 
 import pytest
 import torch
-from toy import make_model
 
 from multiway.errors import RunError
 from multiway.training import RunFolder
+from training.toy import make_model
 
 
 def start_one(path, barrier, results):

@@ -5,8 +5,8 @@ import sys
 
 import huggingface_hub
 import pytest
-from networks import TEXTS, save_network
 
+from data.encoders.networks import TEXTS, save_network
 from multiway.data.encoders import TextOptions, make_encoder, making
 from multiway.errors import ConfigError
 

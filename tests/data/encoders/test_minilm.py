@@ -6,8 +6,8 @@ import zipfile
 import numpy as np
 import pytest
 import torch
-from networks import TEXTS, pack, save_network
 
+from data.encoders.networks import TEXTS, pack, save_network
 from multiway.data.encoders import TextOptions, encode_texts, make_encoder, making, minilm
 from multiway.errors import ConfigError, DataError
 from tolerances import LONG32

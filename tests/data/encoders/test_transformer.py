@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from networks import TEXTS, save_network
 
+from data.encoders.networks import TEXTS, save_network
 from multiway.data.encoders import TextOptions, make_encoder
 from multiway.data.encoders.transformer import batches
 from multiway.errors import ConfigError

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import stock_files
 
+from data.stocks import stock_files
 from multiway.data.findings import CheckReport
 from multiway.data.stocks import StockOptions, StockProtocol, building, check_stocks, lines, placing, read_stocks
 from multiway.errors import DataError

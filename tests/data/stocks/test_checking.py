@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-import stock_files
 
+from data.stocks import stock_files
 from multiway.data.stocks import StockProtocol, build_samples, check_stocks, coverage, read_stocks
 from multiway.data.stocks.coverage import odd_days
 

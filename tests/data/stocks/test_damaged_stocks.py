@@ -3,8 +3,8 @@
 import random
 
 import pytest
-import stock_files
 
+from data.stocks import stock_files
 from multiway.data.stocks import StockOptions, check_stocks, read_stocks
 from multiway.errors import DataError
 

@@ -7,8 +7,8 @@ import zipfile
 
 import pandas as pd
 import pytest
-import stock_files
 
+from data.stocks import stock_files
 from multiway.data import datasets
 from multiway.data.stocks import StockOptions, fetching, read_stocks
 from multiway.data.stocks.catalogue import DATASETS

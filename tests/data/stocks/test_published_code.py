@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from stock_panels import make_panel, make_texts, sorted_texts, texts_of, until
 
+from data.stocks.stock_panels import make_panel, make_texts, sorted_texts, texts_of, until
 from multiway.data.stocks import FIELDS, StockProtocol, build_samples
 from multiway.errors import DataError
 from tolerances import SUMS32

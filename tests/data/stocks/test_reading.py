@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 import pytest
-import stock_files
 
+from data.stocks import stock_files
 from multiway.data.stocks import FIELDS, StockOptions, StockPanel, looks_like_stocks, read_stocks
 from multiway.errors import ConfigError, DataError
 

@@ -4,9 +4,18 @@ import dataclasses
 
 import numpy as np
 import pytest
-import slow_samples
-from stock_panels import make_panel, make_texts, movements_of, some_texts, sorted_texts, texts_of, until, weekdays
 
+from data.stocks import slow_samples
+from data.stocks.stock_panels import (
+    make_panel,
+    make_texts,
+    movements_of,
+    some_texts,
+    sorted_texts,
+    texts_of,
+    until,
+    weekdays,
+)
 from multiway.data.stocks import FIELDS, StockProtocol, build_samples, tomorrow
 from multiway.data.stocks.features import STALE
 from multiway.errors import ConfigError, DataError

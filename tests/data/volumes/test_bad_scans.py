@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pydicom
 import pytest
-import scans
 from pydicom.uid import ExplicitVRLittleEndian, JPEGLossless
 
+from data.volumes import scans
 from multiway.data.volumes import VolumeOptions, VolumeSplit, check_volumes, load_values, read_cases, read_volume
 from multiway.errors import DataError
 

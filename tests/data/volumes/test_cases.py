@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import scans
 
+from data.volumes import scans
 from multiway.data.volumes import VolumeOptions, VolumeSplit, load_values, read_cases
 from multiway.data.volumes.listing import case_names
 from multiway.errors import DataError

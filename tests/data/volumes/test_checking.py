@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scans
 
+from data.volumes import scans
 from multiway.data.volumes import VolumeOptions, VolumeSplit, check_volumes, looks_like_volumes
 
 

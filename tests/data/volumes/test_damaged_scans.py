@@ -15,8 +15,8 @@ import nibabel
 import numpy as np
 import pydicom
 import pytest
-import scans
 
+from data.volumes import scans
 from multiway.data.volumes import read_cases, read_header, read_volume
 from multiway.errors import MultiwayError
 

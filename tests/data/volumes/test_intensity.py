@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import scans
 import torch
 
+from data.volumes import scans
 from multiway.data.volumes import IntensityScale, VolumeOptions, VolumeSplit, load_values, read_cases, store
 from multiway.errors import ConfigError, DataError
 from tolerances import SUMS32, SUMS64

@@ -6,8 +6,8 @@ import nibabel
 import numpy as np
 import pydicom
 import pytest
-import scans
 
+from data.volumes import scans
 from multiway.data.volumes import read_header, read_volume, write_nifti
 from multiway.data.volumes.geometry import orientation_of
 from multiway.errors import ConfigError, DataError

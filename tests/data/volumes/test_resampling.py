@@ -7,10 +7,10 @@ import nibabel
 import nibabel.processing
 import numpy as np
 import pytest
-import scans
 import scipy.ndimage
 import torch
 
+from data.volumes import scans
 from multiway.data.volumes import Volume, VolumeHeader, VolumeOptions, prepare
 from multiway.data.volumes.geometry import turned, turns
 from multiway.data.volumes.preparing import prepared_header

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-from lesion_files import config_of, write_boxes, write_scene
 
 from multiway.data.volumes import IntensityScale
 from multiway.tasks.segmentation.auditing import audit
 from multiway.tasks.segmentation.patches import fit_scale
 from multiway.tasks.segmentation.sources import read_examples
+from tasks.segmentation.lesion_files import config_of, write_boxes, write_scene
 
 
 def found(report):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from lesion_files import examples_at, write_boxes, write_scene
 
 from multiway.data.volumes import IntensityScale
 from multiway.errors import ConfigError, DataError
@@ -11,6 +10,7 @@ from multiway.tasks.segmentation.examples import to_classes
 from multiway.tasks.segmentation.fitting import baselines_of, patch_of
 from multiway.tasks.segmentation.patches import GridPatches, fit_scale
 from multiway.training.overlap_losses import IGNORED
+from tasks.segmentation.lesion_files import examples_at, write_boxes, write_scene
 
 
 def test_the_values_of_a_mask_become_classes(tmp_path):

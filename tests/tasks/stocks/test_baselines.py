@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from stock_panels import make_panel, make_texts
 
+from data.stocks.stock_panels import make_panel, make_texts
 from multiway.data.stocks import StockOptions, StockProtocol, build_samples, read_stocks, tomorrow
 from multiway.metrics import movements
 from multiway.tasks.stocks import logistic

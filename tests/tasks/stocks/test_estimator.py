@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from quotes import NETWORK, make_prices, make_texts, trading_days, write_stocks
 
 import multiway
 from multiway.errors import ConfigError, DataError, NotFittedError, RunError
 from multiway.tasks.stocks import StockMovementClassifier
 from multiway.tasks.stocks.task import TASK as task
+from tasks.stocks.quotes import NETWORK, make_prices, make_texts, trading_days, write_stocks
 
 SETTINGS = {
     "model": NETWORK,

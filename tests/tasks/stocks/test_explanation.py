@@ -6,7 +6,6 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from quotes import WORDS, make_config, make_prices, write_stocks
 
 from multiway.errors import ConfigError
 from multiway.explain import load_maps
@@ -24,6 +23,7 @@ from multiway.tasks.stocks.explanation_files import explain, spreadsheet_safe, t
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
 from multiway.tasks.stocks.prediction import reload
 from multiway.tasks.stocks.task import TASK as task
+from tasks.stocks.quotes import WORDS, make_config, make_prices, write_stocks
 from tolerances import LONG32, SUMS32
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from quotes import DAYS, TICKERS, WORDS, make_config, make_prices, make_texts, scores_on, trading_days, write_stocks
 
 from multiway.data.stocks import read_stocks
 from multiway.errors import ConfigError, DataError, RunError
@@ -15,6 +14,17 @@ from multiway.tasks.run import digest_of
 from multiway.tasks.scores import score_table
 from multiway.tasks.stocks.prediction import prediction_table, prepared_within, reload
 from multiway.tasks.stocks.task import TASK as task
+from tasks.stocks.quotes import (
+    DAYS,
+    TICKERS,
+    WORDS,
+    make_config,
+    make_prices,
+    make_texts,
+    scores_on,
+    trading_days,
+    write_stocks,
+)
 from tolerances import LONG32
 
 EARLY = 80

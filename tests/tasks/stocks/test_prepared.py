@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from quotes import make_config, make_prices, make_texts, write_stocks
 
 from multiway.data.encoders import encode_texts
 from multiway.data.stocks import read_stocks
@@ -17,6 +16,7 @@ from multiway.tasks.stocks.fitting import MovementLoss
 from multiway.tasks.stocks.inputs import group_means
 from multiway.tasks.stocks.prepared import prepare
 from multiway.tasks.stocks.scale import StockScale
+from tasks.stocks.quotes import make_config, make_prices, make_texts, write_stocks
 from tolerances import ROUNDING32, SUMS32
 
 

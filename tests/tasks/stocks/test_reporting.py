@@ -9,7 +9,6 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from quotes import make_config, write_stocks
 
 from multiway.report.sections import Answer, Table
 from multiway.tasks import lifecycle
@@ -22,6 +21,7 @@ from multiway.tasks.stocks.sections import SUBJECT
 from multiway.tasks.stocks.task import TASK as task
 from multiway.tasks.stocks.trading import backtest_run
 from report_pages import Page
+from tasks.stocks.quotes import make_config, write_stocks
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from quotes import FakeCell, make_config, write_stocks
 
 from interruption import stop_after
 from multiway import workflows
@@ -16,6 +15,7 @@ from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.task import TASK as task
 from multiway.training import Interrupted
 from multiway.workflows.training import with_seed
+from tasks.stocks.quotes import FakeCell, make_config, write_stocks
 
 BASELINES = ("majority", "previous", "logistic", "calendar")
 

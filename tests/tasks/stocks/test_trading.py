@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from quotes import make_config, write_stocks
 
 from command import assert_one_line, call
 from multiway import workflows
@@ -16,6 +15,7 @@ from multiway.tasks.stocks.prediction import reload
 from multiway.tasks.stocks.task import TASK as task
 from multiway.tasks.stocks.trading import backtest_reloaded, backtest_run, evening_texts, tradable, tradable_predictions
 from multiway.tasks.volumes.task import TASK as volumes
+from tasks.stocks.quotes import make_config, write_stocks
 
 
 @pytest.fixture(scope="module")

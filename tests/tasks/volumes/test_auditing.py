@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from blocks import make_config, make_volumes, write_npz, write_table
 
 from multiway import workflows
 from multiway.data.volumes import IntensityScale
 from multiway.errors import DataError
 from multiway.tasks.volumes.auditing import audit
 from multiway.tasks.volumes.prepared import prepare
+from tasks.volumes.blocks import make_config, make_volumes, write_npz, write_table
 
 
 def found(report):

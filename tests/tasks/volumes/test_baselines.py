@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from blocks import NETWORK, SIZES, make_config, make_volumes
 from torch.nn import functional as F
 
 from multiway.data.volumes import IntensityScale, VolumeBatches
@@ -13,6 +12,7 @@ from multiway.tasks.volumes.evaluation import probabilities
 from multiway.tasks.volumes.fitting import ClassLoss, build_model
 from multiway.tasks.volumes.prepared import VolumeState
 from multiway.training import seed_everything
+from tasks.volumes.blocks import NETWORK, SIZES, make_config, make_volumes
 from tolerances import LONG32, ROUNDING64, SUMS32
 
 

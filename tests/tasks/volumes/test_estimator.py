@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from blocks import NETWORK, SIZES, make_volumes, write_npz
 from sklearn.base import clone
 
 import multiway
 from multiway.errors import ConfigError, DataError, NotFittedError, RunError
 from multiway.tasks.run import load
+from tasks.volumes.blocks import NETWORK, SIZES, make_volumes, write_npz
 
 TRAINING = {"batch_size": 8, "warmup_steps": 2, "learning_rate": 3e-3}
 SETTINGS = {"model": NETWORK, "training": TRAINING, "draws": 20}
@@ -54,7 +54,7 @@ def test_saved_and_loaded(fitted, tmp_path):
     assert again.get_params()["epochs"] == 5
     assert again.config() == fitted.config()
     assert load(tmp_path / "run").config == fitted.config()
-    with pytest.raises(RunError, match="was loaded from .*. Copy that folder"):
+    with pytest.raises(RunError, match=r"was loaded from .*\. Copy that folder"):
         again.save(tmp_path / "other")
 
 

@@ -6,13 +6,13 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from blocks import SIZES, make_config, make_volumes, write_npz, write_table
 
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle as runs
 from multiway.tasks.classes import thresholds_of
 from multiway.tasks.scores import score_table
 from multiway.tasks.volumes.task import TASK as task
+from tasks.volumes.blocks import SIZES, make_config, make_volumes, write_npz, write_table
 from tolerances import SUMS32
 
 

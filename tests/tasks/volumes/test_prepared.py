@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from blocks import make_config, make_volumes, write_npz, write_table
 
 from multiway.errors import DataError
 from multiway.metrics import classes
 from multiway.tasks.run import digest_of
 from multiway.tasks.volumes.arrays import cases_of_arrays
 from multiway.tasks.volumes.prepared import prepare
+from tasks.volumes.blocks import make_config, make_volumes, write_table
 
 
 def test_the_digest_is_of_scans_and_labels(tmp_path):

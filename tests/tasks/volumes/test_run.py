@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from blocks import NETWORK, SIZES, FakeCell, make_config, write_npz, write_table
 
 from interruption import stop_after
 from multiway import workflows
@@ -17,6 +16,7 @@ from multiway.tasks.scores import cell_row, score_table
 from multiway.tasks.volumes import VolumeConfig
 from multiway.tasks.volumes.task import TASK as task
 from multiway.training import Interrupted
+from tasks.volumes.blocks import NETWORK, SIZES, FakeCell, make_config, write_npz, write_table
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +256,7 @@ def test_a_run_of_another_task_is_refused(finished, tmp_path):
 
 def test_a_run_of_an_older_format_is_refused(tmp_path):
     (tmp_path / "config.yaml").write_text("task: volumes\nsettings: {}\n")
-    with pytest.raises(RunError, match="has the run format 1, and this version reads 2. Train it again"):
+    with pytest.raises(RunError, match=r"has the run format 1, and this version reads 2. Train it again"):
         resume(tmp_path)
 
 
