@@ -40,7 +40,7 @@ def _scores(subject: Subject, groups: Sequence[Sequence[Reported]], names: Seque
         for run in runs
     ]
     scores = Scores(rows, subject.metrics, names[0], {name: name for name in names})
-    tables = score_tables(subject, scores, {name: index for index, name in enumerate(names)}, "Run", names[0])
+    tables = score_tables(subject, scores, {name: index for index, name in enumerate(names)}, names[0], "Run")
     side = [f"Each run by the model it is about. {directions(scores)} The best is set in bold."]
     none = Text(words="No run has scores.", style="none")
     return Part(id="scores", title="Scores", side=side, content=[_warning(groups, subject), *(tables or [none])])

@@ -24,6 +24,11 @@ from multiway.tasks.page_parts import (
 )
 from multiway.tasks.protocol import TaskConfig
 
+OVER_SEEDS = (
+    "± is half the 95\u202f% interval of the mean over seeds (Student’s t).",
+    "A model without ± does not depend on the seed.",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
@@ -78,7 +83,6 @@ class Summary:
     """What a task says of its runs beside its parts.
 
     verdict: What came out, in one sentence; `support` is what it should be read with.
-    facts: Figures after the scores at the head.
     check: What the data check saw; None where the data are gone.
     splits: The parts of the data, and what stands at their side.
     costs: More columns of the cost table, by model: (head, words).
@@ -87,7 +91,6 @@ class Summary:
 
     verdict: str
     support: Sequence[str] = ()
-    facts: Sequence[Fact] = ()
     check: CheckReport | None = None
     splits: Part | None = None
     costs: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
@@ -103,7 +106,7 @@ def report(subject: Subject, runs: Sequence[Reported], summary: Summary, parts: 
     colours, (first, *others) = colours_of(scores), parts
     costs = cost_table(run, scores, colours, summary.costs)
     notes = [note(words) for words in run.facts.get("notes", ())]
-    figures = Facts(items=[*_figures(scores), *summary.facts, *_counts(runs)], style="figures")
+    figures = Facts(items=[*_figures(scores), *_counts(runs)], style="figures")
     page = Page(
         title=title_of(run),
         kicker=subject.kicker,
@@ -163,9 +166,9 @@ def _counts(runs: Sequence[Reported]) -> list[Fact]:
 
 
 def score_tables(
-    subject: Subject, scores: Scores, colours: Mapping[str, int], first: str, reference: str
+    subject: Subject, scores: Scores, colours: Mapping[str, int], reference: str, first: str = "Model"
 ) -> list[Section]:
-    """A table per split; `first` is the head of the models."""
+    """A table per split; `first` is the head of the models, "Run" where they are runs to compare."""
     return [
         score_table(
             scores,
@@ -174,6 +177,7 @@ def score_tables(
             title=f"{text.sentence_case(split)} {subject.rows}",
             first=first,
             reference=reference,
+            differences=first == "Run",
         )
         for split in scores.splits()
     ]
@@ -186,10 +190,9 @@ def _score_part(subject: Subject, scores: Scores, colours: Mapping[str, int], mo
         f"Each model with its baselines. {directions(scores)} The best of each column is set in bold.",
         *subject.about,
         *([f"Below a score, its 95\u202f% interval {subject.interval}."] if over_cases else []),
-        *(["± is half the 95\u202f% interval of the mean over seeds (Student’s t)."] if over_seeds else []),
-        *(["A model without ± does not depend on the seed."] if over_seeds else []),
+        *(OVER_SEEDS if over_seeds else []),
     ]
-    tables = score_tables(subject, scores, colours, "Model", subject.reference)
+    tables = score_tables(subject, scores, colours, subject.reference)
     return Part(id="scores", title="Scores", side=side, content=[*tables, *more])
 
 
