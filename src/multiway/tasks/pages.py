@@ -18,6 +18,7 @@ from multiway.tasks.page_parts import (
     cost_table,
     data_check,
     environment,
+    environment_facts,
     manifest_of,
     seeds_of,
     training,
@@ -102,7 +103,7 @@ def report(subject: Subject, runs: Sequence[Reported], summary: Summary, parts: 
 
     parts: Those of the task; the first is what the reader came for.
     """
-    run, scores = runs[0], subject.scores(runs)
+    run, scores, manifest = runs[0], subject.scores(runs), manifest_of(runs[0])
     colours, (first, *others) = colours_of(scores), parts
     costs = cost_table(run, scores, colours, summary.costs)
     notes = [note(words) for words in run.facts.get("notes", ())]
@@ -111,7 +112,7 @@ def report(subject: Subject, runs: Sequence[Reported], summary: Summary, parts: 
         title=title_of(run),
         kicker=subject.kicker,
         source=str(run.config.data or "data in memory"),
-        created=str(manifest_of(run).get("finished", "")),
+        created=str(manifest.get("finished", "")),
         setting=subject.setting(run),
         verdict=summary.verdict,
         support=summary.support,
@@ -123,7 +124,7 @@ def report(subject: Subject, runs: Sequence[Reported], summary: Summary, parts: 
             data_check(summary.check),
             summary.splits,
             training(runs, subject.rows, subject.selected_by(run)),
-            environment(runs, subject.command(run)),
+            environment(environment_facts(runs, manifest), subject.command(run)),
         ],
     )
     return render(page)

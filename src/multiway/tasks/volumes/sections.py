@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multiway.data import CheckReport
 from multiway.data.volumes import Cases, check_volumes
@@ -183,19 +182,16 @@ def _views(run: VolumeRun, cases: Cases) -> Iterator[Section]:
 
 
 def _view(run: VolumeRun, cases: Cases, item: CaseExplanation) -> Planes:
-    shown: NDArray[Any] = first_channel(item.volume)
-    maps = {"attention": item.attention, "gradients": item.gradients}
     return Planes(
         name=item.name,
         films=films(
-            shown,
+            first_channel(item.volume),
             axes=cases.axes,
             spacing=item.volume.spacing,
             orientation=item.volume.orientation,
             attention=item.attention,
             gradients=item.gradients,
         ),
-        overlays=[name for name, values in maps.items() if values is not None],
         remark=f", patient {item.patient}" if item.patient else "",
         sentence=_sentence(run, item),
         is_wrong=item.label is not None and item.label != item.predicted,
