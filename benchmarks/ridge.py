@@ -8,18 +8,22 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from multiway.data import datasets
+from multiway.models.linear_floor import LinearFloor
+from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.evaluation import measure
-from multiway.tasks.forecasting.fitting import build_model, fit
 from multiway.tasks.forecasting.floor import fit_floor
-from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
+from multiway.tasks.forecasting.prepared import Prepared, prepare
+from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.run import Run
+from multiway.tasks.scores import score_of
 
 HORIZONS = (96, 192, 336, 720)
 TOLERANCE = 0.002
@@ -64,51 +68,52 @@ def summary(rows: list[dict[str, Any]]) -> str:
 def cells(names: list[str], horizons: list[int], repeats: int) -> Iterator[dict[str, Any]]:
     """One row per data set and horizon."""
     for name in names:
-        known = datasets.dataset(name)
         for horizon in horizons:
-            settings = {
-                "data": name, "read": known.read.plain(), "split": known.split.plain(), "season": known.season,
-                "lookback": 96, "horizon": horizon, "network": False,
-            }  # fmt: skip
-            config = ForecastConfig.parse(settings)
-            prepared = prepare(config, locate(name))
-            yield cell(name, horizon, prepared, config, repeats)
+            yield cell(TASK.configure({"data": name, "lookback": 96, "horizon": horizon, "network": False}), repeats)
 
 
-def cell(name: str, horizon: int, prepared: Prepared, config: ForecastConfig, repeats: int) -> dict[str, Any]:
-    """Scores of one cell; seconds for ridge alone, and with baselines and intervals as a run does it."""
-    ridge_seconds, run_seconds = [], []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        ridge_alone(prepared, config)
-        ridge_seconds.append(time.perf_counter() - start)
-        start = time.perf_counter()
-        fitted = fit(prepared, config)
-        run_seconds.append(time.perf_counter() - start)
-    wanted = ("test", "ridge", "scaled")
-    rows = [row for row in fitted.scores if (row["split"], row["model"], row["scale"]) == wanted]
-    score = {row["metric"]: row["value"] for row in rows}
-    mse, mae = EXPECTED[name][HORIZONS.index(horizon)]
+def cell(config: ForecastConfig, repeats: int) -> dict[str, Any]:
+    """Scores of one cell; seconds for ridge alone, and for a run with reading, baselines and intervals."""
+    name = str(config.data)
+    prepared = prepare(config, datasets.locate(name))
+    ridge_seconds = [seconds_of(lambda: ridge_alone(config, prepared)) for _ in range(repeats)]
+    run_seconds = [seconds_of(lambda: whole_run(config)) for _ in range(repeats)]
+    run = whole_run(config)
+    score = {metric: score_of(run, "ridge", metric)["value"] for metric in ("mse", "mae")}
+    mse, mae = EXPECTED[name][HORIZONS.index(config.horizon)]
+    ridge = run.facts["selection"]["ridge"]
     return {
-        "benchmark": "ridge", "data": name, "lookback": config.lookback, "horizon": horizon,
+        "benchmark": "ridge", "data": name, "lookback": config.lookback, "horizon": config.horizon,
         "mse": round(score["mse"], 5), "mae": round(score["mae"], 5), "expected_mse": mse, "expected_mae": mae,
         "mse_difference": round(score["mse"] - mse, 5), "mae_difference": round(score["mae"] - mae, 5),
         "within": score["mse"] <= mse + TOLERANCE and score["mae"] <= mae + TOLERANCE,
-        "kind": "shared" if fitted.floor.shared else "own", "penalty": fitted.floor.penalty,
-        "validation_mse": round(fitted.floor.validation_mse, 5),
-        "windows": [len(prepared.windows[split]) for split in ("train", "validation", "test")],
+        "kind": "shared" if ridge["shared"] else "own", "penalty": ridge["penalty"],
+        "validation_mse": round(ridge["validation_mse"], 5),
+        "windows": [run.facts["splits"][split]["windows"] for split in ("train", "validation", "test")],
         "fit_choose_evaluate_seconds": round(min(ridge_seconds), 3), "whole_run_seconds": round(min(run_seconds), 3),
         "threads": torch.get_num_threads(),
     }  # fmt: skip
 
 
-def ridge_alone(prepared: Prepared, config: ForecastConfig) -> None:
+def seconds_of(work: Callable[[], object]) -> float:
+    """Time of one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def whole_run(config: ForecastConfig) -> Run:
+    """A run in memory."""
+    return lifecycle.fitted(TASK, config, datasets.locate(str(config.data)))
+
+
+def ridge_alone(config: ForecastConfig, prepared: Prepared) -> None:
     """Fit every penalty of both kinds, let validation choose, score the test windows."""
     windows = prepared.windows
     floor = fit_floor(windows["train"], windows["validation"])
-    model = build_model(prepared, config, floor)
-    model.floor.set_weight(floor.weight)
-    measure(windows["test"], lambda past, observed: {"ridge": model.ridge(past, observed)}, prepared.scaler)
+    model = LinearFloor(len(floor.weight), config.horizon, config.lookback, trained=False)
+    model.set_weight(floor.weight)
+    measure(windows["test"], lambda past, observed: {"ridge": model(past)}, prepared.scaler)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,29 @@
 """The command in this process, and what a user's error must look like."""
 
+import contextlib
+import io
 import sys
+from unittest import mock
 
 import pytest
 
 from multiway.cli.main import run
+
+
+def outcome(*words):
+    """Run the command where no fixture is at hand; its exit code and what it printed."""
+    out, err = io.StringIO(), io.StringIO()
+    with mock.patch.object(sys, "argv", ["multiway", *map(str, words)]), pytest.raises(SystemExit) as caught:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            run()
+    return caught.value.code, out.getvalue(), err.getvalue()
+
+
+def printed(*words):
+    """What the command prints; it must end well."""
+    code, out, err = outcome(*words)
+    assert code == 0, err
+    return out
 
 
 def call(words, monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""A training that is told to stop, as a scheduler does it."""
+"""A training that is told to stop, as a scheduler does it, or that dies."""
 
 import os
 import signal
@@ -6,14 +6,31 @@ import signal
 from multiway.training import loop
 
 
+class Killed(BaseException):
+    """What ends a process at once: nobody handles it, and nothing is saved on the way."""
+
+
 def stop_after(monkeypatch, count):
     """Deliver a real SIGTERM during one step, counted over every training of the run."""
+    _before_step(monkeypatch, count, lambda: os.kill(os.getpid(), signal.SIGTERM))
+
+
+def kill_at(monkeypatch, count):
+    """End the training before one step, counted over every training of the run."""
+
+    def die():
+        raise Killed
+
+    _before_step(monkeypatch, count, die)
+
+
+def _before_step(monkeypatch, count, action):
     original, steps = loop._Loop._step, []
 
     def one_step(self, request):
         steps.append(1)
         if len(steps) == count:
-            os.kill(os.getpid(), signal.SIGTERM)
+            action()
         return original(self, request)
 
     monkeypatch.setattr(loop._Loop, "_step", one_step)

@@ -1,15 +1,16 @@
-"""Imports point one way: ops <- nn <- models, data <- training, both <- tasks <- workflows <- cli."""
+"""Imports point one way, ops <- nn <- models, data <- training, both <- tasks <- workflows <- cli, and never round."""
 
 import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "src" / "multiway"
 
-GROUND = {"errors", "config", "files"}
+GROUND = {"errors", "config", "files", "extras"}
 MAY_IMPORT = {
     "errors": set(),
     "config": {"errors"},
     "files": {"errors"},
+    "extras": {"errors"},
     "memory": set(),
     "terminal": set(),
     "reference": set(),
@@ -18,13 +19,15 @@ MAY_IMPORT = {
     "nn": {"kernels", "ops", "errors"},
     "models": {"nn", "ops", "errors", "config"},
     "data": {"terminal"} | GROUND,
-    "training": {"data", "terminal"} | GROUND,
+    "metrics": {"errors"},
+    "training": {"data", "metrics", "terminal"} | GROUND,
     "explain": GROUND,
     "auditing": {"data"} | GROUND,
     "report": {"explain"} | GROUND,
     "compress": {"nn", "ops", "report"} | GROUND,
     "recipes": {"errors", "config"},
-    "tasks": {"models", "nn", "ops", "data", "training", "explain", "report", "compress", "auditing"} | GROUND,
+    "tasks": {"models", "nn", "ops", "data", "metrics", "training", "explain", "report", "compress", "auditing"}
+    | GROUND,
     "workflows": {"tasks", "data", "training", "explain", "report", "recipes", "compress", "auditing"} | GROUND,
     "cli": {"workflows", "errors", "memory"},
     "__main__": {"cli"},
@@ -66,3 +69,56 @@ def test_the_table_names_every_layer():
 def test_a_planted_upward_import_is_seen(tmp_path):
     (tmp_path / "planted.py").write_text("def f():\n    from multiway.training import loop\n")
     assert imported_layers(tmp_path / "planted.py") == {"training"}
+
+
+def imported_files(path: Path, files: dict[str, Path]) -> set[str]:
+    """Modules of the package that a file imports, wherever the import stands, also one for type checkers alone."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            whole = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            names |= {name if name in files else node.module for name in whole.values()}
+    return names & set(files)
+
+
+def circles(root: Path) -> list[str]:
+    """Groups of files below a package that reach each other by imports."""
+    files = {name_of(path, root): path for path in sorted(root.rglob("*.py"))}
+    arrows = {name: imported_files(path, files) - {name} for name, path in files.items()}
+    reached = {name: reach(name, arrows) for name in files}
+    groups = {frozenset(other for other in reached[name] if name in reached[other]) for name in files}
+    return sorted(", ".join(sorted(group)) for group in groups if group)
+
+
+def name_of(path: Path, root: Path) -> str:
+    """Name under which a file is imported."""
+    parts = path.relative_to(root.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def reach(start: str, arrows: dict[str, set[str]]) -> set[str]:
+    """All that is reached from a file by one import or more."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = arrows[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
+
+
+def test_no_files_import_each_other():
+    assert not circles(ROOT), "\n".join(circles(ROOT))
+
+
+def test_a_planted_circle_is_seen(tmp_path):
+    package = tmp_path / "multiway"
+    (package / "data").mkdir(parents=True)
+    (package / "__init__.py").write_text("from multiway.data.a import f")
+    (package / "data" / "__init__.py").write_text("")
+    (package / "data" / "a.py").write_text("def f():\n    from multiway.data import b\n")
+    (package / "data" / "b.py").write_text("if TYPE_CHECKING:\n    from multiway.data.c import g\n")
+    (package / "data" / "c.py").write_text("import multiway.data.a")
+    assert circles(package) == ["multiway.data.a, multiway.data.b, multiway.data.c"]

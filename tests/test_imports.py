@@ -10,7 +10,6 @@ HEAVY = (
     "matplotlib",
     "accelerate",
     "transformers",
-    "torchmetrics",
     "pydantic",
     "sklearn",
     "scipy",

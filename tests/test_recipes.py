@@ -4,9 +4,87 @@ import pytest
 
 from multiway.errors import ConfigError
 from multiway.recipes import load_recipe, recipe_names, recipes_of
+from multiway.recipes.grid import Grid
 from multiway.tasks.registry import task_of
 
 HORIZONS = (96, 192, 336, 720)
+CELLS = {
+    "adrenal": 2,
+    "floor": 20,
+    "hot-figure-3": 6,
+    "hot-stocks-table-1": 3,
+    "hot-stocks-table-2": 6,
+    "hot-stocks-table-3": 4,
+    "hot-table-1": 20,
+    "hot-table-2": 18,
+    "hot-table-3": 12,
+    "hot-table-4": 16,
+    "hot-table-5": 12,
+    "hot-table-6": 16,
+    "segmentation": 2,
+}
+
+
+def test_the_tables_hold_every_recipe_once():
+    names = [name for table in CELLS for name in recipes_of(table)]
+    assert {table: len(recipes_of(table)) for table in CELLS} == CELLS
+    assert sorted(names) == recipe_names() and len(names) == len(set(names)) == 137
+
+
+def test_a_cell_says_what_its_table_its_row_and_its_variant_say():
+    recipe = load_recipe("hot-type-weather-full")
+    assert (recipe.task, recipe.table, recipe.row, recipe.variant) == ("forecast", "hot-table-5", "weather", "full")
+    assert recipe.data == "weather" and recipe.note.startswith("Computed on the file as it is, its 81 cells of -9999")
+    assert recipe.figures == {"mse": 0.245, "mae": 0.275}
+    assert recipe.published.source == "HOT, table 5: mean over the four horizons"
+    assert recipe.settings == {
+        "model": {
+            "preset": "paper",
+            "feature_map": "softmax",
+            "patch_length": 4,
+            "dim": 128,
+            "num_blocks": 2,
+            "num_heads": 8,
+            "ffn_multiple": 4,
+            "pooling": "mean",
+            "norm": "rms",
+            "window_norm": "standard",
+            "linear_floor": "none",
+            "attention": "full",
+        },
+        "training": {
+            "optimizer": "adam",
+            "learning_rate": 0.0002,
+            "batch_size": 32,
+            "epochs": 100,
+            "patience": 10,
+            "loss": "mse",
+        },
+        "selection": "network",
+    }
+
+
+def test_a_row_may_have_another_name_than_its_key():
+    assert load_recipe("floor-etth1-96").plain() == {
+        "task": "forecast",
+        "table": "floor",
+        "row": "ett_h1",
+        "variant": None,
+        "data": "ett_h1",
+        "horizons": [96],
+        "published": {"source": "iTransformer, look-back 96", "mse": 0.386, "mae": 0.405},
+        "note": None,
+        "settings": {"training": {"epochs": 2}, "model": {"level_features": True}},
+    }
+
+
+def test_the_narrower_source_wins():
+    sources = {name: load_recipe(name).published.source for name in ("hot-organ", "resnet18-organ", "resnet50-organ")}
+    assert sources == {
+        "hot-organ": "HOT, tables 2 and 10",
+        "resnet18-organ": "HOT, table 2, after MedMNIST v2",
+        "resnet50-organ": "HOT, table 2, after MedMNIST v2",
+    }
 
 
 def test_table_1_has_every_cell_of_the_paper():
@@ -94,29 +172,61 @@ def test_a_cell_of_several_horizons_is_a_run_for_each():
     assert [settings["data"] for settings in load_recipe("hot-organ").settings_of_runs()] == ["organmnist3d"]
 
 
+USERS_OWN = "task: anything\ntable: mine\nrow: a\ndata: a\n"
+
+
+def load_text(path, text: str):
+    path.write_text(text)
+    return load_recipe(str(path))
+
+
+def test_a_file_of_ones_own_is_one_cell_of_any_task_and_metric(tmp_path):
+    recipe = load_text(tmp_path / "mine.yaml", USERS_OWN + "published: {perplexity: 12.5, source: here}\n")
+    assert recipe.figures == {"perplexity": 12.5} and recipe.settings_of_runs() == [{"data": "a"}]
+    assert load_text(tmp_path / "bare.yaml", USERS_OWN).figures == {}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "task: volumes\nhorizons: [96]\n",
-            r"horizons belong to the task forecast.* Got volumes, \(96,\)",
-        ),
-        ("task: forecast\n", "horizons belong to the task forecast"),
-        ("task: volumes\npublished: {mse: 0.1, source: here}\n", "published: mse is no figure of the task volumes"),
-        (
-            "task: volumes\npublished: {auc: 88.6, source: here}\n",
-            "published.auc: Input should be less",
-        ),
-        ("task: volumes\npublished: {mcc: 0.5, source: here}\n", "published: mcc is no figure of the task volumes"),
-        ("task: stocks\npublished: {mcc: 51.6, source: here}\n", "published.mcc: Input should be less"),
-        ("task: volume\n", "'forecast', 'volumes', 'segment' or 'stocks'"),
+        ("published: {auc: .nan, source: here}\n", r"mine.yaml: published.auc: Input should be a finite number"),
+        ("published: {auc: high, source: here}\n", r"published.auc: Input should be a valid number"),
+        ("published: {auc: 0.9}\n", r"published.source: Field required"),
+        ("horizons: [4.5]\n", r"horizons.0: Input should be a valid integer"),
+        ("horizon: 4\n", r"horizon is not a known field, did you mean horizons"),
     ],
 )
-def test_what_does_not_belong_to_the_task_is_refused(text, message, tmp_path):
-    path = tmp_path / "mine.yaml"
-    path.write_text(f"table: mine\nrow: a\ndata: a\n{text}")
+def test_a_wrong_field_of_ones_own_file_is_named(text, message, tmp_path):
     with pytest.raises(ConfigError, match=message):
-        load_recipe(str(path))
+        load_text(tmp_path / "mine.yaml", USERS_OWN + text)
+
+
+SMALL_GRID = {
+    "task": "forecast",
+    "name": "mine-{row}-{horizon}",
+    "shared": {},
+    "rows": {"a": {}, "b": {}},
+    "horizons": [1, 2],
+    "metrics": ["mse"],
+    "figures": {"a": {1: [0.5]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": "mine-{rows}"}, r"mine.yaml: name: String should match pattern"),
+        ({"name": "mine-{horizon}"}, r"name: several cells are called mine-1, mine-2. Got mine-{horizon}"),
+        ({"rows": {"a": {"setings": {}}}}, r"rows.a.setings is not a known field"),
+        ({"figures": {"a": {3: [0.5]}}}, r"figures.a.3: the table has no such cell"),
+        ({"figures": {"c": {1: [0.5]}}}, r"figures.c.1: the table has no such cell"),
+        ({"figures": {"a": {1: [0.5, 0.6]}}}, r"figures.a.1: give one number for each of mse. Got \(0.5, 0.6\)"),
+        ({"figures": {"a": {1: [float("inf")]}}}, r"figures.a.1.0: Input should be a finite number"),
+    ],
+)
+def test_a_wrong_field_of_a_grid_is_named(change, message):
+    with pytest.raises(ConfigError, match=message):
+        Grid.parse(SMALL_GRID | change, "mine.yaml")
 
 
 def test_a_misspelt_name_gets_the_nearest():
@@ -124,8 +234,6 @@ def test_a_misspelt_name_gets_the_nearest():
         load_recipe("hot-ecl-97")
 
 
-def test_an_unknown_field_in_a_users_recipe_is_named(tmp_path):
-    path = tmp_path / "mine.yaml"
-    path.write_text("task: forecast\ntable: mine\nrow: a\ndata: a\nhorizon: 4\nhorizons: [4]\n")
-    with pytest.raises(ConfigError, match="horizon is not a known field, did you mean horizons"):
-        load_recipe(str(path))
+def test_an_unknown_table_gets_the_nearest():
+    with pytest.raises(ConfigError, match=r"did you mean hot-table-1.* Known: adrenal, floor,"):
+        recipes_of("hot-tabel-1")

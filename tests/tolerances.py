@@ -1,6 +1,8 @@
 """The one place for tolerances; the same on every machine."""
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 TOLERANCES = {
@@ -14,6 +16,11 @@ TOLERANCES = {
 def assert_same(actual: Tensor, expected: Tensor) -> None:
     """Equal in shape and dtype, and in value to rounding of that dtype."""
     torch.testing.assert_close(actual, expected, **TOLERANCES[expected.dtype])
+
+
+def assert_near(actual: ArrayLike, expected: ArrayLike, relative: float) -> None:
+    """Apart by at most a share of the largest magnitude, since a sum near zero is rounded as its terms are."""
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=relative * np.abs(np.asarray(expected)).max())
 
 
 # Relative errors that a comparison may have, by what is computed; the number in a name is the precision.

@@ -12,18 +12,22 @@ if TYPE_CHECKING:
     from multiway import compress, data, explain, models, report, tasks, training, workflows
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
+    from multiway.tasks.segmentation import Segmenter
     from multiway.tasks.stocks import StockMovementClassifier
     from multiway.tasks.volumes import VolumeClassifier
-    from multiway.workflows import audit
+    from multiway.workflows import audit, check, compare, train
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Forecaster",
     "MultiwayError",
+    "Segmenter",
     "StockMovementClassifier",
     "VolumeClassifier",
     "audit",
+    "check",
+    "compare",
     "compress",
     "create_model",
     "data",
@@ -35,6 +39,7 @@ __all__ = [
     "ops",
     "report",
     "tasks",
+    "train",
     "training",
     "workflows",
 ]
@@ -43,9 +48,10 @@ __all__ = [
 _PARTS = ("compress", "data", "explain", "models", "report", "tasks", "training", "workflows")
 _LAZY = {
     "Forecaster": "multiway.tasks.forecasting",
+    "Segmenter": "multiway.tasks.segmentation",
     "StockMovementClassifier": "multiway.tasks.stocks",
     "VolumeClassifier": "multiway.tasks.volumes",
-    "audit": "multiway.workflows",
+    **dict.fromkeys(("audit", "check", "compare", "train"), "multiway.workflows"),
     "create_model": "multiway.models",
     "list_models": "multiway.models",
     **{name: f"multiway.{name}" for name in _PARTS},

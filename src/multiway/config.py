@@ -65,6 +65,13 @@ def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+def nest(place: str, value: Any) -> dict[str, Any]:
+    """The nested mapping that has a value at a place such as "read.missing"."""
+    for part in reversed(place.split(".")):
+        value = {part: value}
+    return dict(value)
+
+
 def _read_small(path: Path) -> str:
     if not path.is_file():
         raise ConfigError(f"{path} is not a file. Give the path of a YAML file.")

@@ -1,4 +1,4 @@
-"""The errors a user can cause; each message is one line: where, the rule, the values, the mend."""
+"""The errors a user can cause; each message is one line: where, the rule, the values, the fix."""
 
 import difflib
 from collections.abc import Iterable

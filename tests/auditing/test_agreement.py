@@ -45,10 +45,10 @@ def test_names_from_a_file_are_escaped():
 
 def test_a_report_says_leaks_first_and_counts_them():
     verdicts = ["b is sound", found("n", "note", "a note"), None, found("w", "warning", "odd"),
-                found("e", "error", "bad", "Mend it")]  # fmt: skip
+                found("e", "error", "bad", "Fix it")]  # fmt: skip
     report = AuditReport.of("sales.csv", verdicts)
     assert report.leaks and report.lines() == [
-        "sales.csv", "  leak: bad. Mend it", "  warning: odd.", "  note: a note.", "  passed: b is sound.",
+        "sales.csv", "  leak: bad. Fix it", "  warning: odd.", "  note: a note.", "  passed: b is sound.",
         "This split leaks in one way: scores on it say little.",
     ]  # fmt: skip
     assert report.to_dict()["leaks"] is True and report.to_dict()["passed"] == ["b is sound"]

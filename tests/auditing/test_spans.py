@@ -44,8 +44,8 @@ def test_an_overlap_says_which_window_lies_in_which():
     finding = check_overlap(training, targets, "test", lambda row: f"day {row}")
     assert finding.severity == "error" and finding.count == 1
     assert finding.line() == (
-        "1 of 2 test windows ask for rows that training windows hold; test window 0 asks for day 11 to day 13, and "
-        "training window 1 holds day 10 to day 17. Split by time before cutting windows."
+        "1 of 2 test windows have a target that training windows hold; test window 0 has its target at day 11 to "
+        "day 13, and training window 1 holds day 10 to day 17. Split by time before cutting windows."
     )
 
 

@@ -53,7 +53,7 @@ def test_one_window_too_many_is_seen():
     late = np.append(starts["train"], starts["train"][-1] + 1)  # its last target is the first of validation
     found = audit_windows(chronological(starts={**starts, "train": late}), "mine").findings
     assert [finding.kind for finding in found if finding.severity == "error"] == ["overlap"]
-    assert "1 of 99 validation windows ask for rows" in found[0].line()
+    assert "1 of 99 validation windows have a target" in found[0].line()
     assert "row 200 (2024-01-09 08:00:00)" in found[0].line()
 
 
@@ -103,10 +103,10 @@ def test_missing_cells_are_left_out():
     assert all(isinstance(each, str | None) for each in verdicts_on_windows(split))
 
 
-def test_where_every_training_row_is_asked_for_scaling_has_none_of_its_own():
+def test_where_every_training_row_is_a_target_scaling_has_none_of_its_own():
     split = chronological(starts={"train": np.arange(30, 40), "test": np.arange(60)})
     report = audit_windows(split, "mine")
     assert {finding.kind for finding in report.findings if finding.severity == "error"} == {
         "overlap", "statistics", "duplicates",
     }  # fmt: skip
-    assert any("every training row is asked for by some split" in line for line in report.lines())
+    assert any("every training row is a target of another split" in line for line in report.lines())

@@ -29,7 +29,7 @@ def test_check_says_it_and_exits_with_1(case, tmp_path, monkeypatch, capsys):
     assert "error: " in out and "Traceback" not in out
 
 
-def test_the_mend_that_check_names_mends(tmp_path, monkeypatch, capsys):
+def test_the_fix_that_check_names_fixes(tmp_path, monkeypatch, capsys):
     file = tmp_path / "sales.csv"
     file.write_bytes(BAD["decimal comma"][0])
     assert "--set read.decimal=','" in call(["check", str(file)], monkeypatch, capsys)[1]
@@ -37,19 +37,19 @@ def test_the_mend_that_check_names_mends(tmp_path, monkeypatch, capsys):
     assert (code, out.splitlines()[-1]) == (0, "The file can be used as it is.")
 
 
-def mends_of(content, folder):
+def fixes_of(content, folder):
     """Every error and warning that a check of this content names."""
     (folder / "sales.csv").write_bytes(content)
-    return [finding.mend for finding in check_file(folder / "sales.csv").findings]
+    return [finding.fix for finding in check_file(folder / "sales.csv").findings]
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_mend_names_its_option_in_python_and_on_the_command_line(case, tmp_path, monkeypatch, capsys):
+def test_a_fix_names_its_option_in_python_and_on_the_command_line(case, tmp_path, monkeypatch, capsys):
     fields = "|".join(ReadOptions.model_fields)
-    for mend in mends_of(BAD[case][0], tmp_path):
-        for name in re.findall(rf"(?:[Ss]et|with) ({fields})\b", mend):
-            assert re.search(rf"\(--(set read\.)?{name}\b", mend), mend
-        for words in re.findall(r"\((--[^)]*)\)", mend):
+    for fix in fixes_of(BAD[case][0], tmp_path):
+        for name in re.findall(rf"(?:[Ss]et|with) ({fields})\b", fix):
+            assert re.search(rf"\(--(set read\.)?{name}\b", fix), fix
+        for words in re.findall(r"\((--[^)]*)\)", fix):
             code, _, err = call(["check", str(tmp_path / "sales.csv"), *shlex.split(words)], monkeypatch, capsys)
             assert code in (0, 1) and "known field" not in err and "Input should" not in err, (words, err)
 
@@ -106,7 +106,7 @@ def trained(tmp_path, monkeypatch, capsys):
         (["predict", "run", "--data", "short.csv"], "needs 4 steps of history; there are 3"),
         (
             ["predict", "run", "--data", "empty.csv"],
-            "(--missing mask). A run keeps the options it was trained with: mend",
+            "(--missing mask). A run keeps the options it was trained with: fix",
         ),
         (["predict", "run", "--out", "absent/next.csv"], "there is no folder absent"),
         (["predict", "run", "--out", "next.xlsx"], "must end in .csv, .csv.gz or .parquet"),

@@ -157,7 +157,7 @@ def trained(tmp_path_factory):
         (["predict", "run", "--data", "new-scans", "--levels", "80"], "--levels is for forecast"),
         (["evaluate", "run", "--data", "new-scans"], "label"),
         (["explain", "run", "--cases", "nobody"], "nobody"),
-        (["backtest", "run"], "a backtest is of forecasts"),
+        (["backtest", "run"], "a run of volumes has no past moments to start from"),
         (["compare", "run"], "at least two runs"),
     ],
     ids=lambda value: " ".join(value[:4]) if isinstance(value, list) else None,

@@ -6,8 +6,9 @@ from typer.testing import CliRunner
 from documents import run_command
 from multiway.cli.main import app
 from multiway.errors import ConfigError, MultiwayError, RunError
-from multiway.tasks import forecasting
-from tasks.panels import make_config, make_frame
+from multiway.tasks import lifecycle
+from multiway.tasks.forecasting.task import TASK
+from tasks.forecasting.panels import make_config, make_frame
 
 RULE = [r"--rule", r"blocks.*(gate_up|down)=tt:rank=2"]
 
@@ -16,7 +17,7 @@ RULE = [r"--rule", r"blocks.*(gate_up|down)=tt:rank=2"]
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     make_frame().to_csv(folder / "loads.csv", index=False)
-    forecasting.start(make_config(data=str(folder / "loads.csv"), selection="network"), folder / "run")
+    lifecycle.start(TASK, make_config(data=str(folder / "loads.csv"), selection="network"), folder / "run")
     return folder / "run"
 
 
@@ -59,7 +60,7 @@ def test_without_out_the_folder_lies_beside_the_run(run):
         (["--rule", "absent=nd"], ConfigError, "matches no module's whole name"),
         (["--rule", ".*ffn"], ConfigError, "write REGEX=KIND:option=value"),
         ([*RULE, *RULE], ConfigError, "has two rules. Give it one"),
-        ([*RULE, "--data", "x.safetensors"], ConfigError, "measured on its own validation windows. Leave out --data"),
+        ([*RULE, "--data", "x.safetensors"], ConfigError, "measured on its own validation samples. Leave out --data"),
         ([*RULE, "--max-error", "2"], ConfigError, "max_error is a share between 0 and 1"),
     ],
 )

@@ -8,8 +8,7 @@ import pytest
 
 from multiway import workflows
 from multiway.recipes import load_recipe
-from multiway.tasks.forecasting import task
-from multiway.tasks.forecasting.tables import scores_of
+from multiway.tasks.scores import cell_row, score_of
 
 
 def test_a_row_holds_the_mean_over_seeds_beside_ridge_and_naive(tmp_path):
@@ -17,10 +16,10 @@ def test_a_row_holds_the_mean_over_seeds_beside_ridge_and_naive(tmp_path):
     days = pd.date_range("2024-01-01", periods=90)
     pd.DataFrame({"date": days, "a": values[:, 0], "b": values[:, 1]}).to_csv(tmp_path / "good.csv", index=False)
     given = {"data": str(tmp_path / "good.csv"), "horizon": 2, "lookback": 4, "network": False}
-    runs = workflows.train(given, out=tmp_path / "run", seeds=2, progress=False).runs
-    row = task.cell_row("floor-etth1-96", load_recipe("floor-etth1-96"), runs, 2)
+    runs = workflows.train(given, out=tmp_path / "run", seeds=2).runs
+    row = cell_row("floor-etth1-96", load_recipe("floor-etth1-96"), runs, 2)
     for prefix, model in (("", "multiway"), ("ridge_", "ridge"), ("naive_", "naive")):
-        scores = [scores_of(run, model) for run in runs]
-        assert row[f"{prefix}mse"] == pytest.approx(statistics.fmean(mse for mse, _ in scores))
-        assert row[f"{prefix}mae"] == pytest.approx(statistics.fmean(mae for _, mae in scores))
+        for metric in ("mse", "mae"):
+            values = [score_of(run, model, metric)["value"] for run in runs]
+            assert row[prefix + metric] == pytest.approx(statistics.fmean(values))
     assert row["naive_mse"] != row["ridge_mse"]

@@ -9,7 +9,9 @@ from hashlib import md5
 import pandas as pd
 import pytest
 
-from multiway.data import ReadOptions, datasets
+from multiway.data import ReadOptions, SplitOptions, datasets
+from multiway.data.series import catalogue as series
+from multiway.data.volumes import catalogue as volumes
 from multiway.errors import ConfigError, DataError
 from multiway.files import sha256_of
 
@@ -43,9 +45,9 @@ def site(tmp_path):
 
 def register(monkeypatch, url: str, sha256: str | None, rows: int = 30) -> None:
     small = dataclasses.replace(
-        datasets.dataset("exchange"), files=("small.csv",), url=url, sha256=sha256, rows=rows, variates=2
+        series.DATASETS["exchange"], files=("small.csv",), url=url, known_hash=sha256, rows=rows, variates=2
     )
-    monkeypatch.setitem(datasets.DATASETS, "small", small)
+    monkeypatch.setitem(series.DATASETS, "small", small)
 
 
 def test_a_download_is_kept_and_found(nowhere, site, monkeypatch, capfd):
@@ -94,28 +96,44 @@ def test_the_environment_is_looked_at_first(tmp_path, monkeypatch):
 
 
 def test_names():
-    assert {"ett_h1", "ett_h2", "ett_m1", "weather", "exchange", "ecl", "traffic", "solar"} <= set(datasets.DATASETS)
+    assert {"ett_h1", "ett_h2", "ett_m1", "weather", "exchange", "ecl", "traffic", "solar"} <= set(datasets.catalogue())
     with pytest.raises(ConfigError, match=r"no data set is called wether; did you mean weather\?"):
         datasets.dataset_path("wether")
-    read, split, season = datasets.dataset_options("ett_m1")
-    assert (read, split.protocol, season) == (
-        ReadOptions(sentinels=(), duplicates="keep", gaps="ignore"),
-        "ett_quarter_hourly",
-        96,
-    )
-    assert {row["verified by"] for row in datasets.describe()} == {"sha256", "md5", "size"}
+    assert {row["verified by"] for row in datasets.describe()} == {"sha256", "md5", "size", "-"}
+
+
+def test_what_a_set_brings_to_a_config():
+    read = ReadOptions(sentinels=(), duplicates="keep", gaps="ignore").plain()
+    split = SplitOptions.parse({"protocol": "ett_quarter_hourly"}).plain()
+    assert datasets.brought("ett_m1", "forecast") == {"read": read, "split": split, "season": 96}
+    assert datasets.brought("adrenalmnist3d", "volumes") == {"read": {"shape_transform": True}}
+    assert datasets.brought("organmnist3d") == datasets.brought("sales.csv", "forecast") == {}
+    assert datasets.brought("indian-pines")["ignore"] == 0
+    with pytest.raises(ConfigError, match=r"adrenalmnist3d holds volumes and no series\. Run `multiway train volumes"):
+        datasets.brought("adrenalmnist3d", "forecast")
+    with pytest.raises(ConfigError, match=r"weather holds series and no volumes"):
+        datasets.brought("weather", "volumes")
+
+
+def test_a_source_is_found_by_path_or_by_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("MULTIWAY_DATA", str(tmp_path))
+    (tmp_path / "any folder").mkdir()
+    (tmp_path / "any folder" / "weather.csv").write_bytes(b"")
+    assert datasets.locate("weather") == str(tmp_path / "any folder" / "weather.csv")
+    assert datasets.locate("sales.csv") == "sales.csv"
+    assert datasets.locate("indian-pines") == "indian-pines"
+
+
+def test_a_set_that_is_made_needs_its_source(nowhere):
+    with pytest.raises(DataError, match=r"the data set adrenalmnist3d is not on this machine\."):
+        datasets.locate("lesions")
 
 
 def test_sets_of_volumes(tmp_path, monkeypatch):
     rows = {row["name"]: row for row in datasets.describe()}
     assert rows["organmnist3d"]["holds"] == "1,742 volumes of 28 x 28 x 28"
-    assert datasets.volume_dataset("adrenalmnist3d").shape_transform
-    with pytest.raises(ConfigError, match=r"adrenalmnist3d holds volumes and no series\. Run `multiway train volumes"):
-        datasets.dataset("adrenalmnist3d")
-    with pytest.raises(ConfigError, match=r"weather holds series and no volumes"):
-        datasets.volume_dataset("weather")
     with pytest.raises(ConfigError, match=r"no data set is called organmnist; did you mean organmnist3d\?"):
-        datasets.volume_dataset("organmnist")
+        datasets.dataset("organmnist")
     monkeypatch.setenv("MULTIWAY_DATA", str(tmp_path))
     (tmp_path / "volumes").mkdir()
     (tmp_path / "volumes" / "vesselmnist3d.npz").write_bytes(b"")
@@ -124,14 +142,14 @@ def test_sets_of_volumes(tmp_path, monkeypatch):
 
 def test_a_download_of_volumes_is_compared_with_its_md5(nowhere, site, monkeypatch):
     known = dataclasses.replace(
-        datasets.volume_dataset("organmnist3d"),
+        volumes.DATASETS["organmnist3d"],
         url=site[0],
         files=("o.npz",),
         md5=md5(site[1].read_bytes()).hexdigest(),
     )
-    monkeypatch.setitem(datasets.VOLUME_DATASETS, "organmnist3d", known)
+    monkeypatch.setitem(volumes.DATASETS, "organmnist3d", known)
     assert datasets.fetch_dataset("organmnist3d").read_bytes() == site[1].read_bytes()
     datasets.dataset_path("organmnist3d").unlink()
-    monkeypatch.setitem(datasets.VOLUME_DATASETS, "organmnist3d", dataclasses.replace(known, md5="0" * 32))
+    monkeypatch.setitem(volumes.DATASETS, "organmnist3d", dataclasses.replace(known, md5="0" * 32))
     with pytest.raises(DataError, match=r"organmnist3d could not be fetched from http.*hash"):
         datasets.fetch_dataset("organmnist3d")

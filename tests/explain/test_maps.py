@@ -101,8 +101,8 @@ def test_rollout_names_the_modes_there_are():
 def test_top_pairs_leave_out_a_look_at_itself():
     item = square([[0.6, 0.3, 0.1], [0.05, 0.15, 0.8], [0.4, 0.2, 0.4]], labels=("HUFL", "oil", "load"))
     assert [str(pair) for pair in top_pairs(item, 2)] == [
-        "oil looks at load (80%; an even look would be 33%)",
-        "load looks at HUFL (40%; an even look would be 33%)",
+        "oil attends to load (80%; uniform would be 33%)",
+        "load attends to HUFL (40%; uniform would be 33%)",
     ]
     assert top_pairs(item, 2, include_self=True)[1][:3] == ("HUFL", "HUFL", 0.6)
     assert top_pairs(square([[1.0]], labels=("a",))) == []

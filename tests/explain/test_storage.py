@@ -3,12 +3,13 @@
 import os
 import pickle
 import random
+import sys
 import zipfile
 
 import numpy as np
 import pytest
 
-from multiway.errors import RunError
+from multiway.errors import ConfigError, RunError
 from multiway.explain import ModeMap, load_maps, plot_mode_map, rollout, save_maps, save_mode_map
 from multiway.explain.storage import MAX_BYTES
 from tolerances import ROUNDING32
@@ -99,6 +100,12 @@ def test_a_figure_is_a_png_and_leaves_matplotlib_as_it_was(tmp_path):
     save_mode_map(tmp_path / "map.png", sample_map(), head=1)
     assert (tmp_path / "map.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert (dict(matplotlib.rcParams), matplotlib.get_backend(auto_select=False)) == before
+
+
+def test_a_figure_says_which_extra_draws_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ConfigError, match=r"Drawing figures needs matplotlib, .* `pip install 'multiway\[explain\]'`"):
+        plot_mode_map(sample_map())
 
 
 def test_a_figure_carries_the_labels_and_the_weights():

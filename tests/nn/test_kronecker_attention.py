@@ -168,6 +168,13 @@ def test_cross_attention_takes_the_contexts_sizes():
     assert_same(layer(x, x), layer(x))
 
 
+def test_a_context_with_a_mask_of_its_own_may_be_the_tokens_themselves():
+    layer, x = make_layer(2), tokens((3, 5))
+    valid = torch.rand(2, 3, 5, generator=torch.Generator().manual_seed(1)) > 0.3
+    for masks in ({"valid": valid}, {"context_valid": valid}):
+        assert_same(layer(x, x, **masks), layer(x, x.clone(), **masks))
+
+
 def test_saved_and_loaded_features_are_the_same():
     layer = make_layer(2, feature_map="smreg")
     torch.manual_seed(99)

@@ -11,7 +11,7 @@ from multiway.report.scores import Score as Found
 METRICS = (
     Metric(name="auc", title="AUC"),
     Metric(name="ece", title="ECE", higher=False),
-    Metric(name="coverage_*", title="Coverage of * %", higher=None, spread=False),
+    Metric(name="coverage_80", title="Coverage of 80 %", higher=None, spread=False),
     Metric(name="mse", title="MSE", higher=False, decimals=None),
 )
 

@@ -7,77 +7,114 @@ import types
 from pathlib import Path
 
 import pytest
+from pydantic import Field
+from torch import nn
 
 from multiway import workflows
-from multiway.config import Config, merge
+from multiway.config import Config
 from multiway.data import CheckReport
 from multiway.errors import ConfigError, RunError
 from multiway.recipes import Recipe
 from multiway.tasks import registry
-from multiway.tasks.tables import cell_head, cell_tail, check_target
-from multiway.training import RunFolder, TrainingConfig
+from multiway.tasks.answers import Answer, check_target
+from multiway.tasks.protocol import OURS, Metric, Task
+from multiway.training import TrainingConfig
 from multiway.workflows import reproducing, training
 
 
 class ToyConfig(Config):
     data: str | None = None
     width: int = 1
+    read: dict[str, object] = Field(default_factory=dict)
     training: TrainingConfig = TrainingConfig.parse({})
 
 
-@dataclasses.dataclass
-class ToyRun:
-    config: ToyConfig
-    folder: RunFolder
+@dataclasses.dataclass(frozen=True)
+class ToyState:
+    width: int
 
-    @property
-    def score(self):
-        return self.config.width + self.config.training.seed
+    def plain(self):
+        return {"width": self.width}
 
-
-def make_config(settings, overrides):
-    return ToyConfig.parse(merge(settings, overrides), "settings")
+    @classmethod
+    def parse(cls, plain):
+        return cls(**plain)
 
 
-def start(config, path, *, progress=False):
-    folder = RunFolder.create(path, {"task": "volumes", "settings": config.plain()})
-    folder.finish({})
-    return ToyRun(config, folder)
+@dataclasses.dataclass(frozen=True)
+class ToyData:
+    source: str
+    notes: tuple = ()
+
+    def content(self):
+        return [self.source]
 
 
-def load(path):
-    folder = RunFolder.open(path)
-    return ToyRun(ToyConfig.parse(folder.config()["settings"]), folder)
+class Toy(Task):
+    """A task whose score is its width and its seed."""
 
+    name, config, state, options = "volumes", ToyConfig, ToyState, ()
 
-def score_table(runs, split):
-    return [{"model": "toy", "split": split, "auc": sum(run.score for run in runs) / len(runs)}]
+    def locate(self, data):
+        return data
+
+    def prepare(self, config, source, state=None, *, progress=False):
+        return ToyData(str(source))
+
+    def learn(self, config, prepared):
+        return ToyState(config.width)
+
+    def names(self, config, state):
+        return (OURS,)
+
+    def build(self, config, state, name):
+        return nn.Linear(state.width, 1)
+
+    def fit(self, run, name, prepared, context):
+        return None
+
+    def predict(self, run, prepared, split):
+        return run.model.in_features + run.config.training.seed
+
+    def score(self, run, predictions, split):
+        return [{"model": OURS, "split": split, "metric": "auc", "value": predictions, "low": None, "high": None}]
+
+    def metrics(self, config):
+        return (Metric(name="auc", title="AUC"),)
+
+    def sentence(self, run):
+        return f"width {run.config.width}"
+
+    def check(self, config):
+        return CheckReport(source=config.data, summary=config.read, findings=())
+
+    def audit(self, config, run=None):
+        raise NotImplementedError
+
+    def answer(self, run, data, out, options):
+        return Answer(notes=[f"seed {run.config.training.seed}", str(data), str(options)])
+
+    def explain(self, run, out, options):
+        return Answer(files=[out], notes=[str(options)])
+
+    def report(self, runs):
+        return f"{len(runs)} runs"
+
+    def compare(self, groups):
+        return str([len(group) for group in groups])
 
 
 @pytest.fixture
 def toy(monkeypatch):
-    """A task `volumes` whose score is its width and its seed."""
+    """The toy in the place of the task `volumes`."""
     module = types.ModuleType("toy_task")
-    module.NAME = "volumes"
-    module.make_config, module.start, module.load, module.score_table = make_config, start, load, score_table
-    module.resume = lambda path, *, progress=False: load(path)
-    module.sentence = lambda run: f"width {run.config.width}"
-    module.evaluate = lambda runs, data, split: [{"data": data, **row} for row in score_table(runs, split)]
-    module.predict = lambda run, data, out, options: [f"seed {run.config.training.seed}", str(data), str(options)]
-    module.explain = lambda run, out, options: [str(out), str(options)]
-    module.report = lambda runs: f"{len(runs)} runs"
-    module.compare = lambda groups: str([len(group) for group in groups])
-    module.check = lambda path, options: CheckReport(source=str(path), summary=options, findings=())
-    module.cell_row = lambda name, cell, runs, seeds: {
-        **cell_head(name, cell, seeds), "auc": score_table(runs, "test")[0]["auc"], **cell_tail(runs)
-    }  # fmt: skip
+    module.TASK = Toy()
     monkeypatch.setitem(sys.modules, "toy_task", module)
     monkeypatch.setitem(registry.MODULES, "volumes", "toy_task")
-    return module
 
 
 def train(folder, **options):
-    return workflows.train({"data": "x.npz"}, task="volumes", out=folder, progress=False, **options)
+    return workflows.train({"data": "x.npz"}, task="volumes", out=folder, **options)
 
 
 def test_a_run_goes_through_every_workflow_of_its_task(toy, tmp_path):
@@ -85,15 +122,11 @@ def test_a_run_goes_through_every_workflow_of_its_task(toy, tmp_path):
     assert done.lines() == [f"{tmp_path / 'run'}: width 5"] and done.table()[0]["auc"] == 5
     assert workflows.task_name(tmp_path / "run") == "volumes"
     assert workflows.resume(tmp_path / "run").lines() == done.lines()
-    assert workflows.evaluate(tmp_path / "run", data="later.csv", split="validation") == [
-        {"data": "later.csv", "model": "toy", "split": "validation", "auc": 5.0}
-    ]
-    assert workflows.predict(tmp_path / "run", data="scans", options={"maps": Path("m")})[1:] == [
-        "scans", str({"maps": Path("m")})
-    ]  # fmt: skip
-    assert workflows.explain(tmp_path / "run", out=tmp_path / "maps", options={"cases": ["a"]}) == [
-        str(tmp_path / "maps"), "{'cases': ['a']}"
-    ]  # fmt: skip
+    assert workflows.evaluate(tmp_path / "run", data="later.csv", split="validation") == [{"model": OURS, "auc": 5.0}]
+    answer = workflows.predict(tmp_path / "run", data="scans", options={"maps": Path("m")})
+    assert answer.notes == ["seed 0", "scans", str({"maps": Path("m")})]
+    answer = workflows.explain(tmp_path / "run", out=tmp_path / "maps", options={"cases": ["a"]})
+    assert answer.lines() == ["{'cases': ['a']}", str(tmp_path / "maps")]
     assert workflows.report(tmp_path / "run").read_text() == "1 runs"
 
 
@@ -101,7 +134,7 @@ def test_seeds_lie_in_one_folder_and_are_averaged(toy, tmp_path):
     train(tmp_path / "run", seeds=3, overrides={"training": {"seed": 4}})
     assert [folder.name for folder in workflows.run_folders(tmp_path / "run")] == ["seed-4", "seed-5", "seed-6"]
     assert workflows.evaluate(tmp_path / "run")[0]["auc"] == 1 + 5
-    assert workflows.predict(tmp_path / "run")[0] == "seed 4"
+    assert workflows.predict(tmp_path / "run").notes[0] == "seed 4"
     assert workflows.report(tmp_path / "run").read_text() == "3 runs"
     train(tmp_path / "one")
     rows = workflows.compare([tmp_path / "run", tmp_path / "one"], out=tmp_path / "page.html")
@@ -112,23 +145,23 @@ def test_seeds_lie_in_one_folder_and_are_averaged(toy, tmp_path):
 def test_runs_of_two_tasks_are_not_compared(toy, tmp_path):
     train(tmp_path / "one")
     (tmp_path / "two").mkdir()
-    (tmp_path / "two" / "config.yaml").write_text("task: forecast\n")
+    (tmp_path / "two" / "config.yaml").write_text("task: forecast\nformat: 2\n")
     with pytest.raises(ConfigError, match=r"must be of one task. Got .*one of volumes, .*two of forecast"):
         workflows.compare([tmp_path / "one", tmp_path / "two"])
 
 
-def test_what_is_of_forecasts_only_says_so(toy, tmp_path):
+def test_what_a_task_cannot_do_is_said(toy, tmp_path):
     train(tmp_path / "run")
-    with pytest.raises(RunError, match="run is a run of volumes, and a backtest is of forecasts"):
+    with pytest.raises(ConfigError, match="a run of volumes has no past moments to start from"):
         workflows.backtest(tmp_path / "run")
-    with pytest.raises(ConfigError, match="run is a run of volumes; runs of forecast can be compressed here"):
+    with pytest.raises(ConfigError, match=r"compress: runs of volumes give no sample\. Use multiway\.compress\.plan"):
         workflows.compress(tmp_path / "run", [".*=nd"])
 
 
 def test_a_check_passes_settings_on_and_overrides_win(toy):
     given = {"read": {"label": "a", "size": [1, 2, 3]}}
     found = workflows.check("x.npz", given, task="volumes", overrides={"read": {"label": "b"}})
-    assert found.summary == {"read": {"label": "b", "size": [1, 2, 3]}}
+    assert found.summary == {"label": "b", "size": [1, 2, 3]}
 
 
 RECIPE = {"task": "volumes", "table": "t", "row": "organ", "data": "organmnist3d", "settings": {"width": 3}}
@@ -140,13 +173,13 @@ CELLS = {
 
 def test_a_table_is_reproduced_cell_by_cell(toy, tmp_path, monkeypatch):
     monkeypatch.setattr(reproducing, "recipes_of", lambda table: CELLS)
-    rows = list(workflows.reproduce("t", seeds=2, out=tmp_path / "rows.jsonl", overrides={"width": 7}, progress=False))
+    rows = list(workflows.reproduce("t", seeds=2, out=tmp_path / "rows.jsonl", overrides={"width": 7}))
     assert [(row["recipe"], row["variant"], row["seeds"]) for row in rows] == [("a", "HOT", 2), ("b", "other", 2)]
     assert rows[0]["published_auc"] == 0.9 and "published_auc" not in rows[1]
     assert rows[0]["auc"] == 7.5 and "horizons" not in rows[0]
     written = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert [row["settings"]["width"] for row in written] == [7, 7]
-    assert [row["recipe"] for row in workflows.reproduce("t", variants=["other"], progress=False)] == ["b"]
+    assert [row["recipe"] for row in workflows.reproduce("t", variants=["other"])] == ["b"]
 
 
 def test_a_cell_that_is_not_there_is_named(toy, monkeypatch):
@@ -158,7 +191,7 @@ def test_a_cell_that_is_not_there_is_named(toy, monkeypatch):
 def test_a_recipe_brings_its_task_and_settings(toy, tmp_path, monkeypatch):
     monkeypatch.setattr(training, "load_recipe", lambda name: CELLS["a"])
     monkeypatch.chdir(tmp_path)
-    done = workflows.train({}, recipe="mine/a.yaml", progress=False)
+    done = workflows.train({}, recipe="mine/a.yaml")
     assert done.runs[0].config.width == 3 and done.runs[0].folder.path == Path("runs/a")
     with pytest.raises(ConfigError, match=r"the recipe mine/a.yaml is one of the task volumes. Got forecast"):
         workflows.train({}, task="forecast", recipe="mine/a.yaml")

@@ -1,4 +1,4 @@
-"""Whether labels can be looked up in what says nothing of the thing asked: the calendar, or what is missing.
+"""Whether labels can be looked up in what says nothing of the target: the calendar, or what is missing.
 
 A look-up gives every combination of such facts the class that was commonest there in training. Which facts it uses,
 one, two or all of them, is chosen by cross-validation within training; the test split is read once. The yardstick is
@@ -40,7 +40,7 @@ def check_lookup(
     test_labels: Ints,
     *,
     what: str,
-    asked: str = "the label",
+    target: str = "the label",
     groups: tuple[Ints, Ints] | None = None,
     block: int = 1,
     draws: int = 1000,
@@ -54,7 +54,7 @@ def check_lookup(
         test: The same facts of the test cases.
         test_labels: Their classes.
         what: What the facts are, in words.
-        asked: What the classes are, in words.
+        target: What the classes are, in words.
         groups: What belongs together, of training and test cases, such as the day; each case alone if not given.
         block: Neighbouring groups that are drawn together for the interval.
         draws: Bootstrap samples.
@@ -66,29 +66,29 @@ def check_lookup(
     classes = int(max(train_labels.max(), test_labels.max())) + 1
     chosen = _choose(_candidates(train, test), train_labels, own[0], classes)
     if chosen is None:
-        return f"{what} cannot tell {asked}: {', '.join(train)} never {'vary' if len(train) > 1 else 'varies'}"
+        return f"{what} cannot tell {target}: {', '.join(train)} never {'vary' if len(train) > 1 else 'varies'}"
     right = _looked_up(chosen.train, train_labels, chosen.test, chosen.count, classes)
     hits, usual = right == test_labels, test_labels == np.bincount(test_labels).argmax()
     low, high = _removed(hits, usual, own[1], block, draws, seed)
-    return _say(chosen.names, (what, asked), right, test_labels, hits, usual, (low, high))
+    return _say(chosen.names, (what, target), right, test_labels, hits, usual, (low, high))
 
 
 def _say(
     names: tuple[str, ...], words: tuple[str, str], predicted: Ints, labels: Ints, hits: NDArray[np.bool_],
     usual: NDArray[np.bool_], interval: tuple[float, float],
 ) -> Verdict:  # fmt: skip
-    what, asked = words
+    what, target = words
     facts = f"{' and '.join(names)} alone" if len(names) < 3 else f"all {len(names)} facts together"
     scores = f"ACC {hits.mean():.4f}, MCC {mcc(predicted, labels):.4f}"
-    beside = f"the commonest class gives ACC {usual.mean():.4f}"
+    baseline = f"the commonest class gives ACC {usual.mean():.4f}"
     low, high = interval
     if not low > 0:
-        measured = f"a look-up of {facts} gives {scores} on {len(labels):,} test labels, {beside}"
-        return f"{what} does not tell {asked}: {measured}"
+        measured = f"a look-up of {facts} gives {scores} on {len(labels):,} test labels, {baseline}"
+        return f"{what} does not tell {target}: {measured}"
     return found(
         "lookup", "error" if low > LEAK else "warning",
-        f"{what} tells {asked}: a look-up of {facts}, learnt on train, gives {scores} on {len(labels):,} test "
-        f"labels; {beside}, and of its errors {100 * low:.0f} to {100 * high:.0f} % are removed (95 % interval)",
+        f"{what} tells {target}: a look-up of {facts}, learnt on train, gives {scores} on {len(labels):,} test "
+        f"labels; {baseline}, and of its errors {100 * low:.0f} to {100 * high:.0f} % are removed (95 % interval)",
         "Show this rule beside every model; a score near it is no skill.",
     )  # fmt: skip
 

@@ -14,11 +14,11 @@ ORDER = tuple(WORDS)
 
 
 def found(
-    kind: str, severity: Severity, rule: str, mend: str = "", places: Iterable[str] = (), count: int = 1
+    kind: str, severity: Severity, rule: str, fix: str = "", places: Iterable[str] = (), count: int = 1
 ) -> Finding:
     """Make a finding whose places are words."""
     every = tuple(Place(detail=place) for place in places)
-    return Finding(kind=kind, severity=severity, rule=rule, mend=mend, places=every, count=max(count, len(every)))
+    return Finding(kind=kind, severity=severity, rule=rule, fix=fix, places=every, count=max(count, len(every)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

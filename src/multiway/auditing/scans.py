@@ -51,7 +51,7 @@ def check_copies(
     yield check_one_label(digests, labels, names, what)
 
 
-def check_grid(cases: Cases, labels: Sequence[str], asked: str = "the class") -> Verdict | None:
+def check_grid(cases: Cases, labels: Sequence[str], target: str = "the class") -> Verdict | None:
     """Whether sizes, spacing, orientation or type tell the class, as where each class is from a scanner of its own."""
     if "train" not in cases.splits or "test" not in cases.splits:
         return None
@@ -63,7 +63,7 @@ def check_grid(cases: Cases, labels: Sequence[str], asked: str = "the class") ->
     return check_lookup(
         {name: code[train] for name, code in codes.items()}, classes[train],
         {name: code[test] for name, code in codes.items()}, classes[test],
-        what="the grid of the scans", asked=asked, groups=(groups[train], groups[test]),
+        what="the grid of the scans", target=target, groups=(groups[train], groups[test]),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Ranges of rows: whether what is asked of a model lies in what it was trained on, or before it."""
+"""Ranges of rows: whether targets lie in what a model was trained on, or before it."""
 
 import dataclasses
 from collections.abc import Callable
@@ -45,13 +45,13 @@ def _row(position: int) -> str:
 
 
 def check_overlap(training: Spans, targets: Spans, split: str, name: Callable[[int], str] = _row) -> Verdict | None:
-    """Whether rows that a split asks for lie in a training window, as its past or as its target.
+    """Whether targets of a split lie in a training window, as its past or as its target.
 
     That the past of an evaluated window reaches back into training rows is as it should be.
 
     Args:
         training: All rows of each training window, past and target.
-        targets: Rows that each window of the split asks for.
+        targets: Target rows of each window of the split.
         split: Its name.
         name: Says a row in words.
     """
@@ -67,18 +67,18 @@ def check_overlap(training: Spans, targets: Spans, split: str, name: Callable[[i
     shared = np.flatnonzero((training.starts < stop) & (training.stops > start))
     other = int(shared[0])
     example = (
-        f"{split} window {place} asks for {name(start)} to {name(stop - 1)}, and training window {other} holds "
-        f"{name(int(training.starts[other]))} to {name(int(training.stops[other]) - 1)}"
+        f"{split} window {place} has its target at {name(start)} to {name(stop - 1)}, and training window {other} "
+        f"holds {name(int(training.starts[other]))} to {name(int(training.stops[other]) - 1)}"
     )
     return found(
         "overlap", "error",
-        f"{len(hidden):,} of {len(targets):,} {split} windows ask for rows that training windows hold; {example}",
+        f"{len(hidden):,} of {len(targets):,} {split} windows have a target that training windows hold; {example}",
         "Split by time before cutting windows.", count=len(hidden),
     )  # fmt: skip
 
 
 def check_order(training: Spans, targets: Spans, split: str, name: Callable[[int], str] = _row) -> Verdict | None:
-    """Whether a model was trained on rows later than those that a split asks for."""
+    """Whether a model was trained on rows later than the targets of a split."""
     if not len(targets) or not len(training):
         return None
     last = int(training.stops.max()) - 1

@@ -22,7 +22,7 @@ def check_statistics(
 
     Args:
         used: What scaling learnt, such as `{"mean": ..., "std": ...}`, each `(variates,)`.
-        training: The same, computed from the training rows that no split asks for.
+        training: The same, computed from the training rows that are no target of another split.
         everything: The same, computed from all rows, to say where other numbers come from.
         names: Of the variates.
         rows: What training rows are called.

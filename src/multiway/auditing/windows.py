@@ -47,7 +47,7 @@ class WindowSplit:
         return Spans.of(self.starts[split], self.lookback + self.horizon)
 
     def targets(self, split: str) -> Spans:
-        """Rows that each window asks for."""
+        """Target rows of each window."""
         return Spans.of(self.starts[split] + self.lookback, self.horizon)
 
     @property
@@ -75,12 +75,12 @@ def verdicts_on_windows(split: WindowSplit) -> list[Verdict | None]:
 
 
 def _rows(split: WindowSplit) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Rows of training windows, and those of them that no split asks for."""
+    """Rows of training windows, and those of them that are no target of another split."""
     size = len(split.values)
-    training, asked = split.whole("train").covered(size), np.zeros(size, bool)
+    training, targets = split.whole("train").covered(size), np.zeros(size, bool)
     for name in split.evaluated:
-        asked |= split.targets(name).covered(size)
-    return training, training & ~asked
+        targets |= split.targets(name).covered(size)
+    return training, training & ~targets
 
 
 def _statistics(split: WindowSplit) -> Verdict | None:
@@ -88,11 +88,13 @@ def _statistics(split: WindowSplit) -> Verdict | None:
         return None
     training, own = _rows(split)
     if not own.any():
-        return found("statistics", "error", "every training row is asked for by some split, so scaling saw them all")
+        return found("statistics", "error", "every training row is a target of another split, so scaling saw them all")
     rows = split.values[own]
     honest = {name: split.statistics[name](rows) for name in split.used}
     everything = {name: split.statistics[name](split.values) for name in split.used}
-    kind = f"{len(rows):,} training rows" + ("" if own.sum() == training.sum() else " that no split asks for")
+    kind = f"{len(rows):,} training rows" + (
+        "" if own.sum() == training.sum() else " that are no target of another split"
+    )
     return check_statistics(split.used, honest, everything, split.names, rows=kind)
 
 
@@ -110,7 +112,7 @@ def _copies(split: WindowSplit) -> Verdict:
 def _calendar(split: WindowSplit) -> Verdict | None:
     training, own = _rows(split)
     if own.sum() < training.sum() / 2 or not split.evaluated:
-        return None  # what is asked for lies among the training rows, and that is said already
+        return None  # the targets lie among the training rows, and that is said already
     tested = split.targets(split.evaluated[-1]).covered(len(split.values))
     return check_calendar(split.values, split.times, own, tested, split.names)
 

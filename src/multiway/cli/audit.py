@@ -6,33 +6,24 @@ import typer
 
 from multiway import workflows
 from multiway.cli import options, show
-from multiway.cli.options import SERIES, DataFile, Sets, Task
-from multiway.cli.reading import with_reading
+from multiway.cli.options import DataFile, Sets
 
 
 def add_to(app: typer.Typer) -> None:
     """Register this file's command."""
-    app.command()(with_reading(audit))
+    app.command()(options.with_task_options(audit, "audit", workflows.TASKS))
 
 
 def audit(
     what: Annotated[str, typer.Argument(help="A task, such as forecast, or a run folder.", metavar="TASK|RUN")],
     data: DataFile = None,
-    horizon: Annotated[int | None, typer.Option(help="Steps to forecast.", rich_help_panel=SERIES)] = None,
-    lookback: Annotated[
-        int | None, typer.Option(help="Past steps that the model sees.", rich_help_panel=SERIES)
-    ] = None,
     sets: Sets = None,
     *,
-    reading: dict[str, Any],
+    own: dict[str, Any],
 ) -> None:
     """Say whether data and split leak, one line per check, under the settings of training; exit 1 if they do."""
-    own: dict[str, Any] = {"data": data, "horizon": horizon, "lookback": lookback}
-    if what in list(Task):
-        given = options.belonging(what, own) | options.sections(what, reading)
-    else:
-        given = {name: value for name, value in {**own, **reading}.items() if value is not None}
-    report = workflows.audit(what, given, options.nested(sets or []))
+    given = options.settings("audit", what, own) if what in workflows.TASKS else dict(own)
+    report = workflows.audit(what, given | ({} if data is None else {"data": data}), options.nested(sets or []))
     show.lines(report.lines())
     if report.leaks:
         raise typer.Exit(1)

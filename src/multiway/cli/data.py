@@ -8,53 +8,43 @@ import typer
 
 from multiway import workflows
 from multiway.cli import options, show
-from multiway.cli.options import Encoder, Sets, Task, Texts
-from multiway.cli.reading import with_reading
+from multiway.cli.options import Sets
+from multiway.workflows import TASKS
 
+Task = options.one_of("task", TASKS)
 datasets = typer.Typer(help="Known data sets: where they are, and fetching them.", no_args_is_help=True)
 
 
 def add_to(app: typer.Typer) -> None:
     """Register this file's commands."""
-    app.command()(with_reading(check))
+    app.command()(options.with_task_options(check, "check", TASKS))
     app.add_typer(datasets, name="data")
 
 
 def check(
-    file: Annotated[
-        Path, typer.Argument(help="Series or prices: a file; scans: a table, an npz, a volume; a folder of either.")
-    ],
-    task: Annotated[Task | None, typer.Option(help="What the data are for; seen from the data if not given.")] = None,
+    file: Annotated[str, typer.Argument(help="A file, a folder of files, or a known data set's name.")],
+    task: Annotated[
+        Task | None, typer.Option(help="What the data are for; seen from the data if not given.")  # type: ignore[valid-type]  # made of the registry's names
+    ] = None,
     sets: Sets = None,
     *,
-    reading: dict[str, Any],
+    own: dict[str, Any],
 ) -> None:
-    """Say what is in a file, what is wrong with it, and how to mend each; exit 1 if it cannot be used so."""
-    name = task.value if task else workflows.task_of_data(file)
-    given = options.sections(name, reading)
-    report = workflows.check(file, given, task=name, overrides=_sections(name, sets or []))
+    """Say what is in a file, what is wrong with it, and how to fix each; exit 1 if it cannot be used so."""
+    name = str(task or workflows.task_of_data(file))
+    given = options.settings("check", name, own)
+    report = workflows.check(file, given, task=name, overrides=_of_reading(name, sets or []))
     show.lines(report.lines())
     if not report.is_usable:
         raise typer.Exit(1)
 
 
-SECTIONS = {
-    "forecast": ("read",),
-    "volumes": ("read", "split"),
-    "segment": ("read", "split"),
-    "stocks": ("read", "protocol"),
-}
-EXAMPLES = {"forecast": "read.decimal=,", "stocks": "read.stamp=created_at"}
-
-
-def _sections(task: str, sets: list[str]) -> dict[str, Any]:
+def _of_reading(task: str, sets: list[str]) -> dict[str, Any]:
     """What `--set` says of reading; it wins over the named options, as it does in `train`."""
-    given, allowed = options.nested(sets), SECTIONS[task]
+    given, allowed = options.nested(sets), workflows.sections_of_reading(task)
     if any(name not in allowed or not isinstance(fields, dict) for name, fields in given.items()):
         raise typer.BadParameter(
-            f"a check takes fields of {' and '.join(allowed)} only: --set "
-            f"{EXAMPLES.get(task, 'read.window=[-100,300]')}",
-            param_hint="--set",
+            f"a check takes fields of {' and '.join(allowed)} only: --set {allowed[0]}.FIELD=VALUE", param_hint="--set"
         )
     return given
 
@@ -91,12 +81,14 @@ def make_dataset(
 @datasets.command("encode")
 def encode_dataset(
     data: Annotated[str, typer.Argument(help="Prices with texts beside them, or a known data set's name.")],
-    texts: Texts = None,
-    encoder: Encoder = None,
+    texts: Annotated[str | None, typer.Option(help="Texts of each ticker: a file or folder.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="Turns texts into vectors: auto, minilm, finbert, hashed, a folder.")
+    ] = None,
     sets: Annotated[
         list[str] | None, typer.Option("--set", help="Override one field: --set text.max_tokens=64.")
     ] = None,
 ) -> None:
     """Turn texts into vectors and keep them, so that training finds them; go on where it was stopped."""
     given = {"read": {"texts": texts} if texts else {}, "text": {"encoder": encoder} if encoder else {}}
-    show.lines(workflows.encode(data, given, overrides=options.nested(sets or [])).lines())
+    show.lines(workflows.encode(data, given, overrides=options.nested(sets or []), progress=True).lines())

@@ -5,7 +5,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from multiway.cli import audit, compress, data, recipes, runs
+from multiway.cli import audit, compress, data, recipes, runs, train
 from multiway.errors import MultiwayError
 from multiway.memory import keep_freed_memory
 
@@ -17,6 +17,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 data.add_to(app)
+train.add_to(app)
 runs.add_to(app)
 audit.add_to(app)
 recipes.add_to(app)

@@ -41,5 +41,6 @@ def reproduce(
         out=out,
         runs=runs,
         overrides=options.nested(sets or []),
+        progress=True,
     ):
         show.table([row])

@@ -1,9 +1,6 @@
 """What to think over before a layer is swapped."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from multiway.compress.layer import LayerPlan
+from multiway.compress.layer import LayerPlan
 
 SLOWER = 0.95
 """Speed against the dense layer below which a swap is called slower."""
@@ -12,7 +9,7 @@ LOSSY = 0.3
 TRAIN = "train further before use"
 
 
-def advice_of(layer: "LayerPlan", *, is_called: bool = True) -> tuple[str, ...]:
+def advice_of(layer: LayerPlan, *, is_called: bool = True) -> tuple[str, ...]:
     """Every reason against the swap, worst first; none if there is nothing to say."""
     before, after = layer.parameters
     said: list[str] = []

@@ -1,17 +1,9 @@
-"""One layer of a plan: what it is, what it would become, and what was measured of both."""
+"""What a plan holds: of each layer what it is and would become, and of the whole model."""
 
 import dataclasses
-from typing import Any
 
-import torch
-
-from multiway.compress import measuring
-from multiway.compress.advice import advice_of
-from multiway.compress.budget import count_parameters
-from multiway.compress.dense import features_of
-from multiway.compress.fits import Compressed, approximation_of
-from multiway.compress.rules import LowRank, NdLinear, Rule
-from multiway.compress.targets import Target
+from multiway.compress.fits import Compressed
+from multiway.compress.targets import Refused
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,41 +38,19 @@ class LayerPlan:
         return self.names[0]
 
 
-def measured_layer(target: Target, layer: Compressed | None, seen: measuring.Observed, *, measure: bool) -> LayerPlan:
-    """Count, time and compare one layer before and after."""
-    in_features, out_features = features_of(target.module)
-    weight = target.module.get_parameter("weight")
-    shape = seen.shape or (measuring.DEFAULT_ROWS, in_features)
-    x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(weight)
-    before = measuring.count_flops(target.module, x)
-    seconds = measuring.compare_seconds(target.module, layer, x) if measure and layer is not None else None
-    after = count_parameters(target.module) if layer is None else sum(each.numel() for each in layer.parameters())
-    numbers = LayerPlan(
-        names=target.names,
-        kind=type(target.module).__name__,
-        in_features=in_features,
-        out_features=out_features,
-        becomes="dense" if layer is None else _describe(target.rule, layer),
-        parameters=(count_parameters(target.module), after),
-        input_shape=shape,
-        flops=(before, before if layer is None else measuring.count_flops(layer, x)),
-        seconds=seconds,
-        weight_error=0.0 if layer is None else approximation_of(layer).error,
-        output_error=seen.error,
-        advice=(),
-        replacement=layer,
-    )
-    return dataclasses.replace(numbers, advice=advice_of(numbers, is_called=seen.was_called))
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A model before and after.
 
+    layers: The dense layers that the rules match.
+    refused: Layers that they match and that cannot be swapped, with the reason.
+    parameters: Of the whole model, before and after.
+    output_error: Relative error of the model's floating outputs on the data; None without data.
+    has_data: Whether data was given.
+    """
 
-def _describe(rule: Rule, layer: Any) -> str:
-    if isinstance(rule, LowRank):
-        return f"low rank {layer.rank}"
-    sizes = f"{_sizes(layer.in_sizes)} to {_sizes(layer.out_sizes)}"
-    if isinstance(rule, NdLinear):
-        return f"NdLinear {sizes}, rank {layer.rank}"
-    return f"tensor train {sizes}, rank{'s' * (len(layer.tt_ranks) > 3)} {_sizes(layer.tt_ranks[1:-1], ', ')}"
-
-
-def _sizes(sizes: tuple[int, ...], between: str = "×") -> str:
-    return between.join(map(str, sizes))
+    layers: list[LayerPlan]
+    refused: list[Refused]
+    parameters: tuple[int, int]
+    output_error: float | None
+    has_data: bool

@@ -3,17 +3,14 @@
 import datetime
 import platform
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import torch
 
+from multiway.compress.layer import Comparison, LayerPlan
 from multiway.compress.table import advice_lines, summary
 from multiway.report import Page, Part, render, text
 from multiway.report.sections import Bar, Bars, Cell, Fact, Facts, Section, Table, Text
-
-if TYPE_CHECKING:
-    from multiway.compress.layer import LayerPlan
-    from multiway.compress.plan import Plan
 
 MAX_BARS = 12
 MAX_LINES = 200
@@ -32,7 +29,7 @@ HEADS: list[Cell | str] = [
 ]
 
 
-def page_of(plan: "Plan", title: str) -> str:
+def page_of(plan: Comparison, title: str) -> str:
     """One self-contained HTML page."""
     verdict, *remarks = summary(plan)
     bars = _bars(plan.layers)
@@ -49,7 +46,7 @@ def page_of(plan: "Plan", title: str) -> str:
     )
 
 
-def _facts(plan: "Plan") -> list[Fact]:
+def _facts(plan: Comparison) -> list[Fact]:
     before, after = plan.parameters
     facts = [
         Fact("Parameters before", text.magnitude(before)),
@@ -61,7 +58,7 @@ def _facts(plan: "Plan") -> list[Fact]:
     return facts
 
 
-def _bars(layers: "list[LayerPlan]") -> Bars | None:
+def _bars(layers: Sequence[LayerPlan]) -> Bars | None:
     """Parameters of the largest layers, on one scale."""
     if not layers:
         return None
@@ -83,7 +80,7 @@ def _bars(layers: "list[LayerPlan]") -> Bars | None:
     )
 
 
-def _layers(plan: "Plan") -> list[Part]:
+def _layers(plan: Comparison) -> list[Part]:
     side = [
         "Times are medians of calls in turns on this machine.",
         "Errors are relative: of the weight, and of the layer's outputs on the data.",
@@ -92,7 +89,7 @@ def _layers(plan: "Plan") -> list[Part]:
     return [Part(id="layers", title="Layers", side=side, content=[table])] if plan.layers else []
 
 
-def _row(layer: "LayerPlan") -> list[Cell | str]:
+def _row(layer: LayerPlan) -> list[Cell | str]:
     (before, after), flops, seconds = layer.parameters, layer.flops, layer.seconds
     return [
         ", ".join(layer.names),
@@ -108,7 +105,7 @@ def _row(layer: "LayerPlan") -> list[Cell | str]:
     ]
 
 
-def _advice(plan: "Plan") -> list[Part]:
+def _advice(plan: Comparison) -> list[Part]:
     """What speaks against a swap, and which layers could not be swapped."""
     lines: list[Section] = [Text(words=line, style="support") for line in advice_lines(plan)[:MAX_LINES]]
     rows = [[each.name, each.reason] for each in plan.refused[:MAX_LINES]]

@@ -10,32 +10,25 @@ from torch import nn
 
 from multiway.compress import measuring
 from multiway.compress.budget import fit_layers
+from multiway.compress.comparing import measured_layer
 from multiway.compress.fits import Compressed
-from multiway.compress.layer import LayerPlan, measured_layer
+from multiway.compress.layer import Comparison, LayerPlan
 from multiway.compress.rules import Rule, check_share
 from multiway.compress.swap import copy_without, swap_in, swapped
 from multiway.compress.table import report_text
-from multiway.compress.targets import Refused, Target, find_targets
+from multiway.compress.targets import Target, find_targets
 from multiway.errors import ConfigError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Comparison):
     """What compressing a model would do to it. The model itself is not changed until `apply`.
 
-    layers: The dense layers that the rules match.
-    refused: Layers that they match and that cannot be swapped, with the reason.
-    parameters: Of the whole model, before and after.
-    output_error: Relative error of the model's floating outputs on the data; None without data.
-    has_data: Whether data was given.
+    model: The model as it was given.
+    versions: Of the parameters of each layer, to see whether they change.
     """
 
     model: nn.Module = dataclasses.field(repr=False)
-    layers: list[LayerPlan]
-    refused: list[Refused]
-    parameters: tuple[int, int]
-    output_error: float | None
-    has_data: bool
     versions: dict[str, list[tuple[int, int]]] = dataclasses.field(repr=False)
 
     def rows(self) -> list[dict[str, Any]]:

@@ -1,18 +1,14 @@
 """A plan as text."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from multiway.compress.advice import LOSSY, TRAIN
-
-if TYPE_CHECKING:
-    from multiway.compress.layer import LayerPlan
-    from multiway.compress.plan import Plan
+from multiway.compress.layer import Comparison, LayerPlan
 
 MISSING = "-"
 
 
-def report_text(plan: "Plan") -> str:
+def report_text(plan: Comparison) -> str:
     """A table of layers, then totals, how it was measured, advice, and what was refused."""
     head = ["layer", "becomes", "parameters", "share", "FLOPs", "time", "weight error", "output error"]
     lines = _aligned([head, *(_cells(layer) for layer in plan.layers)])
@@ -22,7 +18,7 @@ def report_text(plan: "Plan") -> str:
     return "\n".join(lines)
 
 
-def advice_lines(plan: "Plan") -> list[str]:
+def advice_lines(plan: Comparison) -> list[str]:
     """Advice on single layers, and one line for all that have to be trained further."""
     single = {layer.name: [text for text in layer.advice if not text.endswith(TRAIN)] for layer in plan.layers}
     lossy = sum(text.endswith(TRAIN) for layer in plan.layers for text in layer.advice)
@@ -31,7 +27,7 @@ def advice_lines(plan: "Plan") -> list[str]:
     return [*lines, f"{lossy} layers change their {what} by more than {LOSSY:.0%}: {TRAIN}"] if lossy else lines
 
 
-def summary(plan: "Plan") -> list[str]:
+def summary(plan: Comparison) -> list[str]:
     """Totals in sentences."""
     before, after = plan.parameters
     swapped = sum(layer.replacement is not None for layer in plan.layers)
@@ -47,7 +43,7 @@ def summary(plan: "Plan") -> list[str]:
     return said
 
 
-def speed(layer: "LayerPlan") -> str:
+def speed(layer: LayerPlan) -> str:
     """Dense time over new time, as a factor."""
     return MISSING if layer.seconds is None else f"{layer.seconds[0] / layer.seconds[1]:.2f}x"
 
@@ -57,7 +53,7 @@ def number(value: float | None) -> str:
     return MISSING if value is None else f"{value:.3g}"
 
 
-def _cells(layer: "LayerPlan") -> list[str]:
+def _cells(layer: LayerPlan) -> list[str]:
     before, after = layer.parameters
     return [
         layer.name if len(layer.names) == 1 else f"{layer.name} (+{len(layer.names) - 1})",

@@ -158,12 +158,12 @@ def _parse_text(text: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_]
 def _report_words(worded: list[tuple[str, str]], numeric: list[str], findings: Findings) -> None:
     if worded:
         places = [Place(column=column, value=value) for column, value in worded]
-        mend = (
+        fix = (
             f"Choose the columns of numbers with variates (--variates NAME,NAME): {listed(numeric)}."
             if numeric
             else "Give numbers."
         )
-        findings.add("words", "error", "columns hold words, not numbers", mend, places)
+        findings.add("words", "error", "columns hold words, not numbers", fix, places)
 
 
 def _report_cells(
@@ -172,17 +172,17 @@ def _report_cells(
     if wrong:
         wrong.sort()
         comma = all(_has_comma(value) for _, _, value in wrong)
-        mend = (
+        fix = (
             "Set decimal to ',' (--set read.decimal=','), or write points."
             if comma
             else "Correct them, or empty them and set missing to mask or ffill (--missing mask)."
         )
         rule = f"{_cells(len(wrong))} no finite number"
-        findings.add("number", "error", rule, mend, [table.place(*cell) for cell in wrong[:20]], count=len(wrong))
+        findings.add("number", "error", rule, fix, [table.place(*cell) for cell in wrong[:20]], count=len(wrong))
     if long:
         rule = f"{_cells(len(long))} a whole number with more digits than float64 keeps"
-        mend = "Take a constant off the column, or write it as 1.5e22 if rounding is meant."
-        findings.add("digits", "error", rule, mend, [table.place(*cell) for cell in sorted(long)[:20]], count=len(long))
+        fix = "Take a constant off the column, or write it as 1.5e22 if rounding is meant."
+        findings.add("digits", "error", rule, fix, [table.place(*cell) for cell in sorted(long)[:20]], count=len(long))
 
 
 def _has_comma(value: str) -> bool:

@@ -147,9 +147,9 @@ def _records(reader: Any, findings: Findings) -> Iterator[list[str]]:
 def _add_field_counts(lines: Lines, wrong: list[Place], rows: int, findings: Findings) -> None:
     rule = f"{len(wrong)} of {rows} rows do not have the {len(lines.names)} fields of the header"
     if len(wrong) < rows:
-        mend = "Mend these rows: a field too many or too few shifts every column after it."
-        findings.add("fields", "error", rule, mend, wrong)
+        fix = "Fix these rows: a field too many or too few shifts every column after it."
+        findings.add("fields", "error", rule, fix, wrong)
         return
     comma = lines.separator == "," and any(char.isdigit() for char in wrong[0].value or "")
-    mend = "Numbers with a decimal comma need ';' between columns." if comma else "Mend the header or the rows."
-    raise findings.fatal("fields", rule, mend, wrong)
+    fix = "Numbers with a decimal comma need ';' between columns." if comma else "Fix the header or the rows."
+    raise findings.fatal("fields", rule, fix, wrong)

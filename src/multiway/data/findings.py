@@ -1,4 +1,4 @@
-"""What a look at a file turned up: each flaw with its place, its value and its mend."""
+"""What a look at a file turned up: each flaw with its place, its value and its fix."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -62,7 +62,7 @@ class Finding:
     rule: str
     places: tuple[Place, ...] = ()
     count: int = 1
-    mend: str = ""
+    fix: str = ""
 
     def line(self, shown: int = SHOWN_PER_KIND) -> str:
         """Say the whole finding in one line."""
@@ -70,7 +70,7 @@ class Finding:
         hidden = self.count - min(shown, len(self.places))
         more = f" (and {hidden} more)" if where and hidden > 0 else ""
         head = f"{self.rule}: {where}{more}." if where else f"{self.rule}."
-        return f"{head} {self.mend}".strip()
+        return f"{head} {self.fix}".strip()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -110,7 +110,7 @@ class CheckReport:
         if self.is_usable:
             return "The file can be used as it is."
         errors = sum(finding.severity == "error" for finding in self.findings)
-        return f"The file cannot be used until {'the error is' if errors == 1 else f'the {errors} errors are'} mended."
+        return f"The file cannot be used until {'the error is' if errors == 1 else f'the {errors} errors are'} fixed."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -135,20 +135,20 @@ class Findings:
         self.encoding: str | None = None
 
     def add(
-        self, kind: str, severity: Severity, rule: str, mend: str = "", places: Iterable[Place] = (), count: int = 0
+        self, kind: str, severity: Severity, rule: str, fix: str = "", places: Iterable[Place] = (), count: int = 0
     ) -> None:
         """Note a flaw and go on; `count` where there are more than `places` says."""
         every = tuple(places)
         self.found.append(
             Finding(
-                kind=kind, severity=severity, rule=rule, mend=mend, places=every[:KEPT_PER_KIND],
+                kind=kind, severity=severity, rule=rule, fix=fix, places=every[:KEPT_PER_KIND],
                 count=max(count, len(every), 1),
             )
         )  # fmt: skip
 
-    def fatal(self, kind: str, rule: str, mend: str = "", places: Iterable[Place] = (), count: int = 0) -> Unreadable:
+    def fatal(self, kind: str, rule: str, fix: str = "", places: Iterable[Place] = (), count: int = 0) -> Unreadable:
         """Note a flaw after which nothing more can be said; raise what this returns."""
-        self.add(kind, "error", rule, mend, places, count)
+        self.add(kind, "error", rule, fix, places, count)
         return Unreadable()
 
     def error(self) -> DataError:

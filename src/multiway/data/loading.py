@@ -48,8 +48,8 @@ def _pandas(source: Any) -> pd.DataFrame:
         frame: pd.DataFrame = nw.from_native(source, eager_only=True).to_pandas()
     except TypeError:
         kind = type(source).__name__
-        mend = "Call collect() first." if "Lazy" in kind else "Give a path, or a pandas or polars frame."
-        raise DataError(f"frame: a table is needed. Got {kind}. {mend}") from None
+        fix = "Call collect() first." if "Lazy" in kind else "Give a path, or a pandas or polars frame."
+        raise DataError(f"frame: a table is needed. Got {kind}. {fix}") from None
     return frame
 
 

@@ -101,11 +101,11 @@ def _decode(raw: bytes, encoding: str | None, findings: Findings) -> str:
         place = _place_of_byte(raw, error)
         if encoding is not None:
             rule = f"it is not text in {quoted(encoding)}"
-            mend = "Set encoding to another, or leave it out (--set read.encoding=null)."
-            raise findings.fatal("encoding", rule, mend, [place]) from None
+            fix = "Set encoding to another, or leave it out (--set read.encoding=null)."
+            raise findings.fatal("encoding", rule, fix, [place]) from None
         findings.encoding = "cp1252"
-        mend = "Set encoding if names look wrong (--set read.encoding=NAME)."
-        findings.add("encoding", "warning", "it is not UTF-8; read as Windows-1252", mend, [place])
+        fix = "Set encoding if names look wrong (--set read.encoding=NAME)."
+        findings.add("encoding", "warning", "it is not UTF-8; read as Windows-1252", fix, [place])
         text = raw.decode("cp1252", errors="replace")
     _note_lost(text, findings)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
@@ -122,8 +122,8 @@ def _note_lost(text: str, findings: Findings) -> None:
     if count:
         row = text.count("\n", 0, text.index("�")) + 1
         rule = f"{count} characters were lost to a wrong encoding before the file was written (U+FFFD)"
-        mend = "Numbers are not touched; write the names anew if they matter."
-        findings.add("encoding", "warning", rule, mend, [Place(row=row)], count=count)
+        fix = "Numbers are not touched; write the names anew if they matter."
+        findings.add("encoding", "warning", rule, fix, [Place(row=row)], count=count)
 
 
 def _lines(text: str, findings: Findings) -> Lines:
@@ -215,9 +215,9 @@ def _too_wide(columns: int, rows: int, findings: Findings) -> Exception:
     return findings.fatal("columns", rule, "Split it, or keep fewer series.")
 
 
-def check_memory(rows: int, columns: int, beside: int, findings: Findings) -> None:
-    """Refuse what cannot fit: numbers in float64, twice for working on them, beside what is held already."""
-    needed, free = rows * columns * 16 + beside, free_memory()
+def check_memory(rows: int, columns: int, held: int, findings: Findings) -> None:
+    """Refuse what cannot fit: numbers in float64, twice for working on them, on top of what is held already."""
+    needed, free = rows * columns * 16 + held, free_memory()
     if needed > free:
         size = f"{rows:,} rows x {columns:,} columns"
         rule = f"{size} would take {needed / 1e9:.2g} GB and {free / 1e9:.2g} GB are free"

@@ -72,8 +72,8 @@ def _from_text(table: Table, column: str, options: ReadOptions, findings: Findin
     text = table.frame[column].astype("string").str.strip()
     present = text.notna() & (text != "")
     if not present.any():
-        mend = "Set time_column to another (--set read.time_column=NAME)."
-        raise findings.fatal("time", "the time column is empty", mend, [table.place(0, column)])
+        fix = "Set time_column to another (--set read.time_column=NAME)."
+        raise findings.fatal("time", "the time column is empty", fix, [table.place(0, column)])
     if text[present].str.fullmatch(r"[+-]?\d+(\.0*)?").all():
         return _whole(pd.to_numeric(text.where(present)).to_numpy(np.float64, na_value=np.nan), findings)
     return _stamps(text.where(present), table, column, options, findings)
@@ -92,8 +92,8 @@ def _stamps(text: pd.Series, table: Table, column: str, options: ReadOptions, fi
     best = {form: times for form, times in readings.items() if _failures(times, text) == fewest}
     if fewest == len(text.dropna()):
         place = table.place(0, column, text.iloc[0])
-        mend = f"{WRITE} Or set time_column to another column (--set read.time_column=NAME)."
-        raise findings.fatal("time", "the times cannot be understood", mend, [place])
+        fix = f"{WRITE} Or set time_column to another column (--set read.time_column=NAME)."
+        raise findings.fatal("time", "the times cannot be understood", fix, [place])
     if zoned:
         findings.add("time", "note", "times have UTC offsets and are brought to UTC")
     if ISO in best:  # nothing fits better than the standard form, so a stray stamp is a stray stamp

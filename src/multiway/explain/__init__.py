@@ -1,4 +1,4 @@
-"""What a model looked at, as labelled arrays and figures."""
+"""What a model attended to, as labelled arrays and figures."""
 
 from multiway.explain.deletion import Deletion as Deletion
 from multiway.explain.deletion import deletion_test as deletion_test

@@ -29,7 +29,7 @@ def deletion_test(
     draws: int = 8,
     seed: int = 0,
 ) -> Deletion:
-    """Compare the error after hiding the keys looked at most with that after hiding as many at random.
+    """Compare the error after hiding the keys attended to most with that after hiding as many at random.
 
     Where attention marks what matters, `error_attended` is clearly the larger of the two.
 

@@ -1,4 +1,4 @@
-"""Attention maps as PNG figures; matplotlib is imported on use and its global state is left alone."""
+"""Attention maps as PNG figures."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multiway.errors import ShapeError
+from multiway.explain.canvas import new_figure
 from multiway.explain.maps import ModeMap
 from multiway.files import write_with
 
@@ -25,18 +26,15 @@ def plot_mode_map(item: ModeMap, *, head: int | None = None) -> "Figure":
 
     Raises:
         ShapeError: The map has no such head.
+        ConfigError: matplotlib is not installed.
     """
     if head is not None and not 0 <= head < item.num_heads:
         raise ShapeError(
             f"plot_mode_map: head must be one of the map's. Got head={head} for {item.num_heads} heads; count from 0."
         )
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     queries, keys = item.weights.shape[1:]
     cell = max(0.12, min(0.35, 7 / max(queries, keys)))
-    figure = Figure(figsize=(cell * keys + 2.6, cell * queries + 1.9), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(cell * keys + 2.6, cell * queries + 1.9, dpi=150)
     axes = figure.add_subplot()
     weights = item.head_mean() if head is None else item.weights[head]
     image = axes.imshow(weights, cmap="Blues", vmin=0, interpolation="nearest", aspect="equal")
@@ -64,8 +62,8 @@ def _label(axes: Any, item: ModeMap) -> None:
         axis.set_ticks(np.arange(0, len(labels), step), [_short(label) for label in labels[::step]])
     axes.tick_params(axis="both", labelsize=7, length=2)
     axes.tick_params(axis="x", rotation=90)
-    axes.set_ylabel("looks", fontsize=8)
-    axes.set_xlabel("looked at", fontsize=8)
+    axes.set_ylabel("query", fontsize=8)
+    axes.set_xlabel("key", fontsize=8)
 
 
 def _short(label: str) -> str:

@@ -16,12 +16,12 @@ Labels = Sequence[str]
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class ModeMap:
-    """How much each position of one mode looks at each other position of it, head by head.
+    """How much each position of one mode attends to each other position of it, head by head.
 
     mode: Name of the mode, such as "variates" or "time".
-    query_labels: Names of the positions that look, one per row.
-    key_labels: Names of the positions looked at, one per column.
-    weights: `(heads, queries, keys)`; each row sums to one, or to zero where nothing may be looked at.
+    query_labels: Names of the positions that attend, one per row.
+    key_labels: Names of the positions attended to, one per column.
+    weights: `(heads, queries, keys)`; each row sums to one, or to zero where nothing may be attended to.
     layer: Block the map comes from, counted from 0; `None` for a map over all layers (`rollout`).
     num_samples: How many samples `weights` is the mean of.
     sample: What the map belongs to, in words: "window from 2018-02-20 to 2018-02-23", or "".
@@ -164,7 +164,7 @@ def rollout(maps: Sequence[ModeMap], mode: str) -> ModeMap:
 
 
 class Pair(NamedTuple):
-    """One position looking at another, with its weight and the weight of an even look at all positions."""
+    """One position attending to another, with its weight and that of uniform attention."""
 
     query: str
     key: str
@@ -172,7 +172,7 @@ class Pair(NamedTuple):
     even: float
 
     def __str__(self) -> str:
-        return f"{self.query} looks at {self.key} ({self.weight:.0%}; an even look would be {self.even:.0%})"
+        return f"{self.query} attends to {self.key} ({self.weight:.0%}; uniform would be {self.even:.0%})"
 
 
 def top_pairs(item: ModeMap, count: int = 5, *, head: int | None = None, include_self: bool = False) -> list[Pair]:

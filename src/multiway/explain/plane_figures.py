@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multiway.explain.canvas import new_figure
 from multiway.explain.planes import (
     COOL_WARM,
     WARM,
@@ -43,15 +44,14 @@ def plot_planes(
         axes: Names of the axes, where there is no orientation.
         spacing: Millimetres between voxels along each axis.
         orientation: Towards where each axis runs, as in `planes`.
-    """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
+    Raises:
+        ConfigError: matplotlib is not installed.
+    """
     shown = planes(volume.shape, axes, spacing, orientation)
     telling = overlays.get("gradients", overlays.get("attention", volume))
     rows: list[tuple[str, Array | None]] = [("volume", None), *overlays.items()]
-    figure = Figure(figsize=(7.5, 2.5 * len(rows) + 0.4), dpi=130, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(7.5, 2.5 * len(rows) + 0.4, dpi=130)
     grid = figure.subplots(len(rows), 3, squeeze=False)
     levels = grey_levels(volume)
     for row, (name, overlay) in enumerate(rows):

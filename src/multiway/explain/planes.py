@@ -103,7 +103,7 @@ def grey_levels(volume: Array) -> npt.NDArray[np.uint8]:
 
 
 def attention_level(attention: Array) -> npt.NDArray[np.float64]:
-    """Scale relative attention to 0..1: 0 up to an even look, 1 at the most."""
+    """Scale relative attention to 0..1: 0 up to uniform attention, 1 at the most."""
     most = float(attention.max())
     return np.asarray((np.asarray(attention, float) - 1).clip(0) / (most - 1 if most > 1 else 1.0))
 

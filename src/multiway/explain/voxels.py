@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from multiway.errors import ConfigError, ShapeError
+from multiway.errors import ShapeError
+from multiway.extras import load_extra
 
 Floats = npt.NDArray[np.float64]
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0)
@@ -49,7 +50,7 @@ def token_rollout(maps: Sequence[Sequence[Tensor]], *, combine: str = "product")
 
 
 def rollout_to_voxels(maps: Sequence[Sequence[Tensor]], sizes: Sequence[int], *, combine: str = "product") -> Tensor:
-    """Interpolate `token_rollout` to voxels: 1 is an even look, 2 twice that.
+    """Interpolate `token_rollout` to voxels: 1 is uniform, 2 twice that.
 
     It says where the network looked, not what made its answer, and it leaves out what the stem and the
     feed-forward layers do.
@@ -242,13 +243,9 @@ def _through_mode(x: Tensor, factor: Tensor, mode: int) -> Tensor:
 
 
 def _captum() -> Any:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # captum's own imports warn of what is not ours to mend
-            from captum import attr
-    except ImportError:
-        raise ConfigError("Integrated gradients need captum: pip install 'multiway[volumes]'.") from None
-    return attr
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # captum's own imports warn of what is not ours to fix
+        return load_extra("captum", "The map of gradients", "volumes").attr
 
 
 def _block_means(values: Tensor, block: int) -> Floats:

@@ -1,1 +1,4 @@
-"""Optional compiled kernels; where the install found no C compiler, or with MULTIWAY_KERNELS=0, torch does the work."""
+"""Fast paths behind `multiway.ops`, which holds the plain form of each: see `gate`.
+
+Some are compiled; where the install found no C compiler, or with MULTIWAY_KERNELS=0, torch does their work.
+"""

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from multiway.kernels import gate
 from multiway.kernels.library import launcher, library
 
 BIASES = {None: 0, "full": 1, "ascending": 2, "descending": 3}
@@ -79,20 +80,12 @@ class Chain(NamedTuple):
         return cls(layout, ctypes.addressof(layout), struct.Struct(f"{4 + 2 * parameters}q"), out_shape, kind["work"])
 
 
-Slow = Callable[..., Tensor]
+Plain = Callable[..., Tensor]
 
 
 def can_run(*tensors: Tensor) -> bool:
     """Whether these are plain float32 tensors in the processor's memory, and nobody watches or transforms the ops."""
-    if (
-        torch.compiler.is_compiling()
-        or library() is None
-        or torch._C._len_torch_dispatch_stack()
-        or torch._C._are_functorch_transforms_active()
-        or forward_ad._current_level >= 0
-        or torch._C._get_tracing_state() is not None
-        or torch.is_autocast_enabled("cpu")
-    ):
+    if not gate.is_open(tensors[0]) or library() is None or _is_watched():
         return False
     for tensor in tensors:
         plain = type(tensor) is Tensor or type(tensor) is torch.nn.Parameter
@@ -101,24 +94,40 @@ def can_run(*tensors: Tensor) -> bool:
     return tensors[0].layout is torch.strided and tensors[0].numel() > 0
 
 
-def run_chain(chain: Chain, slow: Slow, x: Tensor, *parameters: Tensor) -> Tensor:
+def _is_watched() -> bool:
+    """Whether something acts on operations that compiled code has none of: a mode, a trace, autocast, dual numbers."""
+    return (
+        torch._C._len_torch_dispatch_stack() > 0
+        or forward_ad._current_level >= 0
+        or torch._C._get_tracing_state() is not None
+        or torch.is_autocast_enabled("cpu")
+    )
+
+
+def by_chain(choose: Callable[[int], Chain | None], plain: Plain, x: Tensor, *parameters: Tensor) -> Tensor:
+    """`plain(x, *parameters)`, by a chain where it `can_run` and one is chosen for so many rows; see `run_chain`."""
+    chain = choose(x.shape[0]) if can_run(x, *parameters) else None
+    return plain(x, *parameters) if chain is None else run_chain(chain, plain, x, *parameters)
+
+
+def run_chain(chain: Chain, plain: Plain, x: Tensor, *parameters: Tensor) -> Tensor:
     """Apply a chain to rows, batch first, that `can_run`; parameters are its factors, then biases as it has them.
 
     Args:
         chain: The layout.
-        slow: The same function of x and parameters in ops of torch, for derivatives of derivatives.
+        plain: The same function of x and parameters in ops of torch, for derivatives of derivatives.
         x: Rows.
         parameters: One per factor; then, by the kind of bias, none, one, or one per factor.
     """
     if torch.is_grad_enabled():
-        return _Run.apply(chain, slow, x, *parameters)  # type: ignore[no-any-return,no-untyped-call]
+        return _Run.apply(chain, plain, x, *parameters)  # type: ignore[no-any-return,no-untyped-call]
     return _forward(chain, x, parameters)
 
 
 class _Run(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, chain: Chain, slow: Slow, x: Tensor, *parameters: Tensor) -> Tensor:
-        ctx.chain, ctx.slow = chain, slow
+    def forward(ctx: Any, chain: Chain, plain: Plain, x: Tensor, *parameters: Tensor) -> Tensor:
+        ctx.chain, ctx.plain = chain, plain
         ctx.save_for_backward(x, *parameters)
         return _forward(chain, x, parameters)
 
@@ -127,7 +136,7 @@ class _Run(torch.autograd.Function):
         tensors, needed = ctx.saved_tensors, ctx.needs_input_grad[2:]
         grad = above[0].contiguous()
         if torch.is_grad_enabled() or not can_run(grad, *tensors) or not _has_memory(grad):
-            return None, None, *_slow_gradients(ctx.slow, tensors, needed, grad)
+            return None, None, *_plain_gradients(ctx.plain, tensors, needed, grad)
         found = [torch.empty_like(tensor) if need else None for tensor, need in zip(tensors, needed, strict=True)]
         x, *parameters = tensors
         into, *gradients = [0 if tensor is None else tensor.data_ptr() for tensor in found]
@@ -159,11 +168,13 @@ def _has_memory(tensor: Tensor) -> bool:
         return False
 
 
-def _slow_gradients(slow: Slow, tensors: Sequence[Tensor], needed: Sequence[bool], grad: Tensor) -> list[Tensor | None]:
+def _plain_gradients(
+    plain: Plain, tensors: Sequence[Tensor], needed: Sequence[bool], grad: Tensor
+) -> list[Tensor | None]:
     """Gradients by ops of torch, which can be differentiated again; views stand between them and what they hang on."""
     with torch.enable_grad():
         views = [tensor.view_as(tensor) for tensor in tensors]
-        out = slow(*views)
+        out = plain(*views)
     wanted = [view for view, need in zip(views, needed, strict=True) if need]
     found = iter(torch.autograd.grad(out, wanted, grad, create_graph=torch.is_grad_enabled()))
     return [next(found) if need else None for need in needed]

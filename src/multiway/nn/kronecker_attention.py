@@ -1,6 +1,5 @@
 """Higher-order attention: one small attention per mode, combined as a Kronecker product (HOT sec. 4)."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,29 +9,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway import ops
-from multiway.errors import ConfigError, ShapeError, closest
-from multiway.ops.attention import Factor
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {
-        "shared_projections": True, "pooling": "sum", "centred": False, "qk_norm": "none",
-        "learn_temperature": False, "bias": True,
-    },
-    "per_mode": {
-        "shared_projections": False, "pooling": "sum", "centred": False, "qk_norm": "layer",
-        "learn_temperature": False, "bias": False,
-    },
-    "trainable": {
-        "shared_projections": False, "pooling": "mean", "centred": True, "qk_norm": "rms",
-        "learn_temperature": True, "bias": False,
-    },
-}  # fmt: skip
-
-MAX_TEMPERATURE = 16.0
-NORM_EPS = 1e-12  # in float32, relative to nothing: queries of any scale are brought to unit size
+from multiway.nn import attention_checks as checks
+from multiway.nn.attention_settings import PRESETS as PRESETS
+from multiway.nn.attention_settings import choose_settings
+from multiway.nn.pooled_queries import PooledQueries, Side, Sums
 
 
-class KroneckerAttention(nn.Module):
+class KroneckerAttention(PooledQueries):
     r"""Attend along every mode at once, at the cost of attending along each.
 
     $$Y = \big(V \times_1 S_1 \times_2 S_2 \cdots \times_k S_k\big) W_O, \qquad
@@ -102,38 +85,20 @@ class KroneckerAttention(nn.Module):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
-        chosen = _choose("preset", preset, PRESETS)
-        given: dict[str, Any] = {
-            "shared_projections": shared_projections, "pooling": pooling, "centred": centred, "qk_norm": qk_norm,
-            "learn_temperature": learn_temperature, "bias": bias,
-        }  # fmt: skip
-        settings = {name: chosen[name] if value is None else value for name, value in given.items()}
-        _check_heads(dim, num_heads, num_modes, bool(rotary_modes))
-        self.dim, self.num_heads, self.num_modes = dim, num_heads, num_modes
-        self.combine = _choose("combine", combine, {"product": "product", "sum": "sum"})
-        self.pooling = _choose("pooling", settings["pooling"], {"mean": "mean", "sum": "sum"})
-        self.centred: bool = settings["centred"]
-        self.dropout = dropout
-        everything = range(num_modes) if attended_modes is None else attended_modes
-        self.attended_modes = _check_modes("attended_modes", everything, num_modes)
-        self.rotary_modes = _check_modes("rotary_modes", rotary_modes, num_modes)
-        self.causal_modes = _check_modes("causal_modes", causal_modes, num_modes)
-        self._refuse_leak(pool_over_causal)
+        settings = choose_settings(
+            preset, shared_projections=shared_projections, pooling=pooling, centred=centred, qk_norm=qk_norm,
+            learn_temperature=learn_temperature, bias=bias,
+        )  # fmt: skip
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
-        count = 1 if settings["shared_projections"] else num_modes
-        self.query_key = nn.ModuleList(nn.Linear(dim, 2 * dim, bias=settings["bias"], **factory) for _ in range(count))
-        self.norms = _make_norms(settings["qk_norm"], num_modes, dim // num_heads, factory)
-        self.log_temperature: nn.Parameter | None
-        learned = nn.Parameter(torch.zeros(num_modes, num_heads, **factory)) if settings["learn_temperature"] else None
-        self.register_parameter("log_temperature", learned)
+        attended = range(num_modes) if attended_modes is None else attended_modes
+        super().__init__(dim, num_heads, num_modes, settings, attended, rotary_modes, causal_modes, **factory)
+        if not pool_over_causal:
+            checks.refuse_leak(self.causal_modes, self.attended_modes)
+        self.combine = checks.choose("combine", combine, ("product", "sum"))
+        self.dropout = dropout
         self.value = nn.Linear(dim, dim, **factory)
         self.out = nn.Linear(dim, dim, **factory)
-        self._freeze_unused()
-        self.feature_map = feature_map
-        self.log_features = None if feature_map == "softmax" else _choose("feature_map", feature_map, ops.FEATURE_MAPS)
-        self.projection: Tensor | None
-        self.register_buffer("projection", self._draw_projection(num_features, device))
+        self._draw_features(feature_map, num_features, device)
 
     def forward(
         self,
@@ -180,195 +145,76 @@ class KroneckerAttention(nn.Module):
         context_valid: Tensor | None,
         mode_masks: Sequence[Tensor | None] | None,
         as_matrices: bool,
-    ) -> tuple[Tensor, list[Factor]]:
-        self._check_input("x", x, valid)
-        if context is None:
-            context, context_valid = x, valid
-        else:
-            self._check_input("context", context, context_valid)
-        self._check_sizes(x, context)
-        masks = self._check_masks(mode_masks)
-        shared = context is x
-        context = _blank(context, context_valid)  # once, for pooling along every mode and for the values
-        x = context if shared else _blank(x, valid)
-        whole = shared and valid is None and all(mask is None for mask in masks) and self._is_plain()
-        value, sums = self._values(context, whole, context_valid)
-        factors: list[Factor] = [None] * self.num_modes
+    ) -> tuple[Tensor, list[ops.Factor]]:
+        checks.check_tokens("x", x, valid, self.num_modes, self.dim)
+        if context is not None:
+            checks.check_tokens("context", context, context_valid, self.num_modes, self.dim)
+            checks.check_sizes(x, context, self.attended_modes)
+        given = checks.check_masks(mode_masks, self.num_modes)
+        asking = Side(ops.blank(x, valid), valid)
+        answering = asking if context is None else Side(ops.blank(context, context_valid), context_valid)
+        unmasked = answering.valid is None and all(mask is None for mask in given)
+        bias_last = asking is answering and unmasked and self._keeps_bias()
+        value, sums = self._values(answering, bias_last)
+        modes: list[ops.ModeHeads | None] = [None] * self.num_modes
         for mode in self.attended_modes:
-            mask = self._mask_of(mode, x, context, context_valid, masks[mode])
-            query, key = self._pooled(mode, x, context, valid, context_valid, sums)
-            factors[mode] = self._factor(query, key, mask, as_matrices)
-        if whole:
-            return self._mix_whole(value, factors), factors
-        if context_valid is not None:  # the bias stands where something is valid
-            value = torch.addcmul(value, context_valid[..., None].to(value.dtype), self.value.bias.to(value.dtype))
-        return self.out(ops.apply_factors(value, factors, self.num_heads, self.combine)), factors
+            query, key = self.query_and_key(mode, asking, answering, sums)
+            modes[mode] = ops.ModeHeads(query, key, self._mask(mode, asking, answering, given[mode]))
+        mixed, factors = ops.kronecker_attention(
+            value,
+            modes,
+            num_heads=self.num_heads,
+            combine=self.combine,
+            log_features=None if self.log_features is None else self._features,
+            dropout=self.dropout if self.training else 0.0,
+            as_matrices=as_matrices or self.dropout > 0,
+        )
+        return self._project_out(mixed, bias_last), factors
 
-    def _values(
-        self, context: Tensor, whole: bool, context_valid: Tensor | None
-    ) -> tuple[Tensor, list[tuple[Tensor, float]] | None]:
-        """Values, without their bias where it is added later, and the context's sums along every mode if shared."""
-        if not whole and context_valid is None:
-            return self.value(context), None
-        if len(self.attended_modes) < self.num_modes:
-            return F.linear(context, self.value.weight), None
-        return ops.project_and_pool(context, self.value.weight)
-
-    def _is_plain(self) -> bool:
-        """Whether every mode attends and every row of the factors, and so of their product, sums to one."""
+    def _keeps_bias(self) -> bool:
+        """Whether every row of the factors' product sums to one, so that the values' bias passes through unchanged."""
         dropped = self.training and self.dropout > 0
         return len(self.attended_modes) == self.num_modes and self.combine == "product" and not dropped
 
-    def _mix_whole(self, value: Tensor, factors: list[Factor]) -> Tensor:
-        """Rows that sum to one leave the values' bias as it is: add W_O b_V + b_O at the end, one pass for two."""
-        bias = F.linear(self.value.bias, self.out.weight, self.out.bias)
-        return F.linear(ops.apply_factors(value, factors, self.num_heads), self.out.weight, bias)
+    def _values(self, side: Side, bias_last: bool) -> tuple[Tensor, Sums | None]:
+        """Values, without their bias if it comes last, and the sums along every mode where one pass gives both."""
+        if side.valid is None and not bias_last:
+            return self.value(side.x), None
+        if len(self.attended_modes) < self.num_modes:
+            value, sums = F.linear(side.x, self.value.weight), None
+        else:
+            value, sums = ops.project_and_pool(side.x, self.value.weight)
+        if side.valid is not None:  # the bias stands where something is valid
+            value = torch.addcmul(value, side.valid[..., None].to(value.dtype), self.value.bias.to(value.dtype))
+        return value, sums
 
-    def _pooled(
-        self,
-        mode: int,
-        x: Tensor,
-        context: Tensor,
-        valid: Tensor | None,
-        context_valid: Tensor | None,
-        sums: list[tuple[Tensor, float]] | None,
-    ) -> tuple[Tensor, Tensor]:
-        """Queries and keys of one mode, `(batch, heads, size, head_dim)`, float32 or wider."""
-        linear = self.query_key[mode if len(self.query_key) > 1 else 0]
-        assert isinstance(linear, nn.Linear)
-        with torch.autocast(x.device.type, enabled=False):
-            keys, key_scale = self._pool(context, mode, context_valid, sums)
-            weight = linear.weight.to(keys.dtype)
-            bias = None if linear.bias is None else linear.bias.to(keys.dtype)
-            if context is x:
-                query, key = _project(keys, weight, bias, key_scale).chunk(2, dim=-1)
-            else:
-                tokens, scale = self._pool(x, mode, valid, None)
-                (wq, wk), (bq, bk) = weight.chunk(2), (None, None) if bias is None else bias.chunk(2)
-                query, key = _project(tokens, wq, bq, scale), _project(keys, wk, bk, key_scale)
-            return self._heads(query, mode), self._heads(key, mode, is_key=True)
+    def _project_out(self, mixed: Tensor, bias_last: bool) -> Tensor:
+        """W_O; the values' bias, if it comes last, is added as W_O b_V + b_O: one pass for two."""
+        if not bias_last:
+            return self.out(mixed)  # type: ignore[no-any-return]
+        return F.linear(mixed, self.out.weight, F.linear(self.value.bias, self.out.weight, self.out.bias))
 
-    def _pool(
-        self, x: Tensor, mode: int, valid: Tensor | None, sums: list[tuple[Tensor, float]] | None
-    ) -> tuple[Tensor, Tensor | float]:
-        """Pooled tokens of one mode, and how often a bias counts in them; `x` is zero where it is not valid."""
-        total, count = ops.pool_modes(x, mode) if sums is None else sums[mode]
-        return self._centre(total, count if valid is None else ops.count_valid(valid, mode).to(total.dtype), mode)
-
-    def _centre(self, tokens: Tensor, count: Tensor | float, mode: int) -> tuple[Tensor, Tensor | float]:
-        """Sums to means and to differences from their mean, as the layer is set."""
-        if self.pooling == "mean":
-            tokens = tokens / (count.clamp_min(1) if isinstance(count, Tensor) else count)
-            count = (count > 0).to(tokens.dtype) if isinstance(count, Tensor) else 1.0
-        if self.centred and mode not in self.causal_modes:
-            seen = (count > 0).to(tokens.dtype) if isinstance(count, Tensor) else tokens.new_ones(())
-            total = seen.sum(-2, keepdim=True).clamp_min(1) if isinstance(count, Tensor) else tokens.shape[-2]
-            tokens = (tokens - (tokens * seen).sum(-2, keepdim=True) / total) * seen
-        return tokens, count
-
-    def _heads(self, rows: Tensor, mode: int, *, is_key: bool = False) -> Tensor:
-        """Split into heads, normalise, turn by position, and put the temperature on the queries."""
-        heads = rows.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-        heads = self.norms[mode][int(is_key)](heads) if self.norms is not None else heads
-        if not is_key and self.log_temperature is not None:
-            capped = self.log_temperature[mode].to(heads.dtype).clamp_max(math.log(MAX_TEMPERATURE))
-            heads = heads * capped.exp()[:, None, None]
-        return ops.rotate(heads) if mode in self.rotary_modes else heads
-
-    def _factor(self, query: Tensor, key: Tensor, mask: Tensor | None, as_matrices: bool) -> Factor:
-        if self.log_features is None:
-            return self._drop(ops.softmax_factor(query, key, mask))
-        assert self.projection is not None
-        query_logs, key_logs = (self.log_features(heads, self.projection) for heads in (query, key))
-        long = 2 * query_logs.shape[-1] < key.shape[-2] and self.dropout == 0
-        if long and not as_matrices and (mask is None or mask.shape[-2] == 1):
-            key_mask = None if mask is None else mask[..., 0, :].expand(key_logs.shape[:-1])
-            return ops.normalised_features(query_logs, key_logs, key_mask)
-        return self._drop(ops.kernel_factor(query_logs, key_logs, mask))
-
-    def _drop(self, weights: Tensor) -> Tensor:
-        return F.dropout(weights, self.dropout, self.training) if self.dropout else weights
-
-    def _mask_of(
-        self, mode: int, x: Tensor, context: Tensor, context_valid: Tensor | None, given: Tensor | None
-    ) -> Tensor | None:
+    def _mask(self, mode: int, asking: Side, answering: Side, given: Tensor | None) -> Tensor | None:
         """All that forbids attention along one mode, broadcast to `(batch, heads, q, k)`; None if nothing does."""
-        rows, columns = x.shape[mode + 1], context.shape[mode + 1]
-        parts: list[Tensor] = []
-        if given is not None:
-            parts.append(_expand_mask(given, mode, x.shape[0], rows, columns))
-        if mode in self.causal_modes:
-            parts.append(torch.ones(rows, columns, dtype=torch.bool, device=x.device).tril()[None, None])
-        if context_valid is not None:
-            others = [axis for axis in range(1, context_valid.ndim) if axis != mode + 1]
-            seen = context_valid.any(others) if others else context_valid
-            parts.append(seen[:, None, None, :])
-        if not parts:
-            return None
-        mask = parts[0]
-        for part in parts[1:]:
-            mask = mask & part
-        return mask
+        rows, columns = asking.x.shape[mode + 1], answering.x.shape[mode + 1]
+        masks = [] if given is None else [checks.expand_mask(given, mode, len(asking.x), rows, columns)]
+        masks += [ops.causal_mask(rows, columns, asking.x.device)] if mode in self.causal_modes else []
+        masks += [] if answering.valid is None else [ops.valid_keys(answering.valid, mode)]
+        return ops.all_of(masks)
 
-    def _draw_projection(self, num_features: int | None, device: torch.device | str | None) -> Tensor | None:
-        if self.log_features is None:
-            return None
-        head_dim = self.dim // self.num_heads
-        count = ops.default_num_features(head_dim) if num_features is None else num_features
-        rows = math.ceil(count / 2) if self.feature_map == "smreg" else count
-        return ops.orthogonal_projection(rows, head_dim).to(device)
+    def _features(self, heads: Tensor) -> Tensor:
+        """log φ of queries or keys."""
+        assert self.log_features is not None and self.projection is not None
+        return self.log_features(heads, self.projection)
 
-    def _freeze_unused(self) -> None:
-        """Parameters without a gradient would stall distributed training; they stay for equal counts."""
-        if len(self.query_key) > 1 or not self.attended_modes:
-            for mode, linear in enumerate(self.query_key):
-                if mode not in self.attended_modes:
-                    linear.requires_grad_(False)
-        if self.norms is not None:
-            for mode, pair in enumerate(self.norms):
-                pair.requires_grad_(mode in self.attended_modes)
-        if not self.attended_modes and self.log_temperature is not None:
-            self.log_temperature.requires_grad_(False)
-
-    def _refuse_leak(self, allowed: bool) -> None:
-        for causal in self.causal_modes:
-            others = [mode for mode in self.attended_modes if mode != causal]
-            if others and not allowed:
-                raise ConfigError(
-                    f"KroneckerAttention: with causal_modes={self.causal_modes}, modes {others} may not attend: they "
-                    f"pool over later positions of mode {causal}. Attend only mode {causal}, or accept the leak with "
-                    f"pool_over_causal=True."
-                )
-
-    def _check_input(self, name: str, x: Tensor, valid: Tensor | None) -> None:
-        if x.ndim != self.num_modes + 2 or x.shape[-1] != self.dim:
-            raise ShapeError(
-                f"KroneckerAttention: {name} needs a batch axis, {self.num_modes} modes and {self.dim} features, in "
-                f"this order. Got {tuple(x.shape)}."
-            )
-        if valid is not None and valid.shape != x.shape[:-1]:
-            raise ShapeError(
-                f"KroneckerAttention: the mask of valid tokens of {name} is {tuple(valid.shape)} but the tokens are "
-                f"{tuple(x.shape[:-1])}, batch first."
-            )
-
-    def _check_sizes(self, x: Tensor, context: Tensor) -> None:
-        for mode in set(range(self.num_modes)) - set(self.attended_modes):
-            if x.shape[mode + 1] != context.shape[mode + 1]:
-                raise ShapeError(
-                    f"KroneckerAttention: mode {mode} does not attend, so x and context need the same size there. Got "
-                    f"{x.shape[mode + 1]} and {context.shape[mode + 1]}; add it to attended_modes."
-                )
-
-    def _check_masks(self, masks: Sequence[Tensor | None] | None) -> Sequence[Tensor | None]:
-        if masks is None:
-            return [None] * self.num_modes
-        if len(masks) != self.num_modes:
-            raise ShapeError(
-                f"KroneckerAttention: mode_masks needs one entry per mode, None for no mask. Got {len(masks)} for "
-                f"{self.num_modes} modes."
-            )
-        return masks
+    def _draw_features(self, name: str, num_features: int | None, device: torch.device | str | None) -> None:
+        self.feature_map, self.log_features = name, None
+        self.projection: Tensor | None
+        projection = None
+        if name != "softmax":
+            self.log_features = ops.FEATURE_MAPS[checks.choose("feature_map", name, ops.FEATURE_MAPS)]
+            projection = ops.draw_projection(name, self.dim // self.num_heads, num_features).to(device)
+        self.register_buffer("projection", projection)
 
     def extra_repr(self) -> str:
         """Show what is not in the submodules."""
@@ -376,81 +222,3 @@ class KroneckerAttention(nn.Module):
             f"{self.dim}, num_heads={self.num_heads}, num_modes={self.num_modes}, combine={self.combine!r}, "
             f"feature_map={self.feature_map!r}, attended_modes={self.attended_modes}, pooling={self.pooling!r}"
         )
-
-
-def _blank(x: Tensor, valid: Tensor | None) -> Tensor:
-    """Zeros where nothing is valid, whatever stands there."""
-    return x if valid is None else torch.where(valid[..., None], x, 0)
-
-
-def _project(tokens: Tensor, weight: Tensor, bias: Tensor | None, scale: Tensor | float) -> Tensor:
-    """Project pooled tokens; a bias counts as often as tokens were pooled."""
-    out = F.linear(tokens, weight)
-    return out if bias is None else out + scale * bias
-
-
-class _HeadNorm(nn.Module):
-    """RMS or layer norm of queries or keys in their own precision."""
-
-    def __init__(self, kind: str, head_dim: int, factory: dict[str, Any]) -> None:
-        super().__init__()
-        self.kind = kind
-        self.weight = nn.Parameter(torch.ones(head_dim, **factory))
-        self.bias = nn.Parameter(torch.zeros(head_dim, **factory)) if kind == "layer" else None
-
-    def forward(self, x: Tensor) -> Tensor:
-        weight = self.weight.to(x.dtype)
-        if self.bias is None:
-            return F.rms_norm(x, x.shape[-1:], weight, NORM_EPS)
-        return F.layer_norm(x, x.shape[-1:], weight, self.bias.to(x.dtype))
-
-
-def _make_norms(kind: str, num_modes: int, head_dim: int, factory: dict[str, Any]) -> Any:
-    if _choose("qk_norm", kind, {"none": 0, "rms": 1, "layer": 2}) == 0:
-        return None
-    pairs = ([_HeadNorm(kind, head_dim, factory) for _ in range(2)] for _ in range(num_modes))
-    return nn.ModuleList(nn.ModuleList(pair) for pair in pairs)
-
-
-def _choose(argument: str, name: str, known: dict[str, Any]) -> Any:
-    if name not in known:
-        raise ConfigError(
-            f"KroneckerAttention: {argument}={name!r} is not one of {', '.join(known)}{closest(name, known)}"
-        )
-    return known[name]
-
-
-def _check_heads(dim: int, num_heads: int, num_modes: int, rotary: bool) -> None:
-    if num_modes < 1:
-        raise ShapeError(f"KroneckerAttention: at least one mode is needed. Got num_modes={num_modes}.")
-    if num_heads < 1 or dim % num_heads:
-        raise ShapeError(f"KroneckerAttention: num_heads must divide dim. Got dim={dim}, num_heads={num_heads}.")
-    if rotary and dim // num_heads % 2:
-        raise ShapeError(
-            f"KroneckerAttention: rotary modes need an even head size. Got dim={dim} / num_heads={num_heads} = "
-            f"{dim // num_heads}."
-        )
-
-
-def _check_modes(name: str, modes: Sequence[int], num_modes: int) -> tuple[int, ...]:
-    chosen = tuple(sorted(set(modes)))
-    if any(not 0 <= mode < num_modes for mode in chosen):
-        raise ShapeError(
-            f"KroneckerAttention: {name}={tuple(modes)} must lie in 0..{num_modes - 1}; modes skip the batch axis."
-        )
-    return chosen
-
-
-def _expand_mask(mask: Tensor, mode: int, batch: int, rows: int, columns: int) -> Tensor:
-    """Bring a mask to `(batch or 1, 1, rows or 1, columns)`; `(q, k)` wins where `(batch, k)` has the same shape."""
-    if mask.dtype == torch.bool:
-        if mask.shape == (rows, columns):
-            return mask[None, None]
-        if mask.shape == (batch, columns):
-            return mask[:, None, None, :]
-        if mask.shape == (batch, rows, columns):
-            return mask[:, None]
-    raise ShapeError(
-        f"KroneckerAttention: the mask of mode {mode} must be boolean and ({rows}, {columns}), ({batch}, {columns}) or "
-        f"({batch}, {rows}, {columns}), batch first. Got {tuple(mask.shape)} of {mask.dtype}."
-    )

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError, closest
-from multiway.kernels.chain import can_run, run_chain
 from multiway.nn.factorised import (
     Approximation,
     check_fit,
@@ -130,14 +129,13 @@ class NdLinear(nn.Module):
     def _map_rows(self, rows: Tensor) -> Tensor:
         weights, biases = parameters_of(self.weights), parameters_of(self.biases)
         full = [] if self.full_bias is None else [self.full_bias]
-        if can_run(rows, *weights, *biases, *full):
-            batch = ops.rounded_rows(rows.shape[0])
-            chain = ops.nd_linear_chain(self.in_sizes, self.out_sizes, self.rank, batch, self._chain_bias)
-            if chain is not None:
-                return run_chain(chain, self._by_ops, rows, *weights, *biases, *full)
-        return self._by_ops(rows, *weights, *biases, *full)
+        return ops.by_chain(self._chain, self._by_plan, rows, *weights, *biases, *full)
 
-    def _by_ops(self, rows: Tensor, *parameters: Tensor) -> Tensor:
+    def _chain(self, rows: int) -> ops.Chain | None:
+        batch = ops.rounded_rows(rows)
+        return ops.nd_linear_chain(self.in_sizes, self.out_sizes, self.rank, batch, self._chain_bias)
+
+    def _by_plan(self, rows: Tensor, *parameters: Tensor) -> Tensor:
         count = len(self.in_sizes)
         weights, offsets = parameters[:count], parameters[count:]
         biases, full = (offsets, None) if self.bias_kind == "modes" else ((), offsets[0] if offsets else None)
@@ -148,16 +146,14 @@ class NdLinear(nn.Module):
         return ops.multi_mode_linear(rows, weights, biases, plan, full_bias=full, descending=self.descending)
 
     def _plan(self, rows: Tensor) -> tuple[ops.Step, ...]:
-        if torch.compiler.is_compiling():
+        batch = ops.known_rows(rows)
+        if batch is None:
             return self._usual_plan
-        batch = ops.rounded_rows(rows.shape[0])
         return ops.cheapest_plan(self.in_sizes, self.out_sizes, batch, self.bias_kind == "modes", self.descending)
 
     def _cut(self, rows: Tensor) -> ops.Cut:
-        if torch.compiler.is_compiling():
-            return self._usual_cut
-        terms = (self.rank,) * len(self.in_sizes)
-        return ops.cheapest_cut(self.in_sizes, self.out_sizes, terms, ops.rounded_rows(rows.shape[0]))
+        batch, terms = ops.known_rows(rows), (self.rank,) * len(self.in_sizes)
+        return self._usual_cut if batch is None else ops.cheapest_cut(self.in_sizes, self.out_sizes, terms, batch)
 
     def _bias(self) -> Tensor | None:
         if self.bias_kind == "modes":

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError
-from multiway.kernels.chain import can_run, run_chain
 from multiway.nn.factorised import (
     Approximation,
     check_fit,
@@ -122,22 +121,21 @@ class TTLinear(nn.Module):
 
     def _map_rows(self, rows: Tensor) -> Tensor:
         parameters = parameters_of(self.cores) + ([] if self.bias is None else [self.bias])
-        if can_run(rows, *parameters):
-            batch, has_bias = ops.rounded_rows(rows.shape[0]), self.bias is not None
-            chain = ops.tensor_train_chain(self.in_sizes, self.out_sizes, self.tt_ranks, batch, has_bias)
-            if chain is not None:
-                return run_chain(chain, self._by_ops, rows, *parameters)
-        return self._by_ops(rows, *parameters)
+        return ops.by_chain(self._chain, self._by_cut, rows, *parameters)
 
-    def _by_ops(self, rows: Tensor, *parameters: Tensor) -> Tensor:
+    def _chain(self, rows: int) -> ops.Chain | None:
+        batch, has_bias = ops.rounded_rows(rows), self.bias is not None
+        return ops.tensor_train_chain(self.in_sizes, self.out_sizes, self.tt_ranks, batch, has_bias)
+
+    def _by_cut(self, rows: Tensor, *parameters: Tensor) -> Tensor:
         count = len(self.in_sizes)
         cores, bias = parameters[:count], parameters[count] if len(parameters) > count else None
         return ops.tt_linear(rows, cores, bias, self._cut(rows))
 
     def _cut(self, rows: Tensor) -> ops.Cut:
-        if torch.compiler.is_compiling():  # a graph serves batches of every size
+        batch = ops.known_rows(rows)
+        if batch is None:
             return self._usual_cut
-        batch = ops.rounded_rows(rows.shape[0])
         return ops.cheapest_cut(self.in_sizes, self.out_sizes, self.tt_ranks, batch)
 
     def dense_weight(self) -> Float[Tensor, "out in"]:

@@ -1,17 +1,24 @@
 """Pure functions of tensors: the algebra that every layer stands on."""
 
-from multiway.ops.attention import apply_factors as apply_factors
+from multiway.ops.attention import ModeHeads as ModeHeads
 from multiway.ops.attention import kernel_factor as kernel_factor
+from multiway.ops.attention import kronecker_attention as kronecker_attention
 from multiway.ops.attention import masked_softmax as masked_softmax
 from multiway.ops.attention import normalised_features as normalised_features
 from multiway.ops.attention import softmax_factor as softmax_factor
 from multiway.ops.banded_graph import banded_graph_filter as banded_graph_filter
+from multiway.ops.chains import Chain as Chain
+from multiway.ops.chains import by_chain as by_chain
 from multiway.ops.chains import nd_linear_chain as nd_linear_chain
 from multiway.ops.chains import tensor_train_chain as tensor_train_chain
+from multiway.ops.costs import known_rows as known_rows
 from multiway.ops.costs import rounded_rows as rounded_rows
 from multiway.ops.dropout import dropout as dropout
+from multiway.ops.factors import Factor as Factor
+from multiway.ops.factors import apply_factors as apply_factors
 from multiway.ops.feature_maps import FEATURE_MAPS as FEATURE_MAPS
 from multiway.ops.feature_maps import default_num_features as default_num_features
+from multiway.ops.feature_maps import draw_projection as draw_projection
 from multiway.ops.feature_maps import elu_log_features as elu_log_features
 from multiway.ops.feature_maps import kernel_features as kernel_features
 from multiway.ops.feature_maps import kernel_logits as kernel_logits
@@ -33,6 +40,10 @@ from multiway.ops.kronecker_sum import Cut as Cut
 from multiway.ops.kronecker_sum import cheapest_cut as cheapest_cut
 from multiway.ops.kronecker_sum import kronecker_sum_apply as kronecker_sum_apply
 from multiway.ops.kronecker_sum import kronecker_sum_matrix as kronecker_sum_matrix
+from multiway.ops.masks import all_of as all_of
+from multiway.ops.masks import blank as blank
+from multiway.ops.masks import causal_mask as causal_mask
+from multiway.ops.masks import valid_keys as valid_keys
 from multiway.ops.multilinear import fold as fold
 from multiway.ops.multilinear import mode_product as mode_product
 from multiway.ops.multilinear import multi_mode_product as multi_mode_product
@@ -44,9 +55,12 @@ from multiway.ops.nd_linear import multi_mode_linear_terms as multi_mode_linear_
 from multiway.ops.norms import rms_norm as rms_norm
 from multiway.ops.plans import Step as Step
 from multiway.ops.plans import cheapest_plan as cheapest_plan
+from multiway.ops.pooling import centre_positions as centre_positions
 from multiway.ops.pooling import count_valid as count_valid
+from multiway.ops.pooling import mean_of_sums as mean_of_sums
 from multiway.ops.pooling import pool_modes as pool_modes
 from multiway.ops.pooling import project_and_pool as project_and_pool
+from multiway.ops.pooling import project_pooled as project_pooled
 from multiway.ops.ridge import ridge_path as ridge_path
 from multiway.ops.rotary import rotate as rotate
 from multiway.ops.tensor_train import balance_cores as balance_cores

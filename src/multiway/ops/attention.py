@@ -1,71 +1,82 @@
-"""Attention over modes: small factors, one per mode, and their application to the values (HOT secs. 4.1-4.3)."""
+"""Higher-order attention: a small attention per mode, combined as a Kronecker product (HOT sec. 4)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from multiway.errors import ShapeError
+from multiway.kernels import gate
+from multiway.kernels.softmax import flushed_softmax
+from multiway.ops.factors import Factor, apply_factors
 from multiway.ops.feature_maps import kernel_features, kernel_logits
 
-Factor = Tensor | tuple[Tensor, Tensor] | None
-"""Attention of one mode: a row-stochastic matrix, a pair (A, B) of normalised features, or None for identity."""
 
-MAX_MERGED = 64
-"""Neighbouring modes up to this size together are attended by one matrix."""
+class ModeHeads(NamedTuple):
+    """Pooled queries and keys of one mode (HOT: Q̃ᵢ, K̃ᵢ), `(batch, heads, size, head_dim)`, and what they may see."""
+
+    query: Tensor
+    key: Tensor
+    mask: Tensor | None = None
+    """Boolean, broadcasts to `(batch, heads, q, k)`; True where a key may be attended."""
 
 
-def masked_softmax(
-    logits: Float[Tensor, "*batch q k"], mask: Bool[Tensor, "..."] | None = None
-) -> Float[Tensor, "*batch q k"]:
-    """Softmax over keys; a row with nothing to attend to becomes zeros, with zero gradient.
+def kronecker_attention(
+    value: Float[Tensor, "batch *sizes dim"],
+    modes: Sequence[ModeHeads | None],
+    *,
+    num_heads: int,
+    combine: str = "product",
+    log_features: Callable[[Tensor], Tensor] | None = None,
+    dropout: float = 0.0,
+    as_matrices: bool = False,
+) -> tuple[Float[Tensor, "batch *out_sizes dim"], list[Factor]]:
+    r"""Mix the values by a small attention per mode, head by head (HOT eqs. 5-10).
+
+    $$S = S_1 \otimes \cdots \otimes S_k \;(5), \qquad Y = S V \;(6), \qquad
+      S_i = \operatorname{softmax}(\tilde Q_i \tilde K_i^\top / \sqrt{d}) \;(7)$$
+
+    or, with a feature map φ in place of the exponential, $S_i = Z_i^{-1} \phi(\tilde Q_i) \phi(\tilde K_i)^\top$
+    (10). S is never formed: $S V = V \times_1 S_1 \times_2 S_2 \cdots \times_k S_k$ (9).
+
+    Differs from the paper: S stands left of V as in eq. 8; eq. 6 prints the transpose.
 
     Args:
-        logits: Scores.
-        mask: Broadcasts to the logits; True where a key may be attended.
+        value: Values of all heads, concatenated.
+        modes: Queries, keys and mask of each mode; None for a mode that does not attend.
+        num_heads: Heads, the Kronecker rank (HOT: R).
+        combine: "product" of all modes, or "sum" of each mode alone.
+        log_features: log φ; None for the softmax.
+        dropout: Probability of dropping a weight of a factor.
+        as_matrices: Whether every factor must be a matrix; a long mode may otherwise be a pair (eq. 12).
+
+    Returns:
+        The mixed values, and the factor of every mode.
+
+    Raises:
+        ShapeError: Sizes of factors and values differ, or a sum over modes would change their sizes.
     """
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
-        return _followed_softmax(logits, mask)
-    weights: Tensor = _FlushedSoftmax.apply(logits, mask)  # type: ignore[no-untyped-call]
-    return weights
+    factors: list[Factor] = [None] * len(modes)
+    for mode, heads in enumerate(modes):
+        if heads is not None:
+            factor = mode_factor(heads, log_features, as_matrix=as_matrices or dropout > 0)
+            factors[mode] = F.dropout(factor, dropout) if dropout and isinstance(factor, Tensor) else factor
+    return apply_factors(value, factors, num_heads, combine), factors
 
 
-def _followed_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
-    """The same in plain operations, which compilers, vmap and forward derivatives follow."""
-    if mask is None:
-        return torch.softmax(logits, -1)
-    return torch.softmax(logits.masked_fill(~mask, torch.finfo(logits.dtype).min), -1) * mask
-
-
-class _FlushedSoftmax(torch.autograd.Function):
-    """Softmax with vanishing weights set to zero: processors multiply denormal numbers ten times slower.
-
-    Rows near one-hot, as the paper's sum pooling makes them, are full of weights that are denormal or become so in
-    the product over modes. The limit is the cube root of the smallest normal number, 2e-13 in float32: far below
-    rounding, and products over three modes stay normal. Weights that the mask forbids are zero, and so is then their
-    part of the gradient: nothing of the mask is needed again.
-    """
-
-    @staticmethod
-    def forward(logits: Tensor, mask: Tensor | None) -> Tensor:
-        smallest = min(torch.finfo(logits.dtype).tiny, torch.finfo(torch.float32).tiny)  # float16's would cut deep
-        if mask is not None:
-            # The smallest finite number, not -inf: a row of -inf alone is NaN.
-            logits = logits.masked_fill(~mask, torch.finfo(logits.dtype).min)
-        weights = F.threshold(torch.softmax(logits, -1), smallest ** (1 / 3), 0.0, inplace=True)
-        return weights if mask is None else weights.mul_(mask)  # rows that may see nothing
-
-    @staticmethod
-    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(output)
-
-    @staticmethod
-    def backward(ctx, grad):  # type: ignore[no-untyped-def]
-        (weights,) = ctx.saved_tensors
-        return torch._softmax_backward_data(grad, weights, -1, weights.dtype), None
+def mode_factor(heads: ModeHeads, log_features: Callable[[Tensor], Tensor] | None, *, as_matrix: bool) -> Factor:
+    """Sᵢ by eq. 7 or, with features, eq. 10; two normalised features in its place where a mode is long (eq. 12)."""
+    query, key, mask = heads
+    if log_features is None:
+        return softmax_factor(query, key, mask)
+    query_logs, key_logs = log_features(query), log_features(key)
+    is_long = 2 * query_logs.shape[-1] < key.shape[-2]
+    if is_long and not as_matrix and (mask is None or mask.shape[-2] == 1):
+        return normalised_features(query_logs, key_logs, _key_mask(mask, key_logs))
+    return kernel_factor(query_logs, key_logs, mask)
 
 
 def softmax_factor(
@@ -77,6 +88,22 @@ def softmax_factor(
     return masked_softmax(query / math.sqrt(query.shape[-1]) @ key.mT, mask)
 
 
+def masked_softmax(
+    logits: Float[Tensor, "*batch q k"], mask: Bool[Tensor, "..."] | None = None
+) -> Float[Tensor, "*batch q k"]:
+    """Softmax over keys; a row with nothing to attend to becomes zeros, with zero gradient.
+
+    Args:
+        logits: Scores.
+        mask: Broadcasts to the logits; True where a key may be attended.
+    """
+    if gate.is_open(logits):
+        return flushed_softmax(logits, mask)
+    if mask is None:
+        return torch.softmax(logits, -1)
+    return torch.softmax(logits.masked_fill(~mask, torch.finfo(logits.dtype).min), -1) * mask
+
+
 def kernel_factor(
     query_logs: Float[Tensor, "batch heads q features"],
     key_logs: Float[Tensor, "batch heads k features"],
@@ -85,8 +112,7 @@ def kernel_factor(
     """The same attention with the kernel in place of the exponential, formed as a matrix (HOT eq. 10)."""
     if mask is not None and mask.shape[-2] > 1:  # which keys count depends on the query
         return masked_softmax(kernel_logits(query_logs, key_logs), mask)
-    key_mask = None if mask is None else mask[..., 0, :].expand(key_logs.shape[:-1])
-    queries, keys = normalised_features(query_logs, key_logs, key_mask)
+    queries, keys = normalised_features(query_logs, key_logs, _key_mask(mask, key_logs))
     return queries @ keys.mT
 
 
@@ -107,141 +133,6 @@ def normalised_features(
     return weighted / weighted.sum(-1, keepdim=True), keys / mass
 
 
-def apply_factors(
-    value: Float[Tensor, "batch *sizes dim"],
-    factors: Sequence[Factor],
-    num_heads: int,
-    combine: str = "product",
-) -> Float[Tensor, "batch *out_sizes dim"]:
-    """Multiply every mode of the values by its factor, head by head, never forming their Kronecker product.
-
-    product: V ×₁ S₁ ×₂ S₂ ⋯ (HOT eq. 9). sum: V ×₁ S₁ + V ×₂ S₂ + ⋯ over the modes with a factor.
-    The values are laid out once as (batch, heads, N₁, …, head_dim, N_last), in which the first mode and the
-    last, usually the long ones, are each a single batched GEMM on a view.
-
-    Args:
-        value: Values of all heads, concatenated.
-        factors: One per mode, in order.
-        num_heads: Divides `dim`.
-        combine: "product" or "sum".
-
-    Raises:
-        ShapeError: Sizes of factors and values differ, or a sum over modes would change their sizes.
-    """
-    sizes: Sequence[int] = value.shape[1:-1]
-    _check_sizes(sizes, factors, combine)
-    out_sizes = [size if factor is None else _shape(factor)[0] for size, factor in zip(sizes, factors, strict=True)]
-    if all(factor is None for factor in factors):
-        return value
-    if combine == "product":
-        sizes, factors = merge_small(sizes, factors)
-    laid = _to_heads(value.reshape(value.shape[0], *sizes, value.shape[-1]), num_heads)
-    if combine == "product":
-        for mode in _cheapest_order(sizes, factors):
-            laid = _apply(laid, factors[mode], mode)
-    else:
-        parts = [_apply(laid, factor, mode) for mode, factor in enumerate(factors) if factor is not None]
-        laid = torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
-    return _from_heads(laid).reshape(value.shape[0], *out_sizes, value.shape[-1])
-
-
-def merge_small(sizes: Sequence[int], factors: Sequence[Factor]) -> tuple[list[int], list[Factor]]:
-    """Join small square factors of neighbouring modes into their Kronecker product, the first mode never.
-
-    Products of 7 x 7 matrices run at a tenth of the speed of 49 x 49 ones, so seven times the operations pay.
-    """
-    sizes, factors = list(sizes), list(factors)
-    for mode in reversed(range(1, len(sizes) - 1)):
-        pair, joined = factors[mode : mode + 2], sizes[mode] * sizes[mode + 1]
-        if joined <= MAX_MERGED and all(map(_is_square, pair, sizes[mode : mode + 2])):
-            sizes[mode : mode + 2], factors[mode : mode + 2] = [joined], [_kronecker(*pair)]  # type: ignore[arg-type]
-    return sizes, factors
-
-
-def _is_square(factor: Factor, size: int) -> bool:
-    return isinstance(factor, Tensor) and factor.shape[-2:] == (size, size)
-
-
-def _kronecker(left: Tensor, right: Tensor) -> Tensor:
-    joined = left[..., :, None, :, None] * right[..., None, :, None, :]
-    return joined.flatten(-4, -3).flatten(-2)
-
-
-def _to_heads(value: Tensor, num_heads: int) -> Tensor:
-    split = value.unflatten(-1, (num_heads, -1))  # (batch, *sizes, heads, head_dim)
-    count = value.ndim - 2
-    order = [0, count + 1, *range(1, count), count + 2, count]
-    laid: Tensor = split.permute(order).contiguous()  # (batch, heads, *first sizes, head_dim, last size)
-    return laid
-
-
-def _from_heads(laid: Tensor) -> Tensor:
-    count = laid.ndim - 3
-    order = [0, *range(2, count + 1), count + 2, 1, count + 1]
-    merged: Tensor = laid.permute(order).flatten(-2)
-    return merged
-
-
-def _apply(laid: Tensor, factor: Factor, mode: int) -> Tensor:
-    """Multiply one mode of values laid out by `_to_heads`; a pair is applied one after the other (eq. 12)."""
-    if factor is None:
-        return laid
-    if isinstance(factor, tuple):
-        queries, keys = factor
-        return _apply(_apply(laid, keys.mT, mode), queries, mode)
-    factor = factor.to(laid.dtype)
-    return _apply_last(laid, factor) if mode == laid.ndim - 4 else _apply_inner(laid, factor, mode)
-
-
-def _apply_last(laid: Tensor, factor: Tensor) -> Tensor:
-    groups, before = math.prod(laid.shape[:2]), math.prod(laid.shape[2:-1])
-    rows = laid.reshape(groups, before, laid.shape[-1])
-    out = torch.bmm(rows, factor.reshape(groups, *factor.shape[2:]).mT)
-    return out.reshape(*laid.shape[:-1], factor.shape[-2])
-
-
-def _apply_inner(laid: Tensor, factor: Tensor, mode: int) -> Tensor:
-    groups, before = math.prod(laid.shape[:2]), math.prod(laid.shape[2 : mode + 2])
-    after = laid.shape[mode + 3 :]
-    rows = laid.reshape(groups * before, laid.shape[mode + 2], math.prod(after))
-    each = factor.reshape(groups, 1, *factor.shape[2:]).expand(-1, before, -1, -1)
-    out = torch.bmm(each.reshape(groups * before, *factor.shape[2:]), rows)
-    return out.reshape(*laid.shape[: mode + 2], factor.shape[-2], *after)
-
-
-def _shape(factor: Tensor | tuple[Tensor, Tensor]) -> tuple[int, int]:
-    """Rows and columns of a factor: queries and keys."""
-    if isinstance(factor, tuple):
-        return factor[0].shape[-2], factor[1].shape[-2]
-    return factor.shape[-2], factor.shape[-1]
-
-
-def _cheapest_order(sizes: Sequence[int], factors: Sequence[Factor]) -> list[int]:
-    """Last mode first while it is in place, unless cross-attention changes sizes: then the one that shrinks most."""
-    given = [(mode, factor) for mode, factor in enumerate(factors) if factor is not None]
-    if torch.compiler.is_compiling():  # sizes may be symbols, which cannot be ordered
-        return [mode for mode, _ in reversed(given)]
-
-    def growth(item: tuple[int, Factor]) -> tuple[float, int]:
-        rows, columns = _shape(item[1])  # type: ignore[arg-type]  # None was filtered above
-        return 1 / max(columns, 1) - 1 / max(rows, 1), -item[0]
-
-    return [mode for mode, _ in sorted(given, key=growth)]
-
-
-def _check_sizes(sizes: Sequence[int], factors: Sequence[Factor], combine: str) -> None:
-    if len(factors) != len(sizes):
-        raise ShapeError(
-            f"attention: give one factor or None per mode. Got {len(factors)} for values with sizes {tuple(sizes)}."
-        )
-    for mode, (size, factor) in enumerate(zip(sizes, factors, strict=True)):
-        if factor is not None and _shape(factor)[1] != size:
-            raise ShapeError(
-                f"attention: mode {mode} of the values has size {size} but its factor has {_shape(factor)[1]} keys."
-            )
-    attended = [factor for factor in factors if factor is not None]
-    if combine == "sum" and len(attended) > 1 and any(_shape(factor)[0] != _shape(factor)[1] for factor in attended):
-        raise ShapeError(
-            "attention: a sum over modes needs as many queries as keys on every attended mode; "
-            f"got {[_shape(factor) for factor in attended]}. Use combine='product'."
-        )
+def _key_mask(mask: Tensor | None, keys: Tensor) -> Tensor | None:
+    """One mask for all queries, `(batch, heads, k)`."""
+    return None if mask is None else mask[..., 0, :].expand(keys.shape[:-1])

@@ -6,7 +6,9 @@ The model is in the units of `costs`: operations of a large product, forward and
 import functools
 import math
 
-from multiway.kernels.chain import Chain, Factor, Link
+from multiway.kernels.chain import Chain as Chain
+from multiway.kernels.chain import Factor, Link
+from multiway.kernels.chain import by_chain as by_chain
 from multiway.ops.costs import FLOPS_PER_BYTE, LAUNCHES
 from multiway.ops.kronecker_sum import priced_cut
 from multiway.ops.plans import FOLDING, JOINING, Step, best_plan, priced_plan

@@ -5,6 +5,10 @@ Fitted to two cores of a common processor; the ranking it gives, not the figure,
 
 import math
 
+from torch import Tensor
+
+from multiway.kernels import gate
+
 ROWS = 64
 """Size of a batch where it is not known: in a compiled or exported graph."""
 
@@ -28,6 +32,11 @@ def product_cost(rows: int, columns: int, inner: int, *, stack: int = 1) -> floa
 def forming_cost(entries: int) -> float:
     """Cost of forming a matrix of that many entries and of taking its gradient apart."""
     return 24.0 * entries * FLOPS_PER_BYTE
+
+
+def known_rows(x: Tensor) -> int | None:
+    """Size of a batch by which a way may be chosen, rounded; None in a graph, which serves batches of every size."""
+    return None if gate.in_graph() else rounded_rows(x.shape[0])
 
 
 def rounded_rows(rows: int) -> int:

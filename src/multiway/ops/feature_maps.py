@@ -33,6 +33,12 @@ def orthogonal_projection(
     return (torch.cat(blocks)[:num_rows] * math.sqrt(head_dim)).float()
 
 
+def draw_projection(feature_map: str, head_dim: int, num_features: int | None = None) -> Float[Tensor, "rows head_dim"]:
+    """Draw directions for `num_features`, `default_num_features` if not given; SMReg uses each with both signs."""
+    count = default_num_features(head_dim) if num_features is None else num_features
+    return orthogonal_projection(math.ceil(count / 2) if feature_map == "smreg" else count, head_dim)
+
+
 def smreg_log_features(
     x: Float[Tensor, "*batch head_dim"], projection: Float[Tensor, "rows head_dim"]
 ) -> Float[Tensor, "*batch features"]:

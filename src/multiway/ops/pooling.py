@@ -1,12 +1,14 @@
 """Pooling a tensor over all of its modes but one (HOT sec. 4.2, g_pool), with a mask of real tokens."""
 
 import math
-from collections.abc import Sequence
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
+
+from multiway.kernels import gate
+from multiway.kernels.pooling import project_and_sum
 
 
 def pool_modes(
@@ -45,57 +47,40 @@ def count_valid(valid: Bool[Tensor, "batch *sizes"], mode: int) -> Int[Tensor, "
 def project_and_pool(
     x: Float[Tensor, "batch *sizes dim"], weight: Float[Tensor, "out dim"]
 ) -> tuple[Float[Tensor, "batch *sizes out"], list[tuple[Float[Tensor, "batch size dim"], float]]]:
-    """X Wᵀ, and for each mode `pool_modes` of X: in the fewest passes over X and its gradient.
-
-    The gradients of the sums are spread once and the projection's are added to them by the matrix product itself,
-    where autograd would make a tensor of full size for each.
-    """
-    if x.ndim == 3 or _others_at_work(x):  # a single mode is its own sum
-        return F.linear(x, weight), [pool_modes(x, mode) for mode in range(x.ndim - 2)]  # type: ignore[misc]
-    values, *sums = _ProjectAndPool.apply(x, weight)  # type: ignore[no-untyped-call]
-    tokens = math.prod(x.shape[1:-1])
-    return values, [(each, tokens / max(each.shape[1], 1)) for each in sums]
+    """X Wᵀ, and for each mode `pool_modes` of X."""
+    if x.ndim > 3 and gate.is_open(x, autocast=False):
+        values, sums = project_and_sum(x, weight)
+        tokens = math.prod(x.shape[1:-1])
+        return values, [(each, tokens / max(each.shape[1], 1)) for each in sums]
+    return F.linear(x, weight), [pool_modes(x, mode) for mode in range(x.ndim - 2)]  # type: ignore[misc]
 
 
-def _others_at_work(x: Tensor) -> bool:
-    """Compilers, autocast and vmap follow plain operations best."""
-    transformed = torch._C._are_functorch_transforms_active()
-    return torch.compiler.is_compiling() or transformed or torch.is_autocast_enabled(x.device.type)
+def mean_of_sums(
+    sums: Float[Tensor, "batch size dim"], count: Float[Tensor, "batch size 1"] | float
+) -> tuple[Float[Tensor, "batch size dim"], Float[Tensor, "batch size 1"] | float]:
+    """Means over what was summed, zero where that was nothing, and how often each counts now: once or never."""
+    if not isinstance(count, Tensor):
+        return sums / count, 1.0
+    return sums / count.clamp_min(1), (count > 0).to(sums.dtype)
 
 
-class _ProjectAndPool(torch.autograd.Function):
-    @staticmethod
-    def forward(x: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
-        return F.linear(x, weight), *_sums(x, torch.promote_types(x.dtype, torch.float32))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, grad, *sum_grads):  # type: ignore[no-untyped-def]
-        x, weight = ctx.saved_tensors
-        rows = grad.flatten(0, -2)
-        grad_x = grad_weight = None
-        if ctx.needs_input_grad[0]:
-            spread = _spread(sum_grads).to(x.dtype).reshape(-1, x.shape[-1])
-            grad_x = spread.addmm_(rows, weight).view(x.shape)  # in place: the spread belongs to nobody else
-        if ctx.needs_input_grad[1]:
-            grad_weight = rows.mT @ x.flatten(0, -2)
-        return grad_x, grad_weight
+def centre_positions(
+    tokens: Float[Tensor, "batch size dim"], count: Float[Tensor, "batch size 1"] | float
+) -> Float[Tensor, "batch size dim"]:
+    """Subtract the mean over the positions that have any token; the others stay zero."""
+    if not isinstance(count, Tensor):
+        return tokens - tokens.sum(-2, keepdim=True) / tokens.shape[-2]
+    seen = (count > 0).to(tokens.dtype)
+    total = seen.sum(-2, keepdim=True).clamp_min(1)
+    return (tokens - (tokens * seen).sum(-2, keepdim=True) / total) * seen
 
 
-def _sums(x: Tensor, dtype: torch.dtype) -> list[Tensor]:
-    """The sums of every mode; those of all but the last share one pass."""
-    if x.ndim == 3:
-        return [x]
-    return [*_sums(x.sum(-2, dtype=dtype), dtype), x.sum(list(range(1, x.ndim - 2)), dtype=dtype)]
-
-
-def _spread(grads: Sequence[Tensor]) -> Tensor:
-    """The gradient of `_sums`: each entry over all modes but its own, all of them added."""
-    *first, last = grads
-    if not first:
-        return last
-    ones = [1] * len(first)
-    return _spread(first).unsqueeze(-2) + last.view(len(last), *ones, *last.shape[1:])
+def project_pooled(
+    tokens: Float[Tensor, "batch size dim"],
+    count: Float[Tensor, "batch size 1"] | float,
+    weight: Float[Tensor, "out dim"],
+    bias: Float[Tensor, " out"] | None,
+) -> Float[Tensor, "batch size out"]:
+    """Project pooled tokens as if each had been projected before: a bias counts as often as tokens were pooled."""
+    out = F.linear(tokens, weight.to(tokens.dtype))
+    return out if bias is None else out + count * bias.to(tokens.dtype)

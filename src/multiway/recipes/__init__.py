@@ -1,85 +1,20 @@
-"""One YAML file per cell of a published table: its settings, its published figure, and its source."""
+"""Cells of published tables: one YAML grid per table, one recipe per cell."""
 
 import fnmatch
-from importlib.resources import files
+import functools
+from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
-
-from multiway.config import Config, load_yaml
+from multiway.config import load_yaml
 from multiway.errors import ConfigError, closest
-
-FIGURES: dict[str, tuple[str, ...]] = {
-    "mse": ("forecast",),
-    "mae": ("forecast",),
-    "auc": ("volumes",),
-    "acc": ("volumes", "segment", "stocks"),
-    "f1": ("stocks",),
-    "mcc": ("stocks",),
-    "dice": ("segment",),
-}
-"""Published metrics, each with the tasks that measure it; auc, acc, f1 and dice from 0 to 1, mcc from -1 to 1."""
-
-
-class Published(Config):
-    """Figures as printed, and where; percentages as shares."""
-
-    mse: float | None = Field(None, ge=0)
-    mae: float | None = Field(None, ge=0)
-    auc: float | None = Field(None, ge=0, le=1)
-    acc: float | None = Field(None, ge=0, le=1)
-    f1: float | None = Field(None, ge=0, le=1)
-    mcc: float | None = Field(None, ge=-1, le=1)
-    dice: float | None = Field(None, ge=0, le=1)
-    source: str
-
-
-class Recipe(Config):
-    """Settings that reproduce one cell; a cell averaged over horizons lists them all."""
-
-    task: Literal["forecast", "volumes", "segment", "stocks"]
-    table: str
-    """Table this cell belongs to, such as hot-table-1."""
-    row: str
-    """What the row is called there: a data set."""
-    variant: str | None = None
-    """What distinguishes cells of one row, such as the attended modes."""
-    data: str
-    """Name of a known data set."""
-    horizons: tuple[int, ...] = ()
-    """Steps to forecast, one run each; of forecasts only."""
-    published: Published | None = None
-    note: str | None = None
-    """What a reader of the figures has to know."""
-    settings: dict[str, Any] = Field(default_factory=dict)
-    """Fields of the task's config."""
-
-    @model_validator(mode="after")
-    def _fields_fit_the_task(self) -> Self:
-        if bool(self.horizons) != (self.task == "forecast"):
-            raise ValueError(f"horizons belong to the task forecast, at least one. Got {self.task}, {self.horizons}")
-        foreign = [metric for metric in self.figures if self.task not in FIGURES[metric]]
-        if foreign:
-            raise ValueError(f"published: {', '.join(foreign)} is no figure of the task {self.task}")
-        return self
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """Published scores by metric."""
-        given = {} if self.published is None else self.published.model_dump()
-        return {metric: given[metric] for metric in FIGURES if given.get(metric) is not None}
-
-    def settings_of_runs(self) -> list[dict[str, Any]]:
-        """Settings of each run that the cell is the mean of: one per horizon, or one."""
-        base = {"data": self.data, **self.settings}
-        return [{"horizon": horizon, **base} for horizon in self.horizons] or [base]
+from multiway.recipes.grid import Cell, Grid, resolve
+from multiway.recipes.recipe import Published as Published
+from multiway.recipes.recipe import Recipe as Recipe
 
 
 def recipe_names(pattern: str = "*") -> list[str]:
     """Names that match a shell pattern, sorted."""
-    found = (Path(entry.name).stem for entry in files(__name__).iterdir() if entry.name.endswith(".yaml"))
-    return sorted(fnmatch.filter(found, pattern))
+    return sorted(fnmatch.filter((name for table in _tables() for name in _cells(table)), pattern))
 
 
 def load_recipe(name: str) -> Recipe:
@@ -90,27 +25,44 @@ def load_recipe(name: str) -> Recipe:
 
     """
     path = Path(name)
-    if path.suffix not in {".yaml", ".yml"}:
-        if name not in recipe_names():
-            raise ConfigError(
-                f"no recipe is called {name}{closest(name, recipe_names())} `multiway recipes` lists them."
-            )
-        path = Path(str(files(__name__).joinpath(f"{name}.yaml")))
-    return Recipe.parse(load_yaml(path), path.name)
+    if path.suffix in {".yaml", ".yml"}:
+        return Recipe.parse(load_yaml(path), path.name)
+    for table in _tables():
+        if name in _cells(table):
+            return _recipe(table, name)
+    raise ConfigError(f"no recipe is called {name}{closest(name, recipe_names())} `multiway recipes` lists them.")
 
 
 def recipes_of(table: str) -> dict[str, Recipe]:
-    """All cells of one table, by recipe name.
+    """All cells of one table, by recipe name, row by row as printed.
 
     Raises:
         ConfigError: No recipe belongs to that table.
 
     """
-    every = {name: load_recipe(name) for name in recipe_names()}
-    found = {name: recipe for name, recipe in every.items() if recipe.table == table}
-    if not found:
-        tables = sorted({recipe.table for recipe in every.values()})
-        raise ConfigError(
-            f"no recipe belongs to a table called {table}{closest(table, tables)} Known: {', '.join(tables)}."
-        )
-    return found
+    if table not in _tables():
+        known = ", ".join(_tables())
+        raise ConfigError(f"no recipe belongs to a table called {table}{closest(table, _tables())} Known: {known}.")
+    return {name: _recipe(table, name) for name in _cells(table)}
+
+
+@functools.cache
+def _tables() -> tuple[str, ...]:
+    return tuple(sorted(Path(entry.name).stem for entry in files(__name__).iterdir() if entry.name.endswith(".yaml")))
+
+
+@functools.cache
+def _grid(table: str) -> Grid:
+    with as_file(files(__name__).joinpath(f"{table}.yaml")) as path:
+        return Grid.parse(load_yaml(path), path.name)
+
+
+@functools.cache
+def _cells(table: str) -> dict[str, Cell]:
+    grid = _grid(table)
+    return {grid.name_of(cell): cell for cell in grid.cells()}
+
+
+def _recipe(table: str, name: str) -> Recipe:
+    fields = resolve(_grid(table), _cells(table)[name])
+    return Recipe.parse({**fields, "table": table}, f"{table}.yaml: {name}")

@@ -64,8 +64,7 @@ def _column(scores: Scores, models: Sequence[str], column: tuple[str, str], spli
     cells = {}
     for model, score in found.items():
         words = UNDEFINED if score.value is None else text.number(score.value, decimals)
-        spread = score.spread(decimals) if metric is not None and metric.spread else ""
-        small = spread or ("" if model == reference else text.relative(score.number, base))
+        small = score.spread(decimals) or ("" if model == reference else text.relative(score.number, base))
         cells[model] = Cell(words, small, is_best=best is not None and words == text.number(best, decimals))
     return [cells.get(model, Cell()) for model in models]
 

@@ -6,7 +6,7 @@ A row is a mapping with "model", "split", "metric", "value", and, where known, "
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,26 +31,26 @@ _NORMAL = 1.96
 class Metric:
     """What a score measures, and how it is printed.
 
-    name: In the rows; a trailing "*" stands for every ending.
-    title: In words.
+    name: Of its column on the command line, and in the rows of scores.
+    title: In a report.
     higher: Whether more is better; None where no value is the best.
     decimals: Digits after the point; None for about four digits of the largest value of a column.
-    spread: Whether its interval is printed.
+    spread: Whether the command line prints its interval, or over several seeds its deviation.
+    of: Its name in the rows of scores, where that is another.
+    where: What else the rows hold: {"scale": "scaled"}.
     """
 
     name: str
     title: str
     higher: bool | None = True
     decimals: int | None = 3
-    spread: bool = True
+    spread: bool = False
+    of: str | None = None
+    where: Mapping[str, str] = field(default_factory=dict)
 
-    def matches(self, name: str) -> bool:
-        """Whether a row's metric is this one."""
-        return name.startswith(self.name[:-1]) if self.name.endswith("*") else name == self.name
-
-    def heading(self, name: str) -> str:
-        """Title of a row's metric, with its ending in the place of "*"."""
-        return self.title.replace("*", name[len(self.name) - 1 :]) if self.name.endswith("*") else self.title
+    def measures(self, row: Row) -> bool:
+        """Whether a row of scores is of this metric."""
+        return row["metric"] == (self.of or self.name) and all(row.get(key) == self.where[key] for key in self.where)
 
 
 class Score(NamedTuple):
@@ -127,7 +127,7 @@ class Scores:
 
     def metric(self, name: str) -> Metric | None:
         """The metric of that name in the rows."""
-        return next((metric for metric in self.metrics if metric.matches(name)), None)
+        return next((metric for metric in self.metrics if metric.name == name), None)
 
     def name(self, model: str) -> str:
         """A model in words."""
@@ -177,7 +177,7 @@ class Scores:
     def heading(self, name: str) -> str:
         """A metric in words."""
         metric = self.metric(name)
-        return name if metric is None else metric.heading(name)
+        return name if metric is None else metric.title
 
     def higher(self, name: str) -> bool | None:
         """Whether more of a metric is better."""

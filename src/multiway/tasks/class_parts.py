@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.metrics import classes as metrics
 from multiway.report.curves import RocCurve, confusion_table, reliability_chart, roc_chart
 from multiway.report.sections import Part
-from multiway.tasks.page_parts import OURS
-from multiway.training import classification
+from multiway.tasks.protocol import OURS
 
 Values = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -18,7 +18,7 @@ def errors_part(
     classes: Sequence[str], labels: Labels, predicted: Labels, curves: Sequence[RocCurve], colours: Mapping[str, int]
 ) -> Part:
     """Confusion matrix and ROC curves of the test cases; `colours` are numbers by name of a curve."""
-    counts = classification.confusion_matrix(labels, predicted, len(classes))
+    counts = metrics.confusion_matrix(labels, predicted, len(classes))
     side = [f"On the test cases. A row of the matrix is a class, a column what {OURS} predicted."]
     content = [
         confusion_table(classes, counts) if len(labels) else None,
@@ -29,18 +29,16 @@ def errors_part(
 
 def curve(name: str, is_class: NDArray[np.bool_], scores: Values) -> RocCurve | None:
     """ROC curve of a score for a class; None where all cases are in it, or none."""
-    points = classification.roc_points(is_class, scores)
+    points = metrics.roc_points(is_class, scores)
     if points is None:
         return None
     false, true = (np.array(points[f"{kind}_positive_rate"]) for kind in ("false", "true"))
     return RocCurve(name, false, true, float(((true[1:] + true[:-1]) / 2 * np.diff(false)).sum()))
 
 
-def calibration_part(
-    labels: Labels, probabilities: Values, rows: str = "cases", bins: int = classification.BINS
-) -> Part:
+def calibration_part(labels: Labels, probabilities: Values, rows: str = "cases", bins: int = metrics.BINS) -> Part:
     """How often the answer is right, by confidence; `rows` says what is counted."""
-    table = classification.reliability_table(labels, probabilities, bins=bins) if len(labels) else []
+    table = metrics.reliability_table(labels, probabilities, bins=bins) if len(labels) else []
     side = [
         f"How often {OURS} is right among test {rows} of like confidence.",
         "On the dashed line confidence can be taken at its word; below it there is too much.",

@@ -10,10 +10,12 @@ from multiway.report.page import render
 from multiway.report.score_tables import score_table
 from multiway.report.scores import Scores
 from multiway.report.sections import Page, Part, Table, Text
-from multiway.tasks.page_parts import OURS, Reported, environment_facts, manifest_of
+from multiway.tasks.page_parts import command, environment_facts, manifest_of
 from multiway.tasks.pages import Subject, colours_of, directions, score_tables, title_of
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
 
-Groups = Sequence[Sequence[Reported]]
+Groups = Sequence[Sequence[Run]]
 
 
 def comparison(subject: Subject, groups: Groups, parts: Iterable[Part] = ()) -> str:
@@ -49,7 +51,9 @@ class _Comparison:
             for name, runs in zip(self.names, self.groups, strict=True)
             for run in runs
         ]
-        scores = Scores(rows, self.subject.metrics, self.names[0], {name: name for name in self.names})
+        scores = Scores(
+            rows, self.subject.metrics(self.groups[0][0]), self.names[0], {name: name for name in self.names}
+        )
         colours = {name: index for index, name in enumerate(self.names)}
         tables = score_tables(self.subject, scores, colours, self.names[0], "Run")
         side = [f"Each run by the model it is about. {directions(scores)} The best is set in bold."]
@@ -59,7 +63,7 @@ class _Comparison:
     def _warning(self) -> Text | None:
         """Scores of other test sets cannot be compared, and the page says so."""
         runs = itertools.chain.from_iterable(self.groups)
-        facts = [(run.facts.get("splits", {}).get("test"), getattr(run, "classes", None)) for run in runs]
+        facts = [(run.facts.get("splits", {}).get("test"), getattr(run.state, "classes", None)) for run in runs]
         rows = f"test {self.subject.rows}"
         if len({json.dumps(item, sort_keys=True, default=str) for item in facts}) > 1:
             words = f"These runs were scored on different {rows}: their scores cannot be compared."
@@ -84,7 +88,7 @@ class _Comparison:
         """Settings and environment that are not the same in all runs."""
         firsts = [runs[0] for runs in self.groups]
         facts = [
-            {**self.subject.setting(run), **machine, "command": self.subject.command(run)}
+            {**self.subject.setting(run), **machine, "command": command(run)}
             for run, machine in zip(firsts, self.machines, strict=True)
         ]
         rows = [

@@ -5,39 +5,28 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any
 
 from multiway.data import CheckReport
+from multiway.errors import MultiwayError
 from multiway.report import text
 from multiway.report.diagnostics import TrainingRow, training_chart
-from multiway.report.scores import Row, Scores
+from multiway.report.scores import Scores
 from multiway.report.sections import Cell, Code, Fact, Facts, Finding, Findings, Part, Section, Table, Text
-from multiway.tasks.protocol import Run, TaskConfig
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
 
-OURS = "multiway"
 NOT_ATTRIBUTION = "Attention is not attribution: it says where the network looked, not what made the answer."
-PLACES = 3
+PLACES, MISSING = 3, object()
 """Places of a flaw that the data check names."""
 
 
-class Reported(Run, Protocol):
-    """A finished run with what a report prints of it."""
-
-    @property
-    def scores(self) -> Sequence[Row]:
-        """Rows of model, split, metric, value and the ends of an interval."""
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """Parameters and seconds by model, splits, notes, and the best epoch by model."""
-
-
-def manifest_of(run: Reported) -> Mapping[str, Any]:
+def manifest_of(run: Run) -> Mapping[str, Any]:
     """What was written when the run was sealed."""
     return run.folder.verify() if run.folder else {}
 
 
-def seeds_of(runs: Sequence[Reported]) -> list[int]:
+def seeds_of(runs: Sequence[Run]) -> list[int]:
     """Seed of each run."""
     return [run.config.training.seed for run in runs]
 
@@ -50,7 +39,7 @@ def headed(items: Iterable[tuple[str, Section]]) -> Iterator[Section]:
 
 
 def cost_table(
-    run: Reported,
+    run: Run,
     scores: Scores,
     colours: Mapping[str, int],
     more: Mapping[str, Sequence[tuple[str, str]]],
@@ -72,6 +61,15 @@ def cost_table(
     return [Table(title="Cost", columns=["Model", *kept], rows=rows)] if rows else []
 
 
+def check_of(run: Run) -> CheckReport | None:
+    """What the check of the run's data sees; None where the data are gone."""
+    try:
+        found = None if run.config.data is None else run.task.check(run.config)
+    except (MultiwayError, OSError):
+        return None
+    return found if found is not None and found.summary else None
+
+
 def data_check(found: CheckReport | None) -> Part | None:
     """What the check of the data saw, with the first places of each flaw."""
     if found is None:
@@ -82,7 +80,7 @@ def data_check(found: CheckReport | None) -> Part | None:
             item.severity,
             f"{item.rule} ({item.count})" if item.count > 1 else item.rule,
             "; ".join(map(str, item.places[:PLACES])),
-            fix=item.mend,
+            fix=item.fix,
         )
         for item in found.findings
     ]
@@ -131,7 +129,7 @@ def _split_cell(value: Any, total: int | None) -> Cell:
     return Cell(words, small=text.percent(100 * (value or 0) / total, 1) if total and words else "")
 
 
-def training(runs: Sequence[Reported], words: str, selected_by: str) -> Part:
+def training(runs: Sequence[Run], words: str, selected_by: str) -> Part:
     """Loss of every run by epoch, the epoch of the kept weights marked; empty for runs without a log."""
     logs = [run.folder.read_log() if run.folder else [] for run in runs]
     rows = [
@@ -139,17 +137,9 @@ def training(runs: Sequence[Reported], words: str, selected_by: str) -> Part:
         for log, seed in zip(logs, seeds_of(runs), strict=True)
         for row in log
     ]
-    kept = [epoch for run, log in zip(runs, logs, strict=True) if (epoch := kept_epoch(run, log)) is not None]
+    kept = [run.facts["best"][OURS]["epoch"] for run in runs if OURS in run.facts["best"]]
     side = [f"Loss on the training and the validation {words}.", f"The weights with the {selected_by} are kept."]
     return Part(id="training", title="Training", side=side, content=[training_chart(rows, kept) if rows else None])
-
-
-def kept_epoch(run: Reported, log: Sequence[Mapping[str, Any]]) -> float | None:
-    """Epoch whose weights a run kept: by its facts, else by the loss of the kept weights that the log records."""
-    recorded: float | None = run.facts.get("best", {}).get(OURS, {}).get("epoch")
-    if recorded is not None or not log:
-        return recorded
-    return next((row["epoch"] for row in log if row.get("validation_loss") == log[-1].get("best_loss")), None)
 
 
 def environment(facts: Mapping[str, str], words: str) -> Part:
@@ -160,7 +150,7 @@ def environment(facts: Mapping[str, str], words: str) -> Part:
     return Part(id="environment", title="Environment", side=side, content=content)
 
 
-def environment_facts(runs: Sequence[Reported], manifest: Mapping[str, Any]) -> dict[str, str]:
+def environment_facts(runs: Sequence[Run], manifest: Mapping[str, Any]) -> dict[str, str]:
     """What the manifest of a run says of the machine, and the seeds of all."""
     facts = {name: manifest.get(name) for name in ("python", "platform", "device", "threads", "data_sha256")}
     named = {name.replace("_", " "): str(value) for name, value in facts.items() if value is not None}
@@ -168,15 +158,15 @@ def environment_facts(runs: Sequence[Reported], manifest: Mapping[str, Any]) -> 
     return {**versions, **named, "seeds": ", ".join(map(str, seeds_of(runs)))}
 
 
-def command(task: str, config: TaskConfig, usual: TaskConfig) -> str:
-    """The command that makes a run again: its data, and every setting that is not the usual one."""
+def command(run: Run) -> str:
+    """The command that makes a run again: its data, and every setting that is not the usual one of these data."""
+    config = run.config
     if config.data is None:
         return ""
-    known = _leaves(usual.plain())
-    changed = {name: value for name, value in _leaves(config.plain()).items() if value != known.get(name)}
-    changed.pop("data", None)
+    known = _leaves(run.task.configure({"data": config.data}).plain())
+    changed = {name: value for name, value in _leaves(config.plain()).items() if value != known.get(name, MISSING)}
     options = [f"--set {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in changed.items()]
-    return " ".join([f"multiway train {task} --data", shlex.quote(config.data), *options])
+    return " ".join([f"multiway train {run.task.name} --data", shlex.quote(config.data), *options])
 
 
 def _leaves(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

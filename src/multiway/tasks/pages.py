@@ -1,7 +1,7 @@
 """The report of any task: what every run says, around the parts of its task."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,7 @@ from multiway.report.score_tables import score_bars, score_table
 from multiway.report.scores import Metric, Row, Scores
 from multiway.report.sections import Fact, Facts, Page, Part, Section, Text
 from multiway.tasks.page_parts import (
-    OURS,
-    Reported,
+    check_of,
     command,
     cost_table,
     data_check,
@@ -23,7 +22,8 @@ from multiway.tasks.page_parts import (
     seeds_of,
     training,
 )
-from multiway.tasks.protocol import TaskConfig
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
 
 OVER_SEEDS = (
     "± is half the 95\u202f% interval of the mean over seeds (Student’s t).",
@@ -31,60 +31,56 @@ OVER_SEEDS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Subject:
     """What the pages have to know of a task.
 
-    name: In commands.
     kicker: Over the title.
     rows: What is scored, in words: "cases".
-    metrics: In the order of the columns.
-    usual: Settings that a command need not name.
     setting: Short facts of a run under the title.
     selected_by: What chose the epoch of a run, in words.
     models: Names of models in words.
     interval: What the intervals of one seed are over.
     about: Sentences on the scores.
     reference: Baseline that a column of the score table compares with.
-    counts: Whether a row of a run stands in the table of scores.
+    order: Metrics of a run in the order of its columns; those of its task if not given.
     """
 
-    name: str
     kicker: str
     rows: str
-    metrics: Sequence[Metric]
-    usual: Callable[[], TaskConfig]
     setting: Callable[[Any], Mapping[str, str]]
     selected_by: Callable[[Any], str]
-    models: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, str] = dataclasses.field(default_factory=dict)
     interval: str = ""
     about: Sequence[str] = ()
     reference: str = ""
-    counts: Callable[[Any, Row], bool] = lambda run, row: True
+    order: Callable[[Run], Sequence[Metric]] | None = None
 
-    def title(self, metric: str) -> str:
-        """A metric in words."""
-        return self.scores([]).heading(metric)
+    def metrics(self, run: Run) -> list[Metric]:
+        """Metrics in the order of the columns; those of another scale stand under the same name."""
+        declared = self.order(run) if self.order is not None else run.task.metrics(run.config)
+        return [metric for metric in declared if metric.of is None]
 
-    def command(self, run: Reported) -> str:
-        """The command that makes a run again."""
-        return command(self.name, run.config, self.usual())
-
-    def rows_of(self, run: Reported) -> list[Row]:
+    def rows_of(self, run: Run) -> list[Row]:
         """Rows of a run that stand in the table of scores."""
-        return [row for row in run.scores if self.counts(run, row)]
+        metrics = [dataclasses.replace(metric, where=_but_scale(metric.where)) for metric in self.metrics(run)]
+        return [row for row in run.scores if any(metric.measures(row) for metric in metrics)]
 
-    def scores(self, runs: Sequence[Reported]) -> Scores:
+    def scores(self, runs: Sequence[Run]) -> Scores:
         """Scores over runs that differ in their seed."""
-        return Scores([self.rows_of(run) for run in runs], self.metrics, OURS, self.models)
+        return Scores([self.rows_of(run) for run in runs], self.metrics(runs[0]), OURS, self.models)
 
 
-@dataclass(frozen=True, kw_only=True)
+def _but_scale(where: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in where.items() if key != "scale"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Summary:
     """What a task says of its runs beside its parts.
 
     verdict: What came out, in one sentence; `support` is what it should be read with.
-    check: What the data check saw; None where the data are gone.
+    check: What the data check saw, where the task arranges it.
     splits: The parts of the data, and what stands at their side.
     costs: More columns of the cost table, by model: (head, words).
     tables: Sections between the scores and the costs.
@@ -94,11 +90,11 @@ class Summary:
     support: Sequence[str] = ()
     check: CheckReport | None = None
     splits: Part | None = None
-    costs: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    costs: Mapping[str, Sequence[tuple[str, str]]] = dataclasses.field(default_factory=dict)
     tables: Sequence[Section] = ()
 
 
-def report(subject: Subject, runs: Sequence[Reported], summary: Summary, parts: Iterable[Part]) -> str:
+def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Iterable[Part]) -> str:
     """One page of runs that differ in their seed: what came out, the first part, the scores, then the rest.
 
     parts: Those of the task; the first is what the reader came for.
@@ -121,10 +117,10 @@ def report(subject: Subject, runs: Sequence[Reported], summary: Summary, parts: 
             first,
             _score_part(subject, scores, colours, [*summary.tables, *costs, *notes]),
             *others,
-            data_check(summary.check),
+            data_check(summary.check or check_of(run)),
             summary.splits,
             training(runs, subject.rows, subject.selected_by(run)),
-            environment(environment_facts(runs, manifest), subject.command(run)),
+            environment(environment_facts(runs, manifest), command(run)),
         ],
     )
     return render(page)
@@ -135,7 +131,7 @@ def colours_of(scores: Scores) -> dict[str, int]:
     return palette.number([scores.chosen, *scores.models()], scores.chosen)
 
 
-def title_of(run: Reported) -> str:
+def title_of(run: Run) -> str:
     """Name of the data."""
     source = run.config.data or run.facts.get("source")
     return Path(str(source)).stem if source else "Data in memory"
@@ -160,7 +156,7 @@ def _figures(scores: Scores) -> list[Fact]:
     ]
 
 
-def _counts(runs: Sequence[Reported]) -> list[Fact]:
+def _counts(runs: Sequence[Run]) -> list[Fact]:
     count = runs[0].facts.get("parameters", {}).get(OURS)
     seeds = Fact("Seed" if len(runs) == 1 else "Seeds", ", ".join(str(seed) for seed in seeds_of(runs)))
     return [*([] if count is None else [Fact("Parameters", text.magnitude(count))]), seeds]

@@ -1,15 +1,60 @@
-"""What a task is to the workflows: a module `tasks/<name>/task.py` with these functions."""
+"""What a task is: what differs from other tasks, and nothing else."""
 
-from collections.abc import Mapping, Sequence
+import abc
+import dataclasses
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import pandas as pd
+from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.data import CheckReport
-from multiway.training import RunFolder, TrainingConfig
+from multiway.config import Config, merge
+from multiway.data import CheckReport, datasets
+from multiway.errors import ConfigError
+from multiway.report.scores import Metric as Metric
+from multiway.tasks.answers import Answer
+from multiway.training import History, RunFolder, TrainingConfig
 
 Row = dict[str, Any]
 """A row of a table: column names to plain values."""
+OURS = "multiway"
+"""Name of the model that a run is about; every other model is a baseline."""
+SPLITS = ("train", "validation", "test")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Option:
+    """An option of the command line that belongs to a task.
+
+    name: As in `--name`, with underscores.
+    field: Its place in the config, "read.missing"; empty for options of commands on finished runs.
+    commands: Which commands take it.
+    read: From the text of the command line to a value; raises ValueError with what is wanted.
+    choices: The values it can have, if they are few.
+    """
+
+    name: str
+    help: str
+    field: str = ""
+    commands: tuple[str, ...] = ("train", "check", "audit")
+    read: Callable[[str], Any] = str
+    choices: tuple[str, ...] = ()
+    is_flag: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Context:
+    """What the work on a run carries along: where it is kept, and whether progress is shown."""
+
+    folder: RunFolder | None = None
+    progress: bool = False
+
+    def part(self, name: str) -> Self:
+        """The context of a baseline's own training."""
+        return self if self.folder is None else dataclasses.replace(self, folder=self.folder.part(name))
 
 
 class TaskConfig(Protocol):
@@ -17,7 +62,7 @@ class TaskConfig(Protocol):
 
     @property
     def data(self) -> str | None:
-        """Path of the data, or the name of a known data set; None for arrays in memory."""
+        """Path of the data, or the name of a known data set; None for data in memory."""
 
     @property
     def training(self) -> TrainingConfig:
@@ -30,16 +75,30 @@ class TaskConfig(Protocol):
         """Fields as YAML and JSON can hold them."""
 
 
-class Run(Protocol):
-    """A finished run; whatever else it holds is its task's own affair."""
+class Prepared(Protocol):
+    """Data ready to be learnt from."""
 
     @property
-    def config(self) -> TaskConfig:
-        """What determines the run."""
+    def source(self) -> str:
+        """Where it came from."""
 
     @property
-    def folder(self) -> RunFolder | None:
-        """Where it lies; None for one that was never stored."""
+    def notes(self) -> Sequence[str]:
+        """What a reader of the scores should know, one line each."""
+
+    def content(self) -> Iterable[object]:
+        """Everything that was read, as arrays, texts and numbers: what the digest is made of."""
+
+
+class State(Protocol):
+    """What training learnt of the data and a loaded run needs to rebuild its models."""
+
+    def plain(self) -> dict[str, Any]:
+        """Values for JSON, exact."""
+
+    @classmethod
+    def parse(cls, plain: dict[str, Any]) -> Self:
+        """Undo `plain`."""
 
 
 class Cell(Protocol):
@@ -62,54 +121,194 @@ class Cell(Protocol):
         """Published scores by metric."""
 
 
-ConfigT = TypeVar("ConfigT", bound=TaskConfig)
-RunT = TypeVar("RunT", bound=Run)
+ConfigT = TypeVar("ConfigT", bound=Config)
+PreparedT = TypeVar("PreparedT", bound=Prepared)
+StateT = TypeVar("StateT", bound=State)
 
 
-class Task(Protocol[ConfigT, RunT]):
-    """The functions of a task's module; every list of runs holds runs that differ in their seed only."""
+class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
+    """One task: config, data, models, scores, report and answers. Everything else is the lifecycle's.
 
-    NAME: str
-    """Name in `multiway train NAME`, and in the config of its runs."""
+    A task is one object without state of its own, and is pickled by its name.
+    """
 
-    def make_config(self, settings: dict[str, Any], overrides: dict[str, Any]) -> ConfigT:
-        """Overrides over settings over what a known data set brings."""
+    name: ClassVar[str]
+    """As in `multiway train NAME`."""
+    config: type[ConfigT]
+    state: type[StateT]
+    options: ClassVar[tuple[Option, ...]]
+    sections_of_reading: ClassVar[tuple[str, ...]] = ("read",)
+    """Fields of the config that say how data is read: those that `check` takes."""
 
-    def start(self, config: ConfigT, path: Path, *, progress: bool = False) -> RunT:
-        """Read the data, then make the folder, then fit and store."""
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return task_in, (type(self).__module__,)
 
-    def resume(self, path: Path, *, progress: bool = False) -> RunT:
-        """Continue an interrupted run; only load a finished one."""
+    # Config and data.
 
-    def load(self, path: Path) -> RunT:
-        """Take up a finished run."""
+    def configure(self, settings: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> ConfigT:
+        """Overrides over settings over what a known data set brings.
 
-    def sentence(self, run: RunT) -> str:
+        Raises:
+            ConfigError: A field is unknown or does not fit.
+        """
+        given = merge(dict(settings), dict(overrides or {}))
+        return self.config.parse(merge(self.brought(given.get("data")), given), "settings")
+
+    def brought(self, data: object) -> dict[str, Any]:
+        """What a known data set brings to the config.
+
+        Raises:
+            ConfigError: It is one for another task.
+        """
+        return datasets.brought(data, self.name)
+
+    def recognises(self, path: str | Path) -> bool:
+        """Whether data look like they are for this task."""
+        return False
+
+    @abc.abstractmethod
+    def prepare(
+        self, config: ConfigT, source: Any, state: StateT | None = None, *, progress: bool = False
+    ) -> PreparedT:
+        """Read and check everything, before anything is written.
+
+        Args:
+            config: Of the run.
+            source: A path, or data in memory.
+            state: What training learnt: the data is then a later one, and nothing is learnt from it.
+            progress: Show how far long reading is.
+
+        Raises:
+            DataError: The data is not sound, or not like that of the training.
+            ConfigError: An option does not fit the data.
+        """
+
+    @abc.abstractmethod
+    def check(self, config: ConfigT) -> CheckReport:
+        """What is in the data of a config, and what is wrong with it."""
+
+    @abc.abstractmethod
+    def audit(self, config: ConfigT, run: Any = None) -> AuditReport:
+        """Whether the data and the split of a config leak; with a run, also what its scaling learnt."""
+
+    # Models.
+
+    @abc.abstractmethod
+    def learn(self, config: ConfigT, prepared: PreparedT) -> StateT:
+        """Classes, sizes, scales of the training rows: what the models are built from."""
+
+    @abc.abstractmethod
+    def names(self, config: ConfigT, state: StateT) -> tuple[str, ...]:
+        """Names of the models: ours, then the baselines."""
+
+    @abc.abstractmethod
+    def build(self, config: ConfigT, state: StateT, name: str) -> nn.Module:
+        """Draw a model by its name; the lifecycle has seeded."""
+
+    @abc.abstractmethod
+    def fit(self, run: Any, name: str, prepared: PreparedT, context: Context) -> History | dict[str, Any] | None:
+        """Fit a model of the run on the training rows; what a closed form found is returned as facts."""
+
+    def calibrate(self, run: Any, prepared: PreparedT) -> dict[str, Tensor]:
+        """What validation decides after the training: thresholds, blends, radii of intervals."""
+        return {}
+
+    # Predictions and scores.
+
+    @abc.abstractmethod
+    def predict(self, run: Any, prepared: PreparedT, split: str) -> Any:
+        """What every model of the run says of a split."""
+
+    @abc.abstractmethod
+    def score(self, run: Any, predictions: Any, split: str) -> list[Row]:
+        """Rows of model, split, metric, value, low and high."""
+
+    def tables(self, run: Any, predictions: Any, split: str) -> dict[str, pd.DataFrame]:
+        """Tables to keep of the predictions of a split, by the name of their file."""
+        return {}
+
+    def describe(self, run: Any, prepared: PreparedT) -> dict[str, Any]:
+        """Facts for the report: splits, sizes."""
+        return {}
+
+    def keep(self, run: Any, prepared: PreparedT, folder: RunFolder) -> None:
+        """Write what else is kept in the run's folder."""
+
+    def evaluate(self, run: Any, data: str, split: str) -> list[Row]:
+        """Scores on other data with everything as it was fitted."""
+        prepared = self.prepare(run.config, self.locate(data), run.state)
+        return self.score(run, self.predict(run, prepared, split), split)
+
+    @abc.abstractmethod
+    def metrics(self, config: ConfigT) -> tuple[Metric, ...]:
+        """Columns of the score table; the first one decides."""
+
+    @abc.abstractmethod
+    def sentence(self, run: Any) -> str:
         """What came out, in one sentence."""
 
-    def score_table(self, runs: Sequence[RunT], split: str) -> list[Row]:
-        """One row per model, its mean scores over the runs, beside the baselines."""
+    def cell_facts(self, runs: Sequence[Any]) -> Row:
+        """What else a row of results says."""
+        return {}
 
-    def evaluate(self, runs: Sequence[RunT], data: str | None, split: str) -> list[Row]:
-        """Stored scores of a split, or fresh ones on other data."""
+    # Answers.
 
-    def predict(self, run: RunT, data: str | None, out: Path | None, options: dict[str, Any]) -> list[str]:
-        """Predict and write to `out`; return what the user reads. Options are those that were given."""
+    @abc.abstractmethod
+    def answer(self, run: Any, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+        """Predict for data that nobody has labelled; written to `out` where it is given."""
 
-    def explain(self, run: RunT, out: Path | None, options: dict[str, Any]) -> list[str]:
-        """Write explanations; return what is strongest and the paths."""
+    def explain(self, run: Any, out: Path | None, options: dict[str, Any]) -> Answer:
+        """Write what the model looked at.
 
-    def report(self, runs: Sequence[RunT]) -> str:
-        """One self-contained HTML page."""
+        Raises:
+            ConfigError: The task has no explanation.
+        """
+        raise ConfigError(f"explain: a run of {self.name} has no explanation. Use `multiway report`.")
 
-    def compare(self, groups: Sequence[Sequence[RunT]]) -> str:
+    def backtest(self, run: Any, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+        """Predict from past moments.
+
+        Raises:
+            ConfigError: The task has no backtest.
+        """
+        raise ConfigError(f"backtest: a run of {self.name} has no past moments to start from. Use `multiway evaluate`.")
+
+    @abc.abstractmethod
+    def report(self, runs: Sequence[Any]) -> str:
+        """One self-contained HTML page on runs that differ in their seed."""
+
+    @abc.abstractmethod
+    def compare(self, groups: Sequence[Sequence[Any]]) -> str:
         """One self-contained HTML page that sets groups of runs side by side."""
 
-    def cell_row(self, name: str, cell: Cell, runs: Sequence[RunT], seeds: int) -> Row:
-        """Published beside measured, and how it was measured; plain values for a line of JSON."""
+    # Compression.
 
-    def check(self, path: str | Path, options: dict[str, Any]) -> CheckReport:
-        """Say what is in the data and what is wrong with it, under the settings of a run that concern reading."""
+    def swappable(self, model: nn.Module) -> nn.Module:
+        """The part of our model whose layers `compress` may swap.
 
-    def audit(self, config: ConfigT, run: RunT | None = None) -> AuditReport:
-        """Say whether the data and the split of a config leak; with a run, also what its scaling learnt."""
+        Raises:
+            ConfigError: It has none.
+        """
+        return model
+
+    def sample(self, run: Any, prepared: PreparedT) -> tuple[Tensor | None, ...]:
+        """Validation inputs of the network, evenly spread, to measure a compression on.
+
+        Raises:
+            ConfigError: The task gives none.
+        """
+        raise ConfigError(f"compress: runs of {self.name} give no sample. Use multiway.compress.plan in Python.")
+
+    def locate(self, data: str) -> str:
+        """Path of a file, or of the known data set of that name."""
+        return datasets.locate(data)
+
+
+def task_in(module: str) -> Any:
+    """The task of a module."""
+    return importlib.import_module(module).TASK
+
+
+def options_of(task: Task[Any, Any, Any], command: str) -> Iterator[Option]:
+    """Options of one command."""
+    return (option for option in task.options if command in option.commands)

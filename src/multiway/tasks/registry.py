@@ -1,28 +1,12 @@
-"""The tasks by name; a task's module is imported when it is first asked for."""
+"""The tasks by name; a task's module is imported when it is first used."""
 
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from multiway.errors import ConfigError, RunError, closest
+from multiway.data import datasets
+from multiway.errors import ConfigError, closest
 from multiway.tasks.protocol import Task
-from multiway.training import RunFolder
-
-if TYPE_CHECKING:
-    from multiway.tasks.forecasting import ForecastConfig, ForecastRun
-    from multiway.tasks.forecasting import task as forecasting
-    from multiway.tasks.segmentation import SegmentConfig, SegmentRun
-    from multiway.tasks.segmentation import task as segmentation
-    from multiway.tasks.stocks import StockConfig, StockRun
-    from multiway.tasks.stocks import task as stocks
-    from multiway.tasks.volumes import VolumeConfig, VolumeRun
-    from multiway.tasks.volumes import task as volumes
-
-    # So that the type checker compares each module with the protocol.
-    _forecasting: Task[ForecastConfig, ForecastRun] = forecasting
-    _segmentation: Task[SegmentConfig, SegmentRun] = segmentation
-    _stocks: Task[StockConfig, StockRun] = stocks
-    _volumes: Task[VolumeConfig, VolumeRun] = volumes
 
 MODULES = {
     "forecast": "multiway.tasks.forecasting.task",
@@ -30,10 +14,11 @@ MODULES = {
     "segment": "multiway.tasks.segmentation.task",
     "stocks": "multiway.tasks.stocks.task",
 }
+"""Module of each task, whose `TASK` it is. Data of a kind that none recognises is for the first."""
 TASKS = tuple(MODULES)
 
 
-def task_of(name: str) -> Task[Any, Any]:
+def task_of(name: str) -> Task[Any, Any, Any]:
     """The task of that name.
 
     Raises:
@@ -41,25 +26,16 @@ def task_of(name: str) -> Task[Any, Any]:
     """
     if name not in MODULES:
         raise ConfigError(f"no task is called {name}{closest(name, MODULES)} Known: {', '.join(MODULES)}.")
-    return cast(Task[Any, Any], importlib.import_module(MODULES[name]))
+    return cast(Task[Any, Any, Any], importlib.import_module(MODULES[name]).TASK)
 
 
-def task_of_run(path: Path) -> Task[Any, Any]:
-    """The task that wrote a run folder.
-
-    Raises:
-        RunError: It is no run folder, or one of a task that is not known.
-    """
-    return task_of(name_of_run(path))
+def every_task() -> list[Task[Any, Any, Any]]:
+    """All tasks, in the order of the table."""
+    return [task_of(name) for name in TASKS]
 
 
-def name_of_run(path: Path) -> str:
-    """Name of the task that wrote a run folder, without importing it.
-
-    Raises:
-        RunError: It is no run folder, or one of a task that is not known.
-    """
-    name = RunFolder.open(path).config().get("task")
-    if name not in MODULES:
-        raise RunError(f"{path} is a run of the task {name}; known are {', '.join(MODULES)}. It needs another version.")
-    return str(name)
+def task_of_data(path: str | Path) -> str:
+    """The task that data look like they are for."""
+    if datasets.is_dataset(str(path)):
+        return datasets.dataset(str(path)).task
+    return next((task.name for task in every_task() if task.recognises(path)), TASKS[0])

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.errors import ShapeError
-from multiway.training.segmentation import soft_skeleton
+from multiway.metrics.overlap import soft_skeleton
 
 IGNORED = -1
 """Label of voxels that are neither learned from nor scored."""

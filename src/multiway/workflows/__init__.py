@@ -1,5 +1,7 @@
 """What the command line does, as functions; whatever is particular to a task is in the task."""
 
+from multiway.tasks.registry import TASKS as TASKS
+from multiway.tasks.registry import task_of_data as task_of_data
 from multiway.workflows.auditing import audit as audit
 from multiway.workflows.compression import Compressed as Compressed
 from multiway.workflows.compression import compress as compress
@@ -9,10 +11,15 @@ from multiway.workflows.looking import check as check
 from multiway.workflows.looking import fetch_dataset as fetch_dataset
 from multiway.workflows.looking import list_datasets as list_datasets
 from multiway.workflows.looking import make_lesions as make_lesions
-from multiway.workflows.looking import task_of_data as task_of_data
+from multiway.workflows.options import DeclaredOption as DeclaredOption
+from multiway.workflows.options import options_of as options_of
+from multiway.workflows.options import purpose_of as purpose_of
+from multiway.workflows.options import sections_of_reading as sections_of_reading
+from multiway.workflows.options import settings_of as settings_of
 from multiway.workflows.reproducing import list_recipes as list_recipes
 from multiway.workflows.reproducing import reproduce as reproduce
 from multiway.workflows.reproducing import task_of_recipe as task_of_recipe
+from multiway.workflows.runs import load_run as load_run
 from multiway.workflows.runs import load_runs as load_runs
 from multiway.workflows.runs import run_folders as run_folders
 from multiway.workflows.runs import task_name as task_name

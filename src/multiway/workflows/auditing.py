@@ -5,8 +5,8 @@ from typing import Any
 
 from multiway.auditing import AuditReport
 from multiway.errors import ConfigError
-from multiway.tasks.registry import TASKS, task_of, task_of_run
-from multiway.workflows.runs import run_folders
+from multiway.tasks.registry import TASKS, task_of
+from multiway.workflows.runs import load_run
 
 
 def audit(
@@ -26,7 +26,7 @@ def audit(
     if str(what) not in TASKS:
         return _audit_run(Path(what), bool(settings or overrides))
     task = task_of(str(what))
-    config = task.make_config(settings or {}, overrides or {})
+    config = task.configure(settings or {}, overrides)
     if config.data is None:
         raise ConfigError("audit: there is no data. Give --data FILE or a known data set's name.")
     return task.audit(config)
@@ -37,9 +37,7 @@ def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
         raise ConfigError(f"audit: {path} is no task and no run folder. Tasks are {', '.join(TASKS)}.")
     if is_given_settings:
         raise ConfigError(f"audit: {path} is a run and has its own data and settings. Leave out the options.")
-    folder = run_folders(path)[0]
-    task = task_of_run(folder)
-    run = task.load(folder)
+    run = load_run(path)
     if run.config.data is None:
-        raise ConfigError(f"audit: {folder} was fitted on what was in memory, which is gone. Train on a file.")
-    return task.audit(run.config, run)
+        raise ConfigError(f"audit: {path} was fitted on what was in memory, which is gone. Train on a file.")
+    return run.task.audit(run.config, run)

@@ -7,11 +7,10 @@ from pathlib import Path
 from multiway import files
 from multiway.compress import Plan, Rule, compress_pretrained, parse_rule
 from multiway.errors import ConfigError, RunError
-from multiway.tasks import forecasting
-from multiway.tasks.forecasting import ForecastRun
-from multiway.tasks.forecasting.task import score_table, sentence
+from multiway.tasks.compressed import compress_run
 from multiway.tasks.protocol import Row
-from multiway.tasks.registry import name_of_run
+from multiway.tasks.run import Run
+from multiway.tasks.scores import score_table
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -19,11 +18,11 @@ class Compressed:
     """The plan of a compression, and the smaller run if a run was compressed and written."""
 
     plan: Plan
-    run: ForecastRun | None
+    run: Run | None
 
     def lines(self) -> list[str]:
-        """What the smaller run forecasts with."""
-        return [] if self.run is None else [sentence(self.run)]
+        """What came out of the smaller run."""
+        return [] if self.run is None else [self.run.task.sentence(self.run)]
 
     def table(self) -> list[Row]:
         """Its test scores, made anew."""
@@ -46,24 +45,14 @@ def compress(
     parsed = _parse_rules(rules)
     budget = {"max_parameters": max_parameters, "max_error": max_error}
     if (folder / "config.yaml").is_file():
-        _check_run(folder, data)
-        plan, run = forecasting.compress_run(folder, parsed, **budget, out=out)
+        if data is not None:
+            raise ConfigError("compress: a run is measured on its own validation samples. Leave out --data.")
+        plan, run = compress_run(folder, parsed, **budget, out=out)
     else:
         plan, run = compress_pretrained(folder, parsed, **budget, data=data, out=out), None
     if report is not None:
         files.write_text(report, plan.html(folder.resolve().name))
     return Compressed(plan=plan, run=run)
-
-
-def _check_run(folder: Path, data: Path | None) -> None:
-    task = name_of_run(folder)
-    if task != "forecast":
-        raise ConfigError(
-            f"compress: {folder} is a run of {task}; runs of forecast can be compressed here. In Python, "
-            "multiway.compress.plan takes any model, this run's among them."
-        )
-    if data is not None:
-        raise ConfigError("compress: a run is measured on its own validation windows. Leave out --data.")
 
 
 def _parse_rules(texts: Sequence[str]) -> dict[str, Rule]:

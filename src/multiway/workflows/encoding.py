@@ -37,7 +37,7 @@ def encode(
     options: dict[str, Any] | None = None,
     *,
     overrides: dict[str, Any] | None = None,
-    progress: bool = True,
+    progress: bool = False,
 ) -> EncodedTexts:
     """Encode the texts of a data set into the cache; what is there already is not encoded again.
 
@@ -52,7 +52,7 @@ def encode(
         if name not in SECTIONS or not isinstance(fields, dict):
             raise ConfigError(f"encode: fields of read and text only. Got {name}. Write --set text.max_tokens=64.")
     text = TextOptions.parse(given.get("text", {}), "text")
-    path = datasets.dataset_path(str(data)) if datasets.is_dataset(str(data)) else data
+    path = datasets.locate(str(data))
     _, texts = read_stocks(path, StockOptions.parse(given.get("read", {}), "read"))
     if texts is None or not texts.count:
         raise DataError(f"{data}: there are no texts. Give a file or folder of them: --texts FILE.")

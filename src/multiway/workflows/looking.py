@@ -3,14 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from multiway.config import merge
 from multiway.data import CheckReport, datasets
-from multiway.data.scenes import is_scene
-from multiway.data.stocks import STOCK_DATASETS, looks_like_stocks
-from multiway.data.volumes import VOLUME_DATASETS, VolumeSplit, looks_like_volumes, read_cases
+from multiway.data.volumes import VolumeSplit, read_cases
 from multiway.data.volumes.lesions import LesionOptions
 from multiway.data.volumes.lesions import make_lesions as paint
-from multiway.tasks.registry import task_of
+from multiway.tasks.registry import task_of, task_of_data
 
 
 def check(
@@ -28,17 +25,8 @@ def check(
         task: What the data are for; seen from the data if not given.
         overrides: More such settings, which win.
     """
-    return task_of(task or task_of_data(path)).check(path, merge(options or {}, overrides or {}))
-
-
-def task_of_data(path: str | Path) -> str:
-    """The task that data look like they are for: `segment`, `stocks`, `volumes`, or else `forecast`."""
-    if is_scene(path):
-        return "segment"
-    if str(path) in STOCK_DATASETS or looks_like_stocks(path):
-        return "stocks"
-    is_of_volumes = str(path) in VOLUME_DATASETS or looks_like_volumes(path)
-    return "volumes" if is_of_volumes else "forecast"
+    chosen = task_of(task or task_of_data(path))
+    return chosen.check(chosen.configure({**(options or {}), "data": str(path)}, overrides))
 
 
 def list_datasets() -> list[dict[str, object]]:
@@ -53,5 +41,6 @@ def fetch_dataset(name: str) -> Path:
 
 def make_lesions(source: str, out: Path, options: dict[str, Any] | None = None) -> Path:
     """Paint lesions with exact masks into the volumes of a file or known data set; return the table of the new set."""
-    path = datasets.dataset_path(source) if datasets.is_dataset(source) else Path(source)
-    return paint(read_cases(path, split=VolumeSplit()), out, LesionOptions.parse(options or {}, "lesions"))
+    return paint(
+        read_cases(datasets.locate(source), split=VolumeSplit()), out, LesionOptions.parse(options or {}, "lesions")
+    )

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from multiway.errors import ConfigError
-from multiway.recipes import FIGURES, Recipe, load_recipe, recipe_names, recipes_of
-from multiway.tasks.protocol import Row, Run
+from multiway.recipes import Recipe, load_recipe, recipe_names, recipes_of
+from multiway.tasks import lifecycle
+from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
+from multiway.tasks.run import Run
+from multiway.tasks.scores import cell_row
 from multiway.workflows.training import with_seed
 
 
@@ -20,19 +23,21 @@ def task_of_recipe(name: str) -> str:
 
 def list_recipes(pattern: str = "*") -> list[Row]:
     """One row per recipe: its cell and the published figures; a column that no recipe fills is left out."""
-    rows = [_recipe_row(name, load_recipe(name)) for name in recipe_names(pattern)]
+    recipes = {name: load_recipe(name) for name in recipe_names(pattern)}
+    metrics = list(dict.fromkeys(metric for recipe in recipes.values() for metric in recipe.figures))
+    rows = [_recipe_row(name, recipe, metrics) for name, recipe in recipes.items()]
     filled = [column for column in (rows[0] if rows else ()) if any(row[column] is not None for row in rows)]
     return [{column: row[column] for column in filled} for row in rows]
 
 
-def _recipe_row(name: str, recipe: Recipe) -> Row:
+def _recipe_row(name: str, recipe: Recipe, metrics: Sequence[str]) -> Row:
     return {
         "recipe": name,
         "table": recipe.table,
         "row": recipe.row,
         "variant": recipe.variant,
         "horizons": ",".join(map(str, recipe.horizons)) or None,
-        **{metric: recipe.figures.get(metric) for metric in FIGURES},
+        **{metric: recipe.figures.get(metric) for metric in metrics},
         "source": recipe.published.source if recipe.published else "",
     }
 
@@ -47,15 +52,15 @@ def reproduce(
     out: Path | None = None,
     runs: Path | None = None,
     overrides: dict[str, Any] | None = None,
-    progress: bool = True,
+    progress: bool = False,
 ) -> Iterator[Row]:
     """Run the recipes of a table, cell by cell, and yield published beside measured; with a path, append JSON lines."""
     chosen = {
-        name: recipe for name, recipe in recipes_of(table).items() if _is_asked_for(recipe, rows, variants, horizons)
+        name: recipe for name, recipe in recipes_of(table).items() if _is_wanted(recipe, rows, variants, horizons)
     }
     if not chosen:
-        asked = {"rows": rows, "variants": variants, "horizons": horizons}
-        said = " and ".join(f"{name} {', '.join(values)}" for name, values in asked.items() if values is not None)
+        wanted = {"rows": rows, "variants": variants, "horizons": horizons}
+        said = " and ".join(f"{name} {', '.join(values)}" for name, values in wanted.items() if values is not None)
         raise ConfigError(f"reproduce: no cell of {table} has {said}. `multiway recipes` lists the cells.")
     for name, recipe in chosen.items():
         with tempfile.TemporaryDirectory() as scratch:
@@ -66,7 +71,7 @@ def reproduce(
         yield {key: value for key, value in measured.items() if not isinstance(value, dict | list)}
 
 
-def _is_asked_for(
+def _is_wanted(
     recipe: Recipe, rows: Sequence[str] | None, variants: Sequence[str] | None, horizons: Sequence[str] | None
 ) -> bool:
     return (
@@ -81,9 +86,9 @@ def _measure_cell(
 ) -> Row:
     task, runs = task_of(recipe.task), list[Run]()
     for settings in recipe.settings_of_runs():
-        config = task.make_config(settings, overrides)
+        config = task.configure(settings, overrides)
         label = f"{name}-{settings['horizon']}" if "horizon" in settings else name
         for seed in range(seeds):
             seeded = with_seed(config, config.training.seed + seed)
-            runs.append(task.start(seeded, folder / f"{label}-seed-{seed}", progress=progress))
-    return task.cell_row(name, recipe, runs, seeds)
+            runs.append(lifecycle.start(task, seeded, folder / f"{label}-seed-{seed}", progress=progress))
+    return cell_row(name, recipe, runs, seeds)

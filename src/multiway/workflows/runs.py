@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from multiway.tasks.protocol import Run
-from multiway.tasks.registry import name_of_run, task_of_run
+from multiway.tasks import lifecycle
+from multiway.tasks.run import Run, name_of
 
 
 def run_folders(path: Path) -> list[Path]:
@@ -14,11 +14,16 @@ def run_folders(path: Path) -> list[Path]:
     return sorted(below, key=lambda folder: int(folder.name[5:])) or [path]
 
 
+def load_run(path: Path) -> Run:
+    """The run in a folder, or the first of the seeds below it."""
+    return lifecycle.load(run_folders(path)[0])
+
+
 def load_runs(path: Path) -> list[Run]:
     """The run in a folder, or the runs of every seed below it."""
-    return [task_of_run(folder).load(folder) for folder in run_folders(path)]
+    return [lifecycle.load(folder) for folder in run_folders(path)]
 
 
 def task_name(path: Path) -> str:
     """The task of the run in a folder, or of the seeds below it."""
-    return name_of_run(run_folders(path)[0])
+    return name_of(run_folders(path)[0])

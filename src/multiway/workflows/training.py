@@ -7,59 +7,73 @@ from typing import Any
 from multiway.config import merge
 from multiway.errors import ConfigError
 from multiway.recipes import load_recipe
-from multiway.tasks.protocol import Row, Run, Task, TaskConfig
-from multiway.tasks.registry import task_of, task_of_run
+from multiway.tasks import lifecycle
+from multiway.tasks.protocol import Row, TaskConfig
+from multiway.tasks.registry import TASKS, task_of
+from multiway.tasks.run import Run
+from multiway.tasks.scores import score_table
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Trained:
     """Finished runs of one task that differ in their seed only."""
 
-    task: Task[Any, Any]
-    runs: list[Any]
+    runs: list[Run]
 
     def lines(self) -> list[str]:
         """What came out and where it lies."""
-        return [f"{run.folder.path if run.folder else 'run'}: {self.task.sentence(run)}" for run in self.runs]
+        return [f"{run.folder.path if run.folder else 'run'}: {run.task.sentence(run)}" for run in self.runs]
 
     def table(self) -> list[Row]:
         """Test scores of every model beside its baselines, averaged over seeds."""
-        return self.task.score_table(self.runs, "test")
+        return score_table(self.runs, "test")
 
 
 def train(
-    given: dict[str, Any],
+    settings: dict[str, Any] | None = None,
     *,
     task: str | None = None,
     recipe: str | None = None,
     overrides: dict[str, Any] | None = None,
     out: Path | None = None,
     seeds: int = 1,
-    progress: bool = True,
+    progress: bool = False,
 ) -> Trained:
     """Train one run, or one per seed in sub-folders, from a file, a known data set or a recipe.
 
-    The task is the recipe's, or `forecast` where none is named.
+    Args:
+        settings: Those of a run, such as `{"data": "sales.csv", "horizon": 28}`; they win over the recipe's.
+        task: The recipe's, or the first of the registry, if not given.
+        recipe: Name of a recipe, or a YAML file like one.
+        overrides: More settings, which win.
+        out: Folder of the run; `runs/` and the name of the data or the recipe if not given.
+        seeds: Number of runs, whose seeds follow each other.
+        progress: Whether to say on stderr how far it is.
+
+    Raises:
+        ConfigError: A setting cannot be, or there is no data.
+        DataError: The data are not sound.
+        RunError: Something lies at `out`.
     """
-    settings = given
+    settings = settings or {}
     if recipe is not None:
         cell = load_recipe(recipe)
         if task not in (None, cell.task):
             raise ConfigError(f"train: the recipe {recipe} is one of the task {cell.task}. Got {task}; leave it out.")
-        task, settings = cell.task, merge(cell.settings_of_runs()[0], given)
-    chosen = task_of(task or "forecast")
-    config = chosen.make_config(settings, overrides or {})
+        task, settings = cell.task, merge(cell.settings_of_runs()[0], settings)
+    chosen = task_of(task or TASKS[0])
+    config = chosen.configure(settings, overrides)
     if config.data is None:
         raise ConfigError("train: there is no data. Give --data FILE, a known data set's name, or a --recipe.")
     folder = out or Path("runs") / (recipe_name(recipe) if recipe else Path(config.data).name.split(".")[0])
     if seeds == 1:
-        return Trained(task=chosen, runs=[chosen.start(config, folder, progress=progress)])
+        return Trained(runs=[lifecycle.start(chosen, config, folder, progress=progress)])
     first = config.training.seed
-    runs: list[Run] = [
-        chosen.start(with_seed(config, seed), folder / f"seed-{seed}", progress=progress)
+    runs = [
+        lifecycle.start(chosen, with_seed(config, seed), folder / f"seed-{seed}", progress=progress)
         for seed in range(first, first + seeds)
     ]
-    return Trained(task=chosen, runs=runs)
+    return Trained(runs=runs)
 
 
 def recipe_name(recipe: str) -> str:
@@ -67,10 +81,9 @@ def recipe_name(recipe: str) -> str:
     return Path(recipe).stem if recipe.endswith((".yaml", ".yml")) else recipe
 
 
-def resume(path: Path, *, progress: bool = True) -> Trained:
+def resume(path: Path, *, progress: bool = False) -> Trained:
     """Continue an interrupted run."""
-    task = task_of_run(path)
-    return Trained(task=task, runs=[task.resume(path, progress=progress)])
+    return Trained(runs=[lifecycle.resume(path, progress=progress)])
 
 
 def with_seed(config: TaskConfig, seed: int) -> TaskConfig:

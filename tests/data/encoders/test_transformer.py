@@ -11,7 +11,7 @@ from networks import TEXTS, save_network
 from multiway.data.encoders import TextOptions, make_encoder
 from multiway.data.encoders.transformer import batches
 from multiway.errors import ConfigError
-from tolerances import COARSE32, ROUNDING32, TOLERANCES
+from tolerances import COARSE32, ROUNDING32, TOLERANCES, assert_near
 
 transformers = pytest.importorskip("transformers")
 
@@ -38,13 +38,13 @@ def test_it_is_the_mean_over_the_real_tokens(folder, capfd):
     assert capfd.readouterr() == ("", "")
     expected = np.stack([by_hand(folder, text) for text in TEXTS])
     assert vectors.dtype == np.float32 and np.ptp(expected, axis=0).min() > 0.1
-    np.testing.assert_allclose(vectors, expected, rtol=ROUNDING32, atol=ROUNDING32)
+    assert_near(vectors, expected, ROUNDING32)
 
 
 def test_a_text_alone_is_what_it_is_among_others(folder):
     encoder = make_encoder(options(folder, batch_tokens=24))
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
-    np.testing.assert_allclose(encoder.encode(TEXTS), alone, rtol=ROUNDING32, atol=ROUNDING32)
+    assert_near(encoder.encode(TEXTS), alone, ROUNDING32)
     assert encoder.encode([]).shape == (0, 12)
 
 
@@ -174,5 +174,5 @@ def test_other_families_of_networks(folder, tmp_path, family):
         found = [part(torch.tensor([tokenizer(text, truncation=True, max_length=12)["input_ids"]])) for text in TEXTS]
     expected = np.stack([each.last_hidden_state[0].mean(0).numpy() for each in found])
     vectors = make_encoder(options(copy)).encode(TEXTS)
-    np.testing.assert_allclose(vectors, expected, rtol=ROUNDING32, atol=ROUNDING32)
+    assert_near(vectors, expected, ROUNDING32)
     assert np.ptp(expected, axis=0).max() > COARSE32

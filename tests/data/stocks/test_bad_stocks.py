@@ -1,4 +1,4 @@
-"""Every flaw of prices and texts that RELIABILITY promises to name: one line, the file, the place, the mend."""
+"""Every flaw of prices and texts that RELIABILITY promises to name: one line, the file, the place, the fix."""
 
 import json
 

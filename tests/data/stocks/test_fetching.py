@@ -10,11 +10,12 @@ import pytest
 import stock_files
 
 from multiway.data import datasets
-from multiway.data.stocks import STOCK_DATASETS, StockOptions, fetching, read_stocks
+from multiway.data.stocks import StockOptions, fetching, read_stocks
+from multiway.data.stocks.catalogue import DATASETS
 from multiway.errors import ConfigError, DataError
 
 SMALL = dataclasses.replace(
-    STOCK_DATASETS["stocknet"], start="2024-03-01", end="2024-03-14", tickers=2, rows=19, texts=12, url="http://x"
+    DATASETS["stocknet"], start="2024-03-01", end="2024-03-14", tickers=2, rows=19, texts=12, url="http://x"
 )
 
 
@@ -88,14 +89,14 @@ def test_counts_stand_in_for_a_hash(change, archive, tmp_path):
 def test_a_set_of_stocks_is_fetched_once_and_found(archive, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(datasets, "search_folders", lambda: [datasets.cache_folder()])
-    monkeypatch.setitem(STOCK_DATASETS, "small", SMALL)
+    monkeypatch.setitem(DATASETS, "small", SMALL)
     asked = []
 
     def download(*_):
         asked.append(shutil.copy(archive, tmp_path / "copy.zip"))
         return tmp_path / "copy.zip"
 
-    monkeypatch.setattr(datasets, "_download", download)
+    monkeypatch.setattr(datasets, "download", download)
     with pytest.raises(DataError, match=r"small is not on this machine\. Run `multiway data fetch small`, or set MULT"):
         datasets.dataset_path("small")
     folder = datasets.fetch_dataset("small")
@@ -112,13 +113,11 @@ def test_a_set_of_stocks_is_fetched_once_and_found(archive, tmp_path, monkeypatc
 
 def test_names():
     assert datasets.is_dataset("stocknet")
-    assert datasets.is_stock_dataset("stocknet")
-    assert not datasets.is_stock_dataset("weather")
-    assert datasets.stock_dataset("stocknet").holds == "87 tickers, 46,882 rows of prices, 106,338 texts"
+    assert datasets.dataset("stocknet").holds == "87 tickers, 46,882 rows of prices, 106,338 texts"
     with pytest.raises(ConfigError, match=r"stocknet holds stocks and no series\. Run `multiway train stocks --data s"):
-        datasets.dataset("stocknet")
+        datasets.brought("stocknet", "forecast")
     with pytest.raises(ConfigError, match=r"weather holds series and no stocks\. Run `multiway train forecast"):
-        datasets.stock_dataset("weather")
+        datasets.brought("weather", "stocks")
     with pytest.raises(ConfigError, match=r"no data set is called stoknet; did you mean stocknet\?"):
         datasets.dataset_path("stoknet")
     assert {"name": "stocknet", "licence": "MIT"}.items() <= datasets.describe()[-1].items()

@@ -133,7 +133,7 @@ def test_a_ticker_with_few_text_days_is_left_out_of_that_split():
 def test_it_says_what_it_is():
     panel, texts = make_case()
     samples = build_samples(panel, texts, PUBLISHED)
-    assert "does not ask about movements" in samples.notes[0]
+    assert "does not label movements" in samples.notes[0]
     assert len(samples.days) == 731
 
 

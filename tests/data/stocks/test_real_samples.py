@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from multiway.data.stocks import StockOptions, StockProtocol, build_samples, read_stocks, tomorrow
-from multiway.training import movements
+from multiway.metrics import movements
 
 
 @pytest.fixture(scope="module")

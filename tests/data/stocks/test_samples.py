@@ -230,7 +230,7 @@ def test_a_split_without_days_is_refused():
 
 
 def test_complete_needs_texts():
-    with pytest.raises(DataError, match=r"complete asks only where every slot has a text\. Got no texts"):
+    with pytest.raises(DataError, match=r"complete labels only where every slot has a text\. Got no texts"):
         build_samples(make_panel(), None, StockProtocol(complete=True))
 
 

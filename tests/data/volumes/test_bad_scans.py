@@ -1,4 +1,4 @@
-"""Every flaw of a volume that RELIABILITY promises to name: one line, the file, the rule, the mend."""
+"""Every flaw of a volume that RELIABILITY promises to name: one line, the file, the rule, the fix."""
 
 import io
 import json

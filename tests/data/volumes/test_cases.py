@@ -242,6 +242,6 @@ def test_notes_say_what_differs(tmp_path):
     assert any("orientations differ: RAS in 4 (0), LAS in 4 (1). Set orientation" in note for note in notes)
     assert any("test has one class only, a: AUC is undefined" in note for note in notes)
     options = VolumeOptions(spacing=(1, 1, 1), orientation="LPS")
-    mended = read_cases(tmp_path / "t.csv", options, SPLIT, same_sizes=False)
-    assert not any("differ" in note for note in mended.notes)
-    assert mended.prepared(5).orientation == "LPS"
+    fixed = read_cases(tmp_path / "t.csv", options, SPLIT, same_sizes=False)
+    assert not any("differ" in note for note in fixed.notes)
+    assert fixed.prepared(5).orientation == "LPS"

@@ -68,7 +68,7 @@ def test_every_broken_file_is_named(tmp_path):
     assert report.summary["cases"] == 20
 
 
-def test_grids_that_differ_are_named_with_the_option_that_mends_them(tmp_path):
+def test_grids_that_differ_are_named_with_the_option_that_fixes_them(tmp_path):
     path = tabled(tmp_path)
     scans.nifti(tmp_path / "1.nii", scans.voxels((5, 7, 6)), np.diag([-1.5, 2, 1.5, 1]))
     report = check_volumes(path)

@@ -121,8 +121,7 @@ def test_a_failure_half_way_leaves_nothing(shapes, tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rods.npz"]
 
 
-def test_the_cached_set_is_made_once(shapes, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    first = cached_lesions(shapes)
+def test_the_cached_set_is_made_once(shapes, tmp_path):
+    first = cached_lesions(shapes, tmp_path)
     stamp = first.stat().st_mtime_ns
-    assert cached_lesions(shapes) == first and first.stat().st_mtime_ns == stamp
+    assert cached_lesions(shapes, tmp_path) == first and first.stat().st_mtime_ns == stamp

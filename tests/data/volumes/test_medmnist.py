@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from multiway.data.volumes import (
-    VOLUME_DATASETS,
     IntensityScale,
     VolumeBatches,
     VolumeOptions,
     load_values,
     read_cases,
 )
+from multiway.data.volumes.catalogue import DATASETS
 from multiway.errors import DataError
 
 
@@ -84,7 +84,7 @@ def test_a_known_set_brings_its_classes(arrays, tmp_path):
 def test_the_published_file(real_data):
     path = real_data / "volumes" / "adrenalmnist3d.npz"
     cases = read_cases(path)
-    known = VOLUME_DATASETS["adrenalmnist3d"]
+    known = DATASETS["adrenalmnist3d"]
     assert tuple(len(cases.splits[name]) for name in ("train", "validation", "test")) == known.counts
     assert (cases.classes, cases.sizes) == (known.classes, known.sizes)
     with np.load(path) as official:

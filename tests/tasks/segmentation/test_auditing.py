@@ -1,6 +1,7 @@
 """Audit of images with masks and of scenes."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,6 @@ from lesion_files import config_of, write_boxes, write_scene
 from multiway.data.volumes import IntensityScale
 from multiway.tasks.segmentation.auditing import audit
 from multiway.tasks.segmentation.patches import fit_scale
-from multiway.tasks.segmentation.run import SegmentRun
 from multiway.tasks.segmentation.sources import read_examples
 
 
@@ -48,5 +48,5 @@ def test_scaling_by_all_blocks_is_found(tmp_path):
     examples = read_examples(str(tmp_path / "scene.npz"), config)
     everything = dataclasses.replace(examples, splits={"train": np.arange(len(examples.names))})
     scale: IntensityScale = fit_scale(everything, config.read)
-    run = SegmentRun(**{field.name: None for field in dataclasses.fields(SegmentRun)} | {"scale": scale})
+    run = SimpleNamespace(state=SimpleNamespace(scale=scale))
     assert found(audit(config, run)) == {"statistics"}

@@ -1,13 +1,17 @@
 """Scores over cases: means where they are defined, counts together, and intervals over patients."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
 from lesion_files import examples_at, write_boxes, write_scene
 
-from multiway.tasks.segmentation.evaluation import bootstrap_weights, measure, score_of, score_rows
-from multiway.tasks.segmentation.fitting import fit_scale, mean_dice
-from multiway.tasks.segmentation.predictors import ConstantPredictor, LogisticPredictor, ThresholdPredictor
+from multiway.data.volumes import VolumeOptions
+from multiway.tasks.segmentation.evaluation import case_weights, measure, score_rows
+from multiway.tasks.segmentation.fitting import mean_dice
+from multiway.tasks.segmentation.patches import fit_scale
+from multiway.tasks.segmentation.predictors import Constant, Threshold, Voxelwise
 from tolerances import ROUNDING64
 
 
@@ -22,13 +26,24 @@ def perfect(examples):
     return lambda values: np.maximum(known[values.tobytes()], 0).astype(np.int64)
 
 
+def value(rows, metric, name="mean"):
+    return next(row["value"] for row in rows if (row["metric"], row["class"]) == (metric, name))
+
+
+def fitted(model, examples, config=None):
+    """A baseline as a function of the image, with its scale."""
+    scale = fit_scale(examples, VolumeOptions() if config is None else config.read)
+    model.fit(examples, scale, 0)
+    return functools.partial(model.predict, scale=scale)
+
+
 def test_the_truth_scores_one_where_anything_is_to_be_found(boxes):
     frame = measure(perfect(boxes), boxes, boxes.rows("test"))
-    rows = score_rows(frame, "truth", "test", 20, 0)
-    assert score_of(rows, "truth", "test", "dice") == 1
-    assert score_of(rows, "truth", "test", "hd95") == 0
-    assert score_of(rows, "truth", "test", "cl_dice") == 1
-    assert score_of(rows, "truth", "test", "acc", "all") == 1
+    rows = score_rows(frame, "truth", "test", 20)
+    assert value(rows, "dice") == 1
+    assert value(rows, "hd95") == 0
+    assert value(rows, "cl_dice") == 1
+    assert value(rows, "acc", "all") == 1
     by_metric = {(row["metric"], row["class"]): row["cases"] for row in rows}
     assert by_metric["dice", "1"] == 1  # the other test case has nothing to find
     assert by_metric["acc", "all"] == 2
@@ -38,23 +53,24 @@ def test_a_false_alarm_in_an_empty_case_counts_zero(boxes):
     frame = measure(lambda values: np.ones(values.shape[1:], np.int64), boxes, boxes.rows("test"))
     dice = frame[frame["class"] == "1"]["dice"].tolist()
     assert dice[0] == pytest.approx(128 / (720 + 64), rel=ROUNDING64) and dice[1] == 0
-    rows = score_rows(frame, "all", "test", 0, 0)
-    assert score_of(rows, "all", "test", "dice") == pytest.approx(np.mean(dice), rel=ROUNDING64)
-    assert score_of(rows, "all", "test", "dice_pooled") == pytest.approx(128 / (1440 + 64), rel=ROUNDING64)
-    assert score_of(rows, "all", "test", "acc", "all") == pytest.approx(64 / 1440, rel=ROUNDING64)
+    rows = score_rows(frame, "all", "test", 0)
+    assert value(rows, "dice") == pytest.approx(np.mean(dice), rel=ROUNDING64)
+    assert value(rows, "dice_pooled") == pytest.approx(128 / (1440 + 64), rel=ROUNDING64)
+    assert value(rows, "acc", "all") == pytest.approx(64 / 1440, rel=ROUNDING64)
     assert next(row for row in rows if row["metric"] == "dice")["low"] is None
 
 
 def test_background_everywhere_has_no_distance(boxes):
-    frame = measure(ConstantPredictor.fit(boxes), boxes, boxes.rows("validation"))
-    rows = score_rows(frame, "background", "validation", 10, 0)
-    assert score_of(rows, "background", "validation", "dice") == 0
-    assert score_of(rows, "background", "validation", "hd95") is None
-    assert mean_dice(ConstantPredictor.fit(boxes), boxes, "validation") == 0
+    frame = measure(fitted(Constant(), boxes), boxes, boxes.rows("validation"))
+    rows = score_rows(frame, "background", "validation", 10)
+    assert value(rows, "dice") == 0
+    assert value(rows, "hd95") is None
+    assert mean_dice(fitted(Constant(), boxes), boxes, "validation") == 0
 
 
 def test_the_threshold_is_the_best_interval_of_the_training_voxels(boxes):
-    found = ThresholdPredictor.fit(boxes)
+    model = Threshold()
+    predict = fitted(model, boxes)
     train = [boxes.read(row) for row in boxes.rows("train")]
 
     def dice(low, high):
@@ -67,25 +83,25 @@ def test_the_threshold_is_the_best_interval_of_the_training_voxels(boxes):
         )
 
     best = max(dice(low, high) for low in range(90, 140, 3) for high in range(200, 256, 5))
-    assert dice(found.low, found.high) >= best - 1e-3
-    assert mean_dice(found, boxes, "validation") > 0.9
+    assert dice(*model.ends.tolist()) >= best - 1e-3
+    assert mean_dice(predict, boxes, "validation") > 0.9
 
 
 def test_logistic_regression_learns_spectra_and_ignores_what_is_unlabelled(tmp_path):
     scene, config = examples_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6)
-    predictor = LogisticPredictor.fit(scene, fit_scale(scene, config.read), 0)
-    rows = score_rows(measure(predictor, scene, scene.rows("test")), "logistic", "test", 0, 0)
-    assert score_of(rows, "logistic", "test", "acc", "all") > 0.95
+    predictor = fitted(Voxelwise(scene.channels, len(scene.classes)), scene, config)
+    rows = score_rows(measure(predictor, scene, scene.rows("test")), "logistic", "test", 0)
+    assert value(rows, "acc", "all") > 0.95
     assert {row["metric"] for row in rows if row["value"] is not None} == {"dice", "dice_pooled", "acc"}
     counted = sum((scene.read(row).target >= 0).sum() for row in scene.rows("test"))
     frame = measure(predictor, scene, scene.rows("test"))
     assert frame["both"].sum() + frame["missed"].sum() == counted
-    majority = ConstantPredictor.fit(scene)
-    assert majority.label in (0, 1, 2) and mean_dice(majority, scene, "test") < 0.4
+    majority = fitted(Constant(), scene)
+    assert mean_dice(majority, scene, "test") < 0.4
 
 
 def test_patients_are_drawn_whole():
-    weights = bootstrap_weights(np.array(["a", "b", "a", "c"]), 200, 0)
+    weights = case_weights(np.array(["a", "b", "a", "c"]), 200)
     assert weights.shape == (201, 4) and (weights[0] == 1).all()
     assert (weights[:, 0] == weights[:, 2]).all()
     assert (weights[:, [0, 1, 3]].sum(1) == 3).all()
@@ -98,10 +114,10 @@ def test_intervals_are_those_of_the_bootstrapped_mean():
         {"case": [f"c{i}" for i in range(60)], "patient": [f"p{i}" for i in range(60)], "class": "1", "scored": True,
          "both": 1, "predicted": 0, "missed": 0, "dice": dice, "cl_dice": np.nan, "hd95": np.nan}
     )  # fmt: skip
-    row = next(row for row in score_rows(frame, "m", "test", 4000, 0) if row["metric"] == "dice")
+    row = next(row for row in score_rows(frame, "m", "test", 4000) if row["metric"] == "dice")
     error = dice.std() / np.sqrt(60)
     assert row["value"] == pytest.approx(dice.mean(), rel=ROUNDING64)
     assert row["low"] == pytest.approx(dice.mean() - 1.96 * error, abs=0.15 * error)
     assert row["high"] == pytest.approx(dice.mean() + 1.96 * error, abs=0.15 * error)
-    missing = next(row for row in score_rows(frame, "m", "test", 10, 0) if row["metric"] == "hd95")
+    missing = next(row for row in score_rows(frame, "m", "test", 10) if row["metric"] == "hd95")
     assert missing["value"] is missing["low"] is None and missing["cases"] == 0

@@ -6,10 +6,10 @@ from lesion_files import examples_at, write_boxes, write_scene
 
 from multiway.data.volumes import IntensityScale
 from multiway.errors import ConfigError, DataError
+from multiway.tasks.run import digest_of
 from multiway.tasks.segmentation.examples import to_classes
 from multiway.tasks.segmentation.fitting import baselines_of, patch_of
 from multiway.tasks.segmentation.patches import GridPatches, fit_scale
-from multiway.tasks.segmentation.sources import fingerprint
 from multiway.training.overlap_losses import IGNORED
 
 
@@ -100,9 +100,18 @@ def test_baselines_fit_the_data(tmp_path):
         baselines_of(config.replace(baselines=("threshold",)), scene)
 
 
-def test_a_fingerprint_changes_with_the_data(tmp_path):
+def test_the_digest_is_of_images_masks_and_splits(tmp_path):
     path = write_boxes(tmp_path)
-    before, folder = fingerprint(str(path)), fingerprint(str(tmp_path))
-    path.write_text(path.read_text() + "\n")
-    assert fingerprint(str(path)) != before and fingerprint(str(tmp_path)) != folder
-    assert fingerprint("indian-pines") == "indian-pines"
+
+    def digest():
+        return digest_of(examples_at(path)[0].content())
+
+    first = digest()
+    assert digest() == first
+    mask = np.load(tmp_path / "mask3.npy")
+    np.save(tmp_path / "mask3.npy", mask[::-1])
+    assert digest() != first
+    np.save(tmp_path / "mask3.npy", mask)
+    assert digest() == first
+    path.write_text(path.read_text().replace("image7.npy,mask7.npy,train", "image7.npy,mask7.npy,test"))
+    assert digest() != first

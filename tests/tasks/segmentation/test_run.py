@@ -12,11 +12,11 @@ from lesion_files import FAST, box_case, config_of, write_boxes, write_scene
 from multiway.config import merge
 from multiway.data.volumes import Volume
 from multiway.errors import ConfigError, DataError, RunError
-from multiway.tasks.page_parts import kept_epoch
-from multiway.tasks.segmentation import fitting, task
+from multiway.tasks import lifecycle, scores
+from multiway.tasks.segmentation import fitting
 from multiway.tasks.segmentation.fitting import PatchLoss
-from multiway.tasks.segmentation.prediction import predict_volume, to_grid
-from multiway.tasks.segmentation.run import load, resume, start
+from multiway.tasks.segmentation.prediction import predict_volume, predictor_of, to_grid
+from multiway.tasks.segmentation.task import TASK
 from multiway.training import Interrupted
 
 
@@ -33,23 +33,23 @@ def boxes(folder):
 
 @pytest.fixture(scope="module")
 def run(boxes, folder):
-    return start(config_of(boxes), folder / "run")
+    return lifecycle.start(TASK, config_of(boxes), folder / "run")
 
 
 @pytest.fixture(scope="module")
 def scene_run(folder):
     changes = {"ignore": 0, "block": 6, "model": {"dim": 8, "num_blocks": 1, "num_heads": 2, "bands_per_token": 2}}
-    return start(config_of(write_scene(folder / "scene.npz"), **changes), folder / "scene-run")
+    return lifecycle.start(TASK, config_of(write_scene(folder / "scene.npz"), **changes), folder / "scene-run")
 
 
 def test_a_run_holds_scores_of_every_model_on_both_splits(run):
-    assert list(run.predictors) == ["multiway", "background", "threshold", "unet"]
+    assert list(run.models) == ["multiway", "background", "threshold", "unet"]
     assert {(row["model"], row["split"]) for row in run.scores} == {
-        (model, split) for model in run.predictors for split in ("validation", "test")
+        (model, split) for model in run.models for split in ("validation", "test")
     }
     ours, plain = run.facts["parameters"].values()
     assert abs(ours - plain) < 0.1 * ours
-    table = task.score_table([run], "test")
+    table = scores.score_table([run], "test")
     assert table[0]["model"] == "multiway" and set(table[0]) >= {"dice", "low", "high", "hd95", "cl_dice", "acc"}
     assert table[1]["dice"] == 0
     assert sorted(path.name for path in run.folder.path.iterdir()) == [
@@ -60,23 +60,23 @@ def test_a_run_holds_scores_of_every_model_on_both_splits(run):
 
 
 def test_a_loaded_run_predicts_the_same(run, boxes):
-    again = load(run.folder.path)
+    again = lifecycle.load(run.folder.path)
     image = box_case(3)[0][None]
-    for name, predictor in run.predictors.items():
-        assert np.array_equal(predictor(image), again.predictors[name](image)), name
-    assert again.scores == run.scores and again.patch == run.patch
-    fresh = task.evaluate([again], str(boxes), "test")
-    assert [row["model"] for row in fresh] == list(run.predictors)
+    for name in run.models:
+        assert np.array_equal(predictor_of(run, name)(image), predictor_of(again, name)(image)), name
+    assert again.scores == run.scores and again.state == run.state
+    fresh = TASK.evaluate(again, str(boxes), "test")
+    assert [row["model"] for row in fresh] == list(run.models)
 
 
 def test_training_finds_bright_boxes(boxes, folder):
     config = config_of(boxes, baselines=["background"])
     longer = config.replace(training=config.training.replace(epochs=12).plain())
-    found = start(longer, folder / "longer")
-    assert task.score_table([found], "validation")[0]["dice"] > 0.7
+    found = lifecycle.start(TASK, longer, folder / "longer")
+    assert scores.score_table([found], "validation")[0]["dice"] > 0.7
     rows = found.folder.read_log()
     assert max(row["validation_score"] for row in rows) == pytest.approx(
-        task.score_table([found], "validation")[0]["dice"], rel=1e-9
+        scores.score_table([found], "validation")[0]["dice"], rel=1e-9
     )
 
 
@@ -96,16 +96,16 @@ def test_an_interrupted_run_continues_to_the_same_weights(run, boxes, folder, mo
     with monkeypatch.context() as patch:
         patch.setattr(fitting, "PatchLoss", Stopping)
         with pytest.raises(Interrupted):
-            start(task.make_config(always, {}), path)
+            lifecycle.start(TASK, TASK.configure(always), path)
     with pytest.raises(RunError, match="not finished"):
-        load(path)
-    resumed = resume(path)
+        lifecycle.load(path)
+    resumed = lifecycle.resume(path)
     assert resumed.scores == run.scores
     for name in ("multiway", "unet"):
-        theirs = run.predictors[name].model.state_dict()
-        for key, tensor in resumed.predictors[name].model.state_dict().items():
+        theirs = run.models[name].state_dict()
+        for key, tensor in resumed.models[name].state_dict().items():
             assert torch.equal(tensor, theirs[key]), (name, key)
-    assert resume(path).scores == run.scores
+    assert lifecycle.resume(path).scores == run.scores
 
 
 def test_a_stop_in_the_plain_network_names_the_run_to_resume(boxes, folder, monkeypatch):
@@ -116,7 +116,7 @@ def test_a_stop_in_the_plain_network_names_the_run_to_resume(boxes, folder, monk
 
     monkeypatch.setattr(fitting, "train", stopped)
     with pytest.raises(Interrupted, match=rf"--resume {folder / 'named'}`"):
-        start(config_of(boxes), folder / "named")
+        lifecycle.start(TASK, config_of(boxes), folder / "named")
 
 
 def test_a_run_refuses_data_that_changed(run, boxes, folder):
@@ -130,7 +130,7 @@ def test_a_run_refuses_data_that_changed(run, boxes, folder):
     table = copy / "data" / "cases.csv"
     table.write_text(table.read_text() + "\n")
     with pytest.raises(RunError, match="changed since the run was started"):
-        resume(copy / "run")
+        lifecycle.resume(copy / "run")
 
 
 def test_a_damaged_run_says_so(run, folder):
@@ -138,18 +138,18 @@ def test_a_damaged_run_says_so(run, folder):
     shutil.copytree(run.folder.path, copy)
     (copy / "scores.json").write_text("[]")
     with pytest.raises(RunError, match=r"changed or missing since training: scores.json"):
-        load(copy)
+        lifecycle.load(copy)
 
 
 def test_an_error_in_the_data_leaves_no_folder(boxes, folder):
     with pytest.raises(ConfigError, match="each a multiple of 2"):
-        start(config_of(boxes, patch=(3, 4, 4)), folder / "none")
+        lifecycle.start(TASK, config_of(boxes, patch=(3, 4, 4)), folder / "none")
     with pytest.raises(ConfigError, match=r"a positive number for each of the 2 classes. Got \(1.0, 2.0, 3.0\)"):
-        start(config_of(boxes, class_weights=(1, 2, 3)), folder / "none")
+        lifecycle.start(TASK, config_of(boxes, class_weights=(1, 2, 3)), folder / "none")
     with pytest.raises(ConfigError, match=r"hot_segmenter_2d takes images of 2 axes. Got 3"):
-        start(config_of(boxes, model={"name": "hot_segmenter_2d"}), folder / "none")
+        lifecycle.start(TASK, config_of(boxes, model={"name": "hot_segmenter_2d"}), folder / "none")
     with pytest.raises(DataError, match="does not exist"):
-        start(config_of(folder / "nowhere.csv"), folder / "none")
+        lifecycle.start(TASK, config_of(folder / "nowhere.csv"), folder / "none")
     assert not (folder / "none").exists()
 
 
@@ -159,13 +159,13 @@ def test_masks_are_written_with_the_images_affine(run, folder):
     affine = np.array([[0, 2.0, 0, 5], [1.5, 0, 0, -3], [0, 0, -3.0, 9], [0, 0, 0, 1]])
     for index in (20, 21):
         nibabel.save(nibabel.Nifti1Image(box_case(index, (8, 9, 10))[0], affine), source / f"scan{index}.nii.gz")
-    lines = task.predict(run, str(source), folder / "masks", {})
+    lines = TASK.answer(run, str(source), folder / "masks", {}).lines()[1:]
     assert lines == [f"2 masks and volumes.csv written to {folder / 'masks'}"]
     mask = nibabel.load(folder / "masks" / "scan20.nii.gz")
     assert np.allclose(mask.affine, affine) and mask.shape == (8, 9, 10)
     values = np.asarray(mask.dataobj)
     assert set(np.unique(values)) <= {0, 1}
-    assert np.array_equal(values, run.network(box_case(20, (8, 9, 10))[0][None]))
+    assert np.array_equal(values, predictor_of(run, "multiway")(box_case(20, (8, 9, 10))[0][None]))
     table = (folder / "masks" / "volumes.csv").read_text().splitlines()
     assert table[0] == "case,file,voxels 1,ml 1"
     assert table[1].startswith(f"scan20,scan20.nii.gz,{int(values.sum())},{values.sum() * 9 / 1000:g}")
@@ -208,83 +208,75 @@ def test_images_that_do_not_fit_are_refused_by_name_and_may_be_skipped(run, scen
     np.save(source / "good.npy", box_case(30)[0])
     np.save(source / "bad.npy", np.full((8, 9, 10), np.nan))
     with pytest.raises(DataError, match=r"bad.npy.* finite number"):
-        task.predict(run, str(source), folder / "mixed-out", {})
-    lines = task.predict(run, str(source), folder / "mixed-out", {"keep_going": True})
+        TASK.answer(run, str(source), folder / "mixed-out", {})
+    lines = TASK.answer(run, str(source), folder / "mixed-out", {"keep_going": True}).notes
     assert lines[0].startswith("1 masks") and "left out: bad.npy" in lines[1]
     assert (folder / "mixed-out" / "good.npy").is_file()
     with pytest.raises(ConfigError, match="needs images and a folder"):
-        task.predict(run, None, None, {})
+        TASK.answer(run, None, None, {})
     with pytest.raises(DataError, match="segments images of 3 axes and 1 channels"):
-        task.predict(run, str(folder / "scene.npz"), folder / "mixed-out", {})
+        TASK.answer(run, str(folder / "scene.npz"), folder / "mixed-out", {})
 
 
 def test_a_scene_is_learned_scored_and_predicted(scene_run, folder):
-    table = {row["model"]: row for row in task.score_table([scene_run], "test")}
+    table = {row["model"]: row for row in scores.score_table([scene_run], "test")}
     assert list(table) == ["multiway", "background", "logistic", "unet"]
     assert "hd95" not in table["multiway"]
     assert table["multiway"]["acc"] > table["background"]["acc"]
-    again = load(scene_run.folder.path)
+    again = lifecycle.load(scene_run.folder.path)
     values = np.load(folder / "scene.npz")["image"]
-    for name, predictor in scene_run.predictors.items():
-        assert np.array_equal(predictor(values), again.predictors[name](values)), name
-    assert "over all test pixels" in task.sentence(again)
-    task.predict(again, str(folder / "scene.npz"), folder / "scene-out", {})
+    for name in scene_run.models:
+        assert np.array_equal(predictor_of(scene_run, name)(values), predictor_of(again, name)(values)), name
+    assert "over all test pixels" in TASK.sentence(again)
+    TASK.answer(again, str(folder / "scene.npz"), folder / "scene-out", {})
     mask = np.load(folder / "scene-out" / "scene.npy")
     assert mask.shape == (30, 31) and set(np.unique(mask)) <= {1, 2, 3}
 
 
 def test_attention_maps_are_written_per_mode(run, scene_run, folder):
-    lines = task.explain(run, folder / "maps", {"cases": ["image10"]})
+    lines = TASK.explain(run, folder / "maps", {"cases": ["image10"]}).notes
     assert any(line.startswith("depth, block 0: ") for line in lines)
     assert {path.name for path in (folder / "maps").iterdir()} == {
         "attention.npz", "depth-block0.png", "height-block0.png", "width-block0.png"
     }  # fmt: skip
-    assert any("bands, block 0: " in line for line in task.explain(scene_run, folder / "scene-maps", {}))
+    assert any("bands, block 0: " in line for line in TASK.explain(scene_run, folder / "scene-maps", {}).notes)
     with pytest.raises(ConfigError, match="no case is called image99; did you mean image"):
-        task.explain(run, folder / "maps", {"cases": ["image99"]})
+        TASK.explain(run, folder / "maps", {"cases": ["image99"]})
 
 
 def test_the_report_and_the_comparison_are_whole_pages(run, scene_run):
-    page = task.report([run])
+    page = TASK.report([run])
     assert page.startswith("<!doctype html>") and page.count("data:image/png;base64,") in (2, 4)
     assert "Segmentation report" in page and "http" not in page.split("</head>")[1]
     assert "The weights with the highest validation Dice are kept." in page and "multiway train segment --data" in page
     assert "undefined" in page  # the distance of a model that marks nothing
-    assert "Dice, pooled by class" in task.report([scene_run, scene_run])
-    assert "cannot be compared" in task.compare([[run], [scene_run]])
-    assert "cannot be compared" not in task.compare([[run], [run]])
-
-
-def test_the_epoch_is_marked_that_dice_chose_and_not_that_of_the_lowest_loss(run):
-    log = [
-        {"epoch": 1, "validation_loss": 2.0, "best_loss": 2.0},
-        {"epoch": 2, "validation_loss": 1.0, "best_loss": 2.0},
-    ]
-    assert kept_epoch(run, log) == 1
+    assert "By class" in TASK.report([scene_run, scene_run])
+    assert "cannot be compared" in TASK.compare([[run], [scene_run]])
+    assert "cannot be compared" not in TASK.compare([[run], [run]])
 
 
 def test_a_row_of_results_holds_every_model(run):
     class Cell:
         row, variant, horizons, figures = "boxes", None, (), {}
 
-    row = task.cell_row("boxes", Cell(), [run, run], 2)
+    row = scores.cell_row("boxes", Cell(), [run, run], 2)
     assert row["dice"] == row["each"][0]["multiway"] and row["dice_sd"] == 0
     assert {"unet_dice", "threshold_dice", "background_dice", "parameters", "unet_parameters"} <= set(row)
     json.dumps(row, allow_nan=False)
 
 
 def test_check_says_what_is_there_and_what_is_wrong(boxes, folder):
-    report = task.check(boxes, {})
+    report = TASK.check(config_of(boxes))
     assert report.is_usable and report.summary["train cases"] == 8
     assert "background 91.11%, 1 8.89%" in report.summary["train voxels"]
     assert any("image11" in finding.line() for finding in report.findings)
-    assert not task.check(folder / "nowhere.csv", {}).is_usable
+    assert not TASK.check(config_of(folder / "nowhere.csv")).is_usable
 
 
 def test_settings_take_the_tasks_training_and_refuse_what_does_not_segment():
-    config = task.make_config({"data": "indian-pines"}, {"training": {"epochs": 3}})
+    config = TASK.configure({"data": "indian-pines"}, {"training": {"epochs": 3}})
     assert (config.ignore, config.split.test, config.training.epochs, config.training.batch_size) == (0, 0.35, 3, 4)
     with pytest.raises(ConfigError, match=r"model.name must be one that segments.* Got 'resnet18_3d'"):
-        task.make_config({"model": {"name": "resnet18_3d"}}, {})
+        TASK.configure({"model": {"name": "resnet18_3d"}}, {})
     with pytest.raises(ConfigError, match="ovrlap is not a known field, did you mean overlap"):
-        task.make_config({}, {"ovrlap": 0.1})
+        TASK.configure({}, {"ovrlap": 0.1})

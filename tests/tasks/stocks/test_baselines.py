@@ -1,18 +1,36 @@
-"""Baselines beside loops and scikit-learn's logistic regression, and the calendar on the published labels."""
+"""Baselines beside loops, and the calendar on the published labels."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 from stock_panels import make_panel, make_texts
 
 from multiway.data.stocks import StockOptions, StockProtocol, build_samples, read_stocks, tomorrow
+from multiway.metrics import movements
 from multiway.tasks.stocks import logistic
-from multiway.tasks.stocks.baselines import TABLES, fit_calendar, fit_majority, fit_previous, log_loss
-from multiway.tasks.stocks.logistic import PENALTIES, fit_logistic, inputs, solve
-from multiway.training import movements
+from multiway.tasks.stocks.baselines import TABLES, Calendar, Majority, Previous, log_loss
+from multiway.tasks.stocks.logistic import PENALTIES, Logistic, inputs, num_inputs
 from tolerances import LONG32, ROUNDING64, SUMS64
 
 E = 3
+
+
+def fitted(model, samples, vectors=None):
+    """A baseline, and what its fit found."""
+    facts = model.fit(SimpleNamespace(samples=samples, vectors=vectors))
+    return model, facts
+
+
+def says(model, samples, rows, vectors=None):
+    return model.says(SimpleNamespace(samples=samples, vectors=vectors), rows)
+
+
+def fit_logistic(samples, vectors=None):
+    text_features = None if vectors is None else vectors.shape[1]
+    return fitted(
+        Logistic(num_inputs(samples.slots.shape[1], samples.features.shape[2], text_features)), samples, vectors
+    )
 
 
 def make_samples(seed=0, **protocol):
@@ -31,10 +49,10 @@ def train_labels(samples):
     return labels[labels >= 0]
 
 
-def test_majority_is_the_share_of_training_rises():
+def test_majority_is_the_share_of_training_says():
     samples = make_samples(name="stocknet")
     share = train_labels(samples).mean()
-    found = fit_majority(samples).p_up(samples, samples.splits["test"])
+    found = says(fitted(Majority(), samples)[0], samples, samples.splits["test"])
     assert found.shape == (len(samples.splits["test"]), len(samples.tickers))
     assert np.unique(found).tolist() == [share]
 
@@ -42,11 +60,11 @@ def test_majority_is_the_share_of_training_rises():
 def test_previous_goes_on_as_before():
     samples = make_samples(name="stocknet")
     rows = samples.splits["test"]
-    found = fit_previous(samples).p_up(samples, rows)
+    found = says(fitted(Previous(), samples)[0], samples, rows)
     last = samples.previous[rows]
     assert (found[last > 0] == 1).all() and (found[last < 0] == 0).all()
     samples.previous[rows[:2]] = [[np.nan], [0.0]]
-    unknown = fit_previous(samples).p_up(samples, rows[:2])
+    unknown = says(fitted(Previous(), samples)[0], samples, rows[:2])
     assert np.unique(unknown).tolist() == [train_labels(samples).mean()]
 
 
@@ -71,7 +89,7 @@ def key_of(samples, sample, stock, keys):
 def test_a_look_up_counts_rises(keys, name, monkeypatch):
     monkeypatch.setattr("multiway.tasks.stocks.baselines.TABLES", (keys,))
     samples = make_samples(name=name)
-    calendar = fit_calendar(samples)
+    calendar, _ = fitted(Calendar(), samples)
     counts, share = {}, train_labels(samples).mean()
     for sample in samples.splits["train"]:
         for stock in np.flatnonzero(samples.labels[sample] >= 0):
@@ -79,7 +97,7 @@ def test_a_look_up_counts_rises(keys, name, monkeypatch):
             cell[0] += samples.labels[sample, stock]
             cell[1] += 1
     rows = samples.splits["test"][::2]
-    found = calendar.p_up(samples, rows)
+    found = says(calendar, samples, rows)
     for place, sample in enumerate(rows):
         for stock in range(len(samples.tickers)):
             rises, count = counts.get(key_of(samples, sample, stock, keys), (share, 1))
@@ -88,43 +106,22 @@ def test_a_look_up_counts_rises(keys, name, monkeypatch):
 
 def test_the_look_up_is_that_of_the_lowest_validation_loss(monkeypatch):
     samples = make_samples(name="published-code")
-    calendar = fit_calendar(samples)
-    assert calendar.facts()["keys"] == list(calendar.keys)
+    calendar, facts = fitted(Calendar(), samples)
+    chosen = calendar.keys
+    assert facts["keys"] == list(chosen)
     held = samples.splits["validation"]
     asked = samples.labels[held] >= 0
     losses = []
     for keys in TABLES:
         monkeypatch.setattr("multiway.tasks.stocks.baselines.TABLES", (keys,))
-        losses.append(log_loss(samples.labels[held][asked], fit_calendar(samples).p_up(samples, held)[asked]))
-    assert TABLES[int(np.argmin(losses))] == calendar.keys
-    assert list(calendar.losses.values()) == losses
+        losses.append(log_loss(samples.labels[held][asked], says(fitted(Calendar(), samples)[0], samples, held)[asked]))
+    assert TABLES[int(np.argmin(losses))] == chosen
+    assert list(facts["validation_loss"].values()) == losses
 
 
 def test_log_loss_is_that_of_its_definition():
     assert log_loss(np.array([1, 0]), np.array([0.8, 0.4])) == pytest.approx(-(np.log(0.8) + np.log(0.6)) / 2)
     assert np.isfinite(log_loss(np.array([1]), np.array([0.0])))
-
-
-@pytest.mark.parametrize("penalty", [1e-3, 1e-1, 10.0])
-@pytest.mark.parametrize("signal", [0.3, 8.0])
-def test_logistic_regression_is_scikit_learns(penalty, signal):
-    """Its C is 1 / (movements * penalty)."""
-    chance = np.random.default_rng(4)
-    x = chance.standard_normal((300, 7))
-    y = (signal * x[:, 0] - x[:, 1] + chance.logistic(size=300) > 0.5).astype(float)
-    found = solve(x, y, penalty, np.zeros(8))
-    theirs = LogisticRegression(C=1 / (300 * penalty), tol=1e-10, max_iter=10_000).fit(x, y)
-    np.testing.assert_allclose(found, [*theirs.intercept_, *theirs.coef_[0]], rtol=LONG32, atol=LONG32)
-
-
-def test_separable_movements_still_have_a_solution():
-    x = np.linspace(-1, 1, 40)[:, None]
-    y = (x[:, 0] > 0).astype(float)
-    found = solve(x, y, 1e-4, np.zeros(2))
-    slope = x[:, 0] @ (logistic.sigmoid(found[0] + found[1] * x[:, 0]) - y) / 40 + 1e-4 * found[1]
-    assert abs(slope) < LONG32
-    start = solve(x, y, 1e-4, np.array([3.0, -50.0]))
-    np.testing.assert_allclose(start, found, rtol=LONG32, atol=LONG32)
 
 
 def slow_inputs(samples, sample, stock, vectors):
@@ -155,44 +152,44 @@ def test_inputs_are_what_the_windows_show():
 def test_chunks_change_nothing(chunk, monkeypatch):
     samples = make_samples(name="stocknet")
     vectors = make_vectors(samples)
-    model = fit_logistic(samples, vectors)
+    model, _ = fit_logistic(samples, vectors)
     rows = samples.splits["test"]
-    whole = model.p_up(samples, rows, vectors)
+    whole = says(model, samples, rows, vectors)
     monkeypatch.setattr(logistic, "CHUNK", chunk)
-    np.testing.assert_allclose(model.p_up(samples, rows, vectors), whole, rtol=SUMS64)
+    np.testing.assert_allclose(says(model, samples, rows, vectors), whole, rtol=SUMS64)
     assert whole.shape == (len(rows), len(samples.tickers))
-    assert model.p_up(samples, rows[:0], vectors).shape == (0, len(samples.tickers))
+    assert says(model, samples, rows[:0], vectors).shape == (0, len(samples.tickers))
 
 
 def test_the_penalty_is_that_of_the_lowest_validation_loss():
     samples = make_samples(name="stocknet")
-    model = fit_logistic(samples, make_vectors(samples))
-    losses = model.facts()["validation_loss"]
+    model, facts = fit_logistic(samples, make_vectors(samples))
+    losses = facts["validation_loss"]
     assert list(losses) == [f"{penalty:g}" for penalty in PENALTIES]
-    assert losses[f"{model.penalty:g}"] == min(losses.values())
+    assert losses[f"{facts['penalty']:g}"] == min(losses.values())
     held = samples.splits["validation"]
     asked = samples.labels[held] >= 0
-    found = model.p_up(samples, held, make_vectors(samples))[asked]
+    found = says(model, samples, held, make_vectors(samples))[asked]
     assert log_loss(samples.labels[held][asked], found) == pytest.approx(min(losses.values()), rel=ROUNDING64)
 
 
 def test_only_training_movements_are_learnt_from():
     samples = make_samples(name="stocknet")
-    first = fit_logistic(samples)
+    first, _ = fit_logistic(samples)
     samples.features[samples.targets[samples.splits["test"]]] += 5
     samples.labels[samples.splits["test"]] = 1
-    second = fit_logistic(samples)
+    second, _ = fit_logistic(samples)
     for name in ("centre", "spread", "weight"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
-    assert fit_calendar(samples).facts() == fit_calendar(make_samples(name="stocknet")).facts()
+    assert fitted(Calendar(), samples)[1] == fitted(Calendar(), make_samples(name="stocknet"))[1]
 
 
 def test_many_movements_are_thinned_evenly(monkeypatch):
     samples = make_samples(name="stocknet")
     monkeypatch.setattr(logistic, "MOVEMENTS", 50)
-    values, labels = logistic._asked(samples, "train", None)
+    values, labels = logistic._labelled(SimpleNamespace(samples=samples, vectors=None), "train")
     assert len(values) == len(labels) == 50
-    assert np.isfinite(fit_logistic(samples).p_up(samples, samples.splits["test"])).all()
+    assert np.isfinite(says(fit_logistic(samples)[0], samples, samples.splits["test"])).all()
 
 
 def test_a_signal_in_the_text_is_found():
@@ -202,7 +199,7 @@ def test_a_signal_in_the_text_is_found():
     rows = samples.text_rows[..., -1]
     vectors[rows[asked & (rows > 0)], 0] = samples.labels[asked & (rows > 0)]
     test = samples.splits["test"]
-    found = fit_logistic(samples, vectors).p_up(samples, test, vectors)
+    found = says(fit_logistic(samples, vectors)[0], samples, test, vectors)
     told = asked[test] & (rows[test] > 0)
     assert movements.accuracy(samples.labels[test][told], found[told]) > 0.8
 
@@ -212,8 +209,9 @@ def test_everything_says_something_of_tomorrow():
     texts = make_texts(panel)
     protocol = StockProtocol()
     samples, ahead = build_samples(panel, texts, protocol), tomorrow(panel, texts, protocol)
-    for fit in (fit_majority, fit_previous, fit_calendar, fit_logistic):
-        found = fit(samples).p_up(ahead, np.arange(1))
+    models = [fitted(kind(), samples)[0] for kind in (Majority, Previous, Calendar)]
+    for model in (*models, fit_logistic(samples)[0]):
+        found = says(model, ahead, np.arange(1))
         assert found.shape == (1, len(panel.tickers))
         assert ((found >= 0) & (found <= 1)).all()
 
@@ -230,8 +228,8 @@ def test_the_calendar_answers_the_published_labels(stocknet):
     samples = build_samples(*stocknet, StockProtocol(name="published-code"))
     rows = samples.splits["test"]
     asked = samples.labels[rows] >= 0
-    calendar = fit_calendar(samples)
-    found = calendar.p_up(samples, rows)[asked]
+    calendar, _ = fitted(Calendar(), samples)
+    found = says(calendar, samples, rows)[asked]
     assert {"last", "next"} <= set(calendar.keys)
     assert movements.accuracy(samples.labels[rows][asked], found) == pytest.approx(0.9868, abs=0.003)
     assert movements.mcc(samples.labels[rows][asked], found) == pytest.approx(0.9695, abs=0.003)
@@ -242,5 +240,5 @@ def test_the_calendar_says_little_of_true_movements(stocknet):
     samples = build_samples(*stocknet, StockProtocol(name="stocknet"))
     rows = samples.splits["validation"]
     asked = samples.labels[rows] >= 0
-    found = fit_calendar(samples).p_up(samples, rows)[asked]
+    found = says(fitted(Calendar(), samples)[0], samples, rows)[asked]
     assert movements.accuracy(samples.labels[rows][asked], found) < 0.55

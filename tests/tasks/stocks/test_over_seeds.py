@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multiway.metrics import movements
+from multiway.metrics.resampling import intervals
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.fitting import OURS
 from multiway.tasks.stocks.over_seeds import intervals_of_means
-from multiway.training import movements
 from tolerances import ROUNDING64
 
 DAYS, STOCKS = 23, 7
@@ -40,7 +41,7 @@ def test_the_interval_of_a_mean_is_that_of_the_scores_of_every_seed_on_the_same_
     both = np.stack([each.predictions.query("split == 'test' and model == @OURS")["p_up"] for each in runs], axis=1)
 
     def expected(score):
-        return movements.block_bootstrap(score, labels, both, days, draws=200)
+        return intervals({"": score}, labels, both, units=days, block=5, draws=200)[""]
 
     def mean_accuracy(truth, scores):
         return ((scores > 0.5) == truth[:, None]).mean()
@@ -57,10 +58,9 @@ def test_one_run_alone_has_the_interval_of_its_scores(rng):
     labels = rng.integers(0, 2, DAYS * STOCKS)
     alone = run(rng, labels, 0.2)
     rows = alone.predictions.query("split == 'test' and model == @OURS")
-    expected = movements.block_bootstrap(
-        movements.mcc, labels, rows["p_up"].to_numpy(), rows["date"].to_numpy(), draws=200
-    )
-    assert intervals_of_means([alone])["mcc"] == pytest.approx(expected, rel=ROUNDING64)
+    days = rows["date"].to_numpy()
+    expected = intervals({"mcc": movements.mcc}, labels, rows["p_up"].to_numpy(), units=days, block=5, draws=200)
+    assert intervals_of_means([alone])["mcc"] == pytest.approx(expected["mcc"], rel=ROUNDING64)
 
 
 def test_a_seed_that_says_one_thing_counts_as_an_mcc_of_zero_and_no_majority_as_no_difference(rng):

@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from multiway.tasks.stocks.again import prepared_for, read_again
 from quotes import DAYS, TICKERS, WORDS, make_config, make_prices, make_texts, trading_days, write_stocks
 
 from multiway.data.stocks import read_stocks
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks.stocks import load, start, task
-from multiway.tasks.stocks.again import prepared_for, read_again
 from multiway.tasks.stocks.prediction import prediction_table
 from tolerances import LONG32
 
@@ -157,7 +157,7 @@ def test_later_prices_are_scored_from_the_same_day_on(finished):
 
 def test_prices_that_end_too_early_cannot_be_scored(finished, tmp_path):
     data = write_stocks(tmp_path / "early", count=50)
-    with pytest.raises(DataError, match="every split needs days with a movement to ask about"):
+    with pytest.raises(DataError, match="every split needs days with a movement to label"):
         task.evaluate([finished], str(data), "test")
 
 

@@ -1,4 +1,4 @@
-"""Levels in order, and their scores by their definitions."""
+"""Levels in order, their loss, and the names of their scores."""
 
 import dataclasses
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from multiway.metrics.quantiles import pinball
 from multiway.tasks.stocks import quantiles
 from multiway.tasks.stocks.scale import StockScale
 from tolerances import ROUNDING64
@@ -40,45 +41,12 @@ def test_levels_of_days_that_never_move_can_still_part(scale):
     assert (quantiles.levels_of(torch.zeros(1, 3), still).diff() > 0).all()
 
 
-def test_pinball_by_hand():
-    """A miss from below costs its share, one from above the rest."""
-    returns, levels = np.array([0.02, -0.01]), np.array([[-0.01, 0.0, 0.01], [-0.02, 0.0, 0.02]])
-    terms = [0.1 * 0.03, 0.5 * 0.02, 0.9 * 0.01, 0.1 * 0.01, 0.5 * 0.01, 0.1 * 0.03]
-    assert quantiles.pinball(returns, levels, LEVELS) == pytest.approx(np.mean(terms), rel=ROUNDING64)
-    assert quantiles.median_error(returns, levels, LEVELS) == pytest.approx(0.015)
-    assert quantiles.coverage(returns, levels) == 0.5
-
-
 def test_the_loss_is_the_score(generator):
     levels, returns = torch.randn(9, 3, generator=generator).double(), torch.randn(9, generator=generator).double()
-    expected = quantiles.pinball(returns.numpy(), levels.numpy(), LEVELS)
+    expected = pinball(returns.numpy(), levels.numpy(), LEVELS)
     assert float(quantiles.pinball_terms(levels, returns, LEVELS).mean()) == pytest.approx(expected, rel=ROUNDING64)
-
-
-def test_the_true_quantiles_have_the_lowest_pinball(generator):
-    returns = torch.randn(20_000, generator=generator, dtype=torch.float64).numpy()
-    best = np.broadcast_to(np.quantile(returns, LEVELS), (len(returns), 3))
-    lowest = quantiles.pinball(returns, best, LEVELS)
-    for place in range(3):
-        for move in (-0.2, 0.2):
-            other = best.copy()
-            other[:, place] += move
-            assert quantiles.pinball(returns, other, LEVELS) > lowest
-
-
-def test_nothing_has_no_score():
-    for score in (quantiles.pinball, quantiles.median_error):
-        assert score(np.empty(0), np.empty((0, 3)), LEVELS) is None
-    assert quantiles.coverage(np.empty(0), np.empty((0, 3))) is None
 
 
 def test_metrics_are_named_by_their_levels():
     assert list(quantiles.quantile_metrics(LEVELS)) == ["pinball", "mae", "coverage_80"]
     assert list(quantiles.quantile_metrics((0.5,))) == ["pinball", "mae"]
-
-
-def test_the_share_above_zero_lies_on_the_line_between_the_levels():
-    levels = np.array([[-0.02, 0.0, 0.02], [-0.01, 0.03, 0.04], [0.01, 0.02, 0.03], [-0.03, -0.02, -0.01]])
-    found = quantiles.share_above_zero(levels, LEVELS)
-    np.testing.assert_allclose(found, [0.5, 1 - (0.1 + 0.4 / 4), 0.9, 0.1], rtol=ROUNDING64)
-    assert quantiles.share_above_zero(levels[None], LEVELS).shape == (1, 4)

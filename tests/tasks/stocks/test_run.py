@@ -8,8 +8,9 @@ from quotes import FakeCell, make_config, write_stocks
 
 from interruption import stop_after
 from multiway.errors import ConfigError, DataError, RunError
+from multiway.metrics import classes, movements
 from multiway.tasks.stocks import StockConfig, load, resume, start, task
-from multiway.training import Interrupted, classification, movements
+from multiway.training import Interrupted
 from multiway.workflows.training import with_seed
 
 
@@ -38,7 +39,7 @@ def test_scores_are_those_of_the_stored_predictions(finished):
             assert set(found) == {"acc", "f1", "macro_f1", "mcc", "auc", "count"}
             assert found["acc"]["value"] == (rows["predicted"] == rows["label"]).mean()
             assert found["mcc"]["value"] == movements.mcc(labels, rises)
-            assert found["auc"]["value"] == classification.auc(labels, np.stack([1 - rises, rises], 1))
+            assert found["auc"]["value"] == classes.auc(labels, np.stack([1 - rises, rises], 1))
             assert found["count"]["value"] == len(rows) == finished.facts["splits"][split]["count"]
             assert found["acc"]["low"] <= found["acc"]["value"] <= found["acc"]["high"]
 

@@ -6,8 +6,8 @@ from blocks import NETWORK, SIZES, make_volumes, write_npz
 from sklearn.base import clone
 
 import multiway
-from multiway.errors import ConfigError, DataError, NotFittedError
-from multiway.tasks.volumes import load
+from multiway.errors import ConfigError, DataError, NotFittedError, RunError
+from multiway.tasks.run import load
 
 TRAINING = {"batch_size": 8, "warmup_steps": 2, "learning_rate": 3e-3}
 SETTINGS = {"model": NETWORK, "training": TRAINING, "draws": 20}
@@ -40,8 +40,8 @@ def test_words_channels_and_patients():
     words = np.array(["benign", "malignant"])[labels]
     model = make(epochs=1).fit(volumes, words, patients=patients)
     assert set(model.predict(volumes[:4])) <= {"benign", "malignant"}
-    assert model.run_.channels == 2
-    split = model.run_.predictions.query("model == 'multiway'").groupby("split")["patient"].agg(set)
+    assert model.run_.state.channels == 2
+    split = model.run_.tables["predictions"].query("model == 'multiway'").groupby("split")["patient"].agg(set)
     assert split["validation"].isdisjoint(split["test"])
 
 
@@ -54,7 +54,7 @@ def test_saved_and_loaded(fitted, tmp_path):
     assert again.get_params()["epochs"] == 5
     assert again.config() == fitted.config()
     assert load(tmp_path / "run").config == fitted.config()
-    with pytest.raises(ConfigError, match="loaded from a folder; copy that folder"):
+    with pytest.raises(RunError, match="was loaded from .*. Copy that folder"):
         again.save(tmp_path / "other")
 
 

@@ -4,7 +4,6 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -20,10 +19,12 @@ from multiway.data.volumes import (
 )
 from multiway.errors import ConfigError, DataError
 from multiway.explain import load_maps
-from multiway.models import create_model
-from multiway.tasks.volumes import VolumeConfig, VolumeRun
+from multiway.tasks.run import Models, Run
+from multiway.tasks.volumes import VolumeConfig
 from multiway.tasks.volumes.explanation import average_attention, explain_case, named_cases, network_input
 from multiway.tasks.volumes.explanation_files import to_scan, write_explanations, write_maps
+from multiway.tasks.volumes.prepared import VolumeState
+from multiway.tasks.volumes.task import TASK
 from tolerances import LONG32, SUMS32
 
 SIZES = (8, 12, 9)
@@ -49,22 +50,18 @@ class FakeScans:
 
 
 def make_run(name="hot_volume_classifier", sizes=SIZES, read=None, **more):
-    torch.manual_seed(5)
     fields = {"dim": 16, "num_heads": 2, "stem_channels": 4} if name == "hot_volume_classifier" else {}
-    return VolumeRun(
-        config=VolumeConfig(model={"name": name, **fields, **more}, read=read or VolumeOptions()),
-        model=create_model(name, sizes=sizes, **fields, **more).eval(),
-        classes=("benign", "malignant"),
-        channels=1,
-        sizes=sizes,
-        axes=("depth", "height", "width"),
-        scale=IntensityScale(centre=(50.0,), spread=(20.0,)),
-        threshold=0.5,
-        thresholds={},
-        scores=[],
-        predictions=pd.DataFrame(),
-        facts={},
+    config = VolumeConfig(
+        model={"name": name, **fields, **more}, read=read or VolumeOptions(), baselines=(), training={"seed": 5}
     )
+    state = VolumeState(
+        classes=("benign", "malignant"), channels=1, sizes=sizes, axes=("depth", "height", "width"),
+        scale=IntensityScale(centre=(50.0,), spread=(20.0,)),
+    )  # fmt: skip
+    models = Models(TASK, config, state)
+    models["multiway"].eval()
+    calibration = {"multiway": torch.tensor(0.5, dtype=torch.float64)}
+    return Run(task=TASK, config=config, state=state, models=models, calibration=calibration)
 
 
 def make_cases(folder, options, shapes=((8, 12, 9),) * 3, affine=AFFINE, sizes=SIZES):
@@ -96,7 +93,7 @@ def make_cases(folder, options, shapes=((8, 12, 9),) * 3, affine=AFFINE, sizes=S
 def test_a_case_is_explained_whole(tmp_path):
     run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
     found = explain_case(run, cases, 1)
-    logits = run.model(run.scale.apply(torch.from_numpy(cases.prepared(1).values)[None]))
+    logits = run.model(run.state.scale.apply(torch.from_numpy(cases.prepared(1).values)[None]))
     np.testing.assert_allclose(found.probabilities, logits.detach().double().softmax(-1)[0], rtol=LONG32)
     assert (found.name, found.label, found.patient) == ("scan1", 1, "p1")
     assert found.attention.shape == found.gradients.shape == SIZES
@@ -206,9 +203,8 @@ def test_bare_arrays_keep_their_grid(tmp_path):
 
 def test_files_lie_on_the_scan_and_say_what_was_found(tmp_path):
     nibabel = pytest.importorskip("nibabel")
-    run, cases = make_run(), make_cases(tmp_path, VolumeOptions(orientation="RAS", size=(12, 8, 9)))
-    run = dataclasses.replace(run, model=make_run(sizes=(12, 8, 9)).model, sizes=(12, 8, 9))
-    lines = write_explanations(run, cases, [2, 0], tmp_path / "out")
+    run, cases = make_run(sizes=(12, 8, 9)), make_cases(tmp_path, VolumeOptions(orientation="RAS", size=(12, 8, 9)))
+    answer = write_explanations(run, cases, [2, 0], tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         *(f"case-scan0{end}" for end in ("-attention.nii.gz", "-gradients.nii.gz", ".png")),
         *(f"case-scan2{end}" for end in ("-attention.nii.gz", "-gradients.nii.gz", ".png")),
@@ -224,6 +220,7 @@ def test_files_lie_on_the_scan_and_say_what_was_found(tmp_path):
         np.testing.assert_allclose(image.get_fdata(), expected, rtol=SUMS32, atol=SUMS32)
     maps = load_maps(tmp_path / "out" / "maps.npz")
     assert [item.sample for item in maps[::6]] == ["mean over 2 cases", "scan2", "scan0"]
+    lines = answer.lines()
     assert lines[0].startswith("x, block 0: slices ")
     assert any(line.startswith("scan2: is benign, named ") and "; the gradients sum to " in line for line in lines)
     assert any(line.startswith("deletion test, mean probability") and "at random 0." in line for line in lines)

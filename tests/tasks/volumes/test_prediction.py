@@ -1,5 +1,6 @@
 """Predicting scans one at a time: the table, the scans that cannot be used, and scores on later data."""
 
+import dataclasses
 import tracemalloc
 
 import numpy as np
@@ -8,14 +9,27 @@ import pytest
 from blocks import SIZES, make_config, make_volumes, write_npz, write_table
 
 from multiway.errors import ConfigError, DataError, RunError
-from multiway.tasks.volumes import start, task
+from multiway.tasks import lifecycle as runs
+from multiway.tasks.classes import thresholds_of
+from multiway.tasks.scores import score_table
+from multiway.tasks.volumes.task import TASK as task
 from tolerances import SUMS32
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
-    return start(make_config(write_npz(folder / "set.npz"), baselines=("majority", "logistic")), folder / "run")
+    return runs.start(
+        task, make_config(write_npz(folder / "set.npz"), baselines=("majority", "logistic")), folder / "run"
+    )
+
+
+def predict(run, data, out, options):
+    return task.answer(run, data, out, options).lines()
+
+
+def evaluate(run, data, split="test"):
+    return score_table([dataclasses.replace(run, scores=task.evaluate(run, data, split))], split)
 
 
 @pytest.fixture
@@ -30,20 +44,23 @@ def scans(tmp_path):
 
 def test_the_table_of_a_folder(run, scans, tmp_path):
     out = tmp_path / "out.csv"
-    assert task.predict(run, str(scans), out, {}) == [f"5 rows written to {out}"]
+    assert predict(run, str(scans), out, {}) == [f"5 rows written to {out}"]
     frame = pd.read_csv(out)
     assert list(frame) == ["case", "predicted", "predicted_at_threshold", "p_0", "p_1"]
     assert list(frame["case"]) == [f"case{row}" for row in range(5)]
     assert np.array_equal(frame["predicted"], (frame["p_1"] > 0.5).astype(int))
-    assert np.array_equal(frame["predicted_at_threshold"], (frame["p_1"] > run.threshold).astype(int))
-    (text,) = task.predict(run, str(scans), None, {})
+    assert np.array_equal(
+        frame["predicted_at_threshold"],
+        (frame["p_1"] > thresholds_of(run.calibration, ["multiway"])["multiway"]).astype(int),
+    )
+    (text,) = predict(run, str(scans), None, {})
     assert text == out.read_text().rstrip()
 
 
 def test_probabilities_are_those_of_the_run(run):
     """The file of the training again, one volume at a time, against the batches of the evaluation."""
-    (text,) = task.predict(run, run.config.data, None, {})
-    stored = run.predictions.query("model == 'multiway' and split == 'test'").set_index("case")
+    (text,) = predict(run, run.config.data, None, {})
+    stored = run.tables["predictions"].query("model == 'multiway' and split == 'test'").set_index("case")
     rows = [line.split(",") for line in text.splitlines()[1:] if line.startswith("test-")]
     assert len(rows) == 30
     for name, *_, last in rows:
@@ -52,7 +69,7 @@ def test_probabilities_are_those_of_the_run(run):
 
 def test_a_table_with_patients(run, tmp_path):
     data = write_table(tmp_path)
-    (text,) = task.predict(run, str(data), None, {})
+    (text,) = predict(run, str(data), None, {})
     assert text.splitlines()[0].startswith("case,patient,predicted")
     assert text.splitlines()[1].startswith("scan00,p0,")
 
@@ -67,10 +84,10 @@ def test_a_table_with_patients(run, tmp_path):
 def test_a_scan_that_does_not_fit_is_named(spoil, message, run, scans, tmp_path):
     np.save(scans / "case2.npy", spoil(np.load(scans / "case2.npy")))
     with pytest.raises(DataError, match=message) as caught:
-        task.predict(run, str(scans), tmp_path / "out.csv", {})
+        predict(run, str(scans), tmp_path / "out.csv", {})
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "out.csv").exists()
-    lines = task.predict(run, str(scans), tmp_path / "out.csv", {"keep_going": True})
+    lines = predict(run, str(scans), tmp_path / "out.csv", {"keep_going": True})
     assert lines[0].startswith("4 rows written")
     assert lines[1].startswith("left out: case2.npy")
 
@@ -79,16 +96,16 @@ def test_nothing_to_write_is_an_error(run, scans, tmp_path):
     for path in scans.iterdir():
         np.save(path, np.zeros((2, 2, 2)))
     with pytest.raises(DataError, match=r"none of 5 scans can be used. left out: case0.npy"):
-        task.predict(run, str(scans), tmp_path / "out.csv", {"keep_going": True})
+        predict(run, str(scans), tmp_path / "out.csv", {"keep_going": True})
 
 
 def test_wrong_calls(run, scans, tmp_path):
     with pytest.raises(ConfigError, match="a run of volumes needs scans"):
-        task.predict(run, None, None, {})
+        predict(run, None, None, {})
     with pytest.raises(ConfigError, match=r"must end in .csv, .csv.gz or .parquet"):
-        task.predict(run, str(scans), tmp_path / "out.txt", {})
+        predict(run, str(scans), tmp_path / "out.txt", {})
     with pytest.raises(RunError, match="there is no folder"):
-        task.predict(run, str(scans), tmp_path / "no" / "out.csv", {})
+        predict(run, str(scans), tmp_path / "no" / "out.csv", {})
 
 
 def test_memory_holds_one_volume(run, tmp_path):
@@ -100,7 +117,7 @@ def test_memory_holds_one_volume(run, tmp_path):
     run.config = run.config.replace(read={"resample_to": SIZES})
     tracemalloc.start()
     try:
-        task.predict(run, str(big), tmp_path / "out.csv", {})
+        predict(run, str(big), tmp_path / "out.csv", {})
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -109,18 +126,18 @@ def test_memory_holds_one_volume(run, tmp_path):
 
 
 def test_scores_on_later_data(run, tmp_path):
-    again = {row["model"]: row for row in task.evaluate([run], run.config.data, "test")}
-    for row in task.score_table([run], "test"):
+    again = {row["model"]: row for row in evaluate(run, run.config.data)}
+    for row in score_table([run], "test"):
         assert again[row["model"]]["acc"] == row["acc"]
         assert again[row["model"]]["auc"] == pytest.approx(row["auc"])
     later = write_table(tmp_path, words=("0", "1"))
-    rows = task.evaluate([run], str(later), "test")
+    rows = evaluate(run, str(later))
     assert rows[0]["model"] == "multiway"
     assert rows[0]["auc"] > 0.9
     other = tmp_path / "other"
     other.mkdir()
     with pytest.raises(DataError, match=r"label 'high' of .* is none of the classes 0, 1"):
-        task.evaluate([run], str(write_table(other)), "test")
+        evaluate(run, str(write_table(other)))
     pd.read_csv(later).drop(columns="label").to_csv(later, index=False)
     with pytest.raises(DataError, match="scores need labels, and there are none"):
-        task.evaluate([run], str(later), "test")
+        evaluate(run, str(later))

@@ -1,4 +1,4 @@
-"""What is read before anything is written: labels, splits, the scale, and the hash that knows the data again."""
+"""What is read before anything is written: labels, splits, the scale, and the digest."""
 
 import dataclasses
 
@@ -6,24 +6,29 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from blocks import make_config, make_volumes, write_npz, write_table
+from blocks import make_config, make_volumes, write_table
 
-from multiway import files
 from multiway.errors import DataError
+from multiway.metrics import classes
+from multiway.tasks.run import digest_of
 from multiway.tasks.volumes.arrays import cases_of_arrays
 from multiway.tasks.volumes.prepared import prepare
-from multiway.training import classification
 
 
-def test_a_file_is_known_by_its_hash_and_a_table_by_its_scans(tmp_path):
-    data = write_npz(tmp_path / "set.npz")
-    assert prepare(make_config(data), data).digest == files.sha256_of(data)
+def test_the_digest_is_of_scans_and_labels(tmp_path):
     table = write_table(tmp_path)
-    first, again = (prepare(make_config(table), table).digest for _ in range(2))
     frame = pd.read_csv(table)
-    frame.loc[[0, 1], "label"] = frame.loc[[1, 0], "label"].to_numpy()
+
+    def digest():
+        return digest_of(prepare(make_config(table), table).content())
+
+    first = digest()
+    assert digest() == first
+    frame.assign(label=frame["label"].to_numpy()[::-1]).to_csv(table, index=False)
+    assert digest() != first
     frame.to_csv(table, index=False)
-    assert first == again != prepare(make_config(table), table).digest
+    np.save(tmp_path / "scan00.npy", np.load(tmp_path / "scan00.npy")[::-1])
+    assert digest() != first
 
 
 def test_the_scale_is_of_the_training_cases_alone(tmp_path):
@@ -62,9 +67,9 @@ def test_the_real_set(real_data):
     assert {split: len(rows) for split, rows in prepared.cases.splits.items()} == {
         "train": 1188, "validation": 98, "test": 298,
     }  # fmt: skip
-    assert (prepared.channels, prepared.sizes) == (1, (28, 28, 28))
+    assert prepared.values.shape[1:] == (1, 28, 28, 28)
     voxels = prepared.batches("validation").gather(torch.arange(98))["volume"]
     assert (float(voxels.min()), float(voxels.max())) == (0.0, 1.0)
     size = voxels.mean((1, 2, 3, 4)).numpy()
     labels = prepared.labels[prepared.cases.indices("validation")]
-    assert classification.auc(labels, np.stack([1 - size, size], 1)) > 0.5
+    assert classes.auc(labels, np.stack([1 - size, size], 1)) > 0.5

@@ -1,23 +1,25 @@
 """The report says what the predictions say, shows the worst errors, and does without what is not there."""
 
 import dataclasses
-import shlex
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-import yaml
 
-from multiway.config import merge
 from multiway.data.volumes import IntensityScale
 from multiway.errors import ConfigError, DataError
+from multiway.metrics import classes
 from multiway.models import create_model
-from multiway.tasks.volumes import VolumeConfig, VolumeRun, sections, task
-from multiway.tasks.volumes.again import ERRORS, RIGHT, interesting, read_again
+from multiway.tasks.run import Run
+from multiway.tasks.volumes import sections
+from multiway.tasks.volumes.config import VolumeConfig
+from multiway.tasks.volumes.prepared import VolumeState
+from multiway.tasks.volumes.reload import ERRORS, RIGHT, interesting, reload_cases
 from multiway.tasks.volumes.sections import SUBJECT, compare, head, report
-from multiway.training import RunFolder, classification
+from multiway.tasks.volumes.task import TASK as task
+from multiway.training import RunFolder
 from report_pages import Page
 
 SIZES = (8, 8, 8)
@@ -40,30 +42,32 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", **change
     torch.manual_seed(seed)
     fields = {"dim": 16, "num_heads": 2, "stem_channels": 4} if name.startswith("hot") else {}
     own = {"name": name, **fields}
-    run = VolumeRun(
+    run = Run(
+        task=task,
         config=VolumeConfig(data=str(path), model=own, training={"seed": seed}),
-        model=create_model(name, sizes=SIZES, num_classes=num_classes, **fields).eval(),
-        classes=("0", "1", "2")[:num_classes],
-        channels=1,
-        sizes=SIZES,
-        axes=("depth", "height", "width"),
-        scale=IntensityScale(centre=(0.0,), spread=(255.0,)),
-        threshold=0.42,
-        thresholds={},
+        models={"multiway": create_model(name, sizes=SIZES, num_classes=num_classes, **fields).eval()},
+        state=VolumeState(
+            classes=("0", "1", "2")[:num_classes],
+            channels=1,
+            sizes=SIZES,
+            axes=("depth", "height", "width"),
+            scale=IntensityScale(centre=(0.0,), spread=(255.0,)),
+        ),
+        calibration={} if num_classes > 2 else {"multiway": torch.tensor(0.42, dtype=torch.float64)},
         scores=[
             {"model": model, "split": "test", "metric": metric, "value": value + seed / 100, "low": 0.4, "high": 0.9}
             for model, value in (("multiway", 0.7), ("resnet18_3d", 0.6))
             for metric in ("auc", "acc", "ece")
         ],
-        predictions=pd.DataFrame(),
         facts={
+            "best": {},
             "notes": ["Seen once."],
             "parameters": {"multiway": 12345},
             "seconds": {"multiway": 9.0, "reading": 1.0},
             "splits": {"test": {"cases": 12, "classes": {"0": 6, "1": 6}}},
         },
     )
-    cases = read_again(run)
+    cases = reload_cases(run)
     frames = []
     for model in ("multiway", "resnet18_3d"):
         rows = cases.splits["test"]
@@ -76,11 +80,11 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", **change
                     "model": model,
                     "split": "test",
                     "label": [cases.classes[cases.labels[row]] for row in rows],
-                    **{f"p_{name}": probabilities[:, place] for place, name in enumerate(run.classes)},
+                    **{f"p_{name}": probabilities[:, place] for place, name in enumerate(run.state.classes)},
                 }
             )
         )
-    return dataclasses.replace(run, predictions=pd.concat(frames, ignore_index=True), **changes)
+    return dataclasses.replace(run, tables={"predictions": pd.concat(frames, ignore_index=True)}, **changes)
 
 
 @pytest.fixture(autouse=True)
@@ -89,45 +93,30 @@ def few_deletions(monkeypatch):
 
 
 def parts_of(run, with_data=True):
-    cases = read_again(run) if with_data else None
+    cases = reload_cases(run) if with_data else None
     return {part.id: part.content for part in sections.sections([run], cases)}
 
 
 def test_the_parts_say_what_the_predictions_say(tmp_path):
     run = make_run(write_data(tmp_path / "set.npz"))
     matrix, roc = parts_of(run, with_data=False)["errors"]
-    own = run.predictions[run.predictions["model"] == "multiway"]
+    own = run.tables["predictions"][run.tables["predictions"]["model"] == "multiway"]
     right = ((own["p_1"] > 0.5).astype(int).astype(str) == own["label"]).sum()
     counts = np.array([[int(cell.text) for cell in row[1:3]] for row in matrix.rows])
     assert np.trace(counts) == right
     assert counts.sum(axis=1).tolist() == [6, 6]
     labels, probabilities = own["label"].astype(int).to_numpy(), own[["p_0", "p_1"]].to_numpy()
-    area = classification.auc(labels, probabilities)
+    area = classes.auc(labels, probabilities)
     assert roc.legend[0][0] == f"multiway, AUC {area:.3f}"
     assert roc.legend[1][0].startswith("ResNet-18 3D, ")
     assert "the most frequent class is right in 50.0\u202f%." in head([run], None).support[0]
     assert head([run], None).check is None
 
 
-def test_the_command_makes_the_same_settings_again(tmp_path):
-    run = make_run(write_data(tmp_path / "a set.npz"))
-    given = {"read": {"normalise": "none", "window": (0, 9)}, "training": {"epochs": 3}, "baselines": ["cnn"]}
-    run.config = VolumeConfig.parse(merge(run.config.plain(), given))
-    words = shlex.split(SUBJECT.command(run))
-    assert words[:4] == ["multiway", "train", "volumes", "--data"]
-    settings = {"data": words[4]}
-    for word in words[6::2]:
-        name, _, value = word.partition("=")
-        for part in reversed(name.split(".")):
-            value = {part: yaml.safe_load(value) if isinstance(value, str) else value}
-        settings = merge(settings, value)
-    assert VolumeConfig.parse(settings) == run.config
-
-
 def test_the_worst_errors_come_first_then_a_right_case_of_each_class(tmp_path):
     run = make_run(write_data(tmp_path / "set.npz"))
-    cases = read_again(run)
-    own = run.predictions[run.predictions["model"] == "multiway"].set_index("case")
+    cases = reload_cases(run)
+    own = run.tables["predictions"][run.tables["predictions"]["model"] == "multiway"].set_index("case")
     found = interesting(run, cases)
     named = [(heading, own.loc[cases.names[index]]) for heading, index in found]
     errors = [row for heading, row in named if heading == ERRORS]
@@ -177,11 +166,11 @@ def test_other_test_cases_are_warned_of_and_one_run_is_nothing_to_compare(tmp_pa
 
 
 def test_several_classes_have_a_curve_each(tmp_path):
-    run = make_run(write_data(tmp_path / "set.npz", 3), num_classes=3, threshold=None)
-    (matrix, roc), shown = parts_of(run, with_data=False)["errors"], interesting(run, read_again(run))
+    run = make_run(write_data(tmp_path / "set.npz", 3), num_classes=3)
+    (matrix, roc), shown = parts_of(run, with_data=False)["errors"], interesting(run, reload_cases(run))
     assert [name.split(",")[0] for name, _ in roc.legend] == ["0", "1", "2"]
     right = [place for place, row in enumerate(matrix.rows) if int(row[1 + place].text)]
-    labels = read_again(run).labels
+    labels = reload_cases(run).labels
     assert [labels[index] for heading, index in shown if heading == RIGHT] == right
 
 
@@ -210,9 +199,9 @@ def test_data_that_are_gone_leave_the_rest_of_the_report(tmp_path):
 def test_explain_takes_the_telling_cases_or_those_named(tmp_path):
     pytest.importorskip("nibabel")
     run = make_run(write_data(tmp_path / "set.npz"), folder=RunFolder(tmp_path))
-    cases = read_again(run)
-    lines = task.explain(run, tmp_path / "named", {"cases": (cases.names[20],)})
-    assert sum(line.endswith(".png") for line in lines) == 1
+    cases = reload_cases(run)
+    answer = task.explain(run, tmp_path / "named", {"cases": (cases.names[20],)})
+    assert sum(path.suffix == ".png" for path in answer.files) == 1
     assert (tmp_path / "named" / f"case-{cases.names[20]}-attention.nii.gz").is_file()
     with pytest.raises(ConfigError, match="has no case 'nobody'"):
         task.explain(run, tmp_path / "none", {"cases": ("nobody",)})
@@ -221,10 +210,10 @@ def test_explain_takes_the_telling_cases_or_those_named(tmp_path):
 
 def test_explain_begins_with_the_worst_error_in_the_runs_folder(tmp_path, monkeypatch):
     pytest.importorskip("nibabel")
-    monkeypatch.setattr(task, "EXPLAINED", 1)
+    monkeypatch.setattr("multiway.tasks.volumes.task.EXPLAINED", 1)
     run = make_run(write_data(tmp_path / "set.npz"), folder=RunFolder(tmp_path))
     task.explain(run, None, {})
-    cases = read_again(run)
+    cases = reload_cases(run)
     worst = cases.names[interesting(run, cases)[0][1]]
     assert [path.name for path in (tmp_path / "explanation").glob("*.png")] == [f"case-{worst}.png"]
 

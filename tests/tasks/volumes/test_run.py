@@ -7,17 +7,23 @@ import torch
 from blocks import NETWORK, SIZES, FakeCell, make_config, write_npz, write_table
 
 from interruption import stop_after
+from multiway import workflows
 from multiway.errors import ConfigError, DataError, RunError
-from multiway.tasks.volumes import VolumeConfig, load, resume, start, task
-from multiway.tasks.volumes.run import baselines_of
-from multiway.training import Interrupted, classification
+from multiway.metrics import classes
+from multiway.tasks import lifecycle as runs
+from multiway.tasks.classes import thresholds_of
+from multiway.tasks.lifecycle import load, resume
+from multiway.tasks.scores import cell_row, score_table
+from multiway.tasks.volumes import VolumeConfig
+from multiway.tasks.volumes.task import TASK as task
+from multiway.training import Interrupted
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("volumes")
     config = make_config(write_npz(folder / "set.npz"), baselines=("majority", "logistic", "cnn"))
-    return start(config, folder / "run")
+    return runs.start(task, config, folder / "run")
 
 
 def test_a_run_leaves_everything_that_is_named(finished):
@@ -25,7 +31,7 @@ def test_a_run_leaves_everything_that_is_named(finished):
     assert names == {
         "config.yaml", "weights.safetensors", "preprocessing.json", "scores.json", "predictions.parquet",
         "manifest.json", "metrics.jsonl", "baselines/majority.safetensors", "baselines/logistic.safetensors",
-        "baselines/cnn.safetensors",
+        "baselines/cnn.safetensors", "calibration.safetensors",
     }  # fmt: skip
     assert set(finished.folder.verify()["sha256"]) == names - {"manifest.json"}
 
@@ -33,33 +39,35 @@ def test_a_run_leaves_everything_that_is_named(finished):
 def test_scores_are_those_of_the_stored_predictions(finished):
     for model in ("multiway", "majority", "logistic", "cnn"):
         for split in ("validation", "test"):
-            rows = finished.predictions.query("model == @model and split == @split")
-            labels = (rows["label"] == finished.classes[1]).to_numpy().astype(np.int64)
-            probabilities = rows[[f"p_{name}" for name in finished.classes]].to_numpy()
+            rows = finished.tables["predictions"].query("model == @model and split == @split")
+            labels = (rows["label"] == finished.state.classes[1]).to_numpy().astype(np.int64)
+            probabilities = rows[[f"p_{name}" for name in finished.state.classes]].to_numpy()
             found = {row["metric"]: row for row in finished.scores if (row["model"], row["split"]) == (model, split)}
             assert set(found) == {"auc", "acc", "balanced_accuracy", "sensitivity", "specificity", "ece"}
-            assert found["auc"]["value"] == classification.auc(labels, probabilities)
-            assert found["acc"]["value"] == classification.accuracy(labels, probabilities)
-            threshold = finished.thresholds[model]
-            assert found["sensitivity"]["value"] == classification.sensitivity(labels, probabilities, threshold)
+            assert found["auc"]["value"] == classes.auc(labels, probabilities)
+            assert found["acc"]["value"] == classes.accuracy(labels, probabilities)
+            threshold = thresholds_of(finished.calibration, [model])[model]
+            assert found["sensitivity"]["value"] == classes.sensitivity(labels, probabilities, threshold)
             assert found["auc"]["low"] <= found["auc"]["value"] <= found["auc"]["high"]
 
 
 def test_the_threshold_is_that_of_validation(finished):
-    rows = finished.predictions.query("model == 'multiway' and split == 'validation'")
-    labels = (rows["label"] == finished.classes[1]).to_numpy().astype(np.int64)
-    probabilities = rows[[f"p_{name}" for name in finished.classes]].to_numpy()
-    assert finished.threshold == classification.youden_threshold(labels, probabilities)
+    rows = finished.tables["predictions"].query("model == 'multiway' and split == 'validation'")
+    labels = (rows["label"] == finished.state.classes[1]).to_numpy().astype(np.int64)
+    probabilities = rows[[f"p_{name}" for name in finished.state.classes]].to_numpy()
+    assert thresholds_of(finished.calibration, ["multiway"])["multiway"] == classes.youden_threshold(
+        labels, probabilities
+    )
 
 
 def test_the_classes_are_learnt(finished):
-    rows = {row["model"]: row for row in task.score_table([finished], "test")}
+    rows = {row["model"]: row for row in score_table([finished], "test")}
     assert rows["majority"]["auc"] == rows["majority"]["acc"] == 0.5
     assert rows["logistic"]["auc"] > 0.95
     assert rows["multiway"]["auc"] > 0.95
 
 
-def test_the_best_epoch_is_that_of_the_highest_validation_auc(finished):
+def test_the_best_epoch_is_that_of_the_highest_validation_score(finished):
     log = finished.folder.read_log()
     best = max(log, key=lambda row: (row["validation_score"], -row["validation_loss"]))
     assert finished.facts["best"]["multiway"]["epoch"] == best["epoch"]
@@ -72,14 +80,12 @@ def test_a_loaded_run_is_the_run(finished):
     loaded = load(finished.folder.path)
     for left, right in zip(finished.model.state_dict().values(), loaded.model.state_dict().values(), strict=True):
         assert torch.equal(left, right)
-    pd.testing.assert_frame_equal(loaded.predictions, finished.predictions)
-    for name in ("config", "classes", "channels", "sizes", "axes", "scale", "threshold", "thresholds", "scores"):
-        assert getattr(loaded, name) == getattr(finished, name)
-    assert loaded.facts["splits"] == finished.facts["splits"]
-    for name, model in baselines_of(loaded).items():
-        for left, right in zip(
-            model.state_dict().values(), finished.baselines[name].state_dict().values(), strict=True
-        ):
+    pd.testing.assert_frame_equal(loaded.tables["predictions"], finished.tables["predictions"])
+    for name in ("config", "state", "scores", "facts", "calibration"):
+        left, right = getattr(loaded, name), getattr(finished, name)
+        assert (left.plain() if name == "state" else left) == (right.plain() if name == "state" else right), name
+    for name, model in loaded.models.items():
+        for left, right in zip(model.state_dict().values(), finished.models[name].state_dict().values(), strict=True):
             assert torch.equal(left, right)
 
 
@@ -88,10 +94,10 @@ def test_a_stopped_run_continues_to_the_same_bits(stop, finished, tmp_path, monk
     """Steps 1 to 15 are the network's and 16 to 30 the CNN's; the last step of one cannot be stopped at."""
     stop_after(monkeypatch, stop)
     if stop == 15:
-        start(finished.config, tmp_path / "run")
+        runs.start(task, finished.config, tmp_path / "run")
     else:
         with pytest.raises(Interrupted, match=f"after step {stop if stop < 16 else stop - 15} of 15.*--resume .*run`"):
-            start(finished.config, tmp_path / "run")
+            runs.start(task, finished.config, tmp_path / "run")
         assert not (tmp_path / "run" / "manifest.json").exists()
     monkeypatch.undo()
     again = resume(tmp_path / "run")
@@ -113,10 +119,10 @@ def test_a_run_with_random_changes_continues_to_the_same_bits(tmp_path, monkeypa
         "evaluate_flips": True,
     }
     config = make_config(write_npz(tmp_path / "set.npz", counts=(40, 10, 10)), **changes)
-    whole = start(config, tmp_path / "whole")
+    whole = runs.start(task, config, tmp_path / "whole")
     stop_after(monkeypatch, 8)
     with pytest.raises(Interrupted):
-        start(config, tmp_path / "cut")
+        runs.start(task, config, tmp_path / "cut")
     monkeypatch.undo()
     again = resume(tmp_path / "cut")
     for name in ("weights.safetensors", "scores.json", "predictions.parquet"):
@@ -130,7 +136,7 @@ def test_changed_data_is_not_continued_with(tmp_path, monkeypatch):
         data = write(folder / "set.npz") if write else write_table(folder)
         stop_after(monkeypatch, 2)
         with pytest.raises(Interrupted):
-            start(make_config(data), folder / "run")
+            runs.start(task, make_config(data), folder / "run")
         monkeypatch.undo()
         if write:
             write(data, contrast=61)
@@ -142,23 +148,23 @@ def test_changed_data_is_not_continued_with(tmp_path, monkeypatch):
 
 def test_bf16_scores_are_those_of_the_loaded_model(tmp_path):
     config = make_config(write_npz(tmp_path / "set.npz"), training={"precision": "bf16", "epochs": 1})
-    run = start(config, tmp_path / "run")
-    rows = task.evaluate([load(tmp_path / "run")], str(tmp_path / "set.npz"), "test")
-    assert rows[0]["auc"] == pytest.approx(task.score_table([run], "test")[0]["auc"])
+    run = runs.start(task, config, tmp_path / "run")
+    rows = workflows.evaluate(tmp_path / "run", data=str(tmp_path / "set.npz"))
+    assert rows[0]["auc"] == pytest.approx(score_table([run], "test")[0]["auc"])
 
 
 def test_patients_are_never_split(tmp_path):
-    run = start(make_config(write_table(tmp_path)), tmp_path / "run")
-    assert run.classes == ("high", "low")
-    patients = {split: set(rows["patient"]) for split, rows in run.predictions.groupby("split")}
+    run = runs.start(task, make_config(write_table(tmp_path)), tmp_path / "run")
+    assert run.state.classes == ("high", "low")
+    patients = {split: set(rows["patient"]) for split, rows in run.tables["predictions"].groupby("split")}
     assert patients["validation"].isdisjoint(patients["test"])
     assert run.facts["splits"]["test"]["patients"] == len(patients["test"])
     assert sum(part["cases"] for part in run.facts["splits"].values()) == 30
 
 
 def test_three_classes(tmp_path):
-    run = start(make_config(write_npz(tmp_path / "set.npz", num_classes=3)), tmp_path / "run")
-    assert run.threshold is None
+    run = runs.start(task, make_config(write_npz(tmp_path / "set.npz", num_classes=3)), tmp_path / "run")
+    assert thresholds_of(run.calibration, ["multiway"])["multiway"] is None
     assert {row["metric"] for row in run.scores if row["value"] is not None} >= {"auc", "sensitivity", "specificity"}
 
 
@@ -169,14 +175,14 @@ def test_auc_of_one_class_is_undefined_and_the_loss_chooses(tmp_path):
     arrays["val_labels"][:] = 0
     arrays["test_labels"][:] = 0
     np.savez(data, **arrays)
-    run = start(make_config(data), tmp_path / "run")
+    run = runs.start(task, make_config(data), tmp_path / "run")
     (auc,) = [row for row in run.scores if (row["model"], row["split"], row["metric"]) == ("multiway", "test", "auc")]
     assert (auc["value"], auc["low"], auc["high"]) == (None, None, None)
-    assert run.threshold is None
-    assert run.facts["best"]["multiway"]["validation_auc"] is None
+    assert thresholds_of(run.calibration, ["multiway"])["multiway"] is None
+    assert run.facts["best"]["multiway"]["validation_score"] is None
     assert any("lowest validation loss" in note for note in run.facts["notes"])
     assert "test AUC undefined" in task.sentence(run)
-    assert task.score_table([run], "test")[0]["auc"] is None
+    assert score_table([run], "test")[0]["auc"] is None
 
 
 @pytest.mark.parametrize(
@@ -193,7 +199,7 @@ def test_unsound_data_leaves_nothing_behind(change, message, tmp_path):
     change(arrays)
     np.savez(data, **arrays)
     with pytest.raises(DataError, match=message):
-        start(make_config(data), tmp_path / "run")
+        runs.start(task, make_config(data), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -201,10 +207,10 @@ def test_a_table_without_labels_is_refused(tmp_path):
     data = write_table(tmp_path)
     pd.read_csv(data).drop(columns="label").to_csv(data, index=False)
     with pytest.raises(DataError, match="classes are learnt from labels, and there are none"):
-        start(make_config(data), tmp_path / "run")
+        runs.start(task, make_config(data), tmp_path / "run")
     pd.read_csv(data).assign(label="x").to_csv(data, index=False)
     with pytest.raises(DataError, match=r"two classes or more are needed. Got x in every case"):
-        start(make_config(data), tmp_path / "run")
+        runs.start(task, make_config(data), tmp_path / "run")
 
 
 @pytest.mark.parametrize(
@@ -222,11 +228,11 @@ def test_a_table_without_labels_is_refused(tmp_path):
 )
 def test_a_config_says_what_is_wrong(settings, message):
     with pytest.raises(ConfigError, match=message):
-        task.make_config({"data": "set.npz"}, settings)
+        task.configure({"data": "set.npz"}, settings)
 
 
 def test_a_config_starts_from_the_training_of_classes():
-    config = task.make_config({"data": "set.npz"}, {"training": {"batch_size": 4}})
+    config = task.configure({"data": "set.npz"}, {"training": {"batch_size": 4}})
     assert (config.training.loss, config.training.patience, config.training.validation_batch_size) == (
         "cross_entropy", 0, 4,
     )  # fmt: skip
@@ -237,23 +243,29 @@ def test_a_config_starts_from_the_training_of_classes():
 
 
 def test_a_known_mask_set_brings_its_transform():
-    assert task.make_config({"data": "adrenalmnist3d"}, {}).read.shape_transform
-    assert not task.make_config({"data": "adrenalmnist3d"}, {"read": {"shape_transform": False}}).read.shape_transform
-    assert not task.make_config({"data": "organmnist3d"}, {}).read.shape_transform
+    assert task.configure({"data": "adrenalmnist3d"}, {}).read.shape_transform
+    assert not task.configure({"data": "adrenalmnist3d"}, {"read": {"shape_transform": False}}).read.shape_transform
+    assert not task.configure({"data": "organmnist3d"}, {}).read.shape_transform
 
 
 def test_a_run_of_another_task_is_refused(finished, tmp_path):
-    (tmp_path / "config.yaml").write_text("task: forecast\nsettings: {}\n")
-    with pytest.raises(RunError, match="is a run of the task forecast, not of volumes"):
+    (tmp_path / "config.yaml").write_text("task: forecasts\nsettings: {}\n")
+    with pytest.raises(RunError, match="is a run of the task forecasts; known are forecast, volumes"):
+        resume(tmp_path)
+
+
+def test_a_run_of_an_older_format_is_refused(tmp_path):
+    (tmp_path / "config.yaml").write_text("task: volumes\nsettings: {}\n")
+    with pytest.raises(RunError, match="has the run format 1, and this version reads 2. Train it again"):
         resume(tmp_path)
 
 
 def test_tables(finished):
-    (row, *_) = task.score_table([finished], "test")
+    (row, *_) = score_table([finished], "test")
     assert list(row)[:7] == ["model", "auc", "auc low", "auc high", "acc", "acc low", "acc high"]
-    both = task.score_table([finished, finished], "test")[0]
+    both = score_table([finished, finished], "test")[0]
     assert (both["auc"], both["auc sd"]) == (row["auc"], 0.0)
-    cell = task.cell_row("hot-adrenal", FakeCell(), [finished, finished], 2)
+    cell = cell_row("hot-adrenal", FakeCell(), [finished, finished], 2)
     assert cell["published_auc"] == 0.886
     assert cell["auc"] == row["auc"]
     assert cell["auc_sd"] == 0.0
@@ -262,6 +274,6 @@ def test_tables(finished):
 
 
 def test_a_shape_is_whatever_the_first_run_saw(finished):
-    assert finished.sizes == SIZES
+    assert finished.state.sizes == SIZES
     assert finished.config.model == NETWORK
     assert finished.facts["parameters"]["multiway"] == sum(p.numel() for p in finished.model.parameters())

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from multiway.data.extras import load_extra
 from multiway.data.findings import quoted
 from multiway.errors import ConfigError
+from multiway.extras import load_extra
 
 CONFIG = "config.json"
 PATTERNS = [CONFIG, "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json", "*.model", "*.safetensors*"]

@@ -7,7 +7,7 @@ from multiway.data.encoders.hashed import HashedEncoder
 from multiway.data.encoders.hub import find_model
 from multiway.data.encoders.minilm import find_minilm, has_minilm
 from multiway.data.encoders.options import TextOptions
-from multiway.data.extras import is_installed, load_extra, missing
+from multiway.extras import is_installed, load_extra, missing
 
 HUB_NAMES = {"finbert": "ProsusAI/finbert"}
 """Short names of models on the Hugging Face Hub."""

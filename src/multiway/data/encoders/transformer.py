@@ -14,8 +14,8 @@ from torch import Tensor
 from multiway import files
 from multiway.data.encoders.options import TextOptions
 from multiway.data.encoders.quiet import quietly
-from multiway.data.extras import load_extra
 from multiway.errors import ConfigError
+from multiway.extras import load_extra
 
 UNUSED = ("pooler.",)
 """Parts whose weights a file may lack, since the mean does not pass through them."""

@@ -1,6 +1,5 @@
 """Stocks: prices of many tickers and texts about them, and the samples that are cut from them; knows no model."""
 
-from multiway.data.stocks.catalogue import STOCK_DATASETS as STOCK_DATASETS
 from multiway.data.stocks.checking import check_stocks as check_stocks
 from multiway.data.stocks.coverage import Coverage as Coverage
 from multiway.data.stocks.coverage import coverage as coverage

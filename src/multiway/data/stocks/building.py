@@ -136,8 +136,8 @@ def _step(rows: _Rows, row: int) -> str:
 def _complain(kind: str, rule: str, places: list[Place], count: int, options: StockOptions, findings: Findings) -> None:
     if places and options.jumps != "ignore":
         severity: Severity = "error" if options.jumps == "error" else "warning"
-        mend = "Adjust the prices, or take them as they are (--set read.jumps=warn)."
-        findings.add(kind, severity, rule, mend, places, count)
+        fix = "Adjust the prices, or take them as they are (--set read.jumps=warn)."
+        findings.add(kind, severity, rule, fix, places, count)
 
 
 def _like_split(ratio: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -29,13 +29,13 @@ def check_stocks(
     Args:
         source: As for `read_stocks`.
         options: How to read.
-        protocol: What is asked about, for the balance of labels in each split.
+        protocol: What is labelled, for the balance of labels in each split.
         texts: A frame or path of texts, which wins over `options.texts`.
     """
-    findings, beside = Findings(name_of(source)), Findings("texts")
+    findings, of_texts = Findings(name_of(source)), Findings("texts")
     summary: dict[str, Any] = {}
     try:
-        panel, found = read_into(source, options or StockOptions(), texts, findings, beside)
+        panel, found = read_into(source, options or StockOptions(), texts, findings, of_texts)
         summary = _summary(panel, found)
         _look_at_days(panel, findings)
         summary |= _labels(panel, found, protocol or StockProtocol(), findings)
@@ -43,17 +43,17 @@ def check_stocks(
         pass
     except MultiwayError as error:
         findings.add("source", "error", str(error).rstrip("."))
-    every = [*findings.found, *_named(beside)]
+    every = [*findings.found, *_named(of_texts)]
     return CheckReport(
         source=findings.source, summary=summary,
         findings=tuple(sorted(every, key=lambda finding: ORDER[finding.severity])),
     )  # fmt: skip
 
 
-def _named(beside: Findings) -> list[Finding]:
+def _named(of_texts: Findings) -> list[Finding]:
     """Findings of the texts, with their file's name in front."""
     named = Findings("")
-    absorb(beside, named)
+    absorb(of_texts, named)
     return named.found
 
 
@@ -107,8 +107,8 @@ def _look_at_days(panel: StockPanel, findings: Findings) -> None:
         counts = panel.traded.sum(0)
         places = [Place(detail=f"{panel.days[day]} ({counts[day]} tickers)") for day in odd[:20]]
         rule = "fewer than half of the tickers have a row on some days"
-        mend = "Take holidays of single tickers out, or split exchanges apart, if that is not meant."
-        findings.add("calendar", "warning", rule, mend, places, len(odd))
+        fix = "Take holidays of single tickers out, or split exchanges apart, if that is not meant."
+        findings.add("calendar", "warning", rule, fix, places, len(odd))
     weekend = panel.days[~np.is_busday(panel.days)]
     if len(weekend):
         rule = "there are prices on Saturdays or Sundays"
@@ -119,7 +119,7 @@ def _look_at_days(panel: StockPanel, findings: Findings) -> None:
 
 
 def _labels(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol, findings: Findings) -> dict[str, str]:
-    """Labels asked in each split and their share of rises; what is not asked is said too."""
+    """Labels in each split and their share of rises."""
     try:
         samples = build_samples(panel, texts, protocol)
     except MultiwayError as error:
@@ -128,7 +128,7 @@ def _labels(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol
     lines = []
     for name, rows in samples.splits.items():
         labels = samples.labels[rows]
-        asked = int((labels >= 0).sum())
+        count = int((labels >= 0).sum())
         first, last = (samples.days[samples.targets[row]] for row in (rows[0], rows[-1]))
-        lines.append(f"{name} {asked:,} ({(labels == 1).sum() / max(asked, 1):.1%} rises, {first} to {last})")
+        lines.append(f"{name} {count:,} ({(labels == 1).sum() / max(count, 1):.1%} rises, {first} to {last})")
     return {f"labels of {protocol.name}": "; ".join(lines)}

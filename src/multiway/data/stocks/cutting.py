@@ -27,14 +27,14 @@ FIRST_TARGET = 2
 
 
 def build_samples(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockSamples:
-    """Cut every day that is asked about, its window and its labels, in the order of time.
+    """Cut every target day, its window and its labels, in the order of time.
 
     Raises:
         DataError: A split would be empty, or the protocol needs texts and there are none.
     """
     if protocol.complete and texts is None:
         raise DataError(
-            f"{panel.source}: complete asks only where every slot has a text. Got no texts. Give them with "
+            f"{panel.source}: complete labels only where every slot has a text. Got no texts. Give them with "
             f"--texts, or leave complete out."
         )
     if protocol.name == "published-code":
@@ -44,9 +44,9 @@ def build_samples(panel: StockPanel, texts: StockTexts | None, protocol: StockPr
     parts = _inputs(panel, texts, protocol, targets)
     if protocol.complete:
         labels = np.where(_is_complete(parts), labels, -1).astype(np.int8)
-    asked = (labels >= 0).any(1)
-    splits = split_days(panel.days[targets[asked]], protocol, panel.source)
-    rows = np.flatnonzero(asked)
+    labelled = (labels >= 0).any(1)
+    splits = split_days(panel.days[targets[labelled]], protocol, panel.source)
+    rows = np.flatnonzero(labelled)
     return dataclasses.replace(
         parts, targets=targets[rows], slots=parts.slots[rows], slot_valid=parts.slot_valid[rows],
         text_rows=parts.text_rows[rows], labels=labels[rows], previous=parts.previous[rows],
@@ -55,7 +55,7 @@ def build_samples(panel: StockPanel, texts: StockTexts | None, protocol: StockPr
 
 
 def tomorrow(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockSamples:
-    """Cut the one sample of the session after the last day; nothing is asked, since nobody knows yet.
+    """Cut the one sample of the session after the last day; it has no labels, since nobody knows them yet.
 
     Raises:
         ConfigError: The protocol is `published-code`.
@@ -65,7 +65,7 @@ def tomorrow(panel: StockPanel, texts: StockTexts | None, protocol: StockProtoco
 
 
 def _targets(panel: StockPanel, protocol: StockProtocol) -> NDArray[np.int64]:
-    """Positions of days that may be asked about."""
+    """Positions of days that may be targets."""
     if protocol.name != "stocknet":
         return np.arange(FIRST_TARGET, len(panel.days))
     first, last = np.searchsorted(panel.days, STOCKNET_BORDERS[[0, -1]]).tolist()

@@ -1,17 +1,21 @@
 """From the archive of StockNet's folder to two tables: unpacked with care, counted, and written whole or not at all."""
 
+import dataclasses
 import shutil
 import stat
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from multiway.data import datasets
 from multiway.data.findings import quoted
-from multiway.data.stocks.catalogue import StockDataset
+from multiway.data.stocks.layouts import looks_like_stocks
 from multiway.data.stocks.options import StockOptions
 from multiway.data.stocks.panel import FIELDS, StockPanel
 from multiway.data.stocks.reading import read_stocks
@@ -21,6 +25,54 @@ from multiway.files import write_with
 
 MAX_BYTES, MAX_MEMBERS = 2 * 2**30, 500_000
 WANTED = (("price", "raw"), ("price", "preprocessed"), ("tweet", "preprocessed"))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class StockDataset:
+    """One public set of stocks.
+
+    files: Names of the folder under which a local copy is looked for, the first being that of a download.
+    url: Archive of the authors' folder, made on request: it carries no hash, and is accepted by its counts.
+    start, end: First and last day that are kept.
+    tickers, rows, texts: Counts in those days.
+    """
+
+    url: str
+    files: tuple[str, ...]
+    start: str
+    end: str
+    tickers: int
+    rows: int
+    texts: int
+    licence: str
+    settings: dict[str, Any]
+    kind: str = "stocks"
+    task: str = "stocks"
+    known_hash: None = None
+
+    @property
+    def holds(self) -> str:
+        """Its size in words."""
+        return f"{self.tickers} tickers, {self.rows:,} rows of prices, {self.texts:,} texts"
+
+    def find(self, folders: Sequence[Path]) -> Path | None:
+        """The first folder of prices of one of its names."""
+        return datasets.first_in(folders, self.files, looks_like_stocks)
+
+    def fetch(self, name: str, folder: Path) -> Path:
+        """Download the archive and keep two tables of it, unless they are there.
+
+        Raises:
+            DataError: The address does not answer, or the archive is not the one expected; nothing is kept then.
+        """
+        target = folder / self.files[0]
+        if looks_like_stocks(target):
+            return target
+        archive = datasets.download(name, self, folder / f"{name}.zip")
+        try:
+            return make_tables(archive, target, self)
+        finally:
+            archive.unlink(missing_ok=True)
 
 
 def make_tables(archive: Path, folder: Path, known: StockDataset) -> Path:

@@ -33,14 +33,14 @@ def judge(
     """
     names = [columns[field] for field in (*FIELDS, "movement")]
     given = np.array([name is not None for name in names])
-    for kind, rule, mend, find in RULES:
+    for kind, rule, fix, find in RULES:
         with np.errstate(invalid="ignore"):
             bad = find(cells) & given
         if bad.any():
             where = np.argwhere(bad)
             places = [table.place(int(row), names[field], f"{cells[row, field]:g}", f"{ticker[row]} {day[row]}")
                       for row, field in where[:20]]  # fmt: skip
-            findings.add(kind, "error", f"{len(where)} {rule}", mend, places, len(where))
+            findings.add(kind, "error", f"{len(where)} {rule}", fix, places, len(where))
     _judge_days(table, columns["date"], ticker, day, findings)
 
 
@@ -72,8 +72,8 @@ RULES: tuple[tuple[str, str, str, Callable[[Cells], Marks]], ...] = (
 def _judge_days(
     table: Table, column: str | None, ticker: NDArray[np.object_], day: NDArray[np.datetime64], findings: Findings
 ) -> None:
-    again = np.flatnonzero(pd.DataFrame({"ticker": ticker, "day": day}).duplicated())
-    if len(again):
-        places = [table.place(int(row), column, detail=f"{ticker[row]} {day[row]}") for row in again[:20]]
-        mend = "Keep one row per ticker and day."
-        findings.add("duplicates", "error", f"{len(again)} rows repeat a ticker and day", mend, places, len(again))
+    repeated = np.flatnonzero(pd.DataFrame({"ticker": ticker, "day": day}).duplicated())
+    if len(repeated):
+        places = [table.place(int(row), column, detail=f"{ticker[row]} {day[row]}") for row in repeated[:20]]
+        fix = "Keep one row per ticker and day."
+        findings.add("duplicates", "error", f"{len(repeated)} rows repeat a ticker and day", fix, places, len(repeated))

@@ -64,10 +64,10 @@ def _once(raw: RawTexts, dropped: collections.Counter[str]) -> RawTexts:
     if raw.id is None:
         return raw
     ids = pd.Series(raw.id, dtype=object)
-    again = (pd.DataFrame({"ticker": raw.ticker, "id": ids.astype(str)}).duplicated() & ids.notna()).to_numpy(bool)
-    if again.any():
-        dropped["duplicate id"] += int(again.sum())
-    return raw.kept(~again)
+    repeated = (pd.DataFrame({"ticker": raw.ticker, "id": ids.astype(str)}).duplicated() & ids.notna()).to_numpy(bool)
+    if repeated.any():
+        dropped["duplicate id"] += int(repeated.sum())
+    return raw.kept(~repeated)
 
 
 def _with_words(raw: RawTexts, dropped: collections.Counter[str]) -> tuple[RawTexts, int]:

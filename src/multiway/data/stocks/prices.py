@@ -18,7 +18,7 @@ from multiway.data.stocks.tables import find_column, load_rows, require_column, 
 from multiway.data.times import parse_times
 
 PRICES = FIELDS[:5]
-MENDS = {
+FIXES = {
     "number": "Correct it, or take the row out.",
     "words": "Write numbers there, or rename the column.",
     "time": "Write every day in one form, such as 2014-01-31.",
@@ -83,8 +83,8 @@ def _days(
     finally:
         move_findings(inner, findings, only_errors=True)
     if not isinstance(stamps, pd.DatetimeIndex):
-        mend = MENDS["time"]
-        raise findings.fatal("time", "days are needed", mend, [table.place(0, column, table.frame[column].iloc[0])])
+        fix = FIXES["time"]
+        raise findings.fatal("time", "days are needed", fix, [table.place(0, column, table.frame[column].iloc[0])])
     if stamps.tz is not None:
         stamps = stamps.tz_convert(options.exchange_zone).tz_localize(None)
     day = np.full(len(good), np.datetime64("NaT"), dtype="datetime64[D]")
@@ -93,11 +93,11 @@ def _days(
 
 
 def move_findings(inner: Findings, outer: Findings, *, only_errors: bool = False) -> None:
-    """Take over what was found, with mends that fit prices."""
+    """Take over what was found, with fixes that fit prices."""
     for finding in inner.found:
         if finding.severity == "error" or not only_errors:
-            mend = MENDS.get(finding.kind, finding.mend)
-            outer.add(finding.kind, finding.severity, finding.rule, mend, finding.places, finding.count)
+            fix = FIXES.get(finding.kind, finding.fix)
+            outer.add(finding.kind, finding.severity, finding.rule, fix, finding.places, finding.count)
 
 
 def _numbers(table: Table, column: str | None, findings: Findings) -> NDArray[np.float64]:

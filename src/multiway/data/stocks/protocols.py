@@ -1,4 +1,4 @@
-"""Which days are asked about, what may be known by then, and what counts as a movement."""
+"""Which days are targets, what may be known by then, and what counts as a movement."""
 
 from typing import Literal, Self
 
@@ -21,7 +21,7 @@ CHRONOLOGICAL_ONLY = ("down", "up", "validation", "test", "borders")
 
 
 class StockProtocol(Config):
-    """What is asked about each ticker and day, from what, and in which split."""
+    """What is predicted of each ticker and day, from what, and in which split."""
 
     name: Literal["chronological", "stocknet", "published-code"] = "chronological"
     """`chronological`: any data, in the order of time. `stocknet`: as the authors of StockNet define it, for its dates.
@@ -29,15 +29,15 @@ class StockProtocol(Config):
     complete: bool = False
     """Ask only where every slot of the window has a text and a known price, as StockNet's authors do."""
     look_back: int = Field(5, ge=1, le=60)
-    """Slots of a window: trading days, the one asked about included; calendar days for `stocknet`."""
+    """Slots of a window: trading days, the target day included; calendar days for `stocknet`."""
     down: float = Field(0.0, ge=0, lt=1)
-    """A movement m with -down <= m < up is not asked about; a share, so 0.005 is half a per cent."""
+    """A movement m with -down <= m < up has no label; a share, so 0.005 is half a per cent."""
     up: float = Field(0.0, ge=0, lt=1)
     """See `down`."""
     validation: float = Field(0.1, gt=0, lt=1)
-    """Share of the days asked about to choose the best epoch on."""
+    """Share of the target days to choose the best epoch on."""
     test: float = Field(0.2, gt=0, lt=1)
-    """Share of the days asked about to test on, the last ones."""
+    """Share of the target days to test on, the last ones."""
     borders: tuple[str, str] | None = None
     """First day of validation and first day of test, in place of the shares."""
     literal: bool = False
@@ -65,23 +65,23 @@ class StockProtocol(Config):
 
     @property
     def dead_zone(self) -> tuple[float, float]:
-        """Movements from the first number to the second, the second excluded, are not asked about."""
+        """Movements from the first number to the second, the second excluded, have no label."""
         down, up = (STOCKNET_DOWN, STOCKNET_UP) if self.name == "stocknet" else (self.down, self.up)
         return -down, up
 
 
 def movement_labels(movement: NDArray[np.float64], protocol: StockProtocol) -> NDArray[np.int8]:
-    """1 for a rise, 0 for none, -1 where the movement is unknown or too small to be asked about."""
+    """1 for a rise, 0 for none, -1 where the movement is unknown or too small for a label."""
     known = np.isfinite(movement)
     rounded = np.round(np.where(known, movement, 0.0), DIGITS)
     low, high = protocol.dead_zone
-    asked = known & ~((rounded >= low) & (rounded < high))
-    labels: NDArray[np.int8] = np.where(asked, rounded > 0, -1).astype(np.int8)
+    labelled = known & ~((rounded >= low) & (rounded < high))
+    labels: NDArray[np.int8] = np.where(labelled, rounded > 0, -1).astype(np.int8)
     return labels
 
 
 def split_days(days: NDArray[np.datetime64], protocol: StockProtocol, source: str) -> Splits:
-    """Positions of each split's days among the ascending days asked about.
+    """Positions of each split's days among the ascending target days.
 
     Raises:
         DataError: A split would be empty.
@@ -102,11 +102,11 @@ def split_days(days: NDArray[np.datetime64], protocol: StockProtocol, source: st
 def _empty(days: NDArray[np.datetime64], splits: Splits, protocol: StockProtocol, source: str) -> str:
     counts = ", ".join(f"{name} {len(rows)}" for name, rows in splits.items())
     span = f"from {days[0]} to {days[-1]}" if len(days) else "on no day"
-    mend = {
+    fix = {
         "stocknet": "It needs prices from 2014-01-01 to 2015-12-31; use the protocol chronological for other data "
         "(--set protocol.name=chronological).",
     }.get(protocol.name, "Give more days, other shares or borders, or a smaller dead zone.")
-    return f"{source}: every split needs days with a movement to ask about. Got {counts}, {span}. {mend}"
+    return f"{source}: every split needs days with a movement to label. Got {counts}, {span}. {fix}"
 
 
 def _day(text: str) -> np.datetime64:
@@ -124,6 +124,6 @@ def refuse_tomorrow(protocol: StockProtocol) -> None:
     """
     if protocol.name == "published-code":
         raise ConfigError(
-            "protocol: published-code asks for ratios of standardised prices, which say nothing about the next "
+            "protocol: published-code predicts ratios of standardised prices, which say nothing about the next "
             "session. Got published-code. Train with the protocol chronological or stocknet to predict."
         )

@@ -1,4 +1,4 @@
-"""The labels that the stock paper's public code makes, so that anyone can see what they ask.
+"""The labels that the stock paper's public code makes, so that anyone can see what they say.
 
 Days are calendar days. Days without trading have prices of 0; all prices are then standardised with one mean and
 deviation over all tickers. A label is the ratio of two standardised prices, of the last day of the window and of the
@@ -31,7 +31,7 @@ TEXT_DAYS = 5
 TICKERS = 1
 """A day stays if more tickers than these have a text."""
 NOTE = (
-    "The protocol published-code does not ask about movements: its labels are ratios of standardised prices, 0 on days "
+    "The protocol published-code does not label movements: its labels are ratios of standardised prices, 0 on days "
     "without trading, and mostly tell whether the next day trades."
 )
 
@@ -49,7 +49,7 @@ def published_samples(panel: StockPanel, texts: StockTexts | None, protocol: Sto
     """Cut the samples of the published code.
 
     Differs from the other protocols: `features` are standardised prices of the day itself, known on every day;
-    `returns` are changes of adjusted close from the window's last day to the day asked about, where both traded; a
+    `returns` are changes of adjusted close from the window's last day to the target day, where both traded; a
     text falls on its own day.
 
     Raises:
@@ -131,7 +131,7 @@ def _texts(texts: StockTexts, slots: NDArray[np.int64], valid: NDArray[np.bool_]
 
 
 def _ratio_labels(next_day: NDArray[np.float64], last: NDArray[np.float64], literal: bool) -> NDArray[np.int8]:
-    """1, 0, or -1 where nothing is asked; equal prices are no movement unless taken literally."""
+    """1, 0, or -1 for no label; equal prices are no movement unless taken literally."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = next_day / last
     same = (ratio == 1) & literal

@@ -38,22 +38,22 @@ def read_stocks(
         The panel, and the texts; None in their place where there are none.
 
     Raises:
-        DataError: The data are not sound: one line with the file, the place, the value and the mend.
+        DataError: The data are not sound: one line with the file, the place, the value and the fix.
     """
     findings = Findings(name_of(source))
-    beside = Findings("texts")
+    of_texts = Findings("texts")
     try:
-        panel, found = read_into(source, options or StockOptions(), texts, findings, beside)
+        panel, found = read_into(source, options or StockOptions(), texts, findings, of_texts)
     except Unreadable:
-        raise (findings if findings.errors() else beside).error() from None
-    for one in (findings, beside):
+        raise (findings if findings.errors() else of_texts).error() from None
+    for one in (findings, of_texts):
         if one.errors():
             raise one.error()
     return panel, found
 
 
 def read_into(
-    source: Any, options: StockOptions, texts: Any, findings: Findings, beside: Findings
+    source: Any, options: StockOptions, texts: Any, findings: Findings, of_texts: Findings
 ) -> tuple[StockPanel, StockTexts | None]:
     """The same, with flaws of prices and of texts noted apart; sound only where no finding is an error."""
     layout = layout_of(source)
@@ -62,10 +62,10 @@ def read_into(
     chosen = texts if texts is not None else options.texts if options.texts is not None else layout.texts
     if chosen is None or (isinstance(chosen, str) and chosen == NO_TEXTS):
         return panel, None
-    beside.source = findings.source if layout.kind == "stocknet" and chosen is layout.texts else name_of(chosen)
-    raw = gather(chosen, options, beside)
-    joined_notes(beside, beside.source)
-    return panel, place_texts(raw, panel, options, beside)
+    of_texts.source = findings.source if layout.kind == "stocknet" and chosen is layout.texts else name_of(chosen)
+    raw = gather(chosen, options, of_texts)
+    joined_notes(of_texts, of_texts.source)
+    return panel, place_texts(raw, panel, options, of_texts)
 
 
 def name_of(source: Any) -> str:
@@ -117,10 +117,10 @@ def _together(parts: list[PriceRows], findings: Findings) -> PriceRows:
         np.concatenate([getattr(part, name) for part in parts]) for name in ("ticker", "day", "values", "movement")
     )
     frame = pd.DataFrame({"ticker": ticker, "day": day})
-    again = np.flatnonzero(frame.duplicated())
-    if len(again):
-        places = [Place(detail=f"{ticker[row]} {day[row]}") for row in again[:20]]
-        mend = "Keep one row per ticker and day."
-        findings.add("duplicates", "error", f"{len(again)} rows of different files repeat a ticker and day", mend,
-                     places, len(again))  # fmt: skip
+    repeated = np.flatnonzero(frame.duplicated())
+    if len(repeated):
+        places = [Place(detail=f"{ticker[row]} {day[row]}") for row in repeated[:20]]
+        fix = "Keep one row per ticker and day."
+        findings.add("duplicates", "error", f"{len(repeated)} rows of different files repeat a ticker and day", fix,
+                     places, len(repeated))  # fmt: skip
     return PriceRows(ticker=ticker, day=day, values=values, movement=movement, table=parts[0].table)

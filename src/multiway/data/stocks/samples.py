@@ -1,4 +1,4 @@
-"""Samples: one day asked about, with what was known of every ticker before that day began."""
+"""Samples: one target day, with what was known of every ticker before that day began."""
 
 import dataclasses
 
@@ -16,16 +16,16 @@ class StockSamples:
     Attributes:
         tickers: Names.
         days: `(D,)` what positions refer to: trading days and the next session after them, or calendar days.
-        targets: `(S,)` position of the day asked about.
+        targets: `(S,)` position of the target day.
         slots: `(S, W)` positions of the window's days, ascending, -1 in front where the window is shorter.
         features: `(D, N, F)` what is known before the day begins; 0 where nothing is.
         known: `(D, N)` whether the features are.
-        slot_valid: `(S, N, W)` whether the slot belongs to the ticker's window; the day asked about always does.
+        slot_valid: `(S, N, W)` whether the slot belongs to the ticker's window; the target day always does.
         text_rows: `(S, N, W)` row of `groups`, 0 without a text.
         groups: Texts of each row.
-        labels: `(S, N)` 1 rise, 0 fall, -1 not asked.
-        returns: `(S, N)` movement of the day asked about, NaN where unknown.
-        previous: `(S, N)` last movement known before the day asked about, NaN where unknown.
+        labels: `(S, N)` 1 rise, 0 fall, -1 no label.
+        returns: `(S, N)` movement of the target day, NaN where unknown.
+        previous: `(S, N)` last movement known before the target day, NaN where unknown.
         traded: `(D, N)` whether there is a price row; for audits and baselines, never an input.
         splits: Positions of samples for train, validation and test.
         feature_names: Of the last axis of `features`.
@@ -55,10 +55,10 @@ class StockSamples:
         return valid
 
     def counts(self) -> dict[str, int]:
-        """Labels asked in each split."""
+        """Labels in each split."""
         return {name: int((self.labels[rows] >= 0).sum()) for name, rows in self.splits.items()}
 
     def rises(self) -> dict[str, float | None]:
-        """Share of rises among the labels asked in each split; None where none is asked."""
-        asked = {name: self.labels[rows][self.labels[rows] >= 0] for name, rows in self.splits.items()}
-        return {name: float(labels.mean()) if len(labels) else None for name, labels in asked.items()}
+        """Share of rises among the labels in each split; None where there is none."""
+        labels = {name: self.labels[rows][self.labels[rows] >= 0] for name, rows in self.splits.items()}
+        return {name: float(found.mean()) if len(found) else None for name, found in labels.items()}

@@ -147,8 +147,8 @@ def _in_zone(
     if options.time_zone is None:
         row = int(np.flatnonzero(naive)[0])
         rule = f"{naive.sum()} times of texts say no zone"
-        mend = "Write their offsets from UTC, or name their zone (--time-zone UTC)."
-        findings.add("zone", "error", rule, mend, [place(row, str(raw.iloc[row]))], int(naive.sum()))
+        fix = "Write their offsets from UTC, or name their zone (--time-zone UTC)."
+        findings.add("zone", "error", rule, fix, [place(row, str(raw.iloc[row]))], int(naive.sum()))
         return Stamps(utc=np.where(naive, local, utc), is_day=is_day)
     zoned = pd.DatetimeIndex(clock).tz_localize(options.time_zone, ambiguous="NaT", nonexistent="NaT")
     wrong = np.flatnonzero(naive)[np.asarray(zoned.isna())]

@@ -95,9 +95,9 @@ def tickers_of(table: Table, column: str, findings: Findings) -> pd.Series:
     text = as_text(table.frame[column])
     empty = np.flatnonzero(text == "")
     if len(empty):
-        mend = "Fill it in; where pandas took a ticker NA for nothing, read with keep_default_na=False."
+        fix = "Fill it in; where pandas took a ticker NA for nothing, read with keep_default_na=False."
         places = [table.place(int(row), column) for row in empty[:20]]
-        findings.add("ticker", "error", f"{len(empty)} of {len(text)} tickers are empty", mend, places, len(empty))
+        findings.add("ticker", "error", f"{len(empty)} of {len(text)} tickers are empty", fix, places, len(empty))
     odd = [name for name in pd.unique(text) if name and not is_ticker(name)]
     if odd:
         rows = np.flatnonzero(text.isin(odd))

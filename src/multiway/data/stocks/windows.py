@@ -1,4 +1,4 @@
-"""The window of each day asked about: its slots, and the days whose texts fall on each of them."""
+"""The window of each target day: its slots, and the days whose texts fall on each of them."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ class Windows:
 
     Attributes:
         slots: `(S, W)` positions of days, -1 in front where the window is shorter.
-        valid: `(S, N, W)` whether the slot is the ticker's: it traded, or it is the day asked about.
+        valid: `(S, N, W)` whether the slot is the ticker's: it traded, or it is the target day.
         after: `(S, N, W)` first day whose texts fall on the slot.
         before: `(S, 1, W)` first day whose texts no longer do: that of the slot.
     """
@@ -30,7 +30,7 @@ def cut_windows(
 ) -> Windows:
     """Cut the windows that end with the targets.
 
-    Whether a ticker will trade on the day asked about is not known before, so that day is a slot of every ticker. The
+    Whether a ticker will trade on the target day is not known before, so that day is a slot of every ticker. The
     texts are those of the days since the last trading day before the window (for `stocknet` since the calendar day
     before it); each falls on the ticker's first slot after it.
     """

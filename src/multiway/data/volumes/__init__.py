@@ -3,7 +3,6 @@
 from multiway.data.volumes.augmentation import augment as augment
 from multiway.data.volumes.augmentation import shape_transform as shape_transform
 from multiway.data.volumes.cases import Cases as Cases
-from multiway.data.volumes.catalogue import VOLUME_DATASETS as VOLUME_DATASETS
 from multiway.data.volumes.checking import check_volumes as check_volumes
 from multiway.data.volumes.checking import looks_like_volumes as looks_like_volumes
 from multiway.data.volumes.intensity import IntensityScale as IntensityScale

@@ -1,10 +1,14 @@
 """The six public sets of small volumes: MedMNIST v2 (Yang et al. 2023), as published by its authors."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+from multiway.data import datasets
 
 URL = "https://zenodo.org/records/10519652/files/{}.npz?download=1"
-MEDMNIST_LICENCE = "CC BY 4.0"
+LICENCE = "CC BY 4.0"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,8 +31,10 @@ class VolumeDataset:
     shape_transform: bool = False
     sha256: str | None = None
     files: tuple[str, ...] = ()
-    licence: str = MEDMNIST_LICENCE
+    licence: str = LICENCE
     sizes: tuple[int, int, int] = (28, 28, 28)
+    kind: str = "volumes"
+    task: str = "volumes"
 
     @property
     def known_hash(self) -> str:
@@ -39,6 +45,19 @@ class VolumeDataset:
     def holds(self) -> str:
         """Its size in words."""
         return f"{sum(self.counts):,} volumes of {' x '.join(map(str, self.sizes))}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The shape transform of the mask sets."""
+        return {"read": {"shape_transform": True}} if self.shape_transform else {}
+
+    def find(self, folders: Sequence[Path]) -> Path | None:
+        """The first copy that lies in one of the folders."""
+        return datasets.first_in(folders, self.files)
+
+    def fetch(self, name: str, folder: Path) -> Path:
+        """Download the file, unless it is there."""
+        return datasets.download(name, self, folder / self.files[0])
 
 
 def _medmnist(
@@ -58,7 +77,7 @@ _ORGANS = (
 _FRACTURES = ("buckle rib fracture", "nondisplaced rib fracture", "displaced rib fracture")
 _ADRENAL_SHA256 = "8ffd78c0f000265deb7cf4ee0b454136fb3170f9839ecaa7bb01adf9f88aa7d1"
 
-VOLUME_DATASETS: dict[str, VolumeDataset] = {
+DATASETS: dict[str, VolumeDataset] = {
     "organmnist3d": _medmnist("organmnist3d", "a0c5a1ff56af4f155c46d46fbb45a2fe", (971, 161, 610), _ORGANS),
     "nodulemnist3d": _medmnist(
         "nodulemnist3d", "8755a7e9e05a4d9ce80a24c3e7a256f3", (1158, 165, 310), ("benign", "malignant")
@@ -80,4 +99,4 @@ VOLUME_DATASETS: dict[str, VolumeDataset] = {
 
 def known_by_file(path: Path) -> VolumeDataset | None:
     """The set that a file is by its name, also at 64 voxels; its classes and counts are checked where it is read."""
-    return VOLUME_DATASETS.get(path.name.lower().removesuffix(".npz").removesuffix("_64"))
+    return DATASETS.get(path.name.lower().removesuffix(".npz").removesuffix("_64"))

@@ -144,14 +144,14 @@ def _check_duplicates(cases: Cases, sound: dict[int, _Scan], findings: Findings)
     within = [rows for rows in groups if rows not in across]
     labels = np.zeros(cases.count) if cases.labels is None else cases.labels
     mixed = [rows for rows in groups if len({int(labels[row]) for row in rows}) > 1]
-    for kind, rule, mend, chosen in (
+    for kind, rule, fix, chosen in (
         ("leak", "equal volumes are in different splits", "Keep each in one split.", across),
         ("duplicates", "equal volumes are listed more than once", "Drop all but one, or name their patient.", within),
         ("labels", "equal volumes have different labels", "Correct the labels.", mixed),
     ):  # fmt: skip
         if chosen:
             places = [Place(detail=" = ".join(cases.names[row] for row in rows[:4])) for rows in chosen]
-            findings.add(kind, "warning", rule, mend, places, len(chosen))
+            findings.add(kind, "warning", rule, fix, places, len(chosen))
 
 
 def _places(cases: Cases, rows: Iterable[int]) -> list[Place]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.extras import load_extra
+from multiway.extras import load_extra
 
 
 def with_depth(values: NDArray[Any]) -> NDArray[np.float32]:

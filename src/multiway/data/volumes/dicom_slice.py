@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.extras import load_extra
 from multiway.data.findings import listed, quoted
 from multiway.data.volumes.arrays import check_bytes, opened
 from multiway.data.volumes.quiet import quietly
 from multiway.errors import DataError
+from multiway.extras import load_extra
 
 PLAIN_SYNTAXES = {  # to the order of bytes
     "1.2.840.10008.1.2": "<",

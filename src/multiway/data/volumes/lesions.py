@@ -20,7 +20,6 @@ from pydantic import Field
 
 from multiway import files
 from multiway.config import Config
-from multiway.data.datasets import cache_folder
 from multiway.data.findings import quoted
 from multiway.data.volumes.cases import Cases
 from multiway.data.volumes.loading import read_cases
@@ -205,9 +204,9 @@ def _smooth(values: Field3, width: float) -> Field3:
     return np.asarray(np.fft.ifftn(spectrum).real)
 
 
-def cached_lesions(source: Path) -> Path:
-    """Table of the lesion set of a source, made in the download cache when it is first asked for."""
-    folder = cache_folder() / f"lesions-{source.stem}"
+def cached_lesions(source: Path, cache: Path) -> Path:
+    """Table of the lesion set of a source, made in a cache when it is first asked for."""
+    folder = cache / f"lesions-{source.stem}"
     if not (folder / TABLE).is_file():
         make_lesions(read_cases(source), folder, LesionOptions(format="npy", limits=CACHED))
     return folder / TABLE

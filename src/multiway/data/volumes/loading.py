@@ -87,7 +87,7 @@ def read_cases(
         same_sizes: Refuse cases that differ in size after preparing; else `sizes` is None where they do.
 
     Raises:
-        DataError: The source is not sound: one line with the file, the row, the value and the mend.
+        DataError: The source is not sound: one line with the file, the row, the value and the fix.
     """
     options = options or VolumeOptions()
     path = Path(source)
@@ -193,8 +193,7 @@ def _splits(
     names = [entry.split for entry in entries]
     if any(name is not None for name in names):
         return named_splits(names, labels, patients, split, where, [entry.place for entry in entries])
-    counted = labels if labels is not None or patients is not None else np.zeros(len(entries), np.int64)
-    return split_cases(counted, patients, split, where)
+    return split_cases(len(entries), labels, patients, split, where)
 
 
 def _with_headers(cases: Cases, same_sizes: bool) -> Cases:
@@ -220,7 +219,7 @@ def _with_headers(cases: Cases, same_sizes: bool) -> Cases:
 
 
 def geometry_notes(headers: dict[str, VolumeHeader], options: VolumeOptions) -> tuple[str, ...]:
-    """What differs between scans and the option that mends it, and voxels that are no cubes."""
+    """What differs between scans and the option that fixes it, and voxels that are no cubes."""
     notes = []
     spacings = {name: _spacing(header) for name, header in headers.items()}
     if options.spacing is None and len(set(spacings.values())) > 1:

@@ -1,28 +1,34 @@
-"""NIfTI-1 and NIfTI-2 files: nibabel says what the header means, the bytes are counted before they are read."""
+"""NIfTI-1 and NIfTI-2 files: nibabel parses and scales, and what a header declares is checked before it is believed."""
 
 import contextlib
 import dataclasses
 import gzip
+import io
+import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.extras import load_extra
 from multiway.data.findings import quoted
-from multiway.data.volumes.arrays import BLOCK, MOST_DEFLATED, check_bytes, translated
+from multiway.data.volumes.arrays import MOST_DEFLATED, check_bytes, translated
 from multiway.data.volumes.geometry import Affine, check_affine
 from multiway.data.volumes.quiet import quietly
 from multiway.data.volumes.volume import Volume, VolumeHeader, axes_of
 from multiway.errors import DataError
+from multiway.extras import load_extra
 from multiway.files import write_with
 
-NUMBERS = {2: "u1", 4: "i2", 8: "i4", 16: "f4", 64: "f8", 256: "i1", 512: "u2", 768: "u4", 1024: "i8", 1280: "u8"}
-"""NIfTI's codes of plain numbers."""
+SIZES = {1: 348, 2: 540}
+"""Bytes of a header, by the version of the format."""
 LARGEST_OFFSET = 1 << 24
 LARGEST_REST = 4096
+SMALLER: dict[str, type[np.generic]] = {
+    "b": np.uint8, "?": np.uint8, "e": np.float32, "q": np.int32, "l": np.int32, "L": np.uint32, "Q": np.uint32,
+}  # fmt: skip
+"""Types that NIfTI's readers seldom know, and what is written in their place."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,6 +53,11 @@ class NiftiHeader:
         """Type of the values."""
         return self.stored.newbyteorder("=") if self.slope is None else np.dtype(np.float32)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the voxels in the file, exactly, however large the sizes."""
+        return math.prod(self.shape) * int(self.stored.itemsize)
+
     def public(self) -> VolumeHeader:
         """The part that is common to all formats."""
         return VolumeHeader(
@@ -62,43 +73,52 @@ def read_nifti_header(path: Path, limit: int, where: str, channels: bool) -> Nif
         DataError: It is no sound NIfTI header.
         ConfigError: nibabel is not installed.
     """
+    header = _parse(path, where)
+    slope, intercept = _scaling(float(header["scl_slope"]), float(header["scl_inter"]), where)
+    result = NiftiHeader(
+        shape=_shape([int(size) for size in header["dim"]], channels, where), stored=_stored(header, where),
+        start=_start(header, where), slope=slope, intercept=intercept, affine=_affine(header, where),
+    )  # fmt: skip
+    packed = path.stat().st_size
+    present = (packed * MOST_DEFLATED if _is_packed(path) else packed) - result.start
+    check_bytes(result.nbytes, present, limit, where)
+    check_bytes(math.prod(result.shape) * int(result.dtype.itemsize), None, limit, where)
+    return result
+
+
+def _parse(path: Path, where: str) -> Any:
+    """The header as nibabel parses it, nothing of it checked."""
     nibabel = load_extra("nibabel", "Reading NIfTI", "volumes")
     with _unpacked(path, where) as stream:
-        raw = stream.read(540)
-    is_second = len(raw) == 540 and raw[4:8] == b"n+2\x00"
-    if not is_second and (len(raw) < 348 or raw[344:348] != b"n+1\x00"):
+        raw = stream.read(SIZES[2])
+    is_second = len(raw) == SIZES[2] and raw[4:8] == b"n+2\x00"
+    if not is_second and (len(raw) < SIZES[1] or raw[344:348] != b"n+1\x00"):
         raise DataError(
             f"{where}: it is no NIfTI file, or cut short in its header. Give .nii or .nii.gz in one file; convert "
             f"pairs of .hdr and .img first."
         )
     with quietly("nibabel.global"):
-        kind = nibabel.Nifti2Header if is_second else nibabel.Nifti1Header
-        header = kind(raw[:540] if is_second else raw[:348], check=False)
-    shape = _shape([int(size) for size in header["dim"]], channels, where)
-    code = int(header["datatype"])
-    if code not in NUMBERS:
+        if is_second:
+            return nibabel.Nifti2Header(raw, check=False)
+        return nibabel.Nifti1Header(raw[: SIZES[1]], check=False)
+
+
+def _stored(header: Any, where: str) -> np.dtype[Any]:
+    try:
+        stored: np.dtype[Any] = np.dtype(header.get_data_dtype())
+    except KeyError:  # a code that is none of the format's
+        stored = np.dtype(np.void)
+    if stored.kind not in "iuf" or stored.itemsize > 8:
+        code = int(header["datatype"])
         raise DataError(f"{where}: its voxels must be plain numbers. Got NIfTI type {code}. Convert them first.")
-    stored = np.dtype(NUMBERS[code]).newbyteorder(header.endianness)
+    return stored
+
+
+def _start(header: Any, where: str) -> int:
     start = float(header["vox_offset"])
-    if not (len(raw[:348]) <= start <= LARGEST_OFFSET and start == int(start)):
+    if not (header.sizeof_hdr <= start <= LARGEST_OFFSET and start == int(start)):
         raise DataError(f"{where}: its voxels must begin behind the header. Got offset {start:g}. Write it again.")
-    slope, intercept = _scaling(float(header["scl_slope"]), float(header["scl_inter"]), where)
-    result = NiftiHeader(
-        shape=shape, stored=stored, start=int(start), slope=slope, intercept=intercept,
-        affine=_affine(header, where),
-    )  # fmt: skip
-    packed = path.stat().st_size
-    present = (packed * MOST_DEFLATED if _is_packed(path) else packed) - result.start
-    check_bytes(_bytes(result, stored), present, limit, where)
-    check_bytes(_bytes(result, result.dtype), None, limit, where)
-    return result
-
-
-def _bytes(header: NiftiHeader, dtype: np.dtype[Any]) -> int:
-    count = int(dtype.itemsize)
-    for size in header.shape:
-        count *= size
-    return count
+    return int(start)
 
 
 def _shape(dim: list[int], channels: bool, where: str) -> tuple[int, ...]:
@@ -153,34 +173,28 @@ def read_nifti(path: Path, limit: int, where: str, channels: bool) -> Volume:
         ConfigError: nibabel is not installed.
     """
     header = read_nifti_header(path, limit, where, channels)
-    flat = np.empty(_bytes(header, header.stored), np.uint8)
+    raw = bytearray(header.nbytes)
     with _unpacked(path, where) as stream:
         stream.seek(header.start)
-        done = 0
-        while done < len(flat):
-            block = stream.read(min(BLOCK, len(flat) - done))
-            if not block:
-                raise DataError(
-                    f"{where}: it ends after {done:,} of {len(flat):,} bytes of voxels. Write or copy it again."
-                )
-            flat[done : done + len(block)] = np.frombuffer(block, np.uint8)
-            done += len(block)
+        done = stream.readinto(raw)
+        if done < len(raw):
+            raise DataError(f"{where}: it ends after {done:,} of {len(raw):,} bytes of voxels. Write or copy it again.")
         if len(stream.read(LARGEST_REST + 1)) > LARGEST_REST:  # reading to the end also compares gzip's checksum
             raise DataError(f"{where}: it goes on behind the voxels that its header declares. Write it again.")
-    values = _scaled(flat.view(header.stored), header).reshape(header.shape, order="F")
+        values = _scaled(np.ndarray(header.shape, header.stored, raw, order="F"), header)
     values = values[None] if len(header.shape) == 3 else np.moveaxis(values, -1, 0)
     return Volume(values=values, affine=header.affine, source=where, axes=axes_of(header.affine))
 
 
 def _scaled(stored: NDArray[Any], header: NiftiHeader) -> NDArray[Any]:
-    """Values in float32, a block at a time in float64."""
+    """Values in float32, scaled a slice at a time in float64."""
     if header.slope is None:
         return stored.astype(header.dtype, copy=False)
-    values = np.empty(len(stored), np.float32)
+    scale = load_extra("nibabel.volumeutils", "Reading NIfTI", "volumes").apply_read_scaling
+    values = np.empty(stored.shape, np.float32, order="F")
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is infinite and refused as a voxel
-        for start in range(0, len(stored), BLOCK):
-            block = stored[start : start + BLOCK].astype(np.float64)
-            values[start : start + BLOCK] = block * header.slope + header.intercept
+        for index in range(stored.shape[-1]):
+            values[..., index] = scale(stored[..., index], header.slope, header.intercept)
     return values
 
 
@@ -189,14 +203,9 @@ def _is_packed(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _unpacked(path: Path, where: str) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    with translated(where):
-        if _is_packed(path):
-            with gzip.open(path, "rb") as stream:
-                yield stream
-        else:
-            with path.open("rb") as stream:
-                yield stream
+def _unpacked(path: Path, where: str) -> Iterator[io.BufferedIOBase]:
+    with translated(where), gzip.open(path) if _is_packed(path) else path.open("rb") as stream:
+        yield stream
 
 
 def write_nifti(path: Path, values: NDArray[Any], affine: Affine | None) -> None:
@@ -218,16 +227,7 @@ def write_nifti(path: Path, values: NDArray[Any], affine: Affine | None) -> None
             f"{quoted(path.name, 80)}: NIfTI files end in .nii or .nii.gz and hold 3 axes, or 4 with channels. Got "
             f"shape {values.shape}."
         )
-    small = {
-        "b": np.uint8,
-        "q": np.int32,
-        "l": np.int32,
-        "L": np.uint32,
-        "Q": np.uint32,
-        "?": np.uint8,
-        "e": np.float32,
-    }
-    kept = values.astype(small.get(values.dtype.char, values.dtype), copy=False)
+    kept = values.astype(SMALLER.get(values.dtype.char, values.dtype), copy=False)
     image = nibabel.Nifti1Image(kept, np.eye(4) if affine is None else affine)
     image.header.set_xyzt_units("mm")
     packed = image.to_bytes()

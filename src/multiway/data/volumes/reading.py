@@ -24,7 +24,7 @@ def read_volume(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool 
         channels: Take a fourth axis as channels: the last one of NIfTI, the first one of .npy and .npz.
 
     Raises:
-        DataError: The file is not sound: one line with its name, the rule, the values and the mend.
+        DataError: The file is not sound: one line with its name, the rule, the values and the fix.
         ConfigError: The library that reads the format is not installed.
     """
     path = Path(path)

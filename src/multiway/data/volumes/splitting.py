@@ -14,7 +14,7 @@ Splits = dict[str, NDArray[np.int64]]
 
 
 def split_cases(
-    labels: NDArray[np.int64] | None, patients: Sequence[str] | None, split: VolumeSplit, source: str
+    count: int, labels: NDArray[np.int64] | None, patients: Sequence[str] | None, split: VolumeSplit, source: str
 ) -> Splits:
     """Cut cases into train, validation and test by share.
 
@@ -24,7 +24,7 @@ def split_cases(
     Raises:
         DataError: A split would be empty.
     """
-    groups = _groups(labels, patients)
+    groups = _groups(count, labels, patients)
     return _checked(_drawn(groups, {"test": split.test, "validation": split.validation}, split.seed), source)
 
 
@@ -52,7 +52,9 @@ def named_splits(
     if not len(result["validation"]) and len(result["train"]):
         rows = result["train"]
         inner = _groups(
-            None if labels is None else labels[rows], None if patients is None else [patients[int(row)] for row in rows]
+            len(rows),
+            None if labels is None else labels[rows],
+            None if patients is None else [patients[int(row)] for row in rows],
         )
         result |= {
             name: rows[index] for name, index in _drawn(inner, {"validation": split.validation}, split.seed).items()
@@ -73,9 +75,10 @@ def _check_leak(names: Sequence[str | None], patients: Sequence[str], source: st
         )
 
 
-def _groups(labels: NDArray[np.int64] | None, patients: Sequence[str] | None) -> list[tuple[int, NDArray[np.int64]]]:
-    """Class and cases of each patient, in the order of first appearance."""
-    count = len(labels) if labels is not None else len(patients or ())
+def _groups(
+    count: int, labels: NDArray[np.int64] | None, patients: Sequence[str] | None
+) -> list[tuple[int, NDArray[np.int64]]]:
+    """Class and cases of each patient, in the order of first appearance; all of one class where there are no labels."""
     rows: dict[object, list[int]] = {}
     for row in range(count):
         rows.setdefault(row if patients is None else patients[row], []).append(row)

@@ -1,9 +1,7 @@
 """Forecasting: a panel of series in; scores, intervals, the future and an explanation out."""
 
 from multiway.tasks.forecasting.backtest import backtest_frame as backtest_frame
-from multiway.tasks.forecasting.backtest import evaluate_panel as evaluate_panel
 from multiway.tasks.forecasting.backtest import score_backtest as score_backtest
-from multiway.tasks.forecasting.compressed import compress_run as compress_run
 from multiway.tasks.forecasting.config import ForecastConfig as ForecastConfig
 from multiway.tasks.forecasting.estimator import Forecaster as Forecaster
 from multiway.tasks.forecasting.explanation import Explanation as Explanation
@@ -11,7 +9,3 @@ from multiway.tasks.forecasting.explanation import draw_explanation as draw_expl
 from multiway.tasks.forecasting.explanation import explain as explain
 from multiway.tasks.forecasting.explanation import load_explanation as load_explanation
 from multiway.tasks.forecasting.explanation import save_explanation as save_explanation
-from multiway.tasks.forecasting.run import ForecastRun as ForecastRun
-from multiway.tasks.forecasting.run import load as load
-from multiway.tasks.forecasting.run import resume as resume
-from multiway.tasks.forecasting.run import start as start

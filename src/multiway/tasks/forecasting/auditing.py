@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from multiway.auditing import AuditReport, Verdict, WindowSplit, check_agreement, check_complete
 from multiway.auditing.report import found
 from multiway.auditing.windows import verdicts_on_windows
-from multiway.data import Panel, Scaler, read_panel
-from multiway.data.splits import RANDOM_WINDOWS
+from multiway.data import Panel, Scaler, datasets, read_panel
+from multiway.data.series.splits import RANDOM_WINDOWS
 from multiway.errors import DataError
 from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
-from multiway.tasks.forecasting.run import ForecastRun
+from multiway.tasks.forecasting.prepared import Prepared, prepare
+from multiway.tasks.run import Run
 
 LOOKED_AT = 64
 """Windows of each split whose targets are compared with the series."""
@@ -22,19 +22,19 @@ ROUNDING = 1e-4
 """Largest difference in training standard deviations that float32 may make."""
 
 
-def audit(config: ForecastConfig, run: ForecastRun | None = None) -> AuditReport:
+def audit(config: ForecastConfig, run: Run | None = None) -> AuditReport:
     """Whether the windows of the splits, their scaling and their targets are what they should be.
 
     Raises:
         DataError: The data cannot be read, or has no window.
         ConfigError: The split contradicts the data.
     """
-    source = locate(config.data or "")
+    source = datasets.locate(config.data or "")
     if config.split.protocol == RANDOM_WINDOWS:
         panel = read_panel(source, config.read)
         return AuditReport.of(_title(panel, config), verdicts_on_windows(random_windows(panel, config)))
     prepared = prepare(config, source)
-    scaler = prepared.scaler if run is None else run.scaler
+    scaler = prepared.scaler if run is None else run.state.scaler
     verdicts = verdicts_on_windows(_split_of(prepared, config, scaler))
     return AuditReport.of(
         _title(prepared.panel, config), [*verdicts, *_complete(prepared), _targets(prepared), _unused(prepared)]

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from multiway.data import Windows
 from multiway.tasks.forecasting.evaluation import batches
+from multiway.tasks.protocol import Row
 
 Forecast = Callable[[Tensor, Tensor | None], Tensor]
 MAX_CELLS = 100_000_000
@@ -46,8 +47,8 @@ def _quantiles(errors: NDArray[np.float32], levels: list[float]) -> NDArray[np.f
         np.clip(np.ceil((count + 1) * level).astype(np.int64) - 1, 0, np.maximum(count - 1, 0)) for level in levels
     ]
     errors.partition(np.unique(ranks), axis=-1)  # NaN goes last
-    found = [np.take_along_axis(errors, rank[..., None], -1)[..., 0] for rank in ranks]
-    return np.nan_to_num(np.stack(found), nan=0.0)
+    radii = [np.take_along_axis(errors, rank[..., None], -1)[..., 0] for rank in ranks]
+    return np.nan_to_num(np.stack(radii), nan=0.0)
 
 
 @torch.no_grad()
@@ -61,3 +62,17 @@ def measure_coverage(windows: Windows, forecast: Forecast, radii: Tensor) -> tup
         inside += ((error[None] <= radii[:, None]) & keep[None]).sum((1, 3))
         count += keep.sum((0, 2))
     return inside / count.clamp_min(1), 2 * radii.double().mean((1, 2))
+
+
+def coverage_rows(windows: Windows, forecast: Forecast, radii: Tensor, levels: tuple[float, ...]) -> list[Row]:
+    """Coverage in percent and width of the bands of every level, the coverage also by step."""
+    inside, width = measure_coverage(windows, forecast, radii)
+    return [
+        {
+            "level": level,
+            "actual": float(inside[i].mean() * 100),
+            "width": float(width[i]),
+            "by_step": (inside[i] * 100).tolist(),
+        }
+        for i, level in enumerate(levels)
+    ]

@@ -1,26 +1,34 @@
 """`Forecaster`: the task in scikit-learn's manners."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 
+from multiway.data import Panel, datasets
 from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator
-from multiway.tasks.forecasting import backtest as backtesting
-from multiway.tasks.forecasting import run as runs
-from multiway.tasks.forecasting.config import ForecastConfig
+from multiway.tasks.forecasting.backtest import backtest_frame
 from multiway.tasks.forecasting.explanation import Explanation, explain
-from multiway.tasks.forecasting.fitting import Fitted, fit
 from multiway.tasks.forecasting.future import future_frame
-from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
-from multiway.tasks.run_folders import opening
-from multiway.training import RunFolder
+from multiway.tasks.forecasting.later import prepare_later, read_later
+from multiway.tasks.run import Run
 
 
-class Forecaster(Estimator[runs.ForecastRun]):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Selected:
+    """What validation chose: in a sentence, the network's weight, the best one by itself, and its uncertainty."""
+
+    sentence: str
+    weight: float | None
+    optimum: float | None
+    deviation: float | None
+
+
+class Forecaster(Estimator):
     """Forecast a panel of series: ridge, a Higher-Order Transformer over it, and validation between the two.
 
     Args:
@@ -39,6 +47,14 @@ class Forecaster(Estimator[runs.ForecastRun]):
 
     `fit` sets `run_`, `scores_` (a frame), `selection_`, `coverage_`, `n_features_in_` and `feature_names_in_`.
     """
+
+    task = "forecast"
+    kind = "none"
+    fields: ClassVar[dict[str, str]] = {
+        "horizon": "horizon", "lookback": "lookback", "epochs": "training.epochs", "network": "network",
+        "season": "season", "missing": "read.missing", "duplicates": "read.duplicates", "gaps": "read.gaps",
+        "levels": "levels", "seed": "training.seed",
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -69,146 +85,90 @@ class Forecaster(Estimator[runs.ForecastRun]):
         self.settings = settings
         self.progress = progress
 
-    def config(self) -> ForecastConfig:
-        """The arguments as the config of a run."""
-        extra = dict(self.settings or {})
-        training = {
-            "seed": self.seed,
-            **({} if self.epochs is None else {"epochs": self.epochs}),
-            **extra.pop("training", {}),
-        }
-        read = {"missing": self.missing, "duplicates": self.duplicates, "gaps": self.gaps, **extra.pop("read", {})}
-        own = {
-            "horizon": self.horizon,
-            "lookback": self.lookback,
-            "network": self.network,
-            "season": self.season,
-            "levels": self.levels,
-            "training": training,
-            "read": read,
-        }
-        return ForecastConfig.parse({**own, **extra}, "Forecaster")
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Fit on a frame (pandas or polars, wide or long) or on the path of a file; nothing is written to disk.
 
-    def fit(self, frame: Any, y: None = None) -> Self:
-        """Fit on a frame (pandas or polars, wide or long) or on the path of a file; nothing is written to disk."""
-        config = self.config()
-        source = locate(str(frame)) if isinstance(frame, str | Path) else frame
-        prepared = prepare(config, source)
-        fitted = fit(prepared, config, progress=self.progress)
-        self._prepared, self._fitted, self._to_native = prepared, fitted, _native_of(frame)
-        self._take(runs.from_fitted(config, prepared, fitted))
+        Raises:
+            DataError: The data is not sound, or too short.
+            ConfigError: A `y` is given, or an argument does not fit.
+        """
+        if y is not None:
+            raise ConfigError(
+                "Forecaster.fit: the series are forecast from themselves. Put them into X and leave y out."
+            )
+        self._fit(_located(X))
+        self._library = _library_of(X)
         return self
 
-    def _take(self, run: runs.ForecastRun) -> None:
-        self.run_ = run
-        self.scores_ = pd.DataFrame(run.scores)
-        self.coverage_ = run.coverage
-        chosen = run.selection
-        self.selection_ = Selected(
-            chosen["sentence"], chosen.get("weight"), chosen.get("optimum"), chosen.get("deviation")
-        )
-        self.n_features_in_ = len(run.names)
-        self.feature_names_in_ = np.array(run.names, dtype=object)
+    def _take(self, run: Run) -> None:
+        super()._take(run)
+        chosen, names = run.facts["selection"], [field.name for field in dataclasses.fields(Selected)]
+        self.selection_ = Selected(**{name: chosen.get(name) for name in names})
+        self.coverage_ = run.facts["coverage"]
+        self.n_features_in_ = len(run.state.names)
+        self.feature_names_in_ = np.array(run.state.names, dtype=object)
 
-    def predict(self, frame: Any = None, *, levels: tuple[float, ...] | None = None, layout: str | None = None) -> Any:
+    def predict(self, X: Any = None, *, levels: tuple[float, ...] | None = None, layout: str | None = None) -> Any:
         """Forecast the steps after the end of the fitted data, or of another frame, in the kind that `fit` was given.
 
         Args:
-            frame: Other history, at least `lookback` steps.
+            X: Other history, at least `lookback` steps.
             levels: Interval levels among those fitted.
             layout: "long" or "wide"; that of the data if not given.
         """
-        run = self._run()
-        panel = self._panel(frame)
-        to_native = self._to_native if frame is None else _native_of(frame)
-        return to_native(future_frame(run, panel, levels, layout or panel.layout))
+        run, panel = self._run(), self._panel(X)
+        library = self._library if X is None else _library_of(X)
+        return _native(future_frame(run, panel, levels, layout or panel.layout), library)
 
-    def evaluate(self, frame: Any) -> pd.DataFrame:
+    def evaluate(self, X: Any) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""
-        return pd.DataFrame(backtesting.evaluate_panel(self._run(), self._run().read(frame)))
+        run = self._run()
+        later = prepare_later(run.config, run.state, _located(X))
+        return pd.DataFrame(run.task.score(run, run.task.predict(run, later, "test"), later.source))
 
-    def score(self, frame: Any, y: None = None) -> float:
+    def score(self, X: Any, y: None = None) -> float:
         """Negative MSE on scaled data, so that greater is better."""
-        scores = self.evaluate(frame)
-        chosen = scores.query("model == 'multiway' and scale == 'scaled' and metric == 'mse'")
+        chosen = self.evaluate(X).query("model == 'multiway' and scale == 'scaled' and metric == 'mse'")
         return -float(chosen["value"].iloc[0])
 
-    def backtest(
-        self, frame: Any = None, *, cutoffs: int | Sequence[Any] = 10, step: int | None = None
-    ) -> pd.DataFrame:
+    def backtest(self, X: Any = None, *, cutoffs: int | Sequence[Any] = 10, step: int | None = None) -> pd.DataFrame:
         """Forecast from past moments, given as times or by their number and step, without fitting again."""
-        return backtesting.backtest_frame(self._run(), self._panel(frame), cutoffs, step)
+        return backtest_frame(self._run(), self._panel(X), cutoffs, step)
 
-    def explain(self, frame: Any = None) -> Explanation:
-        """Attention per mode, averaged over test windows and of the last window."""
-        windows = self._prepared.windows["test"] if self._has_data() and frame is None else None
-        return explain(self._run(), self._panel(frame), windows)
+    def explain(self, X: Any = None) -> Explanation:
+        """Attention per mode, averaged over test windows and of the last window; of another frame the last alone."""
+        run, panel = self._run(), self._panel(X)
+        return explain(run, panel, run.prepared.windows["test"] if X is None else None)
 
-    def save(self, path: str | Path) -> None:
-        """Write a run folder that the command line can use.
-
-        Raises:
-            RunError: The path exists, or the forecaster was itself loaded.
-        """
+    def _panel(self, X: Any) -> Panel:
         run = self._run()
-        if not self._has_data():
-            raise ConfigError("Forecaster: this one was loaded from a folder; copy that folder instead.")
-        folder = RunFolder.create(Path(path), opening(runs.NAME, None, run.config))
-        runs.store(run, folder, self._prepared, self._fitted, None)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Take up a run that `save` or the command line wrote."""
-        run = runs.load(Path(path))
-        new = cls(**_parameters_of(run.config))
-        new._to_native = _native_of(None)
-        new._take(run)
-        return new
-
-    def _has_data(self) -> bool:
-        return hasattr(self, "_fitted")
-
-    def _panel(self, frame: Any) -> Any:
-        if frame is not None:
-            return self._run().read(frame)
-        if not self._has_data():
+        if X is not None:
+            return read_later(run.config, run.state, _located(X))
+        if run.prepared is None:
             raise ConfigError("Forecaster: it was loaded without its data; give a frame with the history.")
-        return self._prepared.panel
+        panel: Panel = run.prepared.panel
+        return panel
 
-    _prepared: Prepared
-    _fitted: Fitted
-    _to_native: Any
-
-
-class Selected:
-    """What validation chose: the sentence, the network's weight, and its uncertainty."""
-
-    def __init__(self, sentence: str, weight: float | None, optimum: float | None, deviation: float | None) -> None:
-        self.sentence, self.weight, self.optimum, self.deviation = sentence, weight, optimum, deviation
-
-    def __repr__(self) -> str:
-        return f"Selected({self.sentence!r})"
+    _library = "pandas"
 
 
-def _parameters_of(config: ForecastConfig) -> dict[str, Any]:
-    """Constructor arguments that give the same config, without its data."""
-    plain = config.plain()
-    del plain["data"]
-    training, read = plain["training"], plain["read"]
-    named = {name: plain.pop(name) for name in ("horizon", "lookback", "network", "season")}
-    policies = {name: read.pop(name) for name in ("missing", "duplicates", "gaps")}
-    learning = {name: training.pop(name) for name in ("epochs", "seed")}
-    del plain["levels"]
-    return {**named, **policies, **learning, "levels": config.levels, "settings": plain}
+def _located(source: Any) -> Any:
+    return datasets.locate(str(source)) if isinstance(source, str | Path) else source
 
 
-def _native_of(frame: Any) -> Any:
-    """A function that turns a pandas frame into the kind of `frame`."""
-    if frame is None or isinstance(frame, pd.DataFrame | str | Path):
-        return lambda result: result
+def _library_of(source: Any) -> str:
+    """Name of the library that a frame is of; a path gives pandas."""
+    if isinstance(source, pd.DataFrame | str | Path):
+        return "pandas"
     import narwhals.stable.v2 as nw
 
-    backend = nw.get_native_namespace(nw.from_native(frame, eager_only=True))
-    if backend.__name__ == "polars":
-        return lambda result: backend.from_pandas(result)
-    return lambda result: result
+    return str(nw.get_native_namespace(nw.from_native(source, eager_only=True)).__name__)
+
+
+def _native(frame: pd.DataFrame, library: str) -> Any:
+    """A frame in polars where the data was; else as it is."""
+    if library != "polars":
+        return frame
+    import polars
+
+    return polars.from_pandas(frame)

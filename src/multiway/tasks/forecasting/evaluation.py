@@ -2,14 +2,16 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.data import Scaler, Windows
+from multiway.tasks.protocol import Row
 
 Forecasts = Mapping[str, Tensor]
 Predict = Callable[[Tensor, Tensor | None], Forecasts]
@@ -83,9 +85,7 @@ def measure(windows: Windows, predict: Predict, scaler: Scaler) -> dict[str, Err
     return totals
 
 
-def score_rows(
-    errors: Mapping[str, Errors], split: str, scaler: Scaler, mase_scale: NDArray[np.float64]
-) -> list[dict[str, Any]]:
+def score_rows(errors: Mapping[str, Errors], split: str, scaler: Scaler, mase_scale: NDArray[np.float64]) -> list[Row]:
     """Mean scores of every model, one row per metric and scale.
 
     mse, mae: mean over windows, steps and variates.
@@ -94,7 +94,7 @@ def score_rows(
         the same on both scales.
     """
     return [
-        {"model": model, "split": split, "scale": scale, "metric": metric, "value": value}
+        {"model": model, "split": split, "scale": scale, "metric": metric, "value": value, "low": None, "high": None}
         for model, error in errors.items()
         for scale, metric, value in _means(error, torch.from_numpy(scaler.std), torch.from_numpy(mase_scale))
     ]
@@ -115,6 +115,26 @@ def _means(error: Errors, std: Tensor, mase_scale: Tensor) -> list[tuple[str, st
         ("original", "smape", float(error.symmetric.sum()) / total),
         ("original", "mase", mase),
     ]
+
+
+def error_frame(errors: Mapping[str, Errors], split: str, names: tuple[str, ...]) -> pd.DataFrame:
+    """Scaled errors by split, model, variate and step, as a tidy table."""
+    return pd.concat([_error_frame(error, split, model, names) for model, error in errors.items()], ignore_index=True)
+
+
+def _error_frame(error: Errors, split: str, model: str, names: tuple[str, ...]) -> pd.DataFrame:
+    count = error.count.clamp_min(1)
+    steps, variates = error.count.shape
+    return pd.DataFrame(
+        {
+            "split": split,
+            "model": model,
+            "variate": np.tile(np.array(names, dtype=object), steps),
+            "step": np.repeat(np.arange(1, steps + 1), variates),
+            "mse": (error.squared / count).flatten().numpy(),
+            "mae": (error.absolute / count).flatten().numpy(),
+        }
+    )
 
 
 def mase_scales(training: NDArray[np.float64], season: int) -> NDArray[np.float64]:

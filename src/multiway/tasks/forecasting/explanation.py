@@ -1,22 +1,23 @@
 """What the network attended to, per mode, under the user's own names and times."""
 
-from __future__ import annotations
-
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import torch
+from torch import Tensor
 
-from multiway import files
 from multiway.data import Panel, Windows
 from multiway.errors import RunError
-from multiway.explain import ModeMap, lag_labels, load_maps, mode_maps, save_maps, save_mode_map, time_labels
-from multiway.tasks.forecasting.future import last_window
+from multiway.explain import ModeMap, lag_labels, load_maps, mode_maps, save_maps, save_mode_map, time_labels, top_pairs
+from multiway.models import HOTForecaster
+from multiway.tasks.answers import Answer
+from multiway.tasks.forecasting.later import last_window
+from multiway.tasks.forecasting.model import model_of
+from multiway.tasks.run import Run
 
-if TYPE_CHECKING:
-    from multiway.tasks.forecasting.run import ForecastRun
-
+FOLDER = "explanation"
 MODES = ("variate", "time")
 MAX_WINDOWS = 256
 
@@ -29,41 +30,65 @@ class Explanation:
     last: list[ModeMap]
 
 
-@torch.no_grad()
-def explain(run: ForecastRun, panel: Panel, windows: Windows | None) -> Explanation:
-    """One map per mode and block; the average is over at most 256 windows, evenly spread.
+def explain(run: Run, panel: Panel, windows: Windows | None) -> Explanation:
+    """One map per mode and block: of the last window of a panel, and averaged over at most 256 windows, evenly spread.
 
     Raises:
         RunError: The run has no network.
     """
-    network = run.model.network
+    patch, lookback = network_of(run).config.patch_length, run.config.lookback
+    times = time_labels(panel.times[-lookback:], patch)
+    last = _maps(run, *last_window(run.config, run.state, panel), times, sample="last window")
+    if windows is None:
+        return Explanation(average=last, last=last)
+    batch = windows.gather(torch.linspace(0, len(windows) - 1, min(MAX_WINDOWS, len(windows))).long())
+    average = _maps(run, batch["past"], batch.get("past_observed"), lag_labels(lookback, patch))
+    return Explanation(average=average, last=last)
+
+
+def network_of(run: Run) -> HOTForecaster:
+    """The network of a run.
+
+    Raises:
+        RunError: There is none.
+    """
+    network = model_of(run).network
     if network is None:
         raise RunError(
             "explain: the run has no network, and ridge attends to nothing. "
             "Set network to true in training (--set network=true)."
         )
-    patch, lookback = network.config.patch_length, run.config.lookback
-    past, observed = last_window(run, panel)
-    labels = (run.names, time_labels(panel.times[-lookback:], patch))
-    last = mode_maps(network.forward_with_maps(past, observed)[1], MODES, labels, sample="last window")
-    if windows is None:
-        return Explanation(average=last, last=last)
-    rows = torch.linspace(0, len(windows) - 1, min(MAX_WINDOWS, len(windows))).long()
-    batch = windows.gather(rows)
-    maps = network.forward_with_maps(batch["past"], batch.get("past_observed"))[1]
-    return Explanation(average=mode_maps(maps, MODES, (run.names, lag_labels(lookback, patch))), last=last)
+    return network
+
+
+@torch.no_grad()
+def _maps(run: Run, past: Tensor, observed: Tensor | None, times: Sequence[str], **facts: Any) -> list[ModeMap]:
+    maps = network_of(run).forward_with_maps(past, observed)[1]
+    return mode_maps(maps, MODES, (run.state.names, times), **facts)
 
 
 def save_explanation(folder: Path, explanation: Explanation) -> None:
     """Write both sets of maps as arrays."""
-    folder.mkdir(exist_ok=True)
-    files.write_with(folder / "average.npz", lambda path: _save(path, explanation.average))
-    files.write_with(folder / "last.npz", lambda path: _save(path, explanation.last))
+    folder.mkdir(parents=True, exist_ok=True)
+    save_maps(folder / "average.npz", explanation.average)
+    save_maps(folder / "last.npz", explanation.last)
 
 
 def load_explanation(folder: Path) -> Explanation:
     """Read what `save_explanation` wrote."""
     return Explanation(average=load_maps(folder / "average.npz"), last=load_maps(folder / "last.npz"))
+
+
+def write_explanation(run: Run, out: Path | None) -> Answer:
+    """Write the stored maps as arrays and PNG files, beside the run or elsewhere; say what is strongest."""
+    assert run.folder is not None
+    network_of(run)
+    stored = run.folder.path / FOLDER
+    maps = load_explanation(stored)
+    if out is not None:
+        save_explanation(out, maps)
+    strongest = [f"{item.mode}, block {item.layer}: {pair}" for item in maps.average for pair in top_pairs(item, 3)]
+    return Answer(files=draw_explanation(out or stored, maps), notes=strongest)
 
 
 def draw_explanation(folder: Path, explanation: Explanation) -> list[Path]:
@@ -75,7 +100,3 @@ def draw_explanation(folder: Path, explanation: Explanation) -> list[Path]:
             save_mode_map(path, item)
             paths.append(path)
     return paths
-
-
-def _save(path: Path, maps: list[ModeMap]) -> None:
-    save_maps(path, maps)

@@ -35,6 +35,10 @@ class Floor:
     gain_deviation: float | None
     candidates: list[dict[str, Any]]
 
+    def facts(self) -> dict[str, Any]:
+        """Everything but the weight, for JSON."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "weight"}
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class _Candidate:
@@ -64,18 +68,11 @@ def fit_floor(training: Windows, validation: Windows) -> Floor:
     return _floor(shared if is_shared else own, is_shared, gain, deviation, tried_shared + tried_own)
 
 
-def _floor(
-    best: _Candidate, shared: bool, gain: float, deviation: float | None, candidates: list[dict[str, Any]]
-) -> Floor:
+def _floor(best: _Candidate, shared: bool, gain: float, deviation: float | None, tried: list[dict[str, Any]]) -> Floor:
     return Floor(
-        weight=best.weight,
-        shared=shared,
-        penalty=best.penalty,
-        validation_mse=best.error,
-        gain_of_own=gain,
-        gain_deviation=deviation,
-        candidates=candidates,
-    )
+        weight=best.weight, shared=shared, penalty=best.penalty, validation_mse=best.error, gain_of_own=gain,
+        gain_deviation=deviation, candidates=tried,
+    )  # fmt: skip
 
 
 def _best_penalty(gram: Tensor, cross: Tensor, validation: Windows) -> tuple[_Candidate, list[dict[str, Any]]]:

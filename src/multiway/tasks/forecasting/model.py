@@ -1,5 +1,7 @@
 """Ridge and network side by side: every forecast that a run makes comes from here."""
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
@@ -7,6 +9,8 @@ from multiway.models import HOTForecaster, HOTForecasterConfig
 from multiway.models.linear_floor import LinearFloor
 from multiway.models.windows import fill_gaps
 from multiway.tasks.forecasting.baselines import naive, seasonal_naive
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
 
 
 class RidgeAndNetwork(nn.Module):
@@ -44,16 +48,21 @@ class RidgeAndNetwork(nn.Module):
         return self.floor(past if observed is None else fill_gaps(past, observed))  # type: ignore[no-any-return]
 
     def all_forecasts(self, past: Tensor, observed: Tensor | None = None) -> dict[str, Tensor]:
-        """The chosen forecast and everything that stands beside it."""
+        """The chosen forecast and every baseline."""
         filled = past if observed is None else fill_gaps(past, observed)
         ridge: Tensor = self.floor(filled)
         forecasts = {
-            "multiway": ridge,
+            OURS: ridge,
             "ridge": ridge,
             "seasonal_naive": seasonal_naive(filled, self.horizon, self.season),
             "naive": naive(filled, self.horizon),
         }
         if self.network is not None:
             network: Tensor = self.network(past, observed)
-            forecasts |= {"multiway": self.mix(ridge, network), "network": network}
+            forecasts |= {OURS: self.mix(ridge, network), "network": network}
         return forecasts
+
+
+def model_of(run: Run) -> RidgeAndNetwork:
+    """Our model of a forecasting run."""
+    return cast(RidgeAndNetwork, run.models[OURS])

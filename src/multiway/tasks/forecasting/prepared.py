@@ -1,37 +1,45 @@
 """From a file to windows: what every later step of a run starts from."""
 
 import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multiway.data import Borders, Panel, Scaler, Windows, borders_of, read_panel, season_of, split_windows
-from multiway.data import datasets as known
 from multiway.errors import DataError
 from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.evaluation import mase_scales
+from multiway.tasks.forecasting.floor import Floor, fit_floor
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Prepared:
     """A panel, split, scaled by its training rows, and cut into windows.
 
-    notes: What a reader of the scores should know about the splits, one line each.
+    windows: Of each split; of later data, which is not split, the same ones under every name.
+    notes: What a reader of the scores should know about data and splits, one line each.
     """
 
     panel: Panel
     borders: Borders
     scaler: Scaler
-    windows: dict[str, Windows]
-    season: int
-    mase_scale: NDArray[np.float64]
-    notes: tuple[str, ...]
+    windows: Mapping[str, Windows]
+    notes: tuple[str, ...] = ()
 
+    @property
+    def source(self) -> str:
+        """File name, or "frame"."""
+        return self.panel.source
 
-def locate(data: str) -> str:
-    """Path of a file, or of the known data set of that name."""
-    return str(known.dataset_path(data)) if known.is_dataset(data) else data
+    @functools.cached_property
+    def floor(self) -> Floor:
+        """The ridge forecast, fitted when it is first needed."""
+        return fit_floor(self.windows["train"], self.windows["validation"])
+
+    def content(self) -> Iterator[object]:
+        """Names, times and values of the panel."""
+        yield from (self.panel.names, self.panel.times.to_numpy(), self.panel.values)
 
 
 def prepare(config: ForecastConfig, source: Any) -> Prepared:
@@ -46,18 +54,14 @@ def prepare(config: ForecastConfig, source: Any) -> Prepared:
     borders = borders_of(panel, config.split)
     _check_values(panel, borders)
     scaler = Scaler.fit(panel.values[slice(*borders.train)])
-    scaled = scaler.transform(panel.values)
-    season = config.season or season_of(panel.frequency)
-    windows = split_windows(scaled, borders, config.lookback, config.horizon)
-    return Prepared(
-        panel=panel,
-        borders=borders,
-        scaler=scaler,
-        windows=windows,
-        season=season,
-        mase_scale=mase_scales(scaled[slice(*borders.train)], season),
-        notes=_notes(config, season, len(windows["validation"])),
-    )
+    windows = split_windows(scaler.transform(panel.values), borders, config.lookback, config.horizon)
+    notes = (*panel.notes, *_notes(config, season_in(config, panel), len(windows["validation"])))
+    return Prepared(panel=panel, borders=borders, scaler=scaler, windows=windows, notes=notes)
+
+
+def season_in(config: ForecastConfig, panel: Panel) -> int:
+    """Steps in a season: as configured, or from the frequency."""
+    return config.season or season_of(panel.frequency)
 
 
 def _check_values(panel: Panel, borders: Borders) -> None:

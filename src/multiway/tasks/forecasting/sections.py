@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from multiway.data import CheckReport, Panel, Windows, check_file
+from multiway.data import Panel, Windows
 from multiway.errors import MultiwayError
 from multiway.explain import ModeMap, deletion_test
 from multiway.report import text
@@ -21,16 +21,17 @@ from multiway.report.attention import figures
 from multiway.report.diagnostics import step_lines, timeline, variate_bars
 from multiway.report.forecasts import ForecastPanel, groups
 from multiway.report.palette import title
-from multiway.report.scores import Metric, Score, Scores
+from multiway.report.scores import Score, Scores
 from multiway.report.sections import Cell, Chart, HeatMaps, Panels, Part, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison, names_of
-from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.explanation import load_explanation
 from multiway.tasks.forecasting.future import forecast_columns
-from multiway.tasks.forecasting.prepared import Prepared, locate, prepare
-from multiway.tasks.forecasting.run import ERRORS, ForecastRun
-from multiway.tasks.page_parts import NOT_ATTRIBUTION, OURS, split_table
+from multiway.tasks.forecasting.model import model_of
+from multiway.tasks.forecasting.prepared import Prepared, prepare
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, split_table
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
 
 HISTORY_WINDOWS = 2
 DELETION_WINDOWS = 64
@@ -39,41 +40,34 @@ RULE = (
     "ridge by the uncertainty between blocks of validation windows that share no rows."
 )
 ERROR = "MSE, scaled"
-METRICS = (
-    Metric(name="mse", title="MSE", higher=False, decimals=None),
-    Metric(name="mae", title="MAE", higher=False, decimals=None),
-    Metric(name="smape", title="sMAPE", higher=False, decimals=None),
-    Metric(name="mase", title="MASE", higher=False, decimals=None),
-)
 
 
-def report(runs: Sequence[ForecastRun]) -> str:
+def report(runs: Sequence[Run]) -> str:
     """The HTML report of runs that differ in their seed; the first is shown in detail."""
     prepared = _data_of(runs[0])
     return pages.report(SUBJECT, runs, head(runs, prepared), sections(runs, prepared))
 
 
-def compare(runs_of: Sequence[Sequence[ForecastRun]]) -> str:
+def compare(runs_of: Sequence[Sequence[Run]]) -> str:
     """Several runs, each with its seeds, on one page, with the error of each by step."""
     return comparison(SUBJECT, runs_of, [_compared_steps(runs_of)])
 
 
-def head(runs: Sequence[ForecastRun], prepared: Prepared | None) -> pages.Summary:
+def head(runs: Sequence[Run], prepared: Prepared | None) -> pages.Summary:
     """The choice on validation and what the test rows make of it, costs, the data check and the splits."""
     run = runs[0]
-    has_network = "floor_error" in run.selection
-    chosen = f"Validation chose {run.selection['sentence']}"
+    has_network = "floor_error" in run.facts["selection"]
+    chosen = f"Validation chose {run.facts['selection']['sentence']}"
     return pages.Summary(
         verdict=chosen if has_network else "Ridge makes the forecast; no network was trained.",
         support=list(_support(SUBJECT.scores(runs), has_network)),
-        check=_check(run) if prepared is not None else None,
         splits=_splits(run),
         costs=_costs(run),
         tables=_choice(run, pages.colours_of(SUBJECT.scores(runs))) if has_network else (),
     )
 
 
-def sections(runs: Sequence[ForecastRun], prepared: Prepared | None) -> Iterator[Part]:
+def sections(runs: Sequence[Run], prepared: Prepared | None) -> Iterator[Part]:
     """Forecasts first; those parts that need the data are left out when its file is no longer there."""
     run, colours = runs[0], pages.colours_of(SUBJECT.scores(runs))
     panels = [] if prepared is None else _forecasts(run, prepared)
@@ -92,22 +86,19 @@ def sections(runs: Sequence[ForecastRun], prepared: Prepared | None) -> Iterator
     yield _attention(run, prepared)
 
 
-def _setting(run: ForecastRun) -> dict[str, str]:
+def _setting(run: Run) -> dict[str, str]:
     return {
         "Look-back": f"{run.config.lookback} steps",
         "Horizon": f"{run.config.horizon} steps",
-        "Step": run.frequency or "row",
-        "Season": f"{run.season} steps",
-        "Series": str(len(run.names)),
+        "Step": run.state.frequency or "row",
+        "Season": f"{run.state.season} steps",
+        "Series": str(len(run.state.names)),
     }
 
 
 SUBJECT = pages.Subject(
-    name="forecast",
     kicker="Forecast report",
     rows="rows",
-    metrics=METRICS,
-    usual=lambda: ForecastConfig.parse({}),
     setting=_setting,
     selected_by=lambda run: "lowest validation loss",
     about=["Scaled scores are in standard deviations of the training rows."],
@@ -115,21 +106,14 @@ SUBJECT = pages.Subject(
 )
 
 
-def _data_of(run: ForecastRun) -> Prepared | None:
+def _data_of(run: Run) -> Prepared | None:
     try:
-        return None if run.config.data is None else prepare(run.config, locate(run.config.data))
+        return None if run.config.data is None else prepare(run.config, run.task.locate(run.config.data))
     except (MultiwayError, OSError):
         return None
 
 
-def _check(run: ForecastRun) -> CheckReport | None:
-    try:
-        return check_file(locate(run.config.data or ""), run.config.read)
-    except (MultiwayError, OSError):
-        return None
-
-
-def _splits(run: ForecastRun) -> Part:
+def _splits(run: Run) -> Part:
     parts = run.facts["splits"]
     titles = {"first": "First", "last": "Last", "rows": "Rows", "windows": "Windows"}
     ends = [pd.Index([_time(part["first"]), _time(part["last"])]) for part in parts.values()]
@@ -175,9 +159,9 @@ def _relative(own: Score, other: Score) -> str:
     return f"{text.percent(abs(change))} {'below' if change < 0 else 'above'}"
 
 
-def _choice(run: ForecastRun, colours: dict[str, int]) -> list[Section]:
+def _choice(run: Run, colours: dict[str, int]) -> list[Section]:
     """Validation errors of ridge, the network and the blend."""
-    chosen = run.selection
+    chosen = run.facts["selection"]
     errors = {"ridge": chosen["floor_error"], "network": chosen["network_error"], OURS: chosen["blend_error"]}
     decimals = text.decimals_for(errors.values())
     rows: list[list[Cell | str]] = [
@@ -193,10 +177,11 @@ def _choice(run: ForecastRun, colours: dict[str, int]) -> list[Section]:
     return [Table(title="The choice on validation", columns=columns, rows=rows, strong=[2])]
 
 
-def _costs(run: ForecastRun) -> dict[str, list[tuple[str, str]]]:
+def _costs(run: Run) -> dict[str, list[tuple[str, str]]]:
     """FLOPs and latency of one window."""
-    past = torch.zeros(1, run.config.lookback, len(run.names))
-    models = {"ridge": run.model.floor, **({} if run.model.network is None else {"network": run.model.network})}
+    past = torch.zeros(1, run.config.lookback, len(run.state.names))
+    model = model_of(run)
+    models = {"ridge": model.floor, **({} if model.network is None else {"network": model.network})}
     return {
         name: [
             ("FLOPs per window", text.magnitude(_flops(module, past))),
@@ -223,7 +208,7 @@ def _latency(module: torch.nn.Module, past: Tensor) -> float:
     return statistics.median(times[1:])
 
 
-def _forecasts(run: ForecastRun, prepared: Prepared) -> list[ForecastPanel]:
+def _forecasts(run: Run, prepared: Prepared) -> list[ForecastPanel]:
     """The steps after the end of the data, and the last test window with what happened."""
     horizon, panel = run.config.horizon, prepared.panel
     stop = prepared.borders.test[1]
@@ -232,7 +217,7 @@ def _forecasts(run: ForecastRun, prepared: Prepared) -> list[ForecastPanel]:
     return future + _panels(run, before, panel.times[stop - horizon : stop], actual, "Last test window")
 
 
-def _panels(run: ForecastRun, panel: Panel, times: pd.Index, actual: Any, group: str) -> list[ForecastPanel]:
+def _panels(run: Run, panel: Panel, times: pd.Index, actual: Any, group: str) -> list[ForecastPanel]:
     levels = run.config.levels
     columns = forecast_columns(run, panel, levels)
     shown = max(HISTORY_WINDOWS * run.config.horizon, run.config.lookback)
@@ -250,28 +235,26 @@ def _panels(run: ForecastRun, panel: Panel, times: pd.Index, actual: Any, group:
                 for level in levels
             },
         )
-        for index, name in enumerate(run.names)
+        for index, name in enumerate(run.state.names)
     ]
 
 
-def _errors(run: ForecastRun, column: str, order: Sequence[str] | None = None) -> dict[str, NDArray[np.float64]]:
-    """Mean squared test error by model along a column; nothing for a run without a folder."""
-    if run.folder is None:
-        return {}
-    errors = pd.read_parquet(run.folder.path / ERRORS).query("split == 'test'")
+def _errors(run: Run, column: str, order: Sequence[str] | None = None) -> dict[str, NDArray[np.float64]]:
+    """Mean squared test error by model along a column."""
+    errors = run.tables["errors"].query("split == 'test'")
     means = errors.groupby(["model", column], sort=False)["mse"].mean()
     found = {str(model): means[model] for model in dict.fromkeys(errors["model"])}
     return {model: (values if order is None else values.reindex(order)).to_numpy() for model, values in found.items()}
 
 
-def _errors_part(run: ForecastRun, colours: dict[str, int]) -> Part:
+def _errors_part(run: Run, colours: dict[str, int]) -> Part:
     lines = {title(name): (f"s{colours[name]}", values) for name, values in _errors(run, "step").items()}
-    bars = variate_bars(run.names, _errors(run, "variate", list(run.names)), colours, ERROR)
+    bars = variate_bars(run.state.names, _errors(run, "variate", list(run.state.names)), colours, ERROR)
     side = ["Test error by distance into the future and by variate."]
     return Part(id="errors", title="Where the error lies", side=side, content=[_steps(lines), bars])
 
 
-def _compared_steps(runs_of: Sequence[Sequence[ForecastRun]]) -> Part:
+def _compared_steps(runs_of: Sequence[Sequence[Run]]) -> Part:
     found = [_errors(runs[0], "step").get(OURS) for runs in runs_of]
     lines = {
         name: (f"s{index}", values)
@@ -292,20 +275,21 @@ def _steps(lines: dict[str, tuple[str, NDArray[np.float64]]]) -> Chart | None:
     )
 
 
-def _coverage(run: ForecastRun) -> Part:
+def _coverage(run: Run) -> Part:
     """How often each band held the actual value, in all and by step."""
-    styles = {row["level"]: f"v{min(index, 2)}" for index, row in enumerate(run.coverage)}
-    lines = {f"{row['level']:g} % band": (styles[row["level"]], np.array(row["by_step"])) for row in run.coverage}
+    coverage = run.facts["coverage"]
+    styles = {row["level"]: f"v{min(index, 2)}" for index, row in enumerate(coverage)}
+    lines = {f"{row['level']:g} % band": (styles[row["level"]], np.array(row["by_step"])) for row in coverage}
     claims = [(level, style, f"{level:g} % claimed") for level, style in styles.items()]
     words = "Measured coverage in percent, by step of the horizon; the level lines are the claims"
     chart = Chart(drawing=step_lines(lines, "coverage in percent by step of the horizon", claims=claims), title=words)
     side = ["How often the band held the actual value on the test rows, against what it claims."]
     table = _coverage_table(run, styles)
-    return Part(id="coverage", title="Interval coverage", side=side, content=[table, chart] if run.coverage else [])
+    return Part(id="coverage", title="Interval coverage", side=side, content=[table, chart] if coverage else [])
 
 
-def _coverage_table(run: ForecastRun, styles: dict[float, str]) -> Table:
-    decimals = text.decimals_for([row["width"] for row in run.coverage])
+def _coverage_table(run: Run, styles: dict[float, str]) -> Table:
+    decimals = text.decimals_for([row["width"] for row in run.facts["coverage"]])
     rows: list[list[Cell | str]] = [
         [
             Cell(text.percent(row["level"], 0 if float(row["level"]).is_integer() else 1), swatch=styles[row["level"]]),
@@ -313,12 +297,12 @@ def _coverage_table(run: ForecastRun, styles: dict[float, str]) -> Table:
             text.signed(row["actual"] - row["level"], 1),
             text.number(row["width"], decimals),
         ]
-        for row in run.coverage
+        for row in run.facts["coverage"]
     ]
     return Table(columns=["Claimed", "Measured", "Difference, points", "Mean width, scaled"], rows=rows)
 
 
-def _attention(run: ForecastRun, prepared: Prepared | None) -> Part:
+def _attention(run: Run, prepared: Prepared | None) -> Part:
     maps = _maps(run)
     tested = None if prepared is None or not maps else _deletion(run, prepared.windows["test"], maps)
     side = [
@@ -330,13 +314,13 @@ def _attention(run: ForecastRun, prepared: Prepared | None) -> Part:
     return Part(id="attention", title="Attention", side=side, content=content)
 
 
-def _maps(run: ForecastRun) -> list[ModeMap]:
+def _maps(run: Run) -> list[ModeMap]:
     if run.folder is None or run.model.network is None:
         return []
     return load_explanation(run.folder.path / "explanation").average
 
 
-def _deletion(run: ForecastRun, windows: Windows, maps: Sequence[ModeMap]) -> Table | None:
+def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> Table | None:
     """Hide what the first block attends to most, and as much at random, and see what the forecast loses."""
     index = torch.linspace(0, len(windows) - 1, min(DELETION_WINDOWS, len(windows))).long()
     batch = windows.gather(index)
@@ -363,9 +347,9 @@ def _deletion(run: ForecastRun, windows: Windows, maps: Sequence[ModeMap]) -> Ta
 
 
 @torch.no_grad()
-def _error_without(run: ForecastRun, batch: dict[str, Tensor], mode: str, positions: NDArray[Any]) -> float:
+def _error_without(run: Run, batch: dict[str, Tensor], mode: str, positions: NDArray[Any]) -> float:
     """Squared error of the network where it cannot see some positions of a mode."""
-    network = run.model.network
+    network = model_of(run).network
     assert network is not None
     seen = batch.get("past_observed", torch.ones_like(batch["past"], dtype=torch.bool)).clone()
     patch = network.config.patch_length

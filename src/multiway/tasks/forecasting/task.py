@@ -1,100 +1,200 @@
-"""The task `forecast`, as the workflows see it."""
+"""The task `forecast`."""
 
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from multiway.config import merge
-from multiway.data import CheckReport, ReadOptions, check_file, datasets
-from multiway.errors import ConfigError, RunError
-from multiway.explain import top_pairs
-from multiway.tasks.forecasting.auditing import audit as audit
-from multiway.tasks.forecasting.backtest import evaluate_panel
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from multiway.auditing import AuditReport
+from multiway.data import CheckReport, Panel, check_file
+from multiway.errors import ConfigError
+from multiway.tasks.answers import Answer, check_target, write_frame, written
+from multiway.tasks.forecasting import auditing, explanation, fitting, sections
+from multiway.tasks.forecasting.backtest import backtest_frame, score_backtest
 from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.explanation import draw_explanation, load_explanation, save_explanation
-from multiway.tasks.forecasting.run import NAME as NAME
-from multiway.tasks.forecasting.run import ForecastRun
-from multiway.tasks.forecasting.run import load as load
-from multiway.tasks.forecasting.run import resume as resume
-from multiway.tasks.forecasting.run import start as start
-from multiway.tasks.forecasting.sections import compare as compare
-from multiway.tasks.forecasting.sections import report as report
-from multiway.tasks.forecasting.tables import cell_row as cell_row
-from multiway.tasks.forecasting.tables import score_table as score_table
-from multiway.tasks.protocol import Row
-from multiway.tasks.tables import write_frame
+from multiway.tasks.forecasting.conformal import coverage_rows
+from multiway.tasks.forecasting.evaluation import Errors, error_frame, mase_scales, measure, score_rows
+from multiway.tasks.forecasting.future import future_frame
+from multiway.tasks.forecasting.later import prepare_later, read_later
+from multiway.tasks.forecasting.model import RidgeAndNetwork, model_of
+from multiway.tasks.forecasting.options import OPTIONS
+from multiway.tasks.forecasting.prepared import Prepared, prepare, season_in
+from multiway.tasks.forecasting.state import ForecastState
+from multiway.tasks.protocol import OURS, Context, Metric, Row, Task
+from multiway.tasks.run import Run
+from multiway.training import History, RunFolder
+
+SAMPLED = 64
+"""Validation windows that a compression is measured on."""
+SCALED, ORIGINAL = {"scale": "scaled"}, {"scale": "original"}
+METRICS = (
+    Metric(name="mse", title="MSE", higher=False, spread=True, where=SCALED),
+    Metric(name="mae", title="MAE", higher=False, spread=True, where=SCALED),
+    Metric(name="smape", title="sMAPE", higher=False, spread=True, where=SCALED),
+    Metric(name="mase", title="MASE", higher=False, spread=True, where=SCALED),
+    Metric(name="mse (original)", title="MSE, original scale", of="mse", higher=False, where=ORIGINAL),
+    Metric(name="mae (original)", title="MAE, original scale", of="mae", higher=False, where=ORIGINAL),
+)
 
 
-def make_config(settings: dict[str, Any], overrides: dict[str, Any]) -> ForecastConfig:
-    """Settings over what a known data set brings, overrides over both.
+class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
+    """The next steps of a panel of series."""
 
-    A known data set brings its published split and reading policy, and its season.
-    """
-    name = merge(settings, overrides).get("data")
-    if isinstance(name, str) and datasets.is_dataset(name):
-        known = datasets.dataset(name)
-        brought = {"read": known.read.plain(), "split": known.split.plain(), "season": known.season}
-        settings = merge(brought, settings)
-    return ForecastConfig.parse(merge(settings, overrides), "settings")
+    name = "forecast"
+    config = ForecastConfig
+    state = ForecastState
+    options = OPTIONS
+
+    def prepare(
+        self, config: ForecastConfig, source: Any, state: ForecastState | None = None, *, progress: bool = False
+    ) -> Prepared:
+        """See `multiway.tasks.forecasting.prepared`; a source is a path or a frame."""
+        return prepare(config, source) if state is None else prepare_later(config, state, source)
+
+    def check(self, config: ForecastConfig) -> CheckReport:
+        """What is in a file of series."""
+        return check_file(self.locate(config.data or ""), config.read)
+
+    def audit(self, config: ForecastConfig, run: Run | None = None) -> AuditReport:
+        """See `multiway.tasks.forecasting.auditing`."""
+        return auditing.audit(config, run)
+
+    def learn(self, config: ForecastConfig, prepared: Prepared) -> ForecastState:
+        """Names, season and scaling of the training rows, and the kind of ridge that validation prefers."""
+        panel, scaler, season = prepared.panel, prepared.scaler, season_in(config, prepared.panel)
+        training = scaler.transform(panel.values[slice(*prepared.borders.train)])
+        return ForecastState(
+            names=panel.names, frequency=panel.frequency, season=season, scaler=scaler,
+            mase_scale=mase_scales(training, season), shared=prepared.floor.shared,
+        )  # fmt: skip
+
+    def names(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
+        """One model, which holds ridge and network and makes the baselines' forecasts as well."""
+        return (OURS,)
+
+    def build(self, config: ForecastConfig, state: ForecastState, name: str) -> nn.Module:
+        """Ridge and network side by side."""
+        return fitting.build(config, state)
+
+    def fit(self, run: Run, name: str, prepared: Prepared, context: Context) -> History | dict[str, Any] | None:
+        """Ridge in closed form, then the network."""
+        return fitting.fit(model_of(run), prepared, run.config, context)
+
+    def calibrate(self, run: Run, prepared: Prepared) -> dict[str, Tensor]:
+        """Radii of the intervals, after the network's weight."""
+        radii, run.facts["selection"] = fitting.calibrate(model_of(run), prepared, run.config)
+        return {"radii": radii}
+
+    def predict(self, run: Run, prepared: Prepared, split: str) -> dict[str, Errors]:
+        """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
+        return measure(prepared.windows[split], model_of(run).all_forecasts, run.state.scaler)
+
+    def score(self, run: Run, predictions: dict[str, Errors], split: str) -> list[Row]:
+        """MSE, MAE, sMAPE and MASE on both scales."""
+        return score_rows(predictions, split, run.state.scaler, run.state.mase_scale)
+
+    def tables(self, run: Run, predictions: dict[str, Errors], split: str) -> dict[str, pd.DataFrame]:
+        """Errors by variate and step; with the last split also the forecast beyond the data."""
+        errors = {"errors": error_frame(predictions, split, run.state.names)}
+        if split != "test":
+            return errors
+        return {**errors, "predictions": future_frame(run, run.prepared.panel, None, "long")}
+
+    def describe(self, run: Run, prepared: Prepared) -> dict[str, Any]:
+        """Sizes, the rows of the splits, and how many test values the intervals hold."""
+        panel, model = prepared.panel, model_of(run)
+        return {
+            "rows": panel.num_rows,
+            "variates": panel.num_variates,
+            "layout": panel.layout,
+            "missing_cells": int(np.isnan(panel.values).sum()),
+            "splits": {name: _split_facts(prepared, name) for name in dataclasses.asdict(prepared.borders)},
+            "coverage": coverage_rows(prepared.windows["test"], model, run.calibration["radii"], run.config.levels),
+        }
+
+    def keep(self, run: Run, prepared: Prepared, folder: RunFolder) -> None:
+        """Attention maps."""
+        network = model_of(run).network
+        if network is not None and network.config.attention == "kronecker":
+            maps = explanation.explain(run, prepared.panel, prepared.windows["test"])
+            explanation.save_explanation(folder.path / explanation.FOLDER, maps)
+
+    def metrics(self, config: ForecastConfig) -> tuple[Metric, ...]:
+        """MSE on scaled data decides."""
+        return METRICS
+
+    def sentence(self, run: Run) -> str:
+        """What forecasts, and why."""
+        return str(run.facts["selection"]["sentence"])
+
+    def cell_facts(self, runs: Sequence[Run]) -> Row:
+        """What validation chose."""
+        return {"selections": [self.sentence(run) for run in runs]}
+
+    def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+        """The steps after the end of a file."""
+        check_target(out)
+        panel = self._panel(run, data)
+        return written(future_frame(run, panel, options.get("levels"), options.get("layout", "long")), out)
+
+    def backtest(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+        """Scores of forecasts from past moments; the forecasts are written where a path is given."""
+        check_target(out)
+        frame = backtest_frame(run, self._panel(run, data), options.get("cutoffs", 10), options.get("step"))
+        if out is not None:
+            write_frame(frame, out)
+        return Answer(frame=pd.DataFrame(score_backtest(frame)), files=() if out is None else (out,))
+
+    def _panel(self, run: Run, data: str | None) -> Panel:
+        source = data or run.config.data
+        if source is None:
+            raise ConfigError("this run was fitted on a frame in memory. Give a file with --data.")
+        return read_later(run.config, run.state, self.locate(source))
+
+    def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+        """Attention maps as arrays and PNG files, and what is strongest."""
+        return explanation.write_explanation(run, out)
+
+    def report(self, runs: Sequence[Run]) -> str:
+        """See `multiway.tasks.forecasting.sections`."""
+        return sections.report(runs)
+
+    def compare(self, groups: Sequence[Sequence[Run]]) -> str:
+        """See `multiway.tasks.forecasting.sections`."""
+        return sections.compare(groups)
+
+    def swappable(self, model: nn.Module) -> nn.Module:
+        """The network; ridge stays as it is.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        assert isinstance(model, RidgeAndNetwork)
+        if model.network is None:
+            raise ConfigError(
+                "compress: the run has no network to compress. Set network to true in training (--set network=true)."
+            )
+        return model.network
+
+    def sample(self, run: Run, prepared: Prepared) -> tuple[Tensor | None, ...]:
+        """Validation windows, evenly spread."""
+        windows = prepared.windows["validation"]
+        batch = windows.gather(torch.linspace(0, len(windows) - 1, min(SAMPLED, len(windows))).long())
+        return batch["past"], batch.get("past_observed")
 
 
-def sentence(run: ForecastRun) -> str:
-    """What forecasts, and why."""
-    return str(run.selection["sentence"])
+def _split_facts(prepared: Prepared, name: str) -> Row:
+    start, stop = getattr(prepared.borders, name)
+    times = prepared.panel.times
+    return {
+        "rows": stop - start, "windows": len(prepared.windows[name]), "first": str(times[start]),
+        "last": str(times[stop - 1]), "start": start, "stop": stop,
+    }  # fmt: skip
 
 
-def evaluate(runs: Sequence[ForecastRun], data: str | None, split: str) -> list[Row]:
-    """Stored scores, or fresh ones on a later file."""
-    if data is None:
-        return score_table(runs, split)
-    panel = runs[0].read(data)
-    scored = [dataclasses.replace(run, scores=evaluate_panel(run, panel)) for run in runs]
-    return score_table(scored, panel.source)
-
-
-def predict(run: ForecastRun, data: str | None, out: Path | None, options: dict[str, Any]) -> list[str]:
-    """Forecast the steps after the end of a file; the rows themselves are returned where no path is given."""
-    frame = run.predict(source_of(run, data), options.get("levels"), options.get("layout", "long"))
-    if out is None:
-        return [frame.to_csv(index=False).rstrip()]
-    write_frame(frame, out)
-    return [f"{len(frame)} rows written to {out}"]
-
-
-def source_of(run: ForecastRun, data: str | None) -> str:
-    """The file that was given, or the one that the run was trained on.
-
-    Raises:
-        ConfigError: There is neither.
-    """
-    source = data or run.config.data
-    if source is None:
-        raise ConfigError("this run was fitted on a frame in memory. Give a file with --data.")
-    return source
-
-
-def explain(run: ForecastRun, out: Path | None, options: dict[str, Any]) -> list[str]:
-    """Write attention maps as arrays and PNG files; return what is strongest and where the files are."""
-    folder = run.folder
-    assert folder is not None
-    if run.model.network is None:
-        raise RunError(
-            f"{folder.path}: the run has no network, and ridge attends to nothing. "
-            "Set network to true in training (--set network=true)."
-        )
-    explanation = load_explanation(folder.path / "explanation")
-    target = out or folder.path / "explanation"
-    target.mkdir(parents=True, exist_ok=True)
-    if out is not None:
-        save_explanation(target, explanation)
-    paths = draw_explanation(target, explanation)
-    strongest = [
-        f"{item.mode}, block {item.layer}: {pair}" for item in explanation.average for pair in top_pairs(item, 3)
-    ]
-    return [*strongest, *map(str, paths)]
-
-
-def check(path: str | Path, options: dict[str, Any]) -> CheckReport:
-    """What is in a file of series, under the reading options of `read`."""
-    return check_file(path, ReadOptions.parse(options.get("read", {}), "reading options"))
+TASK = Forecasting()

@@ -1,4 +1,4 @@
-"""Segmentation: a class for every voxel of a volume or pixel of a scene."""
+"""The task `segment`: a class for every voxel of a volume or pixel of a scene."""
 
 from multiway.tasks.segmentation.config import SegmentConfig as SegmentConfig
-from multiway.tasks.segmentation.run import SegmentRun as SegmentRun
+from multiway.tasks.segmentation.estimator import Segmenter as Segmenter

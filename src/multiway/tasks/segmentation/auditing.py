@@ -15,18 +15,19 @@ from multiway.auditing.scans import (
     title_of,
     torn_cases,
 )
+from multiway.data.datasets import locate
 from multiway.data.scenes import is_scene
 from multiway.data.volumes import Cases, IntensityScale, read_cases
+from multiway.tasks.run import Run
 from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.examples import Examples, examples_of_cases
 from multiway.tasks.segmentation.patches import fit_scale
-from multiway.tasks.segmentation.run import SegmentRun
-from multiway.tasks.segmentation.sources import locate, read_examples
+from multiway.tasks.segmentation.sources import read_examples
 
 BLOCKS = "blocks of one scene share no pixel, but neighbours look alike: scores hold for this scene alone"
 
 
-def audit(config: SegmentConfig, run: SegmentRun | None = None) -> AuditReport:
+def audit(config: SegmentConfig, run: Run | None = None) -> AuditReport:
     """Whether images or patients are in two splits, one image has two masks, and scaling or the grid gives them away.
 
     Raises:
@@ -41,9 +42,9 @@ def audit(config: SegmentConfig, run: SegmentRun | None = None) -> AuditReport:
 
 
 def _report(
-    examples: Examples, cases: Cases | None, config: SegmentConfig, run: SegmentRun | None, *, is_torn: bool
+    examples: Examples, cases: Cases | None, config: SegmentConfig, run: Run | None, *, is_torn: bool
 ) -> AuditReport:
-    scale = None if is_torn else run.scale if run is not None else fit_scale(examples, config.read)
+    scale = None if is_torn else run.state.scale if run is not None else fit_scale(examples, config.read)
     title = title_of(examples.source, examples.splits, "blocks" if cases is None else "images")
     return AuditReport.of(title, _verdicts(examples, cases, config, scale))
 

@@ -5,19 +5,21 @@ from typing import Any
 import numpy as np
 
 from multiway.data import CheckReport
+from multiway.data.datasets import locate
 from multiway.data.findings import Finding, Place, Severity
 from multiway.data.scenes import is_scene
 from multiway.data.volumes import check_volumes
 from multiway.errors import DataError
 from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.examples import Examples
-from multiway.tasks.segmentation.sources import locate, read_examples
+from multiway.tasks.segmentation.sources import read_examples
 
 ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
-def check_segmentation(path: str, config: SegmentConfig) -> CheckReport:
+def check_segmentation(config: SegmentConfig) -> CheckReport:
     """Say what `check_volumes` says of the images, then what the masks hold; one image in memory at a time."""
+    path = config.data or ""
     source = locate(path)
     images = None if is_scene(source) else check_volumes(source, config.read, config.split)
     if images is not None and not images.is_usable:

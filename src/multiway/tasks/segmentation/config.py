@@ -2,9 +2,9 @@
 
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from multiway.config import Config
+from multiway.config import Config, merge
 from multiway.data.volumes import AugmentOptions, VolumeOptions, VolumeSplit
 from multiway.models import list_models
 from multiway.training import TrainingConfig
@@ -56,6 +56,11 @@ class SegmentConfig(Config):
     """Bootstrap samples of cases behind each interval; 0 gives none."""
     training: TrainingConfig = TrainingConfig.parse(TRAINING)
     """Optimiser, schedule and precision; its own losses are for other tasks and not used here."""
+
+    @field_validator("training", mode="before")
+    @classmethod
+    def _training_starts_from_that_of_masks(cls, training: Any) -> Any:
+        return merge(TRAINING, training) if isinstance(training, dict) else training
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:

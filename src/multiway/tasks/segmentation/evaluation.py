@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from multiway.metrics.overlap import cl_dice, hd95, overlap
+from multiway.metrics.resampling import percentiles, resamples
 from multiway.tasks.segmentation.examples import Example, Examples
 from multiway.tasks.segmentation.predictors import Predictor
 from multiway.training.overlap_losses import IGNORED
-from multiway.training.segmentation import cl_dice, hd95, overlap
 
-LEVEL = 95.0
 MEAN = "mean"
 ALL = "all"
 COUNTS = ("both", "predicted", "missed")
@@ -46,7 +47,6 @@ def _rows_of_case(
         mine, wanted = given == label, target == label
         counts = overlap(mine, wanted)
         is_scored = label in examples.scored
-        has_surface = is_scored and surfaces
         rows.append(
             {
                 "case": examples.names[row],
@@ -55,18 +55,23 @@ def _rows_of_case(
                 "scored": is_scored,
                 **counts._asdict(),
                 "dice": _number(counts.dice() if is_scored else None),
-                "cl_dice": _number(cl_dice(mine, wanted) if has_surface else None),
-                "hd95": _number(hd95(mine, wanted, example.spacing) if has_surface else None),
+                **(_surface_metrics(mine, wanted, example, is_scored) if surfaces else {}),
             }
         )
     return rows
+
+
+def _surface_metrics(mine: Tensor, wanted: Tensor, example: Example, is_scored: bool) -> dict[str, float]:
+    if not is_scored:
+        return {"cl_dice": np.nan, "hd95": np.nan}
+    return {"cl_dice": _number(cl_dice(mine, wanted)), "hd95": _number(hd95(mine, wanted, example.spacing))}
 
 
 def _number(value: float | None) -> float:
     return np.nan if value is None else value
 
 
-def score_rows(frame: pd.DataFrame, model: str, split: str, draws: int, seed: int) -> list[dict[str, Any]]:
+def score_rows(frame: pd.DataFrame, model: str, split: str, draws: int) -> list[dict[str, Any]]:
     """Means over cases of one model on one split, each with a bootstrap interval over patients.
 
     `dice`, `cl_dice` and `hd95` are means over the cases where they are defined, of each class and over classes
@@ -74,10 +79,11 @@ def score_rows(frame: pd.DataFrame, model: str, split: str, draws: int, seed: in
     that have their class. `cases` says how many cases a figure rests on; a figure that is undefined is None.
     """
     classes = list(dict.fromkeys(frame["class"][frame["scored"]]))
-    weights = bootstrap_weights(frame.drop_duplicates("case")["patient"].to_numpy(), draws, seed)
-    tables = {name: _table(frame, name, classes) for name in ("dice", "cl_dice", "hd95", *COUNTS)}
+    weights = case_weights(frame.drop_duplicates("case")["patient"].to_numpy(), draws)
+    means = [name for name in ("dice", "cl_dice", "hd95") if name in frame]
+    tables = {name: _table(frame, name, classes) for name in (*means, *COUNTS)}
     rows = []
-    for metric in ("dice", "cl_dice", "hd95"):
+    for metric in means:
         values = tables[metric]
         rows += _rows(metric, classes, _means(weights, values), np.isfinite(values).sum(0))
     both, predicted, missed = (weights @ tables[name] for name in COUNTS)
@@ -97,12 +103,10 @@ def _table(frame: pd.DataFrame, name: str, classes: list[str]) -> Floats:
     return np.asarray(wide.loc[list(dict.fromkeys(frame["case"])), classes], np.float64)
 
 
-def bootstrap_weights(patients: NDArray[Any], draws: int, seed: int) -> Floats:
+def case_weights(patients: NDArray[Any], draws: int, seed: int = 0) -> Floats:
     """How often each case is in a sample: first once each, then patients drawn with replacement, all cases of each."""
-    names, member = np.unique(patients, return_inverse=True)
-    generator = np.random.default_rng(seed)
-    drawn = generator.multinomial(len(names), np.full(len(names), 1 / len(names)), size=draws)
-    return np.concatenate([np.ones((1, len(patients))), drawn[:, member].astype(np.float64)])
+    drawn = [np.bincount(rows, minlength=len(patients)) for rows in resamples(patients, draws, seed)]
+    return np.stack([np.ones(len(patients)), *drawn])
 
 
 def _means(weights: Floats, values: Floats) -> Floats:
@@ -125,23 +129,13 @@ def _rows(metric: str, classes: list[str], values: Floats, cases: NDArray[Any]) 
 
 
 def _interval(column: Floats) -> dict[str, float | None]:
-    value, drawn = column[0], column[1:][np.isfinite(column[1:])]
-    if not np.isfinite(value):
+    if not np.isfinite(column[0]):
         return {"value": None, "low": None, "high": None}
-    if not len(drawn):
-        return {"value": float(value), "low": None, "high": None}
-    low, high = np.percentile(drawn, [50 - LEVEL / 2, 50 + LEVEL / 2])
-    return {"value": float(value), "low": float(low), "high": float(high)}
+    drawn = column[1:]
+    low, high = percentiles(drawn[np.isfinite(drawn)].tolist(), len(drawn)) or (None, None)
+    return {"value": float(column[0]), "low": low, "high": high}
 
 
 def headline(num_modes: int) -> str:
     """The metric that speaks for a run: Dice by case of volumes; of a scene, whose blocks hold few classes, pooled."""
     return "dice" if num_modes == 3 else "dice_pooled"
-
-
-def score_of(scores: Sequence[dict[str, Any]], model: str, split: str, metric: str, name: str = MEAN) -> float | None:
-    """One figure of a run."""
-    for row in scores:
-        if (row["model"], row["split"], row["metric"], row["class"]) == (model, split, metric, name):
-            return None if row["value"] is None else float(row["value"])
-    return None

@@ -1,8 +1,9 @@
 """Examples of a segmentation: images with a class per voxel, read when they are asked for."""
 
+import collections
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ class Examples:
 
     values: Values of the mask in the order of the classes.
     background: Whether class 0 is what no mask marks.
-    read: Gives the example of an index; the last ones are kept.
+    read: Gives the example of an index; the last ones read are kept.
     """
 
     names: tuple[str, ...]
@@ -62,6 +63,15 @@ class Examples:
     def num_modes(self) -> int:
         """Axes of an image."""
         return len(self.axes)
+
+    def content(self) -> Iterator[object]:
+        """Everything that was read: names, splits, and every image and mask, one at a time."""
+        yield self.names, self.patients, self.classes, self.values, sorted(self.splits)
+        for _, rows in sorted(self.splits.items()):
+            yield rows
+            for row in rows.tolist():
+                example = self.read(row)
+                yield from (example.values, example.target)
 
     @property
     def scored(self) -> range:
@@ -93,11 +103,11 @@ def examples_of_cases(
     return Examples(
         names=cases.names, patients=cases.patients, splits=splits, channels=first.channels, axes=first.axes,
         classes=class_names(known, config), values=known, background=known[0] == 0, source=cases.source,
-        notes=cases.notes, read=_kept(lambda index: _read_case(cases, index, known, config.ignore), first.values),
+        notes=cases.notes, read=_kept(functools.partial(_read_case, cases, known, config.ignore), first.values),
     )  # fmt: skip
 
 
-def _read_case(cases: Cases, index: int, values: tuple[int, ...], ignore: int | None) -> Example:
+def _read_case(cases: Cases, values: tuple[int, ...], ignore: int | None, index: int) -> Example:
     volume = cases.prepared(index)
     target = to_classes(_mask(cases, index), values, ignore, f"mask of {cases.names[index]}")
     return Example(values=volume.values, target=target, affine=volume.affine, spacing=volume.spacing)
@@ -158,12 +168,13 @@ def examples_of_scene(
         names=tuple(block.name for block in blocks), patients=None, splits=splits, channels=scene.values.shape[0],
         axes=("row", "column"), classes=names, values=known, background=known[0] == 0, source=scene.source,
         notes=_absent(labels, blocks, splits, dict(zip(known, names, strict=True))),
-        read=lambda index: _read_block(scene, blocks[index], known, config.ignore),
+        read=functools.partial(_read_block, scene, blocks, known, config.ignore),
     )  # fmt: skip
 
 
-def _read_block(scene: Scene, block: Block, values: tuple[int, ...], ignore: int | None) -> Example:
+def _read_block(scene: Scene, blocks: list[Block], values: tuple[int, ...], ignore: int | None, index: int) -> Example:
     assert scene.labels is not None
+    block = blocks[index]
     target = to_classes(scene.labels[block.rows, block.columns], values, ignore, scene.source)
     return Example(values=np.ascontiguousarray(scene.values[:, block.rows, block.columns]), target=target)
 
@@ -220,8 +231,20 @@ def class_names(
     return tuple("background" if value == 0 else str(value) for value in values)
 
 
-def _kept(read: Callable[[int], Example], first: Array) -> Callable[[int], Example]:
-    """Keep as many examples as fit the memory limit."""
-    bytes_each = first.nbytes + 2 * first[0].size
-    kept: Callable[[int], Example] = functools.lru_cache(maxsize=max(MEMORY_LIMIT // max(bytes_each, 1), 1))(read)
-    return kept
+class _kept:
+    """Keep as many examples as fit the memory limit, those read last; a copy of this starts empty."""
+
+    def __init__(self, read: Callable[[int], Example], first: Array) -> None:
+        self.read, self.most = read, max(MEMORY_LIMIT // max(first.nbytes + 2 * first[0].size, 1), 1)
+        self.examples: collections.OrderedDict[int, Example] = collections.OrderedDict()
+
+    def __call__(self, index: int) -> Example:
+        if index not in self.examples:
+            self.examples[index] = self.read(index)
+            if len(self.examples) > self.most:
+                self.examples.popitem(last=False)
+        self.examples.move_to_end(index)
+        return self.examples[index]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "examples": collections.OrderedDict()}

@@ -1,11 +1,9 @@
-"""Fit the network and its baselines, choose by validation, then read the test cases once."""
+"""How segmenters are built and fitted: what fits the data, the loss, and the score that chooses the epoch."""
 
 import dataclasses
 import math
-import time
-from typing import Any
+from typing import Any, Self
 
-import pandas as pd
 import torch
 from torch import Tensor, nn
 
@@ -13,37 +11,60 @@ from multiway.config import Config
 from multiway.data.volumes import IntensityScale
 from multiway.errors import ConfigError
 from multiway.models import create_model, model_config
+from multiway.tasks.fitting import announce
+from multiway.tasks.protocol import OURS, Context
 from multiway.tasks.segmentation.config import LARGEST_PATCH, SegmentConfig
-from multiway.tasks.segmentation.evaluation import headline, measure, score_of, score_rows
+from multiway.tasks.segmentation.evaluation import headline, measure, score_rows
 from multiway.tasks.segmentation.examples import Examples
 from multiway.tasks.segmentation.patches import GridPatches, TrainingPatches, fit_scale
-from multiway.tasks.segmentation.predictors import (
-    ConstantPredictor,
-    LogisticPredictor,
-    NetworkPredictor,
-    Predictor,
-    ThresholdPredictor,
-)
-from multiway.training import Batch, RunFolder, seed_everything, train
+from multiway.tasks.segmentation.predictors import Constant, NetworkPredictor, Threshold, Voxelwise
+from multiway.training import Batch, History, train
 from multiway.training.overlap_losses import segmentation_loss
 
-OURS, PLAIN = "multiway", "unet"
+PLAIN = "unet"
 
 
-@dataclasses.dataclass(kw_only=True)
-class Fitted:
-    """Everything that was fitted and measured.
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class SegmentState:
+    """What a run has learnt of its images.
 
-    predictors: By model: the network first, then the baselines.
-    cases: One row per split, model, case and class.
+    classes: Names, in the order of the logits.
+    values: Values of the masks, in the order of `classes`.
+    axes: Names of the axes of an image.
+    patch: Sizes that the network sees at once.
+    background: Whether class 0 is what no mask marks.
     """
 
-    predictors: dict[str, Predictor]
+    classes: tuple[str, ...]
+    values: tuple[int, ...]
+    channels: int
+    axes: tuple[str, ...]
     scale: IntensityScale
     patch: tuple[int, ...]
-    scores: list[dict[str, Any]]
-    cases: pd.DataFrame
-    seconds: dict[str, float]
+    background: bool
+
+    @property
+    def num_modes(self) -> int:
+        """Axes of an image."""
+        return len(self.axes)
+
+    def plain(self) -> dict[str, Any]:
+        """Values for JSON."""
+        return {**vars(self), "scale": self.scale.to_dict()}
+
+    @classmethod
+    def parse(cls, plain: dict[str, Any]) -> Self:
+        """Undo `plain`."""
+        tuples = {name: tuple(plain[name]) for name in ("classes", "values", "axes", "patch")}
+        return cls(**{**plain, **tuples, "scale": IntensityScale.from_dict(plain["scale"])})
+
+
+def learn(config: SegmentConfig, examples: Examples) -> SegmentState:
+    """Intensities of the training images, and the sizes that fit them."""
+    return SegmentState(
+        classes=examples.classes, values=examples.values, channels=examples.channels, axes=examples.axes,
+        scale=fit_scale(examples, config.read), patch=patch_of(config, examples), background=examples.background,
+    )  # fmt: skip
 
 
 class PatchLoss:
@@ -76,43 +97,7 @@ class PatchLoss:
         )
 
 
-def fit(examples: Examples, config: SegmentConfig, *, run: RunFolder | None = None, progress: bool = False) -> Fitted:
-    """Fit everything on the training cases, score on validation and, once, on the test cases."""
-    scale = fit_scale(examples, config.read)
-    names = baselines_of(config, examples)
-    patch = patch_of(config, examples)
-    seconds: dict[str, float] = {}
-    predictors: dict[str, Predictor] = {}
-    for name in (OURS, *names):
-        clock = time.perf_counter()
-        if name in (OURS, PLAIN):
-            model = build_network(config, examples, plain=name == PLAIN)
-            folder = run if run is None or name == OURS else run.part(name)
-            _train(model, examples, scale, patch, config, folder, progress)
-            predictors[name] = network_predictor(model, scale, patch, config)
-        else:
-            predictors[name] = _fit_baseline(name, examples, scale, config.training.seed)
-        seconds[name] = time.perf_counter() - clock
-    clock = time.perf_counter()
-    scores, cases = score_all(predictors, examples, config, ("validation", "test"))
-    seconds["evaluation"] = time.perf_counter() - clock
-    return Fitted(predictors=predictors, scale=scale, patch=patch, scores=scores, cases=cases, seconds=seconds)
-
-
-def score_all(
-    predictors: dict[str, Predictor], examples: Examples, config: SegmentConfig, splits: tuple[str, ...]
-) -> tuple[list[dict[str, Any]], pd.DataFrame]:
-    """Score every model on some splits; also the table behind the scores."""
-    scores, tables = [], []
-    for split in splits:
-        for name, predict in predictors.items():
-            frame = measure(predict, examples, examples.rows(split))
-            scores += score_rows(frame, name, split, config.draws, config.training.seed)
-            tables.append(frame.assign(split=split, model=name))
-    return scores, pd.concat(tables, ignore_index=True)
-
-
-def baselines_of(config: SegmentConfig, examples: Examples) -> tuple[str, ...]:
+def baselines_of(config: SegmentConfig, examples: Examples | SegmentState) -> tuple[str, ...]:
     """The baselines of a run; a threshold is for one channel and two classes, a regression for several channels.
 
     Raises:
@@ -174,17 +159,52 @@ def patch_of(config: SegmentConfig, examples: Examples) -> tuple[int, ...]:
     return tuple(-(-min(max(each), LARGEST_PATCH) // stride) * stride for each in zip(*sizes, strict=True))
 
 
-def build_network(config: SegmentConfig, examples: Any, *, plain: bool) -> nn.Module:
-    """Draw a network of the right channels and classes, seeded.
+def build_model(config: SegmentConfig, state: SegmentState, name: str) -> nn.Module:
+    """Draw a network of the right channels and classes, or a baseline, by its name in a run."""
+    if name in (OURS, PLAIN):
+        network, fields = config.network(state.num_modes, plain=name == PLAIN)
+        return create_model(network, **fields, **_sizes(state))
+    if name == "logistic":
+        return Voxelwise(state.channels, len(state.classes))
+    return Constant() if name == "background" else Threshold()
 
-    Args:
-        config: Name and fields.
-        examples: Anything with `num_modes`, `channels` and `classes`.
-        plain: The plain one of equal size.
-    """
-    name, fields = config.network(examples.num_modes, plain)
-    seed_everything(config.training.seed)
-    return create_model(name, **fields, **_sizes(examples))
+
+def fit_model(
+    model: Any, name: str, examples: Examples, config: SegmentConfig, state: SegmentState, context: Context
+) -> History | dict[str, Any]:
+    """Train a network and keep the weights of the best validation Dice; or fit a baseline."""
+    if name not in (OURS, PLAIN):
+        facts: dict[str, Any] = model.fit(examples, state.scale, config.training.seed)
+        return facts
+    announce(name, context)
+    return train(
+        model,
+        PatchLoss(config, examples.background),
+        TrainingPatches(
+            examples, examples.rows("train"), state.scale, state.patch,
+            per_case=config.patches_per_case, foreground=config.foreground, options=config.augment,
+        ),
+        GridPatches(examples, examples.rows("validation"), state.scale, state.patch),
+        config.training,
+        validation_score=lambda trained: mean_dice(network_predictor(trained, config, state), examples, "validation"),
+        run=context.folder,
+        progress=context.progress,
+    )  # fmt: skip
+
+
+def network_predictor(model: nn.Module, config: SegmentConfig, state: SegmentState) -> NetworkPredictor:
+    """Predict with a trained network as the config says."""
+    return NetworkPredictor(
+        model=model.eval(), scale=state.scale, patch=state.patch, overlap=config.overlap,
+        batch_size=config.training.batch_size,
+    )  # fmt: skip
+
+
+def mean_dice(predict: NetworkPredictor, examples: Examples, split: str) -> float:
+    """Mean Dice of a split, by cases of volumes and over all pixels of a scene; 0 where nothing is defined."""
+    rows = score_rows(measure(predict, examples, examples.rows(split), surfaces=False), OURS, split, 0)
+    wanted = (headline(examples.num_modes), "mean")
+    return next((row["value"] for row in rows if (row["metric"], row["class"]) == wanted), None) or 0.0
 
 
 def _model_config(name: str, fields: dict[str, Any], examples: Examples) -> Config:
@@ -193,54 +213,3 @@ def _model_config(name: str, fields: dict[str, Any], examples: Examples) -> Conf
 
 def _sizes(examples: Any) -> dict[str, int]:
     return {"in_channels": examples.channels, "num_classes": len(examples.classes)}
-
-
-def network_predictor(
-    model: nn.Module, scale: IntensityScale, patch: tuple[int, ...], config: SegmentConfig
-) -> NetworkPredictor:
-    """Predict with a trained network as the config says."""
-    return NetworkPredictor(
-        model=model.eval(), scale=scale, patch=patch, overlap=config.overlap, batch_size=config.training.batch_size
-    )
-
-
-def _train(
-    model: nn.Module,
-    examples: Examples,
-    scale: IntensityScale,
-    patch: tuple[int, ...],
-    config: SegmentConfig,
-    run: RunFolder | None,
-    progress: bool,
-) -> None:
-    """Train and keep the weights of the best validation Dice."""
-    train(
-        model,
-        PatchLoss(config, examples.background),
-        TrainingPatches(
-            examples, examples.rows("train"), scale, patch,
-            per_case=config.patches_per_case, foreground=config.foreground, options=config.augment,
-        ),
-        GridPatches(examples, examples.rows("validation"), scale, patch),
-        config.training,
-        validation_score=lambda trained: mean_dice(
-            network_predictor(trained, scale, patch, config), examples, "validation"
-        ),
-        run=run,
-        progress=progress,
-    )  # fmt: skip
-    model.to("cpu")
-
-
-def _fit_baseline(name: str, examples: Examples, scale: IntensityScale, seed: int) -> Predictor:
-    if name == "background":
-        return ConstantPredictor.fit(examples)
-    if name == "threshold":
-        return ThresholdPredictor.fit(examples)
-    return LogisticPredictor.fit(examples, scale, seed)
-
-
-def mean_dice(predict: Predictor, examples: Examples, split: str) -> float:
-    """Mean Dice of a split, by cases of volumes and over all pixels of a scene; 0 where nothing is defined."""
-    rows = score_rows(measure(predict, examples, examples.rows(split), surfaces=False), OURS, split, 0, 0)
-    return score_of(rows, OURS, split, headline(examples.num_modes)) or 0.0

@@ -1,6 +1,7 @@
 """Masks of images nobody has labelled, on each image's own grid, one image in memory at a time."""
 
 import dataclasses
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +10,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway import files
-from multiway.data.scenes import is_scene, read_scene
+from multiway.data.scenes import Scene, is_scene, read_scene
 from multiway.data.volumes import Volume, prepare, read_cases
 from multiway.errors import ConfigError, DataError, RunError
-from multiway.tasks.segmentation.run import SegmentRun
-from multiway.tasks.segmentation.sources import locate
-from multiway.tasks.tables import write_frame
+from multiway.tasks.answers import Answer, write_frame
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+from multiway.tasks.segmentation.fitting import network_predictor
+from multiway.tasks.segmentation.predictors import Predictor
 
 TABLE = "volumes.csv"
 SLAB = 4_000_000
 """Voxels brought back to the image's own grid at once."""
 
 
-def predict_masks(run: SegmentRun, data: str | None, out: Path | None, *, keep_going: bool = False) -> list[str]:
+def predict_masks(run: Run, data: str | None, out: Path | None, *, keep_going: bool = False) -> Answer:
     """Write a mask per image into the folder `out`, and `volumes.csv` with the size of every class in each.
 
     A mask lies on the grid of its image as the file has it, whatever the run resampled to: NIfTI with the image's
@@ -41,23 +44,21 @@ def predict_masks(run: SegmentRun, data: str | None, out: Path | None, *, keep_g
         raise ConfigError("predict: a segmentation run needs images and a folder: --data IMAGES --out FOLDER.")
     if out.exists() and not out.is_dir():
         raise RunError(f"{out} is a file. Give a folder for the masks with --out.")
-    source = locate(data)
+    source = run.task.locate(data)
     return _predict_scene(run, source, out) if is_scene(source) else _predict_cases(run, source, out, keep_going)
 
 
-def _predict_scene(run: SegmentRun, source: str, out: Path) -> list[str]:
-    scene = read_scene(source, run.config.read.max_bytes)
-    _check(run, scene.values, scene.source, num_modes=2)
-    mask = _values(run, run.network(scene.values))
+def _predict_scene(run: Run, source: str, out: Path) -> Answer:
+    mask = predict_scene(run, read_scene(source, run.config.read.max_bytes))
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{Path(source).stem}.npy"
     _save_npy(path, mask)
     frame = pd.DataFrame([{"case": Path(source).stem, "file": path.name, **_sizes(run, mask, None)}])
     write_frame(frame, out / TABLE)
-    return [f"1 mask and {TABLE} written to {out}"]
+    return Answer(frame=frame, files=(path, out / TABLE), notes=[f"1 mask and {TABLE} written to {out}"])
 
 
-def _predict_cases(run: SegmentRun, source: str, out: Path, keep_going: bool) -> list[str]:
+def _predict_cases(run: Run, source: str, out: Path, keep_going: bool) -> Answer:
     cases = read_cases(source, run.config.read, None, same_sizes=False)
     rows: list[dict[str, Any]] = []
     failed: list[str] = []
@@ -74,13 +75,37 @@ def _predict_cases(run: SegmentRun, source: str, out: Path, keep_going: bool) ->
         path = out / (cases.names[index] + (".npy" if volume.affine is None else ".nii.gz"))
         _save(path, mask, volume.affine)
         rows.append({"case": cases.names[index], "file": path.name, **_sizes(run, mask, volume.spacing)})
+    frame, written = pd.DataFrame(rows), [out / row["file"] for row in rows]
     if rows:
-        write_frame(pd.DataFrame(rows), out / TABLE)
-    lines = [f"{len(rows)} masks and {TABLE} written to {out}"] if rows else ["no mask was written"]
-    return lines + [f"left out: {reason}" for reason in failed]
+        write_frame(frame, out / TABLE)
+        written.append(out / TABLE)
+    head = f"{len(rows)} masks and {TABLE} written to {out}" if rows else "no mask was written"
+    return Answer(frame=frame, files=written or [out], notes=[head, *(f"left out: {reason}" for reason in failed)])
 
 
-def predict_volume(run: SegmentRun, volume: Volume) -> NDArray[Any]:
+def predictor_of(run: Run, name: str) -> Predictor:
+    """From an image to a class per voxel, by a model of the run."""
+    model: Any = run.models[name]
+    if hasattr(model, "predict"):
+        return functools.partial(model.predict, scale=run.state.scale)
+    return network_predictor(model, run.config, run.state)
+
+
+def _network(run: Run) -> Predictor:
+    return predictor_of(run, OURS)
+
+
+def predict_scene(run: Run, scene: Scene) -> NDArray[Any]:
+    """Mask of a whole scene, in the values of the training labels.
+
+    Raises:
+        DataError: It has other channels or axes than the training.
+    """
+    _check(run, scene.values, scene.source, num_modes=2)
+    return _values(run, _network(run)(scene.values))
+
+
+def predict_volume(run: Run, volume: Volume) -> NDArray[Any]:
     """Mask of one volume on its own grid, in the values of the training masks.
 
     Raises:
@@ -94,7 +119,7 @@ def predict_volume(run: SegmentRun, volume: Volume) -> NDArray[Any]:
         placed = volume
     prepared = prepare(placed, read)
     _check(run, prepared.values, volume.source, num_modes=3)
-    classes = run.network(prepared.values)
+    classes = _network(run)(prepared.values)
     if is_regridded and prepared.affine is not None and placed.affine is not None:
         classes = to_grid(classes, prepared.affine, volume.sizes, placed.affine)
     return _values(run, classes)
@@ -126,26 +151,26 @@ def to_grid(
     return result
 
 
-def _check(run: SegmentRun, values: NDArray[Any], source: str, num_modes: int) -> None:
-    if run.num_modes != num_modes or values.shape[0] != run.channels:
+def _check(run: Run, values: NDArray[Any], source: str, num_modes: int) -> None:
+    if run.state.num_modes != num_modes or values.shape[0] != run.state.channels:
         raise DataError(
-            f"{source}: the run segments images of {run.num_modes} axes and {run.channels} channels. Got "
+            f"{source}: the run segments images of {run.state.num_modes} axes and {run.state.channels} channels. Got "
             f"{num_modes} axes and {values.shape[0]} channels. Give images like those of the training."
         )
 
 
-def _values(run: SegmentRun, classes: NDArray[np.int64]) -> NDArray[Any]:
+def _values(run: Run, classes: NDArray[np.int64]) -> NDArray[Any]:
     """Values of the training masks, in the smallest type that holds them."""
-    table = np.array(run.values)
+    table = np.array(run.state.values)
     kind = np.uint8 if 0 <= table.min() and table.max() <= 255 else np.int16 if abs(table).max() < 2**15 else np.int32
     return table.astype(kind)[classes]
 
 
-def _sizes(run: SegmentRun, mask: NDArray[Any], spacing: tuple[float, ...] | None) -> dict[str, Any]:
+def _sizes(run: Run, mask: NDArray[Any], spacing: tuple[float, ...] | None) -> dict[str, Any]:
     """Voxels of each class but the background, and millilitres where a spacing is known."""
     found: dict[str, Any] = {}
-    for name, value in zip(run.classes, run.values, strict=True):
-        if value == 0 and run.facts["background"]:
+    for name, value in zip(run.state.classes, run.state.values, strict=True):
+        if value == 0 and run.state.background:
             continue
         voxels = int((mask == value).sum())
         found[f"voxels {name}"] = voxels

@@ -2,16 +2,16 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from multiway.data.volumes import IntensityScale
 from multiway.models import sliding_window
+from multiway.tasks.baselines import Facts, Linear, fit_logistic
 from multiway.tasks.segmentation.examples import Examples
 
 Array = NDArray[Any]
@@ -19,7 +19,7 @@ Predictor = Callable[[Array], NDArray[np.int64]]
 """From `(channels, *sizes)` to `(*sizes)`."""
 BINS = 256
 MOST_VOXELS = 40_000
-PENALTY = 1e-3
+PENALTY = 2e-3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,90 +45,84 @@ class NetworkPredictor:
         ).cpu()
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class ConstantPredictor:
+class Constant(nn.Module):
     """The same class everywhere: background, or the most frequent one where nothing is background."""
 
-    kind: Literal["background"] = "background"
-    label: int
+    label: Tensor
 
-    @classmethod
-    def fit(cls, examples: Examples) -> Self:
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("label", torch.zeros((), dtype=torch.int64))
+
+    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> dict[str, Any]:
         """Count the training voxels."""
         counts = np.zeros(len(examples.classes), np.int64)
         for row in examples.rows("train"):
             target = examples.read(row).target
             counts += np.bincount(target[target >= 0], minlength=len(counts))
-        return cls(label=0 if examples.background else int(counts.argmax()))
+        self.label.fill_(0 if examples.background else int(counts.argmax()))
+        return {"label": int(self.label)}
 
-    def __call__(self, values: Array) -> NDArray[np.int64]:
+    def predict(self, values: Array, scale: IntensityScale) -> NDArray[np.int64]:
         """The class."""
-        return np.full(values.shape[1:], self.label, np.int64)
+        return np.full(values.shape[1:], int(self.label), np.int64)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class ThresholdPredictor:
+class Threshold(nn.Module):
     """Class 1 where the one channel lies in an interval: the one of greatest Dice over all training voxels."""
 
-    kind: Literal["threshold"] = "threshold"
-    low: float
-    high: float
+    ends: Tensor
 
-    @classmethod
-    def fit(cls, examples: Examples) -> Self:
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("ends", torch.zeros(2, dtype=torch.float64))
+
+    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> dict[str, Any]:
         """Try every interval between 256 levels of the training range, by histograms of both classes."""
-        train = examples.rows("train")
-        ends = [(values.min(), values.max()) for values in (examples.read(row).values for row in train)]
-        least, greatest = float(min(low for low, _ in ends)), float(max(high for _, high in ends))
-        edges = np.linspace(least, greatest if greatest > least else least + 1, BINS + 1)
+        edges = _edges(examples)
         inside, all_ = np.zeros(BINS), np.zeros(BINS)
-        for row in train:
+        for row in examples.rows("train"):
             example = examples.read(row)
-            counts = example.target >= 0
             inside += np.histogram(example.values[0][example.target == 1], edges)[0]
-            all_ += np.histogram(example.values[0][counts], edges)[0]
-        hits, taken = (np.concatenate([[0], each.cumsum()]) for each in (inside, all_))
-        both, predicted = hits[None] - hits[:, None], taken[None] - taken[:, None]  # [low, high]
-        dice = np.where(predicted > 0, 2 * both / np.maximum(predicted + inside.sum(), 1), 0)
-        low, high = np.unravel_index(int(dice.argmax()), dice.shape)
-        return cls(low=float(edges[low]), high=float(edges[high]))
+            all_ += np.histogram(example.values[0][example.target >= 0], edges)[0]
+        low, high = (float(edges[place]) for place in _best_interval(inside, all_))
+        self.ends.copy_(torch.tensor([low, high], dtype=torch.float64))
+        return {"low": low, "high": high}
 
-    def __call__(self, values: Array) -> NDArray[np.int64]:
+    def predict(self, values: Array, scale: IntensityScale) -> NDArray[np.int64]:
         """Where the interval holds."""
-        return np.asarray((values[0] >= self.low) & (values[0] <= self.high), np.int64)
+        low, high = self.ends.tolist()
+        return np.asarray((values[0] >= low) & (values[0] <= high), np.int64)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class LogisticPredictor:
+def _edges(examples: Examples) -> NDArray[np.float64]:
+    """Levels over the range of the training voxels."""
+    ends = [(values.min(), values.max()) for values in (examples.read(row).values for row in examples.rows("train"))]
+    least, greatest = float(min(low for low, _ in ends)), float(max(high for _, high in ends))
+    return np.linspace(least, greatest if greatest > least else least + 1, BINS + 1)
+
+
+def _best_interval(inside: NDArray[np.float64], all_: NDArray[np.float64]) -> tuple[int, int]:
+    """Places of the edges whose interval has the greatest Dice."""
+    hits, taken = (np.concatenate([[0], each.cumsum()]) for each in (inside, all_))
+    both, predicted = hits[None] - hits[:, None], taken[None] - taken[:, None]  # [low, high]
+    dice = np.where(predicted > 0, 2 * both / np.maximum(predicted + inside.sum(), 1), 0)
+    low, high = np.unravel_index(int(dice.argmax()), dice.shape)
+    return int(low), int(high)
+
+
+class Voxelwise(Linear):
     """Multinomial logistic regression of each voxel's channels, blind to its neighbours."""
 
-    weight: Tensor
-    bias: Tensor
-    scale: IntensityScale
-    kind: Literal["logistic"] = "logistic"
-
-    @classmethod
-    def fit(cls, examples: Examples, scale: IntensityScale, seed: int) -> Self:
+    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> Facts:
         """Minimise cross-entropy with a small ridge penalty over at most 40,000 training voxels."""
-        features, labels = _voxels(examples, scale, seed)
-        weight = torch.zeros(len(examples.classes), examples.channels, requires_grad=True)
-        bias = torch.zeros(len(examples.classes), requires_grad=True)
-        optimizer = torch.optim.LBFGS([weight, bias], max_iter=200, line_search_fn="strong_wolfe")
+        voxels = _voxels(examples, scale, seed)
+        return fit_logistic(self, *voxels, *voxels, penalties=[PENALTY], standardise=False)
 
-        def loss() -> Tensor:
-            optimizer.zero_grad()
-            value = F.cross_entropy(F.linear(features, weight, bias), labels) + PENALTY * weight.square().sum()
-            value.backward()
-            return value
-
-        optimizer.step(loss)
-        return cls(weight=weight.detach(), bias=bias.detach(), scale=scale)
-
-    def __call__(self, values: Array) -> NDArray[np.int64]:
+    def predict(self, values: Array, scale: IntensityScale) -> NDArray[np.int64]:
         """Most probable class of each voxel."""
-        volume = self.scale.apply(torch.from_numpy(np.ascontiguousarray(values))[None])[0]
-        logits = torch.tensordot(self.weight, volume, 1) + self.bias.view(-1, *[1] * (volume.ndim - 1))
-        return np.asarray(logits.argmax(0))
+        volume = scale.apply(torch.from_numpy(np.ascontiguousarray(values))[None])[0]
+        return np.asarray(self(volume.flatten(1).T).argmax(1).reshape(volume.shape[1:]))
 
 
 def _voxels(examples: Examples, scale: IntensityScale, seed: int) -> tuple[Tensor, Tensor]:

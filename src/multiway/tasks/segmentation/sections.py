@@ -6,94 +6,83 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data import CheckReport
-from multiway.errors import MultiwayError
 from multiway.report import charts, text
 from multiway.report.png import grey_png, palette_png
 from multiway.report.scales import Scale, number_ticks
-from multiway.report.scores import Metric, Row, Scores, verdict
+from multiway.report.scores import Metric, Scores, verdict
 from multiway.report.sections import Cell, Chart, Images, Part, Picture, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison
-from multiway.tasks.page_parts import OURS, split_table
-from multiway.tasks.segmentation.checking import check_segmentation
-from multiway.tasks.segmentation.config import TRAINING, SegmentConfig
-from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline
-from multiway.tasks.segmentation.run import SegmentRun
-from multiway.tasks.segmentation.showing import SLICES, Shown, load_slices
+from multiway.tasks.page_parts import split_table
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+from multiway.tasks.segmentation.evaluation import headline
+from multiway.tasks.segmentation.showing import Shown, load_slices
 
 OVERLAY = np.array([[0, 0, 0, 0], [0, 158, 115, 150], [213, 94, 0, 170], [0, 114, 178, 170]], np.uint8)
 """Nothing, marked correctly, marked wrongly, missed; colours that colour-blind readers tell apart."""
 MAX_CLASSES = 40
 PERCENTS = np.linspace(0, 100, 101)
-ONLY_OF_VOLUMES = ("cl_dice", "hd95")
-METRICS = (
-    Metric(name="dice", title="Dice"),
-    Metric(name="dice_pooled", title="Dice, pooled"),
-    Metric(name="cl_dice", title="clDice"),
-    Metric(name="hd95", title="HD95", higher=False, decimals=2),
-    Metric(name="acc", title="Voxels correct"),
-)
 
 
-def report(runs: Sequence[SegmentRun]) -> str:
+def report(runs: Sequence[Run]) -> str:
     """The HTML report of runs that differ in their seed; the first is shown in detail."""
-    return pages.report(subject_of(runs[0]), runs, head(runs), sections(runs))
+    return pages.report(SUBJECT, runs, head(runs), sections(runs))
 
 
-def compare(groups: Sequence[Sequence[SegmentRun]]) -> str:
+def compare(groups: Sequence[Sequence[Run]]) -> str:
     """Several runs, each with its seeds, on one page."""
-    return comparison(subject_of(groups[0][0]), groups)
+    return comparison(SUBJECT, groups)
 
 
-def head(runs: Sequence[SegmentRun]) -> pages.Summary:
+def head(runs: Sequence[Run]) -> pages.Summary:
     """The verdict, the data check, the splits, and scores by class."""
     run = runs[0]
-    pooled = headline(run.num_modes) == "dice_pooled"
+    pooled = headline(run.state.num_modes) == "dice_pooled"
     kind = "Pooled Dice counts all test pixels together, in the mean over classes."
     return pages.Summary(
-        verdict=verdict(subject_of(run).scores(runs)),
+        verdict=verdict(SUBJECT.scores(runs)),
         support=[kind if pooled else "Dice is a mean over test cases."],
-        check=_check(run),
         splits=_splits(run),
         tables=_by_class(runs),
     )
 
 
-def sections(runs: Sequence[SegmentRun]) -> Iterator[Part]:
+def sections(runs: Sequence[Run]) -> Iterator[Part]:
     """Masks of test cases first, then how all of them went."""
     yield _slices(runs[0])
     yield _cases(runs[0])
 
 
-def _setting(run: SegmentRun) -> dict[str, str]:
-    name, _ = run.config.network(run.num_modes)
+def _setting(run: Run) -> dict[str, str]:
+    name, _ = run.config.network(run.state.num_modes)
     return {
         "Model": name,
-        "Classes": str(len(run.classes)),
-        "Channels": str(run.channels),
+        "Classes": str(len(run.state.classes)),
+        "Channels": str(run.state.channels),
         "Image": " × ".join(map(str, run.facts["sizes"])),
-        "Patch": " × ".join(map(str, run.patch)),
+        "Patch": " × ".join(map(str, run.state.patch)),
     }
 
 
-def _selected_by(run: SegmentRun) -> str:
+def _selected_by(run: Run) -> str:
     log = run.folder.read_log() if run.folder else []
     return "highest validation Dice" if any("validation_score" in row for row in log) else "lowest validation loss"
 
 
-def _counts(run: SegmentRun, row: Row) -> bool:
-    """Means over classes stand in the table, and the share of all voxels."""
-    is_shown = run.num_modes == 3 or row["metric"] not in ONLY_OF_VOLUMES
-    return is_shown and row["class"] == (ALL if row["metric"] == "acc" else MEAN)
+def _metrics(run: Run) -> list[Metric]:
+    """The metric that decides for this run in front, and the unit of its distances."""
+    named = [
+        dataclasses.replace(metric, title=f"HD95 ({run.facts['distance']})") if metric.name == "hd95" else metric
+        for metric in run.task.metrics(run.config)
+    ]
+    return sorted(named, key=lambda metric: metric.name != headline(run.state.num_modes))
 
 
 SUBJECT = pages.Subject(
-    name="segment",
+    order=_metrics,
     kicker="Segmentation report",
     rows="cases",
-    metrics=METRICS,
-    usual=lambda: SegmentConfig.parse({"training": TRAINING}),
     setting=_setting,
     selected_by=_selected_by,
     interval="over cases, or over patients where they are known (bootstrap)",
@@ -102,30 +91,10 @@ SUBJECT = pages.Subject(
         "A case with nothing to find and nothing found has none; one of the two alone counts 0.",
         "HD95 is undefined where either mask is empty. Pooled Dice counts all voxels together.",
     ],
-    counts=_counts,
 )
 
 
-def subject_of(run: SegmentRun) -> pages.Subject:
-    """The task with the metric that decides for this run in front, and the unit of its distances."""
-    named = [
-        dataclasses.replace(metric, title=f"HD95 ({run.facts['distance']})") if metric.name == "hd95" else metric
-        for metric in METRICS
-    ]
-    decides = headline(run.num_modes)
-    return dataclasses.replace(SUBJECT, metrics=sorted(named, key=lambda metric: metric.name != decides))
-
-
-def _check(run: SegmentRun) -> CheckReport | None:
-    """What the data check says; nothing of data that are gone."""
-    try:
-        found = check_segmentation(run.config.data or "", run.config)
-    except (MultiwayError, OSError):
-        return None
-    return found if found.summary else None
-
-
-def _splits(run: SegmentRun) -> Part:
+def _splits(run: Run) -> Part:
     table = split_table(
         {split: {"cases": count} for split, count in run.facts["splits"].items()}, {"cases": "Cases"}, total="cases"
     )
@@ -133,23 +102,23 @@ def _splits(run: SegmentRun) -> Part:
     return Part(id="splits", title="Splits", side=side, content=[table])
 
 
-def _by_class(runs: Sequence[SegmentRun]) -> list[Section]:
+def _by_class(runs: Sequence[Run]) -> list[Section]:
     """The metric that decides, by class and model; nothing where there is one class."""
-    run, decides = runs[0], headline(runs[0].num_modes)
-    scored = run.cases[(run.cases["split"] == "test") & run.cases["scored"]]
+    run, decides = runs[0], headline(runs[0].state.num_modes)
+    scored = run.tables["cases"][(run.tables["cases"]["split"] == "test") & run.tables["cases"]["scored"]]
     classes = list(dict.fromkeys(map(str, scored["class"])))[:MAX_CLASSES]
     if len(classes) < 2:
         return []
-    whole = subject_of(run).scores(runs)
+    whole = SUBJECT.scores(runs)
     models = whole.models()
     rows: list[list[Cell | str]] = [[name, *_class_cells(runs, models, decides, name)] for name in classes]
     columns = ["Class", *(whole.name(model) for model in models)]
     return [Table(title=f"{whole.heading(decides)} by class", columns=columns, rows=rows)]
 
 
-def _class_cells(runs: Sequence[SegmentRun], models: Sequence[str], metric: str, name: str) -> list[Cell]:
+def _class_cells(runs: Sequence[Run], models: Sequence[str], metric: str, name: str) -> list[Cell]:
     rows = [[row for row in run.scores if (row["metric"], row["class"]) == (metric, name)] for run in runs]
-    found = Scores(rows, METRICS, OURS)
+    found = Scores(rows, _metrics(runs[0]), OURS)
     scores = [found.get(model, metric) for model in models]
     return [
         Cell("undefined" if score.value is None else text.number(score.value, 3), small=score.spread(3))
@@ -157,8 +126,8 @@ def _class_cells(runs: Sequence[SegmentRun], models: Sequence[str], metric: str,
     ]
 
 
-def _slices(run: SegmentRun) -> Part:
-    shown = [] if run.folder is None else load_slices(run.folder.path / SLICES)
+def _slices(run: Run) -> Part:
+    shown = [] if run.folder is None else load_slices(run.folder)
     none = Text(words="A run that was not stored keeps no slices.")
     return Part(
         id="slices",
@@ -182,11 +151,11 @@ def _picture(item: Shown) -> Picture:
     return Picture(item.case, layers, f"Dice {text.number(item.dice, 3)}")
 
 
-def _cases(run: SegmentRun) -> Part:
+def _cases(run: Run) -> Part:
     """Dice of the test cases, worst to best, one line per model."""
-    scores = subject_of(run).scores([run])
+    scores = SUBJECT.scores([run])
     colours = pages.colours_of(scores)
-    test = run.cases[(run.cases["split"] == "test") & run.cases["scored"]]
+    test = run.tables["cases"][(run.tables["cases"]["split"] == "test") & run.tables["cases"]["scored"]]
     dice = test.groupby(["model", "case"], sort=False)["dice"].mean().dropna()
     lines = {
         scores.name(str(name)): (f"s{colours.get(str(name), 0)}", _spread_out(np.sort(values.to_numpy())))

@@ -1,7 +1,6 @@
 """A few test cases kept as slices, so that a report can show them when the data are gone."""
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,10 @@ from numpy.typing import NDArray
 from multiway import files
 from multiway.tasks.segmentation.evaluation import Floats
 from multiway.tasks.segmentation.examples import Examples
-from multiway.tasks.segmentation.predictors import NetworkPredictor
+from multiway.tasks.segmentation.predictors import Predictor
+from multiway.training import RunFolder
 
-SLICES = "slices.safetensors"
+SLICES, NAMES = "slices.safetensors", "slices.json"
 SHOWN = 9
 
 
@@ -29,13 +29,13 @@ class Shown:
     predicted: NDArray[np.int16]
 
 
-def save_slices(path: Path, cases: pd.DataFrame, network: NetworkPredictor, examples: Examples) -> None:
+def save_slices(folder: RunFolder, cases: pd.DataFrame, network: Predictor, examples: Examples) -> None:
     """Keep the worst, middle and best test cases of the network by mean Dice."""
     from safetensors.torch import save_file
 
     rows = cases[(cases["split"] == "test") & (cases["model"] == "multiway") & cases["scored"]]
     dice = rows.groupby("case", sort=False)["dice"].mean().dropna().sort_values(kind="stable")
-    tensors, names = {}, {}
+    tensors, names = {}, []
     for number, place in enumerate(_spread(len(dice))):
         case = str(dice.index[place])
         example = examples.read(examples.names.index(case))
@@ -43,8 +43,9 @@ def save_slices(path: Path, cases: pd.DataFrame, network: NetworkPredictor, exam
         shown = _slice(example.values, example.target, predicted)
         for part, values in zip(("image", "target", "predicted"), shown, strict=True):
             tensors[f"{number}.{part}"] = torch.from_numpy(np.ascontiguousarray(values))
-        names[f"{number}"] = f"{float(dice.iloc[place]):.6f} {case}"
-    files.write_with(path, lambda temporary: save_file(tensors, temporary, metadata=names))
+        names.append({"case": case, "dice": round(float(dice.iloc[place]), 6)})
+    files.write_with(folder.path / SLICES, lambda temporary: save_file(tensors, temporary))
+    folder.write_json(NAMES, names)
 
 
 def _spread(count: int) -> list[int]:
@@ -69,14 +70,13 @@ def _slice(
     return np.rint(255 * level).astype(np.uint8), target, predicted
 
 
-def load_slices(path: Path) -> list[Shown]:
+def load_slices(folder: RunFolder) -> list[Shown]:
     """Read what `save_slices` kept."""
-    from safetensors import safe_open
+    from safetensors.torch import load_file
 
-    with safe_open(path, framework="pt") as file:
-        found = []
-        for number, text in sorted((file.metadata() or {}).items(), key=lambda item: int(item[0])):
-            dice, case = text.split(" ", 1)
-            parts = {name: file.get_tensor(f"{number}.{name}").numpy() for name in ("image", "target", "predicted")}
-            found.append(Shown(case=case, dice=float(dice), **parts))
-        return found
+    tensors = load_file(folder.path / SLICES)
+    shown = []
+    for number, name in enumerate(folder.read_json(NAMES)):
+        parts = {part: tensors[f"{number}.{part}"].numpy() for part in ("image", "target", "predicted")}
+        shown.append(Shown(case=name["case"], dice=name["dice"], **parts))
+    return shown

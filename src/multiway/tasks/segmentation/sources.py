@@ -1,25 +1,9 @@
 """Where the data of a segmentation come from: a table, a scene, or a known name."""
 
-import hashlib
-from pathlib import Path
-
-from multiway import files
-from multiway.data import datasets
 from multiway.data.scenes import is_scene, read_scene
 from multiway.data.volumes import read_cases
-from multiway.data.volumes.lesions import cached_lesions
 from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.examples import Examples, examples_of_cases, examples_of_scene
-
-LESIONS = "lesions"
-LESIONS_FROM = "adrenalmnist3d"
-
-
-def locate(data: str) -> str:
-    """Path of the data, or the name of a known scene; the lesion set is made in the cache when first asked for."""
-    if data == LESIONS:
-        return str(cached_lesions(datasets.dataset_path(LESIONS_FROM)))
-    return str(datasets.dataset_path(data)) if datasets.is_dataset(data) else data
 
 
 def read_examples(
@@ -37,14 +21,3 @@ def read_examples(
         return examples_of_scene(read_scene(source, config.read.max_bytes), config, values, split=split)
     cases = read_cases(source, config.read, config.split if split else None, same_sizes=False)
     return examples_of_cases(cases, config, values, split=split)
-
-
-def fingerprint(source: str) -> str:
-    """Hash of a file, or of a folder's names and sizes; a known scene is its name."""
-    path = Path(source)
-    if path.is_file():
-        return files.sha256_of(path)
-    if not path.is_dir():
-        return source
-    entries = sorted(f"{each.relative_to(path)} {each.stat().st_size}" for each in path.rglob("*") if each.is_file())
-    return hashlib.sha256("\n".join(entries).encode()).hexdigest()

@@ -1,75 +1,180 @@
-"""The task `segment`, as the workflows see it."""
+"""The task `segment`."""
 
-import dataclasses
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from multiway.config import merge
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from multiway.auditing import AuditReport
 from multiway.data import CheckReport
-from multiway.data.scenes import INDIAN_PINES
+from multiway.data.scenes import is_scene
 from multiway.errors import ConfigError
-from multiway.tasks.protocol import Row
-from multiway.tasks.segmentation.auditing import audit as audit
+from multiway.tasks.answers import Answer
+from multiway.tasks.protocol import OURS, Context, Metric, Option, Row, Task
+from multiway.tasks.run import Run
+from multiway.tasks.scores import best_baseline_remark, models_of, score_of, shown
+from multiway.tasks.segmentation import auditing, sections
 from multiway.tasks.segmentation.checking import check_segmentation
-from multiway.tasks.segmentation.config import TRAINING, SegmentConfig
+from multiway.tasks.segmentation.config import SegmentConfig
+from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline, measure, score_rows
+from multiway.tasks.segmentation.examples import Examples
 from multiway.tasks.segmentation.explanation import explain_run
-from multiway.tasks.segmentation.fitting import score_all
-from multiway.tasks.segmentation.prediction import predict_masks
-from multiway.tasks.segmentation.run import NAME as NAME
-from multiway.tasks.segmentation.run import SegmentRun
-from multiway.tasks.segmentation.run import load as load
-from multiway.tasks.segmentation.run import resume as resume
-from multiway.tasks.segmentation.run import start as start
-from multiway.tasks.segmentation.sections import compare as compare
-from multiway.tasks.segmentation.sections import report as report
-from multiway.tasks.segmentation.sources import locate, read_examples
-from multiway.tasks.segmentation.tables import cell_row as cell_row
-from multiway.tasks.segmentation.tables import score_table as score_table
-from multiway.tasks.segmentation.tables import sentence as sentence
+from multiway.tasks.segmentation.fitting import (
+    SegmentState,
+    baselines_of,
+    build_model,
+    check_fits,
+    fit_model,
+    learn,
+)
+from multiway.tasks.segmentation.patches import GridPatches
+from multiway.tasks.segmentation.prediction import predict_masks, predictor_of
+from multiway.tasks.segmentation.showing import save_slices
+from multiway.tasks.segmentation.sources import read_examples
+from multiway.tasks.volumes.options import SCANS
+from multiway.training import History, RunFolder
 
-KNOWN: dict[str, dict[str, Any]] = {INDIAN_PINES: {"ignore": 0, "split": {"validation": 0.15, "test": 0.35}}}
-"""What a known name brings to a config."""
-
-
-def make_config(settings: dict[str, Any], overrides: dict[str, Any]) -> SegmentConfig:
-    """Settings over what a known name brings, overrides over both."""
-    given = merge(settings, overrides)
-    return SegmentConfig.parse(
-        merge(merge({"training": TRAINING}, KNOWN.get(str(given.get("data")), {})), given), "settings"
-    )
+OF_MEAN = functools.partial(Metric, where={"class": MEAN})
+OF_IMAGES = (OF_MEAN(name="dice", title="Dice", spread=True), OF_MEAN(name="dice_pooled", title="Dice, pooled"))
+OF_SURFACES = (OF_MEAN(name="cl_dice", title="clDice"), OF_MEAN(name="hd95", title="HD95", higher=False))
+OF_VOXELS = Metric(name="acc", title="Voxels right", where={"class": ALL})
 
 
-def evaluate(runs: Sequence[SegmentRun], data: str | None, split: str) -> list[Row]:
-    """Stored scores of a split, or fresh ones on all images of a labelled table or scene."""
-    if data is None:
-        return score_table(runs, split)
-    scored = [_scored(run, data) for run in runs]
-    return score_table(scored, "all")
+class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
+    """A class for every voxel of a volume or pixel of a scene."""
+
+    name = "segment"
+    config = SegmentConfig
+    state = SegmentState
+    sections_of_reading = ("read", "split")
+    options = (Option(name="mask", field="read.mask", help="Column of the mask of each scan."), *SCANS)
+
+    def recognises(self, path: str | Path) -> bool:
+        """Scenes."""
+        return is_scene(path)
+
+    def prepare(
+        self, config: SegmentConfig, source: Any, state: SegmentState | None = None, *, progress: bool = False
+    ) -> Examples:
+        """Images with masks; all of those of later data are one split."""
+        if state is not None:
+            return self._later(config, source, state)
+        examples = source if isinstance(source, Examples) else read_examples(source, config)
+        check_fits(config, examples)
+        return examples
+
+    def _later(self, config: SegmentConfig, source: Any, state: SegmentState) -> Examples:
+        is_read = isinstance(source, Examples)
+        examples = source if is_read else read_examples(source, config, state.values, split=False)
+        if (examples.channels, examples.num_modes) != (state.channels, state.num_modes):
+            raise ConfigError(
+                f"{examples.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. "
+                f"Got {examples.num_modes} axes and {examples.channels} channels."
+            )
+        return examples
+
+    def check(self, config: SegmentConfig) -> CheckReport:
+        """What is in images and masks, or in a scene."""
+        return check_segmentation(config)
+
+    def audit(self, config: SegmentConfig, run: Run | None = None) -> AuditReport:
+        """See `multiway.tasks.segmentation.auditing`."""
+        return auditing.audit(config, run)
+
+    def learn(self, config: SegmentConfig, prepared: Examples) -> SegmentState:
+        """Intensities and sizes."""
+        return learn(config, prepared)
+
+    def names(self, config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
+        """The network, and the baselines that fit the data."""
+        return (OURS, *baselines_of(config, state))
+
+    def build(self, config: SegmentConfig, state: SegmentState, name: str) -> nn.Module:
+        """A network or a baseline."""
+        return build_model(config, state, name)
+
+    def fit(self, run: Run, name: str, prepared: Examples, context: Context) -> History | dict[str, Any] | None:
+        """See `multiway.tasks.segmentation.fitting`."""
+        return fit_model(run.models[name], name, prepared, run.config, run.state, context)
+
+    def predict(self, run: Run, prepared: Examples, split: str) -> dict[str, pd.DataFrame]:
+        """Counts and metrics of every case and class, by model; the masks themselves are not kept."""
+        rows = prepared.rows(split)
+        return {name: measure(predictor_of(run, name), prepared, rows) for name in run.models}
+
+    def score(self, run: Run, predictions: dict[str, pd.DataFrame], split: str) -> list[Row]:
+        """Means over cases, with intervals over patients."""
+        return [row for name, frame in predictions.items() for row in score_rows(frame, name, split, run.config.draws)]
+
+    def tables(self, run: Run, predictions: dict[str, pd.DataFrame], split: str) -> dict[str, pd.DataFrame]:
+        """Metrics case by case."""
+        frames = [frame.assign(split=split, model=name) for name, frame in predictions.items()]
+        return {"cases": pd.concat(frames, ignore_index=True)}
+
+    def describe(self, run: Run, prepared: Examples) -> dict[str, Any]:
+        """Splits, sizes and the unit of distances."""
+        first = prepared.read(prepared.rows("train")[0])
+        return {
+            "splits": {split: len(rows) for split, rows in prepared.splits.items()},
+            "sizes": list(first.target.shape),
+            "distance": "voxels" if first.spacing is None else "mm",
+        }
+
+    def keep(self, run: Run, prepared: Examples, folder: RunFolder) -> None:
+        """A few slices for the report."""
+        save_slices(folder, run.tables["cases"], predictor_of(run, OURS), prepared)
+
+    def evaluate(self, run: Run, data: str, split: str) -> list[Row]:
+        """Scores on all images of other data."""
+        prepared = self.prepare(run.config, self.locate(data), run.state)
+        return self.score(run, self.predict(run, prepared, ALL), ALL)
+
+    def metrics(self, config: SegmentConfig) -> tuple[Metric, ...]:
+        """Overlaps; surfaces only of volumes."""
+        return (*OF_IMAGES, *OF_SURFACES, OF_VOXELS)
+
+    def sentence(self, run: Run) -> str:
+        """The network's test Dice beside those of the baselines, and whether one of them is as good."""
+        metric = headline(run.state.num_modes)
+        dice = {model: shown(score_of(run, model, metric)["value"]) for model in models_of(run)}
+        others = ", ".join(f"{model} {value}" for model, value in dice.items() if model != OURS)
+        kind = "mean over test cases" if metric == "dice" else "over all test pixels, mean of classes"
+        remark = best_baseline_remark(run, metric)
+        return f"Dice {dice[OURS]}, {kind}" + (f" ({others})." if others else ".") + remark
+
+    def cell_facts(self, runs: Sequence[Run]) -> Row:
+        """How many test cases there are, and the interval of the first run."""
+        row = score_of(runs[0], OURS, "dice")
+        return {
+            "dice_low": row["low"], "dice_high": row["high"], "test_cases": runs[0].facts["splits"]["test"],
+        }  # fmt: skip
+
+    def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+        """A mask for every image."""
+        return predict_masks(run, data, out, keep_going=bool(options.get("keep_going", False)))
+
+    def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+        """Attention of test cases."""
+        return explain_run(run, out, options.get("cases"))
+
+    def report(self, runs: Sequence[Run]) -> str:
+        """See `multiway.tasks.segmentation.sections`."""
+        return sections.report(runs)
+
+    def compare(self, groups: Sequence[Sequence[Run]]) -> str:
+        """See `multiway.tasks.segmentation.sections`."""
+        return sections.compare(groups)
+
+    def sample(self, run: Run, prepared: Examples) -> tuple[Tensor | None, ...]:
+        """Some validation patches."""
+        source = GridPatches(prepared, prepared.rows("validation"), run.state.scale, run.state.patch)
+        rows = np.linspace(0, len(source) - 1, min(8, len(source))).round().astype(np.int64)
+        return (source.gather(torch.from_numpy(rows))["volume"],)
 
 
-def _scored(run: SegmentRun, data: str) -> SegmentRun:
-    examples = read_examples(locate(data), run.config, run.values, split=False)
-    if (examples.channels, examples.num_modes) != (run.channels, run.num_modes):
-        raise ConfigError(
-            f"{data}: the run segments images of {run.num_modes} axes and {run.channels} channels. Got "
-            f"{examples.num_modes} axes and {examples.channels} channels."
-        )
-    named = dataclasses.replace(examples, classes=run.classes)
-    scores, _ = score_all(run.predictors, named, run.config, ("all",))
-    return dataclasses.replace(run, scores=scores)
-
-
-def predict(run: SegmentRun, data: str | None, out: Path | None, options: dict[str, Any]) -> list[str]:
-    """Write a mask per image and a table of their sizes into a folder."""
-    return predict_masks(run, data, out, keep_going=bool(options.get("keep_going", False)))
-
-
-def explain(run: SegmentRun, out: Path | None, options: dict[str, Any]) -> list[str]:
-    """Write the attention maps of test cases, one per mode and block."""
-    return explain_run(run, out, options.get("cases"))
-
-
-def check(path: str | Path, options: dict[str, Any]) -> CheckReport:
-    """What is in a table of images and masks, or in a scene, under the settings of a run that concern reading."""
-    return check_segmentation(str(path), make_config({**options, "data": str(path)}, {}))
+TASK = Segmentation()

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from multiway.explain import ModeMap, average_maps, mode_maps
+from multiway.tasks.devices import device_of
+from multiway.tasks.run import Run
 from multiway.tasks.stocks.attribution import Batch
-from multiway.tasks.stocks.evaluation import device_of
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
-
-if TYPE_CHECKING:
-    from multiway.tasks.stocks.run import StockRun
 
 STREAMS = {"text": "texts", "price": "prices", "cross": "prices to texts"}
 """Where a map is from: the encoder, the decoder, or the decoder's look at the encoder."""
-TOKEN, ASKED = "token", "day asked"
+TOKEN, TARGET = "token", "target day"
 AVERAGED_DAYS = 64
 
 
-def has_attention(run: StockRun) -> bool:
+def has_attention(run: Run) -> bool:
     """Whether the network has a map per mode."""
     config: Any = getattr(run.model, "config", None)
     return getattr(config, "attention", None) == "kronecker" and bool(getattr(config, "attended_modes", ()))
 
 
 @torch.no_grad()
-def maps_of(run: StockRun, batch: Batch, days: Sequence[str], sample: str = "") -> list[ModeMap]:
+def maps_of(run: Run, batch: Batch, days: Sequence[str], sample: str = "") -> list[ModeMap]:
     """Attention of a batch, averaged over it: per stream, block and attended mode."""
     if not has_attention(run):
         return []
@@ -38,7 +36,7 @@ def maps_of(run: StockRun, batch: Batch, days: Sequence[str], sample: str = "") 
     inputs = (batch["prices"], batch["price_valid"], batch["dates"], batch.get("text"), batch.get("text_valid"))
     found = model.forward_with_maps(*inputs)[1]
     attended = model.config.attended_modes
-    labels = (tuple(run.tickers), tuple(days))
+    labels = (tuple(run.state.tickers), tuple(days))
     maps: list[ModeMap] = []
     for stream, name in STREAMS.items():
         modes = (f"stocks ({name})", f"days ({name})")
@@ -48,7 +46,7 @@ def maps_of(run: StockRun, batch: Batch, days: Sequence[str], sample: str = "") 
     return maps
 
 
-def average_attention(run: StockRun, data: ExplainedData, samples: NDArray[np.int64]) -> list[ModeMap]:
+def average_attention(run: Run, data: ExplainedData, samples: NDArray[np.int64]) -> list[ModeMap]:
     """Attention averaged over samples, at most 64 of them, evenly spread; days are named by their distance."""
     if not has_attention(run) or not len(samples):
         return []
@@ -66,7 +64,7 @@ def average_attention(run: StockRun, data: ExplainedData, samples: NDArray[np.in
 
 def lag_labels(slots: int) -> list[str]:
     """Name the positions in time of any sample: the stock's token, then the days by their distance."""
-    return [TOKEN, *(f"{lag} before" for lag in range(slots - 1, 0, -1)), ASKED]
+    return [TOKEN, *(f"{lag} before" for lag in range(slots - 1, 0, -1)), TARGET]
 
 
 def partners(maps: Sequence[ModeMap], tickers: Sequence[str], stock: int, count: int = 5) -> list[tuple[str, float]]:

@@ -19,31 +19,32 @@ from multiway.auditing import (
 )
 from multiway.auditing.duplicates import MANY, digest_of
 from multiway.auditing.report import found
+from multiway.data import datasets
 from multiway.data.stocks import StockPanel, StockSamples, StockTexts, build_samples
-from multiway.tasks.stocks.asked import Asked, Ints, Names, facts_of, true_movements
+from multiway.tasks.run import Run
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.foresight import check_prices, check_texts
-from multiway.tasks.stocks.prepared import locate, read
-from multiway.tasks.stocks.run import StockRun
+from multiway.tasks.stocks.lookahead import check_prices, check_texts
+from multiway.tasks.stocks.prepared import read
 from multiway.tasks.stocks.scale import StockScale
+from multiway.tasks.stocks.targets import Ints, Labelled, Names, facts_of, true_movements
 
 UNTRADED = 0.01
-"""Share of labels that may ask about a day without a price."""
+"""Share of labels whose target day may have no price."""
 MOST_COPIES = 200_000
 """Windows that are compared with each other, evenly chosen where there are more."""
 STILL = 1e-6
 """Movements smaller than this have no direction."""
 
 
-def audit(config: StockConfig, run: StockRun | None = None) -> AuditReport:
+def audit(config: StockConfig, run: Run | None = None) -> AuditReport:
     """Whether windows overlap, inputs know the future, the calendar tells the labels, and the labels are movements.
 
     Raises:
-        DataError: The data cannot be read, or the protocol has nothing to ask about.
+        DataError: The data cannot be read, or the protocol labels nothing.
     """
-    panel, texts = read(config, locate(config.data or ""))
+    panel, texts = read(config, datasets.locate(config.data or ""))
     samples = build_samples(panel, texts, config.protocol)
-    scale = StockScale.fit(samples, None) if run is None else run.scale
+    scale = StockScale.fit(samples, None) if run is None else run.state.scale
     counts = ", ".join(f"{split} {count:,}" for split, count in samples.counts().items())
     title = f"{panel.source}: {len(samples.tickers):,} tickers; labels {counts}; {config.protocol.name}"
     return AuditReport.of(title, _verdicts(config, panel, texts, samples, scale))
@@ -52,20 +53,20 @@ def audit(config: StockConfig, run: StockRun | None = None) -> AuditReport:
 def _verdicts(
     config: StockConfig, panel: StockPanel, texts: StockTexts | None, samples: StockSamples, scale: StockScale
 ) -> Iterator[Verdict | None]:
-    asked = Asked.of(samples)
+    labelled = Labelled.of(samples)
     yield from _spans(samples)
     yield _scale(samples, scale)
     yield check_prices(config, panel, texts, samples)
     yield check_texts(samples, texts)
-    yield _calendar(samples, asked)
-    yield _traded(samples, asked)
-    yield _movements(panel, asked)
-    yield _ticker_days(samples, asked)
-    yield _copies(samples, asked)
+    yield _calendar(samples, labelled)
+    yield _traded(samples, labelled)
+    yield _movements(panel, labelled)
+    yield _ticker_days(samples, labelled)
+    yield _copies(samples, labelled)
 
 
 def _spans(samples: StockSamples) -> Iterator[Verdict | None]:
-    """Days of training windows, and the days that the others ask about."""
+    """Days of training windows, and the target days of the others."""
     slots = np.where(samples.slots >= 0, samples.slots, samples.targets[:, None])
     first = slots.min(1)
 
@@ -75,9 +76,9 @@ def _spans(samples: StockSamples) -> Iterator[Verdict | None]:
     training = spans(samples.splits["train"], first)
     for split, rows in samples.splits.items():
         if split != "train":
-            asked = spans(rows, samples.targets)
-            yield check_overlap(training, asked, split, lambda day: str(samples.days[day]))
-            yield check_order(training, asked, split, lambda day: str(samples.days[day]))
+            targets = spans(rows, samples.targets)
+            yield check_overlap(training, targets, split, lambda day: str(samples.days[day]))
+            yield check_order(training, targets, split, lambda day: str(samples.days[day]))
 
 
 def _seen(samples: StockSamples, rows: Ints) -> NDArray[np.float64]:
@@ -103,56 +104,60 @@ def _scale(samples: StockSamples, scale: StockScale) -> Verdict:
     return check_statistics(used, training, everything, samples.feature_names, rows="training windows")
 
 
-def _calendar(samples: StockSamples, asked: Asked) -> Verdict | None:
+def _calendar(samples: StockSamples, labelled: Labelled) -> Verdict | None:
     """Whether the labels can be looked up in dates, trading days and what is missing."""
-    facts = facts_of(samples, asked)
-    train, test = asked.split == "train", asked.split == "test"
+    facts = facts_of(samples, labelled)
+    train, test = labelled.split == "train", labelled.split == "test"
     return check_lookup(
-        {name: codes[train] for name, codes in facts.items()}, asked.label[train],
-        {name: codes[test] for name, codes in facts.items()}, asked.label[test],
-        what="the calendar, or what is missing,", groups=(asked.target[train], asked.target[test]), block=5,
+        {name: codes[train] for name, codes in facts.items()}, labelled.label[train],
+        {name: codes[test] for name, codes in facts.items()}, labelled.label[test],
+        what="the calendar, or what is missing,", groups=(labelled.target[train], labelled.target[test]), block=5,
     )  # fmt: skip
 
 
-def _traded(samples: StockSamples, asked: Asked) -> Verdict:
-    """Whether the days asked about have prices at all."""
-    absent = np.flatnonzero(~(asked.traded(asked.target) & (asked.traded(asked.last) | (asked.last < 0))))
-    share = len(absent) / max(len(asked.label), 1)
+def _traded(samples: StockSamples, labelled: Labelled) -> Verdict:
+    """Whether the target days have prices at all."""
+    absent = np.flatnonzero(
+        ~(labelled.traded(labelled.target) & (labelled.traded(labelled.last) | (labelled.last < 0)))
+    )
+    share = len(absent) / max(len(labelled.label), 1)
     if share <= UNTRADED:
-        return f"{1 - share:.2%} of {len(asked.label):,} labels ask about days with prices"
+        return f"{1 - share:.2%} of {len(labelled.label):,} labels are of days with prices"
     return found(
         "untraded", "error",
-        f"{share:.1%} of {len(asked.label):,} labels compare days of which one has no price, such as "
-        f"{asked.name(int(absent[0]))}",
-        "Ask about trading days only.", count=len(absent),
+        f"{share:.1%} of {len(labelled.label):,} labels compare days of which one has no price, such as "
+        f"{labelled.name(int(absent[0]))}",
+        "Use trading days only.", count=len(absent),
     )  # fmt: skip
 
 
-def _movements(panel: StockPanel, asked: Asked) -> Verdict | None:
-    """Labels beside the direction of the adjusted close from the window's last day to the day asked about."""
-    true = true_movements(panel, asked)
+def _movements(panel: StockPanel, labelled: Labelled) -> Verdict | None:
+    """Labels beside the direction of the adjusted close from the window's last day to the target day."""
+    true = true_movements(panel, labelled)
     places = np.flatnonzero(np.isfinite(true) & (np.abs(true) > STILL))
     what = "the direction of the adjusted close where both days traded"
-    return check_agreement(asked.label[places], (true[places] > 0).astype(np.int64), what, Names(asked, places))
+    return check_agreement(labelled.label[places], (true[places] > 0).astype(np.int64), what, Names(labelled, places))
 
 
-def _ticker_days(samples: StockSamples, asked: Asked) -> Verdict:
+def _ticker_days(samples: StockSamples, labelled: Labelled) -> Verdict:
     """Whether a label is in two splits; names are made only for those that are."""
-    key = asked.target * len(samples.tickers) + asked.ticker
-    each = [np.unique(key[asked.split == split]) for split in samples.splits]
+    key = labelled.target * len(samples.tickers) + labelled.ticker
+    each = [np.unique(key[labelled.split == split]) for split in samples.splits]
     days, count = np.unique(np.concatenate(each), return_counts=True)
     if (count == 1).all():
         return f"none of {len(days):,} ticker-days is in two splits"
     torn = np.isin(key, days[count > 1])
-    return check_groups({split: asked.names(torn & (asked.split == split)) for split in samples.splits}, "ticker-day")
+    return check_groups(
+        {split: labelled.names(torn & (labelled.split == split)) for split in samples.splits}, "ticker-day"
+    )
 
 
-def _copies(samples: StockSamples, asked: Asked) -> Verdict:
+def _copies(samples: StockSamples, labelled: Labelled) -> Verdict:
     """Windows of prices that are the same to the last digit in two splits."""
-    chosen = np.arange(len(asked.label))[:: -(-len(asked.label) // MOST_COPIES)]
-    sample, ticker, split = asked.sample[chosen], asked.ticker[chosen], asked.split[chosen]
+    chosen = np.arange(len(labelled.label))[:: -(-len(labelled.label) // MOST_COPIES)]
+    sample, ticker, split = labelled.sample[chosen], labelled.ticker[chosen], labelled.split[chosen]
     shown = samples.slot_valid[sample, ticker]
     values = np.where(shown[..., None], samples.features[samples.slots[sample], ticker[:, None]], np.float32(0))
     digests = {name: [digest_of(each) for each in values[split == name]] for name in samples.splits}
-    names = {name: [asked.name(int(place)) for place in chosen[split == name]] for name in samples.splits}
+    names = {name: [labelled.name(int(place)) for place in chosen[split == name]] for name in samples.splits}
     return check_duplicates(digests, names, "windows of prices that vary", tolerated=MANY)

@@ -1,16 +1,18 @@
-"""What stands beside every score: class shares, the last direction, and the calendar; learnt on the training days.
+"""Baselines: class shares, the last direction, the calendar, and the quantiles of all days; learnt in training.
 
-Each baseline has `p_up(samples, rows, vectors)`, the probability of a rise for the given samples and every ticker,
-`(rows, tickers)`, and `facts()`, plain values to be stored.
+Each is a module of buffers with `says(prepared, rows)`: for samples of this or other data of the same stocks the
+probability of a rise, `(rows, tickers)`, or with a third axis quantiles.
 """
 
-import dataclasses
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from multiway.data.stocks import StockSamples
+from multiway.tasks.stocks.prepared import Prepared
 
 Rows = NDArray[np.int64]
 Probabilities = NDArray[np.float64]
@@ -26,87 +28,100 @@ TABLES: tuple[tuple[str, ...], ...] = (
     ("weekday", "month", "last", "next"),
 )
 """Look-ups that the calendar baseline chooses from; `last` and `next` say whether those days trade."""
+MOST_CELLS = WEEKDAYS * MONTHS * 4
 
 
-class MovementBaseline(Protocol):
-    """Anything that says how likely each ticker rises on the days of some samples."""
-
-    def p_up(self, samples: StockSamples, rows: Rows, vectors: NDArray[np.float32] | None = None) -> Probabilities:
-        """`(rows, tickers)`; `vectors` are those of the samples' groups of texts, for baselines that read them."""
-
-    def facts(self) -> dict[str, Any]:
-        """What was learnt, in plain values."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Majority:
+class Majority(nn.Module):
     """The share of rises in training, whatever the ticker and day; the more frequent direction is named."""
 
-    share: float
+    share: Tensor
 
-    def p_up(self, samples: StockSamples, rows: Rows, vectors: NDArray[np.float32] | None = None) -> Probabilities:
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("share", torch.zeros((), dtype=torch.float64))
+
+    def fit(self, prepared: Prepared) -> dict[str, Any]:
+        """Count the training labels."""
+        self.share.fill_(_share(prepared.samples))
+        return {"share": float(self.share)}
+
+    def says(self, prepared: Prepared, rows: Rows) -> Probabilities:
         """The same everywhere."""
-        return np.full((len(rows), len(samples.tickers)), self.share)
-
-    def facts(self) -> dict[str, Any]:
-        """Share of rises."""
-        return {"share": self.share}
+        return np.full((len(rows), len(prepared.samples.tickers)), float(self.share))
 
 
-@dataclasses.dataclass(frozen=True)
-class Previous:
+class Previous(Majority):
     """The direction of the last movement known before the day; the share of rises in training where there is none."""
 
-    share: float
-
-    def p_up(self, samples: StockSamples, rows: Rows, vectors: NDArray[np.float32] | None = None) -> Probabilities:
+    def says(self, prepared: Prepared, rows: Rows) -> Probabilities:
         """1 after a rise, 0 after a fall."""
-        last = samples.previous[rows]
-        return np.where(last > 0, 1.0, np.where(last < 0, 0.0, self.share))
-
-    def facts(self) -> dict[str, Any]:
-        """Share of rises where no direction is known."""
-        return {"share": self.share}
+        last = prepared.samples.previous[rows]
+        return np.where(last > 0, 1.0, np.where(last < 0, 0.0, float(self.share)))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Calendar:
-    """A look-up of what a calendar knows: weekday and month of the day, and whether it and the last day trade."""
+class Calendar(nn.Module):
+    """A look-up of what a calendar knows: weekday and month of the day, and whether it and the last day trade.
 
-    keys: tuple[str, ...]
-    shares: Probabilities
-    losses: dict[str, float]
+    choice: Which of `TABLES`.
+    shares: Share of rises in each cell, as many as the table has.
+    """
 
-    def p_up(self, samples: StockSamples, rows: Rows, vectors: NDArray[np.float32] | None = None) -> Probabilities:
+    choice: Tensor
+    shares: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("choice", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("shares", torch.zeros(MOST_CELLS, dtype=torch.float64))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What is looked up."""
+        return TABLES[int(self.choice)]
+
+    def fit(self, prepared: Prepared) -> dict[str, Any]:
+        """Count rises in every cell of each look-up; take the look-up with the lowest log loss on validation."""
+        samples = prepared.samples
+        tables = [_table(samples, keys) for keys in TABLES]
+        held = samples.splits["validation"]
+        labels = samples.labels[held]
+        losses = [
+            log_loss(labels[labels >= 0], shares[_cells(samples, held, keys)][labels >= 0])
+            for keys, shares in zip(TABLES, tables, strict=True)
+        ]
+        best = int(np.argmin(losses))
+        self.choice.fill_(best)
+        self.shares[: len(tables[best])] = torch.from_numpy(tables[best])
+        named = {" + ".join(keys): loss for keys, loss in zip(TABLES, losses, strict=True)}
+        return {"keys": list(self.keys), "validation_loss": named}
+
+    def says(self, prepared: Prepared, rows: Rows) -> Probabilities:
         """Share of rises in the training cell."""
-        return self.shares[_cells(samples, rows, self.keys)]
-
-    def facts(self) -> dict[str, Any]:
-        """The keys chosen, and the validation loss of every choice."""
-        return {"keys": list(self.keys), "validation_loss": self.losses}
+        shares: Probabilities = self.shares.numpy()[_cells(prepared.samples, rows, self.keys)]
+        return shares
 
 
-def fit_majority(samples: StockSamples) -> Majority:
-    """Count the training labels."""
-    return Majority(_share(samples))
+class TrainingQuantiles(nn.Module):
+    """The quantiles of all training movements together, whatever the stock and day."""
 
+    levels: Tensor
 
-def fit_previous(samples: StockSamples) -> Previous:
-    """Nothing but the share for unknown directions is learnt."""
-    return Previous(_share(samples))
+    def __init__(self, quantiles: tuple[float, ...]) -> None:
+        super().__init__()
+        self.quantiles = quantiles
+        self.register_buffer("levels", torch.zeros(len(quantiles), dtype=torch.float64))
 
+    def fit(self, prepared: Prepared) -> dict[str, Any]:
+        """Sort the training movements."""
+        rows = prepared.samples.splits["train"]
+        moved = prepared.samples.returns[rows][prepared.target_mask[rows]].astype(np.float64)
+        self.levels.copy_(torch.from_numpy(np.quantile(moved, self.quantiles)))
+        return {}
 
-def fit_calendar(samples: StockSamples) -> Calendar:
-    """Count rises in every cell of each look-up; take the look-up with the lowest log loss on validation."""
-    tables = {keys: _table(samples, keys) for keys in TABLES}
-    held = samples.splits["validation"]
-    labels = samples.labels[held]
-    losses = {
-        keys: log_loss(labels[labels >= 0], shares[_cells(samples, held, keys)][labels >= 0])
-        for keys, shares in tables.items()
-    }
-    best = min(TABLES, key=lambda keys: losses[keys])
-    return Calendar(best, tables[best], {" + ".join(keys): loss for keys, loss in losses.items()})
+    def says(self, prepared: Prepared, rows: Rows) -> Probabilities:
+        """The same everywhere."""
+        levels = self.levels.numpy()
+        return np.broadcast_to(levels, (len(rows), len(prepared.samples.tickers), len(levels)))
 
 
 def log_loss(labels: NDArray[Any], probabilities: Probabilities) -> float:
@@ -151,7 +166,7 @@ def _cells(samples: StockSamples, rows: Rows, keys: tuple[str, ...]) -> NDArray[
 
 
 def _last_traded(samples: StockSamples, rows: Rows) -> NDArray[np.bool_]:
-    """Whether the ticker traded on the last slot before the day asked about; False without one."""
+    """Whether the ticker traded on the last slot before the target day; False without one."""
     slots = samples.slots[rows]
     last = np.where(slots == samples.targets[rows][:, None], -1, slots).max(1)
     traded: NDArray[np.bool_] = samples.traded[last] & (last >= 0)[:, None]

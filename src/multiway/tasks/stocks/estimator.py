@@ -2,25 +2,22 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.data import datasets
 from multiway.data.stocks import StockPanel, StockTexts, read_stocks
 from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator
-from multiway.tasks.run_folders import opening
-from multiway.tasks.stocks import run as runs
-from multiway.tasks.stocks.config import OURS, StockConfig
-from multiway.tasks.stocks.fitting import check_model, fit
+from multiway.tasks.run import Run
+from multiway.tasks.stocks.config import OURS
 from multiway.tasks.stocks.prediction import evaluate_stocks, prediction_table, prepared_within, reading_of
-from multiway.tasks.stocks.prepared import locate, prepare
-from multiway.training import RunFolder
 
 
-class StockMovementClassifier(Estimator[runs.StockRun]):
+class StockMovementClassifier(Estimator):
     """Predict rise or fall of stocks' next day, scored on later days beside simple baselines. Not investment advice.
 
     Args:
@@ -36,6 +33,12 @@ class StockMovementClassifier(Estimator[runs.StockRun]):
 
     `fit` sets `run_`, `scores_` (a frame), `tickers_` and `classes_` (0 fall, 1 rise).
     """
+
+    task = "stocks"
+    fields: ClassVar[dict[str, str]] = {
+        "model": "model.name", "epochs": "training.epochs", "validation": "protocol.validation",
+        "test": "protocol.test", "encoder": "text.encoder", "baselines": "baselines", "seed": "training.seed",
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -60,19 +63,6 @@ class StockMovementClassifier(Estimator[runs.StockRun]):
         self.settings = settings
         self.progress = progress
 
-    def config(self) -> StockConfig:
-        """The arguments as the config of a run."""
-        extra = dict(self.settings or {})
-        epochs = {} if self.epochs is None else {"epochs": self.epochs}
-        own = {
-            "model": {"name": self.model, **extra.pop("model", {})},
-            "text": {"encoder": self.encoder, **extra.pop("text", {})},
-            "protocol": {"validation": self.validation, "test": self.test, **extra.pop("protocol", {})},
-            "training": {"seed": self.seed, **epochs, **extra.pop("training", {})},
-            "baselines": tuple(self.baselines),
-        }
-        return StockConfig.parse({**own, **extra}, "StockMovementClassifier")
-
     def fit(self, prices: Any, texts: Any = None) -> Self:
         """Fit on frames or paths; nothing is written to disk.
 
@@ -86,20 +76,12 @@ class StockMovementClassifier(Estimator[runs.StockRun]):
             DataError: The data is not sound.
             ConfigError: An argument does not fit.
         """
-        config = self.config()
-        panel, found = read_stocks(_source(prices), config.read, texts=texts)
-        prepared = prepare(config, (panel, found), progress=self.progress)
-        check_model(prepared, config)
-        run = runs.from_fitted(config, prepared, fit(prepared, config, progress=self.progress))
-        self._digest = prepared.digest
-        self._latest: tuple[StockPanel, StockTexts | None] | None = (panel, found)
-        self._take(run)
-        return self
+        panel, found = read_stocks(_source(prices), self.config().read, texts=texts)
+        return self._fit((panel, found))
 
-    def _take(self, run: runs.StockRun) -> None:
-        self.run_ = run
-        self.scores_ = pd.DataFrame(run.scores)
-        self.tickers_ = np.array(run.tickers, dtype=object)
+    def _take(self, run: Run) -> None:
+        super()._take(run)
+        self.tickers_ = np.array(run.state.tickers, dtype=object)
         self.classes_ = np.array([0, 1])
 
     def forecast(self, prices: Any = None, texts: Any = None) -> pd.DataFrame:
@@ -153,56 +135,16 @@ class StockMovementClassifier(Estimator[runs.StockRun]):
         days = dict.fromkeys(sample for sample, _ in pairs)
         return [explain_day(run, data, day, [stock for each, stock in pairs if each == day]) for day in days]
 
-    def save(self, path: str | Path) -> None:
-        """Write a run folder that the command line can use.
-
-        Raises:
-            RunError: The path exists.
-            ConfigError: The classifier was itself loaded.
-        """
-        run = self._run()
-        if run.folder is not None:
-            raise ConfigError("StockMovementClassifier: this one was loaded from a folder; copy that folder instead.")
-        folder = RunFolder.create(Path(path), opening(runs.NAME, self._digest, run.config))
-        runs.store(run, folder, self._digest)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Take up a run that `save` or the command line wrote."""
-        run = runs.load(Path(path))
-        new = cls(**_parameters_of(run.config))
-        new._latest = None
-        new._take(run)
-        return new
-
     def _read(self, prices: Any, texts: Any) -> tuple[StockPanel, StockTexts | None]:
         run = self._run()
         if prices is not None:
             return read_stocks(_source(prices), reading_of(run, is_other=True), texts=texts)
         if texts is not None:
             raise ConfigError("StockMovementClassifier: texts come with their prices. Give both.")
-        if self._latest is None:
+        if run.prepared is None:
             raise ConfigError("StockMovementClassifier: this one was loaded and holds no prices. Give them.")
-        return self._latest
-
-    _digest: str
+        return run.prepared.panel, run.prepared.texts
 
 
 def _source(prices: Any) -> Any:
-    return locate(str(prices)) if isinstance(prices, str | Path) else prices
-
-
-def _parameters_of(config: StockConfig) -> dict[str, Any]:
-    """Constructor arguments that give the same config, without its data."""
-    plain = config.plain()
-    del plain["data"]
-    return {
-        "model": plain["model"].pop("name", OURS),
-        "validation": plain["protocol"].pop("validation"),
-        "test": plain["protocol"].pop("test"),
-        "encoder": plain["text"].pop("encoder"),
-        "epochs": plain["training"].pop("epochs"),
-        "seed": plain["training"].pop("seed"),
-        "baselines": tuple(plain.pop("baselines")),
-        "settings": plain,
-    }
+    return datasets.locate(str(prices)) if isinstance(prices, str | Path) else prices

@@ -1,8 +1,7 @@
 """Probabilities of a rise, or quantiles of a movement, and their scores with intervals over blocks of days."""
 
 import dataclasses
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,25 +11,27 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.data.stocks import StockSamples
+from multiway.metrics import classes, movements, resampling
+from multiway.metrics.movements import MIDDLE
+from multiway.metrics.quantiles import share_above_zero
+from multiway.metrics.resampling import Metric
+from multiway.tasks.devices import device_of
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.inputs import StockInputs, outputs_of
-from multiway.tasks.stocks.quantiles import levels_of, quantile_metrics, share_above_zero
+from multiway.tasks.stocks.quantiles import levels_of, quantile_metrics
 from multiway.tasks.stocks.scale import StockScale
-from multiway.training import classification, movements
-from multiway.training.movements import MIDDLE
 
 Values = NDArray[np.float64]
-Metric = Callable[[NDArray[Any], Values], float | None]
 SEED = 0
 """Of the bootstrap: every model and seed is measured on the same draws."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Scored:
-    """Every movement asked about in a split, with what the models said of it.
+    """Every target movement of a split, with what the models said of it.
 
     days, tickers: `(movements,)`.
-    labels: 1 rise, 0 fall; -1 for quantiles of a movement that the protocol does not ask about.
+    labels: 1 rise, 0 fall; -1 for quantiles of a movement that the protocol does not label.
     returns: The movements themselves.
     found: By model, the probability of a rise `(movements,)`, or the quantiles `(movements, quantiles)`.
     """
@@ -40,17 +41,6 @@ class Scored:
     labels: NDArray[np.int64]
     returns: Values
     found: dict[str, Values]
-
-
-def device_of(model: nn.Module) -> torch.device:
-    """Where a model is."""
-    tensors = itertools.chain(model.parameters(), model.buffers())
-    return next((tensor.device for tensor in tensors), torch.device("cpu"))
-
-
-def best_device() -> torch.device:
-    """Where prediction is fast."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def batches(source: StockInputs, size: int) -> Iterator[dict[str, Tensor]]:
@@ -73,10 +63,10 @@ def predicted(model: nn.Module, source: StockInputs, config: StockConfig, scale:
 
 
 def scored(
-    samples: StockSamples, rows: NDArray[np.int64], asked: NDArray[np.bool_], found: dict[str, Values]
+    samples: StockSamples, rows: NDArray[np.int64], target_mask: NDArray[np.bool_], found: dict[str, Values]
 ) -> Scored:
-    """Take the movements asked about out of what was found, `(rows, stocks)` by model."""
-    chosen = asked[rows]
+    """Take the target movements out of what the models say, `(rows, stocks)` by model."""
+    chosen = target_mask[rows]
     day, stock = np.nonzero(chosen)
     return Scored(
         days=samples.days[samples.targets[rows][day]],
@@ -89,13 +79,13 @@ def scored(
 
 def auc(labels: NDArray[Any], probabilities: Values) -> float | None:
     """Area under the ROC curve."""
-    return classification.auc(labels, np.stack([1 - probabilities, probabilities], axis=1))
+    return classes.auc(labels, np.stack([1 - probabilities, probabilities], axis=1))
 
 
 def metrics_of(config: StockConfig) -> dict[str, Metric]:
     """Every metric of a run, by name; of labels and probabilities, or of movements and quantiles."""
     if config.target == "quantiles":
-        return dict(quantile_metrics(config.quantiles))
+        return quantile_metrics(config.quantiles)
     return {
         "acc": movements.accuracy,
         "f1": movements.f1,
@@ -108,24 +98,19 @@ def metrics_of(config: StockConfig) -> dict[str, Metric]:
 def score_rows(these: Scored, split: str, config: StockConfig) -> list[dict[str, Any]]:
     """One row per model and metric: value, and its 95 % interval over blocks of days; then the count."""
     truth = these.labels if config.target == "movement" else these.returns
-    rows = []
-    for model, found in these.found.items():
-        metrics = metrics_of(config)
-        intervals = movements.block_bootstrap(
-            metrics, truth, found, these.days, draws=config.draws, block_days=config.block_days, seed=SEED
-        )
-        for name, metric in metrics.items():
-            low, high = intervals[name] or (None, None)
-            row = {"metric": name, "value": metric(truth, found), "low": low, "high": high}
-            rows.append({"model": model, "split": split, **row})
-        rows.append({"model": model, "split": split, "metric": "count", "value": len(truth), "low": None, "high": None})
-    return rows
+    options = {"units": these.days, "block": config.block_days, "draws": config.draws, "seed": SEED}
+    count = {"metric": "count", "value": len(truth), "low": None, "high": None}
+    return [
+        {"model": model, "split": split, **row}
+        for model, found in these.found.items()
+        for row in (*resampling.score_rows(metrics_of(config), truth, found, **options), count)
+    ]
 
 
 def prediction_frame(these: Scored, split: str, config: StockConfig) -> pd.DataFrame:
     """date, ticker, model, split, label, p_up, predicted and movement; with quantiles one column `q0.1` for each.
 
-    A label of -1 is one that the protocol does not ask about.
+    A label of -1 is one that the protocol does not give.
     """
     frames = []
     for model, found in these.found.items():

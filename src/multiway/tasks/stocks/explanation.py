@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +13,10 @@ from torch import Tensor
 
 from multiway.errors import ConfigError, closest
 from multiway.explain import DeletionCurves, ModeMap
+from multiway.metrics.quantiles import share_above_zero
+from multiway.tasks.devices import device_of
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import TOKEN, maps_of, partners
 from multiway.tasks.stocks.attribution import (
     Batch,
@@ -23,14 +27,9 @@ from multiway.tasks.stocks.attribution import (
     deletion_of_texts,
     text_contributions,
 )
-from multiway.tasks.stocks.evaluation import device_of
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
-from multiway.tasks.stocks.fitting import OURS
 from multiway.tasks.stocks.inputs import outputs_of
-from multiway.tasks.stocks.quantiles import levels_of, share_above_zero
-
-if TYPE_CHECKING:
-    from multiway.tasks.stocks.run import StockRun
+from multiway.tasks.stocks.quantiles import levels_of
 
 EXPLAINED = 4
 NOT_ATTRIBUTION = (
@@ -90,7 +89,7 @@ class DayExplanation:
 
 
 def explain_day(
-    run: StockRun, data: ExplainedData, sample: int, stocks: Sequence[int], *, deletion: bool = True, seed: int = 0
+    run: Run, data: ExplainedData, sample: int, stocks: Sequence[int], *, deletion: bool = True, seed: int = 0
 ) -> DayExplanation:
     """Explain some tickers of one sample.
 
@@ -156,7 +155,7 @@ def _explain_ticker(
     )
 
 
-def score_of(run: StockRun) -> Score:
+def score_of(run: Run) -> Score:
     """Log odds of a rise; with quantiles the median movement, in spreads of the training movements from 0."""
     model: Any = run.model.eval()
     config = run.config
@@ -165,28 +164,29 @@ def score_of(run: StockRun) -> Score:
         outputs = outputs_of(model, batch)
         if config.target == "movement":
             return outputs[..., 1] - outputs[..., 0]
-        median = levels_of(outputs, run.scale)[..., list(config.quantiles).index(0.5)]
-        return median / run.scale.movement_spread
+        median: Tensor = levels_of(outputs, run.state.scale)[..., list(config.quantiles).index(0.5)]
+        spread: float = run.state.scale.movement_spread
+        return median / spread
 
     return score
 
 
 @torch.no_grad()
-def probabilities(run: StockRun, batch: Batch) -> NDArray[np.float64]:
+def probabilities(run: Run, batch: Batch) -> NDArray[np.float64]:
     """Probability of a rise of every stock of a sample."""
     outputs = outputs_of(run.model.eval(), batch).double().cpu()[0]
     if run.config.target == "movement":
         return np.asarray(outputs.softmax(-1)[:, 1].numpy())
-    return share_above_zero(levels_of(outputs, run.scale).numpy(), run.config.quantiles)
+    return share_above_zero(levels_of(outputs, run.state.scale).numpy(), run.config.quantiles)
 
 
-def named_stocks(run: StockRun, names: Sequence[str]) -> list[int]:
+def named_stocks(run: Run, names: Sequence[str]) -> list[int]:
     """Positions of tickers by name.
 
     Raises:
         ConfigError: A name is unknown.
     """
-    places = {name: index for index, name in enumerate(run.tickers)}
+    places = {name: index for index, name in enumerate(run.state.tickers)}
     for name in names:
         if name not in places:
             raise ConfigError(f"explain: the run has no ticker {name!r}{closest(name, places)}")
@@ -194,12 +194,12 @@ def named_stocks(run: StockRun, names: Sequence[str]) -> list[int]:
 
 
 def named_sample(data: ExplainedData, date: str) -> int:
-    """Sample that asks about a day.
+    """Sample that has a target day.
 
     Raises:
-        ConfigError: It is no day, or none that is asked about.
+        ConfigError: It is no day, or none that is labelled.
     """
-    days = data.asked_days
+    days = data.target_days
     try:
         wanted = np.datetime64(date, "D")
     except ValueError:
@@ -208,36 +208,37 @@ def named_sample(data: ExplainedData, date: str) -> int:
     if not len(found):
         near = days[np.abs((days - wanted).astype(np.int64)).argmin()]
         raise ConfigError(
-            f"explain: no movement of {wanted} is asked about. Choose a day from {days[0]} to {days[-1]}, such as "
-            f"{near}."
+            f"explain: no movement of {wanted} is labelled. Choose a day from {days[0]} to {days[-1]}, such as {near}."
         )
     return int(found[0])
 
 
 def chosen_pairs(
-    run: StockRun, data: ExplainedData, date: str | None, tickers: Sequence[str] | None
+    run: Run, data: ExplainedData, date: str | None, tickers: Sequence[str] | None
 ) -> list[tuple[int, int]]:
     """Samples and stocks to explain: by date and tickers; else the most confident test errors.
 
     Tickers alone are explained on the last day tested, a date alone by its most confident answers.
 
     Raises:
-        ConfigError: There is no such ticker, or nothing is asked about that day.
+        ConfigError: There is no such ticker, or nothing is labelled that day.
     """
     if not date and not tickers:
-        return [(named_sample(data, day), run.tickers.index(name)) for _, day, name in interesting(run, EXPLAINED)]
+        return [
+            (named_sample(data, day), run.state.tickers.index(name)) for _, day, name in interesting(run, EXPLAINED)
+        ]
     sample = named_sample(data, date) if date else int(data.prepared.samples.splits["test"][-1])
     if tickers:
         return [(sample, stock) for stock in named_stocks(run, tickers)]
     confidence = np.abs(probabilities(run, data.batch(sample)) - 0.5)
-    asked = data.prepared.asked[sample]
-    order = np.argsort(-np.where(asked, confidence, -1), kind="stable")[: min(EXPLAINED, max(1, int(asked.sum())))]
+    mask = data.prepared.target_mask[sample]
+    order = np.argsort(-np.where(mask, confidence, -1), kind="stable")[: min(EXPLAINED, max(1, int(mask.sum())))]
     return [(sample, int(stock)) for stock in order]
 
 
-def interesting(run: StockRun, wrong: int, right: int = 0) -> list[tuple[str, str, str]]:
+def interesting(run: Run, wrong: int, right: int = 0) -> list[tuple[str, str, str]]:
     """Heading, date and ticker: the most confident test predictions that were wrong, then right; a ticker once each."""
-    rows = run.predictions
+    rows = run.tables["predictions"]
     own = rows[(rows["model"] == OURS) & (rows["split"] == "test") & (rows["label"] >= 0)]
     own = own.assign(confidence=(own["p_up"] - 0.5).abs()).sort_values(
         ["confidence", "ticker"], ascending=[False, True]

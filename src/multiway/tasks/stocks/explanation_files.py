@@ -1,15 +1,14 @@
 """Explanations on disk: maps as arrays and pictures, contributions of texts and stocks as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from multiway.explain import ModeMap, average_curves, save_maps, save_mode_map, top_pairs
-from multiway.tasks.stocks.again import read_again
+from multiway.tasks.answers import Answer, write_frame
+from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.explanation import (
     NOT_ATTRIBUTION,
@@ -19,10 +18,7 @@ from multiway.tasks.stocks.explanation import (
     explain_day,
 )
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
-from multiway.tasks.tables import write_frame
-
-if TYPE_CHECKING:
-    from multiway.tasks.stocks.run import StockRun
+from multiway.tasks.stocks.prediction import reload
 
 TOP_PAIRS = 3
 MAX_TEXTS = 200
@@ -31,8 +27,8 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """How a cell begins that a spreadsheet would take for a formula."""
 
 
-def explain(run: StockRun, out: Path | None, options: dict[str, Any]) -> list[str]:
-    """Explain what was asked for, or the most confident test errors, beside the run or into a folder.
+def explain(run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+    """Explain a date and tickers, or the most confident test errors, beside the run or into a folder.
 
     Args:
         run: A finished run on a file.
@@ -42,15 +38,13 @@ def explain(run: StockRun, out: Path | None, options: dict[str, Any]) -> list[st
     Raises:
         ConfigError: There is no such ticker or day, or the run was fitted on tables in memory.
     """
-    data = ExplainedData.of(run, read_again(run))
+    data = ExplainedData.of(run, reload(run))
     chosen = chosen_pairs(run, data, options.get("date"), options.get("tickers"))
     assert run.folder is not None
     return write_explanations(run, data, chosen, out or run.folder.path / "explanation")
 
 
-def write_explanations(
-    run: StockRun, data: ExplainedData, chosen: Sequence[tuple[int, int]], folder: Path
-) -> list[str]:
+def write_explanations(run: Run, data: ExplainedData, chosen: Sequence[tuple[int, int]], folder: Path) -> Answer:
     """Explain (sample, stock) pairs into a folder and say what was found.
 
     `maps.npz` holds the attention per mode, averaged over the test days and of each day explained, and `*.png` shows
@@ -64,9 +58,9 @@ def write_explanations(
     average = average_attention(run, data, data.prepared.samples.splits["test"])
     folder.mkdir(parents=True, exist_ok=True)
     paths = [*_write_maps(folder, average, days), *_write_tables(folder, days)]
-    found = [item for day in days for item in day.tickers]
-    return [*strongest(average), *map(sentence, found), *_tested(found), *([NOT_ATTRIBUTION] if average else []),
-            *map(str, paths)]  # fmt: skip
+    items = [item for day in days for item in day.tickers]
+    notes = [*strongest(average), *map(sentence, items), *_tested(items), *([NOT_ATTRIBUTION] if average else [])]
+    return Answer(files=paths, notes=notes)
 
 
 def spreadsheet_safe(text: str) -> str:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.data.encoders import encode_texts
+from multiway.tasks.run import Run
 from multiway.tasks.stocks.attribution import Batch, SampleTexts, texts_of_rows
 from multiway.tasks.stocks.prepared import Prepared
 
 if TYPE_CHECKING:
     from multiway.tasks.stocks.config import StockConfig
-    from multiway.tasks.stocks.run import StockRun
 
 INPUTS = ("prices", "price_valid", "dates", "text", "text_valid")
 
@@ -36,7 +36,7 @@ class ExplainedData:
         self.vectors: dict[int, NDArray[np.float32]] = {}
 
     @classmethod
-    def of(cls, run: StockRun, prepared: Prepared) -> Self:
+    def of(cls, run: Run, prepared: Prepared) -> Self:
         """Samples that are at hand."""
         return cls(run.config, prepared)
 
@@ -46,7 +46,7 @@ class ExplainedData:
         return self.prepared.vectors is not None
 
     @property
-    def asked_days(self) -> NDArray[np.datetime64]:
+    def target_days(self) -> NDArray[np.datetime64]:
         """The day that each sample asks about."""
         samples = self.prepared.samples
         return np.asarray(samples.days[samples.targets])

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from multiway.report import text
 from multiway.report.sections import Cell, Part, Section, Table, Text
-from multiway.tasks.page_parts import OURS
+from multiway.tasks.protocol import OURS
 
 MAX_MONTHS = 12
 PALE = 10

@@ -10,12 +10,11 @@ from multiway.data.encoders import Encoded
 from multiway.data.stocks import StockSamples
 from multiway.data.text import free_memory
 from multiway.errors import DataError
+from multiway.tasks.classes import NO_TARGET
 from multiway.tasks.stocks.scale import StockScale
 
 COPIES = 3
 """Of the vectors of groups while they are averaged and scaled."""
-NOT_ASKED = -100
-"""Label that no loss counts."""
 
 
 class StockInputs:
@@ -26,7 +25,7 @@ class StockInputs:
         rows: Which of them.
         scale: Of the training days.
         vectors: One per group of texts, standardised; None where the network reads prices alone.
-        asked: `(samples, stocks)`, which are learnt from and scored.
+        target_mask: `(samples, stocks)`, which are learnt from and scored.
     """
 
     def __init__(
@@ -35,7 +34,7 @@ class StockInputs:
         rows: NDArray[np.int64],
         scale: StockScale,
         vectors: Tensor | None,
-        asked: NDArray[np.bool_],
+        target_mask: NDArray[np.bool_],
     ) -> None:
         self.rows = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.int64))
         self.features = torch.from_numpy(scale.prices(samples.features, samples.known))
@@ -45,9 +44,9 @@ class StockInputs:
         self.slot_valid = torch.from_numpy(np.ascontiguousarray(samples.slot_valid))
         self.text_rows = torch.from_numpy(np.ascontiguousarray(samples.text_rows))
         self.vectors = vectors
-        labels = np.where(asked, samples.labels, NOT_ASKED)
-        self.labels = torch.from_numpy(np.where(samples.labels < 0, NOT_ASKED, labels).astype(np.int64))
-        self.asked = torch.from_numpy(np.ascontiguousarray(asked))
+        labels = np.where(target_mask, samples.labels, NO_TARGET)
+        self.labels = torch.from_numpy(np.where(samples.labels < 0, NO_TARGET, labels).astype(np.int64))
+        self.target_mask = torch.from_numpy(np.ascontiguousarray(target_mask))
         self.returns = torch.from_numpy(np.ascontiguousarray(samples.returns, dtype=np.float32))
 
     def __len__(self) -> int:
@@ -57,7 +56,8 @@ class StockInputs:
         """Inputs, labels and movements of samples, the batch axis first, then the stocks.
 
         prices `(b, N, W, F)`, price_valid `(b, N, W)`, dates `(b, W, D)`, text `(b, N, W, E)` and text_valid
-        `(b, N, W)` where the network reads texts, label `(b, N)` with -100 where none is asked, asked and returns.
+        `(b, N, W)` where the network reads texts, label `(b, N)` with -100 where there is no target,
+        target_mask and returns.
         """
         rows = self.rows[index]
         slots = self.slots[rows]
@@ -70,7 +70,12 @@ class StockInputs:
             texts = self.text_rows[rows]
             vectors = self.vectors.index_select(0, texts.flatten()).unflatten(0, texts.shape)
             batch |= {"text": vectors, "text_valid": texts > 0}
-        return {**batch, "label": self.labels[rows], "asked": self.asked[rows], "returns": self.returns[rows]}
+        return {
+            **batch,
+            "label": self.labels[rows],
+            "target_mask": self.target_mask[rows],
+            "returns": self.returns[rows],
+        }
 
 
 def outputs_of(model: torch.nn.Module, batch: dict[str, Tensor]) -> Tensor:
@@ -100,9 +105,9 @@ def group_means(samples: StockSamples, encoded: Encoded) -> NDArray[np.float32]:
     return np.asarray(F.embedding_bag(rows, vectors, starts, mode="mean").numpy())
 
 
-def asked_of(samples: StockSamples, target: str) -> NDArray[np.bool_]:
+def target_mask_of(samples: StockSamples, target: str) -> NDArray[np.bool_]:
     """`(samples, stocks)`: which are learnt from and scored; of quantiles every movement whose window shows a price."""
     if target == "movement":
-        found: NDArray[np.bool_] = samples.labels >= 0
-        return found
+        labelled: NDArray[np.bool_] = samples.labels >= 0
+        return labelled
     return samples.price_valid(np.arange(len(samples.targets))).any(-1) & np.isfinite(samples.returns)

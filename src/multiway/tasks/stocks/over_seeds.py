@@ -1,22 +1,22 @@
 """How sure a mean over seeds is: the same days are drawn for every seed, and each draw is scored as the whole is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.metrics import movements
+from multiway.metrics.resampling import Interval, Metric, intervals
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
 from multiway.tasks.stocks.evaluation import SEED
-from multiway.tasks.stocks.fitting import OURS
-from multiway.tasks.stocks.run import StockRun
-from multiway.training import movements
 
-SCORES: dict[str, movements.Metric] = {"acc": movements.accuracy, "mcc": movements.mcc}
-Interval = tuple[float, float] | None
+SCORES: dict[str, Metric] = {"acc": movements.accuracy, "mcc": movements.mcc}
 
 
-def intervals_of_means(runs: Sequence[StockRun], split: str = "test") -> dict[str, Interval]:
+def intervals_of_means(runs: Sequence[Run], split: str = "test") -> dict[str, Interval]:
     """95 % intervals over blocks of days of the mean ACC and MCC over the runs, and of ACC above the majority's.
 
     The majority is that of the training days, so what it scores on a draw changes with the days drawn, too. A seed
@@ -25,27 +25,27 @@ def intervals_of_means(runs: Sequence[StockRun], split: str = "test") -> dict[st
     frames = [_rows(run, OURS, split) for run in runs]
     majority = _rows(runs[0], "majority", split) if "majority" in runs[0].config.baselines else None
     columns = [frame["p_up"].to_numpy() for frame in [*frames, *([] if majority is None else [majority])]]
-    means: dict[str, movements.Metric] = {name: _mean_of(metric, len(runs)) for name, metric in SCORES.items()}
+    means: dict[str, Metric] = {name: _mean_of(metric, len(runs)) for name, metric in SCORES.items()}
     if majority is not None:
         means["acc_over_majority"] = _above(means["acc"])
     config = runs[0].config
-    return movements.block_bootstrap(
+    return intervals(
         means,
         frames[0]["label"].to_numpy(),
         np.stack(columns, axis=1),
-        frames[0]["date"].to_numpy(),
+        units=frames[0]["date"].to_numpy(),
+        block=config.block_days,
         draws=config.draws,
-        block_days=config.block_days,
         seed=SEED,
     )
 
 
-def _rows(run: StockRun, model: str, split: str) -> pd.DataFrame:
-    rows = run.predictions
+def _rows(run: Run, model: str, split: str) -> pd.DataFrame:
+    rows = run.tables["predictions"]
     return rows[(rows["model"] == model) & (rows["split"] == split) & (rows["label"] >= 0)]
 
 
-def _mean_of(metric: movements.Metric, count: int) -> movements.Metric:
+def _mean_of(metric: Metric, count: int) -> Metric:
     """Mean of a metric over the first columns."""
 
     def mean(labels: NDArray[Any], scores: NDArray[Any]) -> float | None:
@@ -54,7 +54,7 @@ def _mean_of(metric: movements.Metric, count: int) -> movements.Metric:
     return mean
 
 
-def _above(mean: Callable[[NDArray[Any], NDArray[Any]], float | None]) -> movements.Metric:
+def _above(mean: Metric) -> Metric:
     """A mean accuracy less that of the last column."""
 
     def difference(labels: NDArray[Any], scores: NDArray[Any]) -> float | None:

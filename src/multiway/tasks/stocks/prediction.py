@@ -7,84 +7,91 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.stocks import (
-    FIELDS,
-    StockOptions,
-    StockPanel,
-    StockProtocol,
-    StockTexts,
-    build_samples,
-    read_stocks,
-    tomorrow,
-)
-from multiway.errors import DataError
-from multiway.tasks.stocks.again import check_tickers, prepared_for, read_again, source_of
-from multiway.tasks.stocks.beside import fit_baselines
-from multiway.tasks.stocks.evaluation import (
-    best_device,
-    predicted,
-    rises_and_levels,
-    score_rows,
-    scored,
-)
-from multiway.tasks.stocks.fitting import OURS
-from multiway.tasks.stocks.prepared import Prepared, locate
-from multiway.tasks.stocks.run import StockRun
-from multiway.tasks.tables import check_target, write_frame
-from multiway.training.movements import MIDDLE
+from multiway.data.stocks import FIELDS, StockOptions, StockPanel, StockTexts, build_samples, read_stocks, tomorrow
+from multiway.errors import ConfigError, DataError
+from multiway.metrics.movements import MIDDLE
+from multiway.tasks.answers import Answer, check_target, written
+from multiway.tasks.devices import best_device
+from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.run import Run
+from multiway.tasks.stocks.evaluation import Scored, predicted, rises_and_levels, score_rows, scored
+from multiway.tasks.stocks.prepared import Prepared, check_tickers, prepare_later
 
 CLOSE = FIELDS.index("close")
 
 
-def predict_next(run: StockRun, data: str | None, out: Path | None, options: dict[str, Any]) -> list[str]:
-    """Write one row per stock for the session after the last day of the data; return what the user reads.
+def predict_next(run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+    """One row per stock for the session after the last day of the data.
 
     Args:
         run: A finished run.
         data: Prices of the same stocks; the run's own data if not given.
-        out: A .csv, .csv.gz or .parquet; the rows themselves are returned if not given.
+        out: A .csv, .csv.gz or .parquet.
         options: `texts`, a file of texts in place of what the data or the run's settings name.
 
     Raises:
         ConfigError: The ending of `out` is unknown, or the run's protocol cannot look ahead.
         DataError: The data is not sound, or of other stocks.
     """
-    if out is not None:
-        check_target(out)
-    frame = prediction_table(run, *read_for(run, data, options.get("texts")))
-    if out is None:
-        return [frame.to_csv(index=False).rstrip()]
-    write_frame(frame, out)
-    return [f"{len(frame)} rows written to {out}"]
+    check_target(out)
+    return written(prediction_table(run, *read_for(run, data, options.get("texts"))), out)
 
 
-def read_for(run: StockRun, data: str | None, texts: str | None = None) -> tuple[StockPanel, StockTexts | None]:
+def source_of(run: Run) -> str:
+    """Path of the data that the run was trained on.
+
+    Raises:
+        ConfigError: It was fitted on tables in memory.
+    """
+    if run.config.data is None:
+        raise ConfigError("this run was fitted on tables in memory, which are gone. Train on a file, or give --data.")
+    return run.task.locate(run.config.data)
+
+
+def read_for(run: Run, data: str | None, texts: str | None = None) -> tuple[StockPanel, StockTexts | None]:
     """Prices and texts of a path, read as the run's; of other data all days, whatever the run was limited to."""
-    return read_stocks(source_of(run) if data is None else locate(data), reading_of(run, data is not None, texts))
+    source = source_of(run) if data is None else run.task.locate(data)
+    return read_stocks(source, reading_of(run, data is not None, texts))
 
 
-def reading_of(run: StockRun, is_other: bool, texts: str | None = None) -> StockOptions:
+def reading_of(run: Run, is_other: bool, texts: str | None = None) -> StockOptions:
     """How the run reads its data, or other data."""
-    read = run.config.read
+    read: StockOptions = run.config.read
     if is_other:
         read = read.replace(start=None, end=None)
     return read if texts is None else read.replace(texts=str(texts))
 
 
-def prediction_table(run: StockRun, panel: StockPanel, texts: StockTexts | None) -> pd.DataFrame:
+def reload(run: Run) -> Prepared:
+    """The samples that the run was trained, chosen and scored on.
+
+    Raises:
+        ConfigError: It was fitted on tables in memory.
+        DataError: The data is no longer there, or no longer sound.
+        RunError: What encoded the texts is no longer the same.
+    """
+    panel, texts = read_for(run, None)
+    return prepare_later(run.config, run.state, panel, texts, build_samples(panel, texts, run.config.protocol))
+
+
+def prepared_within(run: Run, panel: StockPanel, texts: StockTexts | None) -> Prepared:
+    """Samples of any prices of the run's stocks, split where the run's own are."""
+    check_tickers(run.state, panel)
+    samples = build_samples(panel, texts, run.state.protocol(run.config.protocol))
+    return prepare_later(run.config, run.state, panel, texts, samples)
+
+
+def prediction_table(run: Run, panel: StockPanel, texts: StockTexts | None) -> pd.DataFrame:
     """One row per stock, in the order of the run's: what is expected of the next session.
 
     date, ticker, p_up, predicted (1 rise, 0 fall), last_close, last_day of the prices, days and texts of the window
     that were there to be read; with quantiles a column for each.
     """
-    check_tickers(run, panel)
+    check_tickers(run.state, panel)
     samples = tomorrow(panel, texts, run.config.protocol)
-    prepared = prepared_for(run, panel, texts, samples)
-    found = _network(run, prepared, np.array([0]))[0]
-    rises, levels = rises_and_levels(found, run.config)
+    prepared = prepare_later(run.config, run.state, panel, texts, samples)
+    rises, levels = rises_and_levels(of_network(run, prepared, np.array([0]))[0], run.config)
     last = [int(np.flatnonzero(row)[-1]) for row in panel.traded]
-    shown = samples.text_rows[0]
-    counts = np.diff(samples.groups.starts)[shown].sum(1)
     columns = {
         "date": np.full(len(panel.tickers), samples.days[samples.targets[0]]).astype("datetime64[ms]"),
         "ticker": list(panel.tickers),
@@ -93,59 +100,43 @@ def prediction_table(run: StockRun, panel: StockPanel, texts: StockTexts | None)
         "last_close": panel.prices[np.arange(len(last)), last, CLOSE],
         "last_day": panel.days[last].astype("datetime64[ms]"),
         "days": samples.price_valid(np.array([0]))[0].sum(1),
-        "texts": counts,
+        "texts": np.diff(samples.groups.starts)[samples.text_rows[0]].sum(1),
     }
     return pd.concat([pd.DataFrame(columns), levels], axis=1)
 
 
-def evaluate_data(run: StockRun, data: str, split: str) -> list[dict[str, Any]]:
-    """Scores of the network and its baselines on a split of other data of the same stocks.
-
-    The days are those of the run's own borders, so that nothing of its training is scored as a test; the baselines
-    are fitted again on the training days of the run's own data.
-    """
-    panel, texts = read_for(run, data)
-    return evaluate_stocks(run, panel, texts, split)
-
-
-def evaluate_stocks(run: StockRun, panel: StockPanel, texts: StockTexts | None, split: str) -> list[dict[str, Any]]:
-    """The same, of prices and texts that are read.
+def predict_split(run: Run, prepared: Prepared, split: str) -> Scored:
+    """What every model says of the target movements of a split.
 
     Raises:
         DataError: There are no days of that split.
     """
-    prepared = prepared_within(run, panel, texts)
     rows = prepared.samples.splits[split]
-    if not prepared.asked[rows].any():
-        raise DataError(f"{panel.source}: {split} has no movement to score. Give prices that reach further.")
-    found = {OURS: _network(run, prepared, rows)}
-    if run.config.data is not None:
-        others, _ = fit_baselines(read_again(run), run.config)
-        found |= {name: other(prepared, rows) for name, other in others.items()}
-    return score_rows(scored(prepared.samples, rows, prepared.asked, found), split, run.config)
+    if not prepared.target_mask[rows].any():
+        raise DataError(f"{prepared.source}: {split} has no movement to score. Give prices that reach further.")
+    outputs = {OURS: of_network(run, prepared, rows)}
+    outputs |= {name: _says(model, prepared, rows) for name, model in run.models.items() if name != OURS}
+    return scored(prepared.samples, rows, prepared.target_mask, outputs)
 
 
-def prepared_within(run: StockRun, panel: StockPanel, texts: StockTexts | None) -> Prepared:
-    """Samples of any prices of the run's stocks, split where the run's own are."""
-    check_tickers(run, panel)
-    return prepared_for(run, panel, texts, build_samples(panel, texts, same_borders(run)))
+def evaluate_stocks(run: Run, panel: StockPanel, texts: StockTexts | None, split: str) -> list[Row]:
+    """Scores on a split of other data of the same stocks, with the run's own borders: no training day is a test."""
+    return score_rows(predict_split(run, prepared_within(run, panel, texts), split), split, run.config)
 
 
-def same_borders(run: StockRun) -> StockProtocol:
-    """The run's protocol, with its borders between splits as days in place of shares."""
-    protocol = run.config.protocol
-    if protocol.name != "chronological":
-        return protocol
-    splits = run.facts["splits"]
-    return protocol.replace(borders=(splits["validation"]["first"], splits["test"]["first"]))
+def of_network(run: Run, prepared: Prepared, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What the network says of every stock, `(rows, stocks)`, or with quantiles a third axis.
+
+    Raises:
+        DataError: It gives no finite number.
+    """
+    with best_device(run.model):
+        outputs = predicted(run.model, prepared.inputs(rows), run.config, prepared.scale)
+    if not np.isfinite(outputs).all():
+        raise DataError(f"{prepared.source}: the network gives no finite number. Look at the last prices.")
+    return outputs
 
 
-def _network(run: StockRun, prepared: Prepared, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    run.model.to(best_device())
-    try:
-        found = predicted(run.model, prepared.inputs(rows), run.config, run.scale)
-    finally:
-        run.model.to("cpu")
-    if not np.isfinite(found).all():
-        raise DataError(f"{prepared.panel.source}: the network gives no finite number. Look at the last prices.")
-    return found
+def _says(model: Any, prepared: Prepared, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    said: NDArray[np.float64] = model.says(prepared, rows)
+    return said

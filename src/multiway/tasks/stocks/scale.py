@@ -23,7 +23,7 @@ class StockScale:
     text_centre, text_spread: `(text features,)`; None without texts.
     years: First and last year of the training days' windows.
     date_features: What of a date the network reads, of day, month, year and weekday.
-    movement_spread: Standard deviation of the movements asked about.
+    movement_spread: Standard deviation of the target movements.
     movement_levels: Their quantiles, those that are predicted; none where directions are.
     """
 
@@ -41,7 +41,7 @@ class StockScale:
         cls,
         samples: StockSamples,
         vectors: NDArray[np.float32] | None,
-        asked: NDArray[np.bool_] | None = None,
+        target_mask: NDArray[np.bool_] | None = None,
         quantiles: Sequence[float] = (),
         date_features: tuple[str, ...] = USUAL_DATES,
     ) -> Self:
@@ -50,7 +50,7 @@ class StockScale:
         Args:
             samples: All of them; those of training are looked at.
             vectors: One per group of texts.
-            asked: `(samples, stocks)`, whose movements count; those with a label if not given.
+            target_mask: `(samples, stocks)`, whose movements count; those with a label if not given.
             quantiles: Those of the movements that are predicted.
             date_features: What of a date the network reads.
         """
@@ -62,7 +62,7 @@ class StockScale:
             used = np.unique(samples.text_rows[rows])
             text_centre, text_spread = _moments(vectors[used[used > 0]])
         years = years_of(samples.days[slots[slots >= 0]])
-        counted = samples.labels[rows] >= 0 if asked is None else asked[rows]
+        counted = samples.labels[rows] >= 0 if target_mask is None else target_mask[rows]
         moved = samples.returns[rows][counted].astype(np.float64)
         spread_moved = float(moved.std()) if len(moved) else 0.0
         return cls(

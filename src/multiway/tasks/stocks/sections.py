@@ -1,11 +1,9 @@
 """What the report of a run on stocks says: answers, movements by ticker and month, calibration, attention, backtest."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,36 +15,23 @@ from multiway.explain import average_curves
 from multiway.report import text
 from multiway.report.attention import figures
 from multiway.report.curves import deletion_sections
-from multiway.report.scores import Metric, Score, Scores, standing, verdict
+from multiway.report.scores import Score, Scores, standing, verdict
 from multiway.report.sections import HeatMaps, Part, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.class_parts import calibration_part
 from multiway.tasks.comparing import comparison
-from multiway.tasks.page_parts import NOT_ATTRIBUTION, OURS, headed, split_table
-from multiway.tasks.stocks.again import read_again, source_of
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, split_table
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import average_attention
-from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.explanation import TickerExplanation
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
 from multiway.tasks.stocks.grid import grid_part
-from multiway.tasks.stocks.prediction import prediction_table
+from multiway.tasks.stocks.prediction import prediction_table, reload, source_of
+from multiway.tasks.stocks.prepared import Prepared
 from multiway.tasks.stocks.showing import answer, backtest_part, deletion_note, explained_answers, next_session
-from multiway.tasks.stocks.trading import backtest_again, evening_texts
+from multiway.tasks.stocks.trading import backtest_reloaded, evening_texts
 
-if TYPE_CHECKING:
-    from multiway.tasks.stocks.prepared import Prepared
-    from multiway.tasks.stocks.run import StockRun
-
-METRICS = (
-    Metric(name="acc", title="ACC"),
-    Metric(name="f1", title="F1"),
-    Metric(name="macro_f1", title="Macro F1"),
-    Metric(name="mcc", title="MCC"),
-    Metric(name="auc", title="AUC"),
-    Metric(name="pinball", title="Pinball loss", higher=False, decimals=None),
-    Metric(name="mae", title="MAE", higher=False, decimals=None),
-    Metric(name="coverage_*", title="Coverage of * %", higher=None),
-)
 MODELS = {
     "previous": "previous direction",
     "logistic": "logistic regression",
@@ -59,18 +44,18 @@ GIVEN_AWAY = 0.9
 """ACC of the calendar baseline above which the labels follow from the calendar."""
 
 
-def report(runs: Sequence[StockRun]) -> str:
+def report(runs: Sequence[Run]) -> str:
     """The HTML report of runs that differ in their seed; the first is shown in detail."""
     prepared, why = _read(runs[0])
     return pages.report(SUBJECT, runs, head(runs, prepared), sections(runs, prepared, why))
 
 
-def compare(groups: Sequence[Sequence[StockRun]]) -> str:
+def compare(groups: Sequence[Sequence[Run]]) -> str:
     """Several runs, each with its seeds, on one page."""
     return comparison(SUBJECT, groups)
 
 
-def head(runs: Sequence[StockRun], prepared: Prepared | None) -> pages.Summary:
+def head(runs: Sequence[Run], prepared: Prepared | None) -> pages.Summary:
     """The verdict and what it should be read with, the data check and the protocol's splits."""
     run, scores = runs[0], SUBJECT.scores(runs)
     check, periods = (None, {}) if prepared is None else _check(run)
@@ -79,7 +64,7 @@ def head(runs: Sequence[StockRun], prepared: Prepared | None) -> pages.Summary:
     )
 
 
-def sections(runs: Sequence[StockRun], prepared: Prepared | None, why: str = "") -> Iterator[Part]:
+def sections(runs: Sequence[Run], prepared: Prepared | None, why: str = "") -> Iterator[Part]:
     """Answers first; those parts that need the data are left out when its file is no longer there.
 
     why: Said in place of the answers where there are no data.
@@ -95,13 +80,13 @@ def sections(runs: Sequence[StockRun], prepared: Prepared | None, why: str = "")
     yield calibration_part(test["label"].to_numpy(), np.stack([1 - rises, rises], axis=1), "movements", bins=20)
     if data is not None and prepared is not None:
         yield _attention(run, data, prepared, tested)
-        traded = backtest_again(run, prepared)
+        traded = backtest_reloaded(run, prepared)
         if traded is not None:
             yield backtest_part(traded, evening_texts(run))
 
 
-def _setting(run: StockRun) -> dict[str, str]:
-    protocol, sizes = run.config.protocol, run.sizes
+def _setting(run: Run) -> dict[str, str]:
+    protocol, sizes = run.config.protocol, run.state.sizes
     named = f"{protocol.name}{', complete' if protocol.complete else ''}{', literal' if protocol.literal else ''}"
     low, high = protocol.dead_zone
     reads = getattr(getattr(run.model, "config", None), "modality", "price")
@@ -110,25 +95,23 @@ def _setting(run: StockRun) -> dict[str, str]:
         "Dead zone": f"{100 * low:g} to {100 * high:g} %".replace("-", "\u2212")
         if high > low and protocol.name != "published-code"
         else "none",
-        "Tickers": str(len(run.tickers)),
+        "Tickers": str(len(run.state.tickers)),
         "Days of a window": str(sizes.get("slots", protocol.look_back)),
         "Reads": {"price": "prices", "text": "texts", "multimodal": "prices and texts"}.get(reads, reads),
-        **({"Texts by": run.encoder} if run.encoder else {}),
+        **({"Texts by": run.state.encoder} if run.state.encoder else {}),
         "Model": run.config.model_name,
     }
 
 
-def _selected_by(run: StockRun) -> str:
+def _selected_by(run: Run) -> str:
+    titles = {metric.name: metric.title for metric in run.task.metrics(run.config)}
     by_loss = run.config.select == "loss" or run.config.target == "quantiles"
-    return "lowest validation loss" if by_loss else f"highest validation {SUBJECT.title(run.config.select)}"
+    return "lowest validation loss" if by_loss else f"highest validation {titles[run.config.select]}"
 
 
 SUBJECT = pages.Subject(
-    name="stocks",
     kicker="Report on movements of stocks",
     rows="movements",
-    metrics=METRICS,
-    usual=lambda: StockConfig.parse({}),
     setting=_setting,
     selected_by=_selected_by,
     models=MODELS,
@@ -201,15 +184,15 @@ def _span(score: Score) -> str:
     return f" (95\u202f% interval {of} {text.number(100 * score.low, 1)} to {text.percent(100 * score.high)})"
 
 
-def _read(run: StockRun) -> tuple[Prepared | None, str]:
+def _read(run: Run) -> tuple[Prepared | None, str]:
     """Samples of the run's data; else None and why."""
     try:
-        return read_again(run), ""
+        return reload(run), ""
     except (MultiwayError, OSError) as error:
         return None, f"Answers, attention and backtest need the data, which could not be read again: {error}"
 
 
-def _check(run: StockRun) -> tuple[CheckReport | None, Mapping[str, str]]:
+def _check(run: Run) -> tuple[CheckReport | None, Mapping[str, str]]:
     """The data check, and what there is by month or year; labels stand under the protocol."""
     try:
         found = check_stocks(source_of(run), run.config.read, run.config.protocol)
@@ -222,7 +205,7 @@ def _check(run: StockRun) -> tuple[CheckReport | None, Mapping[str, str]]:
     return dataclasses.replace(found, summary=kept), periods
 
 
-def _splits(run: StockRun, periods: Mapping[str, str]) -> Part:
+def _splits(run: Run, periods: Mapping[str, str]) -> Part:
     titles = {
         "first": "First day",
         "last": "Last day",
@@ -247,15 +230,13 @@ def _splits(run: StockRun, periods: Mapping[str, str]) -> Part:
     )
 
 
-def _own_test(run: StockRun) -> pd.DataFrame:
+def _own_test(run: Run) -> pd.DataFrame:
     """Test predictions of the network that have a target."""
-    rows = run.predictions
+    rows = run.tables["predictions"]
     return rows[(rows["model"] == OURS) & (rows["split"] == "test") & (rows["label"] >= 0)]
 
 
-def _answers(
-    run: StockRun, prepared: Prepared | None, shown: Sequence[tuple[str, TickerExplanation]], why: str
-) -> Part:
+def _answers(run: Run, prepared: Prepared | None, shown: Sequence[tuple[str, TickerExplanation]], why: str) -> Part:
     """The next session, then the most confident answers on the test days."""
     unit = "log odds of a rise" if run.config.target == "movement" else "spreads of the median movement"
     return Part(
@@ -275,7 +256,7 @@ def _answers(
     )
 
 
-def _next(run: StockRun, prepared: Prepared | None) -> Table | None:
+def _next(run: Run, prepared: Prepared | None) -> Table | None:
     """Predictions for the session after the data; nothing where the protocol cannot look ahead."""
     try:
         return None if prepared is None else next_session(prediction_table(run, prepared.panel, prepared.texts))
@@ -283,7 +264,7 @@ def _next(run: StockRun, prepared: Prepared | None) -> Table | None:
         return None
 
 
-def _attention(run: StockRun, data: ExplainedData, prepared: Prepared, tested: Sequence[TickerExplanation]) -> Part:
+def _attention(run: Run, data: ExplainedData, prepared: Prepared, tested: Sequence[TickerExplanation]) -> Part:
     maps = average_attention(run, data, prepared.samples.splits["test"])
     side = [
         "One map per mode, stocks and days, for prices, for texts, and for the look of prices at texts.",

@@ -1,10 +1,7 @@
 """Single answers and the backtest as sections of a report."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,12 +10,10 @@ from multiway.explain import DeletionCurves
 from multiway.report import charts, text
 from multiway.report.scales import axis_numbers, axis_ticks, scale_of
 from multiway.report.sections import Answer, Cell, Chart, Part, Section, Table, Text
+from multiway.tasks.run import Run
 from multiway.tasks.stocks.backtest import WORDS, Backtest
 from multiway.tasks.stocks.explanation import TickerExplanation, explain_day, interesting, named_sample
 from multiway.tasks.stocks.explanation_inputs import ExplainedData
-
-if TYPE_CHECKING:
-    from multiway.tasks.stocks.run import StockRun
 
 WRONG, RIGHT = 4, 2
 TESTED = 16
@@ -31,11 +26,11 @@ CHANCE = "random rankings, 5 to 95 %"
 
 
 def explained_answers(
-    run: StockRun, data: ExplainedData
+    run: Run, data: ExplainedData
 ) -> tuple[list[tuple[str, TickerExplanation]], list[TickerExplanation]]:
     """Answers to show, with their headings, and answers for the deletion test."""
     chosen = [
-        (heading, named_sample(data, day), run.tickers.index(name))
+        (heading, named_sample(data, day), run.state.tickers.index(name))
         for heading, day, name in interesting(run, WRONG, RIGHT)
     ]
     tested = _tested(data)
@@ -54,7 +49,7 @@ def _tested(data: ExplainedData) -> list[tuple[int, int]]:
         return []
     rows = samples.splits["test"]
     sizes = samples.groups.sizes[samples.text_rows[rows]].sum(axis=2)
-    day, stock = np.nonzero(data.prepared.asked[rows] & (sizes >= 2))
+    day, stock = np.nonzero(data.prepared.target_mask[rows] & (sizes >= 2))
     places = np.unique(np.linspace(0, len(day) - 1, min(TESTED, len(day))).round().astype(int))
     return [(int(rows[day[place]]), int(stock[place])) for place in places]
 

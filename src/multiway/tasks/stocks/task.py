@@ -1,101 +1,193 @@
-"""The task `stocks`, as the workflows see it."""
+"""The task `stocks`."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from multiway.config import merge
+import pandas as pd
+from torch import nn
+
+from multiway.auditing import AuditReport
 from multiway.data import CheckReport
-from multiway.data.stocks import STOCK_DATASETS, StockOptions, StockProtocol, check_stocks
-from multiway.tasks.protocol import Row
-from multiway.tasks.stocks.auditing import audit as audit
+from multiway.data.stocks import build_samples, check_stocks, looks_like_stocks
+from multiway.tasks.answers import Answer
+from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Row, Task
+from multiway.tasks.run import Run
+from multiway.tasks.scores import sentence_of
+from multiway.tasks.stocks import auditing, sections
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.fitting import OURS
-from multiway.tasks.stocks.prediction import evaluate_data, predict_next
-from multiway.tasks.stocks.prepared import locate
-from multiway.tasks.stocks.run import NAME as NAME
-from multiway.tasks.stocks.run import StockRun
-from multiway.tasks.stocks.run import load as load
-from multiway.tasks.stocks.run import resume as resume
-from multiway.tasks.stocks.run import start as start
-from multiway.tasks.stocks.tables import cell_row as cell_row
-from multiway.tasks.stocks.tables import score_table as score_table
-from multiway.tasks.tables import models_of, not_earned, score_of
+from multiway.tasks.stocks.evaluation import Scored, prediction_frame, score_rows
+from multiway.tasks.stocks.fitting import QUANTILES, build_model, fit_model
+from multiway.tasks.stocks.options import STOCKS
+from multiway.tasks.stocks.over_seeds import intervals_of_means
+from multiway.tasks.stocks.prediction import evaluate_stocks, predict_next, predict_split, read_for
+from multiway.tasks.stocks.prepared import Prepared, StockState, learn, prepare, prepare_later, read
+from multiway.tasks.stocks.quantiles import coverage_name
+from multiway.tasks.stocks.trading import backtest_run
+from multiway.training import History
+
+COUNT = Metric(name="count", title="Movements", higher=None)
+OF_MOVEMENTS = (
+    Metric(name="acc", title="ACC", spread=True),
+    Metric(name="f1", title="F1"),
+    Metric(name="macro_f1", title="Macro F1"),
+    Metric(name="mcc", title="MCC", spread=True),
+    Metric(name="auc", title="AUC"),
+    COUNT,
+)
 
 
-def make_config(settings: dict[str, Any], overrides: dict[str, Any]) -> StockConfig:
-    """Settings over what a known data set brings (StockNet its own protocol), overrides over both."""
-    given = merge(settings, overrides)
-    return StockConfig.parse(merge(_brought(given.get("data")), given), "settings")
+class Stocks(Task[StockConfig, Prepared, StockState]):
+    """Rise or fall of stocks on the next day, from prices and texts."""
+
+    name = "stocks"
+    config = StockConfig
+    state = StockState
+    sections_of_reading = ("read", "protocol")
+    options = STOCKS
+
+    def recognises(self, path: str | Path) -> bool:
+        """Prices in any of the known layouts."""
+        return looks_like_stocks(path)
+
+    def prepare(
+        self, config: StockConfig, source: Any, state: StockState | None = None, *, progress: bool = False
+    ) -> Prepared:
+        """See `multiway.tasks.stocks.prepared`; a source is a path, or prices and texts."""
+        if state is None:
+            return prepare(config, source, progress=progress)
+        panel, texts = read(config, source)
+        samples = build_samples(panel, texts, state.protocol(config.protocol))
+        return prepare_later(config, state, panel, texts, samples, progress=progress)
+
+    def check(self, config: StockConfig) -> CheckReport:
+        """What is in prices and texts."""
+        return check_stocks(self.locate(config.data or ""), config.read, config.protocol)
+
+    def audit(self, config: StockConfig, run: Run | None = None) -> AuditReport:
+        """See `multiway.tasks.stocks.auditing`."""
+        return auditing.audit(config, run)
+
+    def learn(self, config: StockConfig, prepared: Prepared) -> StockState:
+        """Names, sizes and scale."""
+        return learn(prepared)
+
+    def names(self, config: StockConfig, state: StockState) -> tuple[str, ...]:
+        """The network and the baselines of the config; quantiles have those of the training days."""
+        return (OURS, *(config.baselines if config.target == "movement" else (QUANTILES,)))
+
+    def build(self, config: StockConfig, state: StockState, name: str) -> nn.Module:
+        """The network or a baseline."""
+        return build_model(config, state, name)
+
+    def fit(self, run: Run, name: str, prepared: Prepared, context: Context) -> History | dict[str, Any] | None:
+        """See `multiway.tasks.stocks.fitting`."""
+        return fit_model(run.models[name], name, prepared, run.config, context)
+
+    def predict(self, run: Run, prepared: Prepared, split: str) -> Scored:
+        """Probabilities of a rise, or quantiles, of every model."""
+        return predict_split(run, prepared, split)
+
+    def score(self, run: Run, predictions: Scored, split: str) -> list[Row]:
+        """Pooled over days and tickers, with intervals over blocks of days."""
+        return score_rows(predictions, split, run.config)
+
+    def tables(self, run: Run, predictions: Scored, split: str) -> dict[str, pd.DataFrame]:
+        """Predictions by day and ticker."""
+        return {"predictions": prediction_frame(predictions, split, run.config)}
+
+    def describe(self, run: Run, prepared: Prepared) -> dict[str, Any]:
+        """Days, texts and movements."""
+        texts, days = prepared.texts, prepared.panel.days
+        return {
+            "tickers": len(prepared.samples.tickers),
+            "days": [str(days[0]), str(days[-1])],
+            "texts": 0 if texts is None else len(texts.day),
+            "texts_dropped": {} if texts is None else texts.dropped,
+            "encoder": prepared.encoder,
+            "splits": {split: _split_facts(prepared, split) for split in SPLITS},
+        }
+
+    def evaluate(self, run: Run, data: str, split: str) -> list[Row]:
+        """Scores of a split of other data, with the days of the run's borders."""
+        return evaluate_stocks(run, *read_for(run, data), split)
+
+    def metrics(self, config: StockConfig) -> tuple[Metric, ...]:
+        """Of directions, or of quantiles."""
+        if config.target == "movement":
+            return OF_MOVEMENTS
+        levels = (coverage_name(config.quantiles),) if len(config.quantiles) > 1 else ()
+        return (
+            Metric(name="pinball", title="Pinball", higher=False, spread=True),
+            Metric(name="mae", title="MAE", higher=False),
+            *(
+                Metric(name=name, title=f"Coverage of {name.removeprefix('coverage_')} %", higher=None)
+                for name in levels
+            ),
+            COUNT,
+        )
+
+    def sentence(self, run: Run) -> str:
+        """Test scores."""
+        return sentence_of(run, *(("mcc", "acc") if run.config.target == "movement" else ("pinball", "mae")))
+
+    def cell_facts(self, runs: Sequence[Run]) -> Row:
+        """Counts, the encoder, and intervals of the means over seeds."""
+        facts = runs[0].facts["splits"]
+        return {
+            **_intervals_of_means(runs),
+            "encoder": runs[0].state.encoder,
+            "counts": {split: part["count"] for split, part in facts.items()},
+            "test_rises": facts["test"]["rises"],
+        }
+
+    def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+        """The next session of every stock."""
+        return predict_next(run, data, out, options)
+
+    def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+        """What moved the answers of some tickers and days."""
+        from multiway.tasks.stocks.explanation_files import explain
+
+        return explain(run, out, options)
+
+    def backtest(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+        """What trading by the predictions would have returned."""
+        return backtest_run(run, data, out, options)
+
+    def report(self, runs: Sequence[Run]) -> str:
+        """See `multiway.tasks.stocks.sections`."""
+        return sections.report(runs)
+
+    def compare(self, groups: Sequence[Sequence[Run]]) -> str:
+        """See `multiway.tasks.stocks.sections`."""
+        return sections.compare(groups)
 
 
-def _brought(data: Any) -> dict[str, Any]:
-    return {"protocol": {"name": "stocknet"}} if str(data) in STOCK_DATASETS else {}
+def _split_facts(prepared: Prepared, split: str) -> Row:
+    samples, rows = prepared.samples, prepared.samples.splits[split]
+    mask = prepared.target_mask[rows]
+    days = samples.days[samples.targets[rows]]
+    return {
+        "days": len(rows),
+        "first": str(days.min()),
+        "last": str(days.max()),
+        "count": int(mask.sum()),
+        "rises": int((samples.labels[rows][mask] == 1).sum()),
+        "tickers": int(mask.any(0).sum()),
+        "with_text": int((mask & (samples.text_rows[rows] > 0).any(-1)).sum()),
+    }
 
 
-def sentence(run: StockRun) -> str:
-    """Test scores with intervals, the baselines beside them, and whether one of them is as good."""
-    if run.config.target == "quantiles":
-        return _sentence_of(run, "pinball", "mae", higher=False)
-    return _sentence_of(run, "mcc", "acc", higher=True)
+def _intervals_of_means(runs: Sequence[Run]) -> Row:
+    """95 % intervals of the means over seeds; none for quantiles, whose scores are not of rises and falls."""
+    if runs[0].config.target == "quantiles" or not runs[0].config.draws:
+        return {}
+    return {
+        f"{name}_{side}": None if interval is None else interval[place]
+        for name, interval in intervals_of_means(runs).items()
+        for place, side in enumerate(("low", "high"))
+    }
 
 
-def _sentence_of(run: StockRun, metric: str, second: str, *, higher: bool) -> str:
-    row, others = score_of(run, OURS, metric), models_of(run)[1:]
-    interval = "" if row["low"] is None else f" (95 % interval {_shown(row['low'])} to {_shown(row['high'])})"
-    pairs = [f"{name} {' / '.join(_shown(score_of(run, name, each)['value']) for each in (metric, second))}"
-             for name in others]  # fmt: skip
-    beside = f"; {', '.join(pairs)}" if pairs else ""
-    values = {name: score_of(run, name, metric)["value"] for name in (OURS, *others)}
-    signed = {name: value if higher or value is None else -value for name, value in values.items()}
-    remark = not_earned(signed.pop(OURS), signed)
-    figure = f"test {metric.upper()} {_shown(row['value'])}{interval}"
-    return f"{figure}, {second.upper()} {_shown(score_of(run, OURS, second)['value'])}{beside}.{remark}"
-
-
-def _shown(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.4g}" if abs(value) < 0.01 else f"{value:.3f}"
-
-
-def evaluate(runs: Sequence[StockRun], data: str | None, split: str) -> list[Row]:
-    """Stored scores of a split, or fresh ones of the same split on other data, with the days of the run's borders."""
-    if data is None:
-        return score_table(runs, split)
-    return score_table([dataclasses.replace(run, scores=evaluate_data(run, data, split)) for run in runs], split)
-
-
-def predict(run: StockRun, data: str | None, out: Path | None, options: dict[str, Any]) -> list[str]:
-    """The next session of every stock; the rows themselves are returned where no path is given."""
-    return predict_next(run, data, out, options)
-
-
-def explain(run: StockRun, out: Path | None, options: dict[str, Any]) -> list[str]:
-    """Write what moved the answers of some tickers and days; return what is strongest and where the files are."""
-    from multiway.tasks.stocks.explanation_files import explain as write
-
-    return write(run, out, options)
-
-
-def report(runs: Sequence[StockRun]) -> str:
-    """One self-contained page."""
-    from multiway.tasks.stocks.sections import report as write
-
-    return write(runs)
-
-
-def compare(groups: Sequence[Sequence[StockRun]]) -> str:
-    """One self-contained page that sets groups of runs side by side."""
-    from multiway.tasks.stocks.sections import compare as write
-
-    return write(groups)
-
-
-def check(path: str | Path, options: dict[str, Any]) -> CheckReport:
-    """What is in prices and texts, under the settings of a run that concern reading and the protocol."""
-    given = merge(_brought(path), options)
-    return check_stocks(
-        locate(str(path)),
-        StockOptions.parse(given.get("read", {}), "reading options"),
-        StockProtocol.parse(given.get("protocol", {}), "protocol options"),
-    )
+TASK = Stocks()

@@ -1,9 +1,7 @@
 """A finished run's predictions as a backtest: every ticker of the test days, whatever its label was to be."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,22 +9,16 @@ from numpy.typing import NDArray
 
 from multiway.data.stocks import StockPanel, StockProtocol, StockSamples, StockTexts, build_samples
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.protocol import Row
-from multiway.tasks.stocks.again import check_tickers, prepared_for
+from multiway.tasks.answers import Answer, check_target, write_frame
+from multiway.tasks.run import Run
 from multiway.tasks.stocks.backtest import COST_BPS, WORDS, Backtest, backtest, check_settings
 from multiway.tasks.stocks.evaluation import predicted, rises_and_levels
-from multiway.tasks.stocks.prediction import read_for, same_borders
-from multiway.tasks.tables import check_target, write_frame
-
-if TYPE_CHECKING:
-    from multiway.tasks.stocks.prepared import Prepared
-    from multiway.tasks.stocks.run import StockRun
+from multiway.tasks.stocks.prediction import read_for
+from multiway.tasks.stocks.prepared import Prepared, check_tickers, prepare_later
 
 
-def backtest_run(
-    run: StockRun, data: str | None, out: Path | None, options: dict[str, Any]
-) -> tuple[list[Row], list[str]]:
-    """Trade the test days by a run; the days themselves are written where a path is given.
+def backtest_run(run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+    """Trade the test days by a run; the returns day by day are written where a path is given.
 
     Args:
         run: A finished run.
@@ -38,25 +30,25 @@ def backtest_run(
         ConfigError: The run's labels are no movements, or an option is out of range.
         DataError: The data is not sound, or holds no day to test.
     """
-    if out is not None:
-        check_target(out)
+    check_target(out)
     settings = {"top": options.get("top"), "cost_bps": options.get("cost_bps", COST_BPS)}
     check_settings(**settings)
-    found = backtest(tradable_predictions(run, data), **settings)
+    traded = backtest(tradable_predictions(run, data), **settings)
     if out is not None:
-        write_frame(found.frame(), out)
-    return found.table(), [found.sentence(), *found.assumptions(), *evening_texts(run), WORDS]
+        write_frame(traded.frame(), out)
+    notes = [traded.sentence(), *traded.assumptions(), *evening_texts(run), WORDS]
+    return Answer(frame=pd.DataFrame(traded.table()), files=() if out is None else (out,), notes=notes)
 
 
-def evening_texts(run: StockRun) -> list[str]:
+def evening_texts(run: Run) -> list[str]:
     """What to know of a run whose protocol reads texts by their day alone, one sentence or none."""
-    if run.encoder is None or run.config.protocol.name != "stocknet":
+    if run.state.encoder is None or run.config.protocol.name != "stocknet":
         return []
     read = "The protocol stocknet reads texts by their calendar day, so those of the evening before are read too"
     return [f"{read}, though the position is taken at that day's close."]
 
 
-def backtest_again(run: StockRun, prepared: Prepared) -> Backtest | None:
+def backtest_reloaded(run: Run, prepared: Prepared) -> Backtest | None:
     """The same of data that is read already; None where the run's labels are no movements."""
     if run.config.protocol.name == "published-code":
         return None
@@ -65,10 +57,10 @@ def backtest_again(run: StockRun, prepared: Prepared) -> Backtest | None:
     return backtest(_tradable(run, prepared.panel, prepared.texts))
 
 
-def tradable_predictions(run: StockRun, data: str | None = None) -> pd.DataFrame:
+def tradable_predictions(run: Run, data: str | None = None) -> pd.DataFrame:
     """Columns date, ticker, p_up and movement, of every ticker that could be traded on the test days.
 
-    Movements too small to be asked about are among them: nobody knows at the close before which these will be.
+    Movements too small to be labelled are among them: nobody knows at the close before which these will be.
 
     Raises:
         ConfigError: The run's labels are no movements.
@@ -82,24 +74,25 @@ def tradable_predictions(run: StockRun, data: str | None = None) -> pd.DataFrame
     return _tradable(run, *read_for(run, data))
 
 
-def _tradable(run: StockRun, panel: StockPanel, texts: StockTexts | None) -> pd.DataFrame:
-    check_tickers(run, panel)
-    return _predictions(run, prepared_for(run, panel, texts, build_samples(panel, texts, _every_day(run))))
+def _tradable(run: Run, panel: StockPanel, texts: StockTexts | None) -> pd.DataFrame:
+    check_tickers(run.state, panel)
+    samples = build_samples(panel, texts, _every_day(run))
+    return _predictions(run, prepare_later(run.config, run.state, panel, texts, samples))
 
 
-def _every_day(run: StockRun) -> StockProtocol:
+def _every_day(run: Run) -> StockProtocol:
     """The run's protocol and borders without its dead zone, so that no day is left out for how little it moved."""
-    protocol = same_borders(run)
+    protocol: StockProtocol = run.state.protocol(run.config.protocol)
     return protocol.replace(down=0.0, up=0.0) if protocol.name == "chronological" else protocol
 
 
-def _predictions(run: StockRun, prepared: Prepared) -> pd.DataFrame:
+def _predictions(run: Run, prepared: Prepared) -> pd.DataFrame:
     samples = prepared.samples
     rows = samples.splits["test"]
     chosen = tradable(samples, rows, complete=run.config.protocol.complete)
     if not chosen.any():
         raise DataError(f"{prepared.panel.source}: no ticker can be traded on the test days. Give later prices.")
-    found = predicted(run.model, prepared.inputs(rows), run.config, run.scale)[chosen]
+    found = predicted(run.model, prepared.inputs(rows), run.config, run.state.scale)[chosen]
     day, stock = np.nonzero(chosen)
     return pd.DataFrame(
         {
@@ -112,7 +105,7 @@ def _predictions(run: StockRun, prepared: Prepared) -> pd.DataFrame:
 
 
 def tradable(samples: StockSamples, rows: NDArray[np.int64], *, complete: bool = False) -> NDArray[np.bool_]:
-    """`(rows, stocks)`: the movement is known and the window showed a price before it, or all that `complete` asks."""
+    """`(rows, stocks)`: the movement is known and the window showed a price before it, or all that `complete` needs."""
     valid = samples.price_valid(rows)
     shown = valid.any(axis=2)
     if complete:

@@ -15,10 +15,10 @@ from multiway.errors import DataError
 
 
 class ArrayScans:
-    """Volumes that are rows of one array, `(cases, channels, *sizes)`."""
+    """Volumes that are rows of one array, `(cases, channels, *sizes)`, and their masks, `(cases, *sizes)`, if any."""
 
-    def __init__(self, values: NDArray[Any]) -> None:
-        self.values = values
+    def __init__(self, values: NDArray[Any], masks: NDArray[Any] | None = None) -> None:
+        self.values, self.masks = values, masks
 
     def header(self, index: int) -> VolumeHeader:
         """What is known of a volume without looking at its voxels."""
@@ -30,8 +30,11 @@ class ArrayScans:
         """One row."""
         return Volume(values=self.values[index], affine=None, source=self.place(index))
 
-    def mask(self, index: int) -> None:
-        """Nothing: arrays hold no masks."""
+    def mask(self, index: int) -> Volume | None:
+        """One row of the masks."""
+        if self.masks is None:
+            return None
+        return Volume(values=self.masks[index][None], affine=None, source=f"y[{index}]")
 
     def place(self, index: int) -> str:
         """Which row."""
@@ -42,6 +45,7 @@ def cases_of_arrays(
     x: Any,
     y: Any = None,
     *,
+    masks: Any = None,
     options: VolumeOptions,
     split: VolumeSplit | None = None,
     patients: Sequence[Any] | None = None,
@@ -50,7 +54,8 @@ def cases_of_arrays(
 
     Args:
         x: `(cases, *sizes)` or `(cases, channels, *sizes)`, three sizes.
-        y: One class per case; None for prediction.
+        y: One class per case; None for prediction, or beside masks.
+        masks: Whole numbers, `(cases, *sizes)`.
         options: How to prepare the volumes.
         split: How to split; nothing is split if not given.
         patients: One per case; a patient is never split.
@@ -67,7 +72,7 @@ def cases_of_arrays(
     if patients is not None and len(patients) != count:
         raise DataError(f"patients: one is needed per case. Got {len(patients)} for {count} volumes.")
     named = None if patients is None else tuple(map(str, patients))
-    scans = ArrayScans(values)
+    scans = ArrayScans(values, None if masks is None else _masks(masks, values))
     header = prepared_header(scans.header(0), options, "X")
     width = len(str(count - 1))
     cases = Cases(
@@ -75,7 +80,7 @@ def cases_of_arrays(
         labels=labels,
         classes=tuple(map(str, classes.tolist())),
         patients=named,
-        splits={} if split is None else split_cases(labels, named, split, "X"),
+        splits={} if split is None else split_cases(count, labels, named, split, "X"),
         channels=header.channels,
         sizes=header.sizes,
         axes=options.axes or BARE_AXES,
@@ -83,6 +88,7 @@ def cases_of_arrays(
         options=options,
         scans=scans,
         dtype=header.dtype,
+        has_masks=masks is not None,
     )
     return cases, classes
 
@@ -100,6 +106,16 @@ def _volumes(x: Any) -> NDArray[Any]:
     if values.dtype == np.float16:
         values = values.astype(np.float32)
     return values[:, None] if values.ndim == 4 else values
+
+
+def _masks(y: Any, volumes: NDArray[Any]) -> NDArray[Any]:
+    given = np.asarray(y)
+    wanted = (len(volumes), *volumes.shape[2:])
+    if given.dtype.kind not in "biuf" or given.shape != wanted:
+        raise DataError(
+            f"y: one mask of whole numbers is needed per volume, {wanted}. Got {given.dtype.name} {given.shape}."
+        )
+    return given.astype(np.uint8) if given.dtype == bool else given
 
 
 def _labels(y: Any, count: int) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -17,28 +17,29 @@ from multiway.auditing.scans import (
     title_of,
     torn_cases,
 )
+from multiway.data import datasets
 from multiway.data.volumes import Cases, IntensityScale
 from multiway.errors import DataError
+from multiway.tasks.run import Run
 from multiway.tasks.volumes.config import VolumeConfig
-from multiway.tasks.volumes.prepared import locate, prepare
-from multiway.tasks.volumes.run import VolumeRun
+from multiway.tasks.volumes.prepared import prepare
 
 
-def audit(config: VolumeConfig, run: VolumeRun | None = None) -> AuditReport:
+def audit(config: VolumeConfig, run: Run | None = None) -> AuditReport:
     """Whether scans or patients are in two splits, labels contradict, and scaling or the grid gives the class away.
 
     Raises:
         DataError: The data cannot be read, or training would refuse it for another reason than torn patients.
     """
-    source = locate(config.data or "")
+    source = datasets.locate(config.data or "")
     torn = torn_cases(source, config.read)
     if torn is not None:
         volumes: Iterator[NDArray[Any]] = (torn.prepared(index).values for index in range(torn.count))
         return AuditReport.of(title_of(torn.source, torn.splits), _verdicts(torn, volumes, None))
     prepared = prepare(config, source)
-    scale = prepared.scale if run is None else run.scale
+    scale = prepared.scale if run is None else run.state.scale
     title = title_of(prepared.cases.source, prepared.cases.splits)
-    return AuditReport.of(title, _verdicts(prepared.cases, iter(prepared.store), scale))
+    return AuditReport.of(title, _verdicts(prepared.cases, iter(prepared.values), scale))
 
 
 def _verdicts(cases: Cases, volumes: Iterator[NDArray[Any]], scale: IntensityScale | None) -> Iterator[Verdict | None]:

@@ -2,27 +2,25 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.data import datasets
 from multiway.data.volumes import Cases, read_cases
 from multiway.errors import ConfigError
+from multiway.metrics.classes import predicted_classes
 from multiway.tasks.estimator import Estimator
-from multiway.tasks.run_folders import opening
-from multiway.tasks.volumes import run as runs
+from multiway.tasks.run import Run
 from multiway.tasks.volumes.arrays import cases_of_arrays
-from multiway.tasks.volumes.config import OURS, VolumeConfig
-from multiway.tasks.volumes.fitting import check_models, fit
-from multiway.tasks.volumes.prediction import evaluate_cases, predict_cases
-from multiway.tasks.volumes.prepared import locate, prepare
-from multiway.training import RunFolder
-from multiway.training.classification import predicted_classes
+from multiway.tasks.volumes.config import OURS
+from multiway.tasks.volumes.prediction import predict_cases
+from multiway.tasks.volumes.prepared import prepare_later
 
 
-class VolumeClassifier(Estimator[runs.VolumeRun]):
+class VolumeClassifier(Estimator):
     """Classify volumes with a Higher-Order Transformer, scored on held-out cases beside simple baselines.
 
     Args:
@@ -37,6 +35,12 @@ class VolumeClassifier(Estimator[runs.VolumeRun]):
 
     `fit` sets `run_`, `scores_` (a frame), `classes_` and `n_features_in_` (voxels of a volume, all channels).
     """
+
+    task = "volumes"
+    fields: ClassVar[dict[str, str]] = {
+        "model": "model.name", "epochs": "training.epochs", "validation": "split.validation", "test": "split.test",
+        "baselines": "baselines", "seed": "training.seed",
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -59,18 +63,6 @@ class VolumeClassifier(Estimator[runs.VolumeRun]):
         self.settings = settings
         self.progress = progress
 
-    def config(self) -> VolumeConfig:
-        """The arguments as the config of a run."""
-        extra = dict(self.settings or {})
-        epochs = {} if self.epochs is None else {"epochs": self.epochs}
-        own = {
-            "model": {"name": self.model, **extra.pop("model", {})},
-            "split": {"validation": self.validation, "test": self.test, **extra.pop("split", {})},
-            "training": {"seed": self.seed, **epochs, **extra.pop("training", {})},
-            "baselines": tuple(self.baselines),
-        }
-        return VolumeConfig.parse({**own, **extra}, "VolumeClassifier")
-
     def fit(self, X: Any, y: Any = None, *, patients: Sequence[Any] | None = None) -> Self:
         """Fit on arrays, or on a path with labels; nothing is written to disk.
 
@@ -83,43 +75,34 @@ class VolumeClassifier(Estimator[runs.VolumeRun]):
             DataError: The data is not sound.
             ConfigError: An argument does not fit.
         """
-        config = self.config()
         if isinstance(X, str | Path):
             if y is not None or patients is not None:
                 raise ConfigError("VolumeClassifier.fit: a path holds its own labels and patients. Leave y out.")
-            prepared, classes = prepare(config, locate(str(X))), None
-        else:
-            if y is None:
-                raise ConfigError("VolumeClassifier.fit: arrays need y, one class per case.")
-            cases, classes = cases_of_arrays(X, y, options=config.read, split=config.split, patients=patients)
-            prepared = prepare(config, cases)
-        check_models(prepared, config)
-        fitted = fit(prepared, config, progress=self.progress)
-        run = runs.from_fitted(config, prepared, fitted)
-        if classes is not None and classes.dtype.kind in "iuf":
-            run.facts["labels_are_numbers"] = True
-        self._digest = prepared.digest
-        self._take(run)
-        return self
+            return self._fit(datasets.locate(str(X)), known=X)
+        if y is None:
+            raise ConfigError("VolumeClassifier.fit: arrays need y, one class per case.")
+        config = self.config()
+        cases, classes = cases_of_arrays(X, y, options=config.read, split=config.split, patients=patients)
+        return self._fit((cases, "number" if classes.dtype.kind in "iuf" else "text"))
 
-    def _take(self, run: runs.VolumeRun) -> None:
-        self.run_ = run
-        self.scores_ = pd.DataFrame(run.scores)
-        are_numbers = run.facts.get("labels_are_numbers", False)
-        self.classes_ = np.array([int(float(name)) for name in run.classes] if are_numbers else run.classes)
-        self.n_features_in_ = run.channels * int(np.prod(run.sizes))
+    def _take(self, run: Run) -> None:
+        super()._take(run)
+        state = run.state
+        are_numbers = state.label_kind == "number"
+        self.classes_ = np.array([int(float(name)) for name in state.classes] if are_numbers else state.classes)
+        self.n_features_in_ = state.channels * int(np.prod(state.sizes))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities `(cases, classes)`, in the order of `classes_`."""
         run = self._run()
-        frame = predict_cases(run, self._cases(X)).frame
-        return frame[[f"p_{name}" for name in run.classes]].to_numpy(np.float64)
+        frame, _ = predict_cases(run, self._cases(X))
+        return frame[[f"p_{name}" for name in run.state.classes]].to_numpy(np.float64)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class of each case: above one half for two classes, else the most probable."""
-        probabilities = self.predict_proba(X)
-        found: NDArray[Any] = self.classes_[predicted_classes(probabilities)]
-        return found
+        places = predicted_classes(self.predict_proba(X))
+        chosen: NDArray[Any] = self.classes_[places]
+        return chosen
 
     def score(self, X: Any, y: Any = None) -> float:
         """Share of cases whose class is right; a path holds its own labels."""
@@ -128,10 +111,9 @@ class VolumeClassifier(Estimator[runs.VolumeRun]):
     def evaluate(self, X: Any, y: Any = None) -> pd.DataFrame:
         """Every score on other labelled cases, with intervals, beside the baselines."""
         run = self._run()
-        if isinstance(X, str | Path):
-            return pd.DataFrame(evaluate_cases(run, self._cases(X), "all"))
-        cases, _ = cases_of_arrays(X, y, options=run.config.read)
-        return pd.DataFrame(evaluate_cases(run, cases, "all"))
+        cases = self._cases(X) if isinstance(X, str | Path) else cases_of_arrays(X, y, options=run.config.read)[0]
+        later = prepare_later(run.config, cases, run.state)
+        return pd.DataFrame(run.task.score(run, run.task.predict(run, later, "all"), "all"))
 
     def explain(self, X: Any, index: int = 0, **options: Any) -> Any:
         """Explain one case: attention per mode, rollout to voxels, integrated gradients, deletion test.
@@ -145,47 +127,8 @@ class VolumeClassifier(Estimator[runs.VolumeRun]):
 
         return explain_case(self._run(), self._cases(X), index, **options)
 
-    def save(self, path: str | Path) -> None:
-        """Write a run folder that the command line can use.
-
-        Raises:
-            RunError: The path exists.
-            ConfigError: The classifier was itself loaded.
-        """
-        run = self._run()
-        if run.folder is not None:
-            raise ConfigError("VolumeClassifier: this one was loaded from a folder; copy that folder instead.")
-        folder = RunFolder.create(Path(path), opening(runs.NAME, self._digest, run.config))
-        runs.store(run, folder, self._digest)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Take up a run that `save` or the command line wrote."""
-        run = runs.load(Path(path))
-        new = cls(**_parameters_of(run.config))
-        new._take(run)
-        return new
-
     def _cases(self, X: Any) -> Cases:
         read = self._run().config.read
         if isinstance(X, str | Path):
-            return read_cases(locate(str(X)), read, same_sizes=False)
+            return read_cases(datasets.locate(str(X)), read, same_sizes=False)
         return cases_of_arrays(X, options=read)[0]
-
-    _digest: str
-
-
-def _parameters_of(config: VolumeConfig) -> dict[str, Any]:
-    """Constructor arguments that give the same config, without its data."""
-    plain = config.plain()
-    del plain["data"]
-    model, split, training = plain["model"], plain["split"], plain["training"]
-    return {
-        "model": model.pop("name", OURS),
-        "validation": split.pop("validation"),
-        "test": split.pop("test"),
-        "epochs": training.pop("epochs"),
-        "seed": training.pop("seed"),
-        "baselines": tuple(plain.pop("baselines")),
-        "settings": plain,
-    }

@@ -1,10 +1,9 @@
 """Class probabilities of volumes, and their scores with intervals over cases."""
 
+import contextlib
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,12 +13,14 @@ from torch import Tensor, nn
 
 from multiway.data.volumes import Cases, IntensityScale, Volume, VolumeBatches, shape_transform
 from multiway.errors import DataError
+from multiway.metrics import resampling
+from multiway.tasks import classes as class_kit
+from multiway.tasks.devices import best_device, device_of
+from multiway.tasks.protocol import Row
 from multiway.tasks.volumes.config import VolumeConfig
-from multiway.training import classification
+from multiway.tasks.volumes.prepared import Prepared, VolumeState
 
 Probabilities = NDArray[np.float64]
-Metric = Callable[[NDArray[np.int64], Probabilities], float | None]
-METRICS = ("auc", "acc", "balanced_accuracy", "sensitivity", "specificity", "ece")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,17 +35,6 @@ class Scored:
     labels: NDArray[np.int64]
     patients: tuple[str, ...] | None
     probabilities: dict[str, Probabilities]
-
-
-def device_of(model: nn.Module) -> torch.device:
-    """Where a model is."""
-    tensors = itertools.chain(model.parameters(), model.buffers())
-    return next((tensor.device for tensor in tensors), torch.device("cpu"))
-
-
-def best_device() -> torch.device:
-    """Where prediction is fast."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def batches(source: VolumeBatches, size: int) -> Iterator[dict[str, Tensor]]:
@@ -65,16 +55,57 @@ def probabilities(model: nn.Module, volumes: Tensor, config: VolumeConfig) -> Te
     x = evaluated(volumes.to(device_of(model)), config)
     axes = range(2, x.ndim) if config.evaluate_flips else ()
     flips = [chosen for count in range(len(axes) + 1) for chosen in itertools.combinations(axes, count)]
-    found = [model(x.flip(chosen) if chosen else x).double().softmax(1) for chosen in flips]
-    return torch.stack(found).mean(0).cpu()
+    outputs = [model(x.flip(chosen) if chosen else x).double().softmax(1) for chosen in flips]
+    return torch.stack(outputs).mean(0).cpu()
 
 
 def all_probabilities(model: nn.Module, source: VolumeBatches, config: VolumeConfig) -> Probabilities:
     """Class probabilities of every sample of a split."""
     model.eval()
     size = config.training.validation_batch_size or config.training.batch_size
-    found = [probabilities(model, batch["volume"], config) for batch in batches(source, size)]
-    return np.asarray(torch.cat(found).numpy())
+    outputs = [probabilities(model, batch["volume"], config) for batch in batches(source, size)]
+    return np.asarray(torch.cat(outputs).numpy())
+
+
+def predict_split(
+    models: Mapping[str, nn.Module], prepared: Prepared, config: VolumeConfig, state: VolumeState, split: str
+) -> Scored:
+    """What every model says of the cases of a split."""
+    rows = prepared.rows(split)
+    if prepared.store is None:
+        return _cases_of(prepared.cases, rows, one_by_one(models, prepared.cases, rows, config, state))
+    source = prepared.batches(split)
+    outputs = {name: all_probabilities(model, source, config) for name, model in models.items()}
+    return _cases_of(prepared.cases, rows, outputs)
+
+
+def one_by_one(
+    models: Mapping[str, nn.Module], cases: Cases, rows: Sequence[int] | NDArray[np.int64], config: VolumeConfig,
+    state: VolumeState,
+) -> dict[str, Probabilities]:  # fmt: skip
+    """Probabilities of cases that are read one at a time, `(cases, classes)` by model."""
+    outputs: dict[str, list[Probabilities]] = {name: [] for name in models}
+    with contextlib.ExitStack() as moved:
+        for model in models.values():
+            moved.enter_context(best_device(model))
+        for row in rows:
+            volume = cases.prepared(int(row))
+            for name, model in models.items():
+                outputs[name].append(probabilities_of(model, volume, config, state))
+    return {name: np.stack(each) for name, each in outputs.items()}
+
+
+def probabilities_of(model: nn.Module, volume: Volume, config: VolumeConfig, state: VolumeState) -> Probabilities:
+    """Class probabilities of one prepared volume, `(classes,)`.
+
+    Raises:
+        DataError: It is of another size than the training's, or the network gives no finite number.
+    """
+    x = to_input(volume, state.scale, state.channels, state.sizes)
+    output = np.asarray(probabilities(model.eval(), x, config)[0].numpy())
+    if not np.isfinite(output).all():
+        raise DataError(f"{volume.source}: the network gives no finite number. Look at the scan's intensities.")
+    return output
 
 
 def to_input(volume: Volume, scale: IntensityScale, channels: int, sizes: tuple[int, ...]) -> Tensor:
@@ -92,67 +123,33 @@ def to_input(volume: Volume, scale: IntensityScale, channels: int, sizes: tuple[
     return scale.apply(torch.from_numpy(np.ascontiguousarray(volume.values))[None])
 
 
-def metrics_at(threshold: float | None) -> dict[str, Metric]:
-    """Every metric; AUC and ACC are MedMNIST's, and the three that weigh errors use the threshold if there is one."""
-    at = classification.MIDDLE if threshold is None else threshold
-    return {
-        "auc": classification.auc,
-        "acc": classification.accuracy,
-        "balanced_accuracy": partial(classification.balanced_accuracy, threshold=at),
-        "sensitivity": partial(classification.sensitivity, threshold=at),
-        "specificity": partial(classification.specificity, threshold=at),
-        "ece": classification.calibration_error,
-    }
-
-
-def score_rows(scored: Scored, split: str, thresholds: dict[str, float | None], draws: int) -> list[dict[str, Any]]:
+def score_rows(scored: Scored, split: str, thresholds: Mapping[str, float | None], draws: int) -> list[Row]:
     """One row per model and metric: value, and its 95 % interval over cases, or over patients where they are known.
 
     A value is None where it is undefined. Every model and seed is measured on the same draws.
     """
-    rows = []
-    for model, found in scored.probabilities.items():
-        for name, metric in metrics_at(thresholds.get(model)).items():
-            value = metric(scored.labels, found)
-            interval = None
-            if value is not None:
-                interval = classification.bootstrap_interval(
-                    metric, scored.labels, found, draws=draws, groups=scored.patients
-                )
-            low, high = interval or (None, None)
-            rows.append({"model": model, "split": split, "metric": name, "value": value, "low": low, "high": high})
-    return rows
+    units = None if scored.patients is None else np.array(scored.patients, dtype=str)
+    return [
+        {"model": model, "split": split, **row}
+        for model, outputs in scored.probabilities.items()
+        for row in resampling.score_rows(
+            class_kit.class_metrics(thresholds.get(model)), scored.labels, outputs, units=units, draws=draws
+        )
+    ]
 
 
 def prediction_frame(scored: Scored, split: str, classes: Sequence[str]) -> pd.DataFrame:
     """Case, patient, model, split, label, predicted class and the probability of each class."""
-    frames = []
-    for model, found in scored.probabilities.items():
-        frame = pd.DataFrame(
-            {
-                "case": list(scored.names),
-                "patient": list(scored.patients) if scored.patients is not None else [None] * len(scored.names),
-                "model": model,
-                "split": split,
-                "label": [classes[place] for place in scored.labels],
-                "predicted": [classes[place] for place in classification.predicted_classes(found)],
-            }
-        )
-        frames.append(pd.concat([frame, probability_frame(found, classes)], axis=1))
-    return pd.concat(frames, ignore_index=True)
+    cases = {"case": scored.names, "patient": scored.patients or (None,) * len(scored.names)}
+    return class_kit.prediction_frame(cases, scored.labels, scored.probabilities, split, classes)
 
 
-def probability_frame(found: Probabilities, classes: Sequence[str]) -> pd.DataFrame:
-    """One column `p_CLASS` per class."""
-    return pd.DataFrame(found, columns=[f"p_{name}" for name in classes])
-
-
-def cases_of(cases: Cases, rows: NDArray[np.int64], found: dict[str, Probabilities]) -> Scored:
+def _cases_of(cases: Cases, rows: NDArray[np.int64], outputs: dict[str, Probabilities]) -> Scored:
     """Some cases with what the models made of them."""
     assert cases.labels is not None
     return Scored(
         names=tuple(cases.names[row] for row in rows),
         labels=cases.labels[rows],
         patients=None if cases.patients is None else tuple(cases.patients[row] for row in rows),
-        probabilities=found,
+        probabilities=outputs,
     )

@@ -1,10 +1,8 @@
 """What a volume classifier looked at and what made its answer, case by case, on the volume's own axes."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,10 +21,9 @@ from multiway.explain import (
     rollout_to_voxels,
     slice_labels,
 )
-from multiway.tasks.volumes.evaluation import device_of, evaluated, probabilities, to_input
-
-if TYPE_CHECKING:
-    from multiway.tasks.volumes.run import VolumeRun
+from multiway.tasks.devices import device_of
+from multiway.tasks.run import Run
+from multiway.tasks.volumes.evaluation import evaluated, probabilities, to_input
 
 Floats = NDArray[np.float32]
 AVERAGED_CASES = 64
@@ -66,7 +63,7 @@ class CaseExplanation:
 
 
 def explain_case(
-    run: VolumeRun, cases: Cases, index: int, *, gradients: bool = True, deletion: bool = True, seed: int = 0
+    run: Run, cases: Cases, index: int, *, gradients: bool = True, deletion: bool = True, seed: int = 0
 ) -> CaseExplanation:
     """Explain one case; one volume is in memory at a time.
 
@@ -87,7 +84,9 @@ def explain_case(
     """
     volume = cases.prepared(index)
     x = network_input(run, volume)
-    found = probabilities(run.model.eval(), to_input(volume, run.scale, run.channels, run.sizes), run.config)[0].numpy()
+    found = probabilities(
+        run.model.eval(), to_input(volume, run.state.scale, run.state.channels, run.state.sizes), run.config
+    )[0].numpy()
     target = int(found.argmax())
     maps, attention = _attention(run, x, volume, cases.axes, cases.names[index])
     values, sums = _gradients(run, x, target) if gradients else (None, None)
@@ -106,13 +105,13 @@ def explain_case(
     )
 
 
-def explain_cases(run: VolumeRun, cases: Cases, indices: Sequence[int], **options: Any) -> Iterator[CaseExplanation]:
+def explain_cases(run: Run, cases: Cases, indices: Sequence[int], **options: Any) -> Iterator[CaseExplanation]:
     """Explain cases one after another, so that memory holds one."""
     for index in indices:
         yield explain_case(run, cases, int(index), **options)
 
 
-def average_attention(run: VolumeRun, cases: Cases, indices: Sequence[int], sample: str = "") -> list[ModeMap]:
+def average_attention(run: Run, cases: Cases, indices: Sequence[int], sample: str = "") -> list[ModeMap]:
     """Attention averaged over cases; millimetres are left out of its labels where spacings differ."""
     if not has_attention(run) or not len(indices):
         return []
@@ -128,19 +127,19 @@ def average_attention(run: VolumeRun, cases: Cases, indices: Sequence[int], samp
     return average_maps(named, sample=sample)
 
 
-def has_attention(run: VolumeRun) -> bool:
+def has_attention(run: Run) -> bool:
     """Whether the network has a map per mode."""
     kind = getattr(getattr(run.model, "config", None), "attention", None)
     return hasattr(run.model, "forward_with_maps") and kind in (None, "kronecker")
 
 
-def network_input(run: VolumeRun, volume: Volume) -> Tensor:
+def network_input(run: Run, volume: Volume) -> Tensor:
     """The volume as the network takes it in evaluation, `(1, channels, *sizes)`.
 
     Raises:
         DataError: It is of another size or has other channels than those the run was trained on.
     """
-    x = to_input(volume, run.scale, run.channels, run.sizes).to(device_of(run.model))
+    x = to_input(volume, run.state.scale, run.state.channels, run.state.sizes).to(device_of(run.model))
     return evaluated(x, run.config)
 
 
@@ -158,7 +157,7 @@ def named_cases(cases: Cases, names: Sequence[str]) -> list[int]:
 
 
 def _attention(
-    run: VolumeRun, x: Tensor, volume: Volume, axes: Sequence[str], name: str
+    run: Run, x: Tensor, volume: Volume, axes: Sequence[str], name: str
 ) -> tuple[list[ModeMap], Tensor | None]:
     if not has_attention(run):
         return [], None
@@ -172,29 +171,29 @@ def _attention(
 
 
 @torch.no_grad()
-def _maps_of(run: VolumeRun, x: Tensor) -> list[list[Tensor]]:
+def _maps_of(run: Run, x: Tensor) -> list[list[Tensor]]:
     forward_with_maps: Any = run.model.eval().forward_with_maps
     found: list[list[Tensor]] = forward_with_maps(x)[1]
     return found
 
 
-def _labels(run: VolumeRun, sizes: Sequence[int], spacing: Sequence[float] | None) -> list[tuple[str, ...]]:
+def _labels(run: Run, sizes: Sequence[int], spacing: Sequence[float] | None) -> list[tuple[str, ...]]:
     steps = spacing or (None,) * len(sizes)
     return [slice_labels(size, block_of(run), step) for size, step in zip(sizes, steps, strict=True)]
 
 
-def block_of(run: VolumeRun) -> int:
+def block_of(run: Run) -> int:
     """Voxels per token, which is also what the deletion test hides at once."""
     return int(getattr(run.model, "stride", USUAL_BLOCK))
 
 
-def _gradients(run: VolumeRun, x: Tensor, target: int) -> tuple[Tensor, tuple[float, float]]:
+def _gradients(run: Run, x: Tensor, target: int) -> tuple[Tensor, tuple[float, float]]:
     found = integrated_gradients(run.model, x, torch.tensor([target], device=x.device), batch_size=_batch(x))
     change = float(found.change[0])
     return found.values[0].sum(0).cpu().float(), (change + float(found.gap[0]), change)
 
 
-def _deletion(run: VolumeRun, x: Tensor, target: int, importance: dict[str, Tensor], seed: int) -> DeletionCurves:
+def _deletion(run: Run, x: Tensor, target: int, importance: dict[str, Tensor], seed: int) -> DeletionCurves:
     def score(volumes: Tensor) -> Tensor:
         found: Tensor = run.model(volumes).double().softmax(-1)[:, target]
         return found

@@ -1,10 +1,7 @@
 """Explanations on disk: maps as NIfTI on each scan's own grid, pictures in three planes, arrays of all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,21 +9,20 @@ from multiway.data.volumes import Cases, Volume, VolumeHeader, write_nifti
 from multiway.data.volumes.preparing import prepared_header
 from multiway.data.volumes.resampling import interpolated
 from multiway.explain import ModeMap, average_curves, save_maps, save_planes, top_pairs
+from multiway.tasks.answers import Answer
+from multiway.tasks.run import Run
 from multiway.tasks.volumes.explanation import (
     CaseExplanation,
+    Floats,
     average_attention,
     explain_case,
     explain_cases,
 )
 
-if TYPE_CHECKING:
-    from multiway.tasks.volumes.explanation import Floats
-    from multiway.tasks.volumes.run import VolumeRun
-
 TOP_PAIRS = 3
 
 
-def write_explanations(run: VolumeRun, cases: Cases, indices: Sequence[int], folder: Path) -> list[str]:
+def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: Path) -> Answer:
     """Explain cases into a folder and say what was found.
 
     For each case `case-NAME-attention.nii.gz` and `case-NAME-gradients.nii.gz` on the grid of its file, and
@@ -39,7 +35,7 @@ def write_explanations(run: VolumeRun, cases: Cases, indices: Sequence[int], fol
     lines, paths, maps, curves = [], [], [], []
     for item, index in zip(explain_cases(run, cases, indices), indices, strict=True):
         paths += write_case(folder, item, cases.read(int(index)), cases)
-        lines.append(_sentence(item, run.classes))
+        lines.append(_sentence(item, run.state.classes))
         maps += item.maps
         curves += [item.deletion] if item.deletion is not None else []
     average = average_attention(run, cases, indices, sample=f"mean over {len(indices)} cases")
@@ -50,10 +46,10 @@ def write_explanations(run: VolumeRun, cases: Cases, indices: Sequence[int], fol
         mean = average_curves(curves)
         areas = ", ".join(f"{name} {mean.area(name):.3f}" for name in mean.marked)
         lines.append(f"deletion test, mean probability while blocks are hidden: {areas}, at random {mean.area():.3f}")
-    return [*_strongest(average), *lines, *map(str, paths)]
+    return Answer(files=paths, notes=[*_strongest(average), *lines])
 
 
-def write_maps(run: VolumeRun, cases: Cases, index: int, folder: Path) -> list[Path]:
+def write_maps(run: Run, cases: Cases, index: int, folder: Path) -> list[Path]:
     """Write one case's attention and gradients as NIfTI on the grid of its file, without picture or test."""
     folder.mkdir(parents=True, exist_ok=True)
     return _write_nifti(folder, explain_case(run, cases, index, deletion=False), cases.read(index), cases)

@@ -1,61 +1,94 @@
 """From a file, a table or arrays to normalised volumes with labels: what every later step of a run starts from."""
 
 import dataclasses
-import hashlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway import files
-from multiway.data import datasets as known
 from multiway.data.findings import listed
 from multiway.data.volumes import Cases, IntensityScale, VolumeBatches, load_values, read_cases
 from multiway.errors import DataError
+from multiway.tasks.protocol import SPLITS
 from multiway.tasks.volumes.config import VolumeConfig
 
-SPLITS = ("train", "validation", "test")
-CHUNK = 64
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class VolumeState:
+    """What a run has learnt of its volumes.
+
+    classes: Names, in the order of the logits.
+    channels: Values per voxel.
+    sizes: Voxels along each axis, after preparing.
+    axes: Names of the axes.
+    scale: Intensities of the training volumes.
+    label_kind: Kind of the labels that were given: "text", "number" or "bool".
+    """
+
+    classes: tuple[str, ...]
+    channels: int
+    sizes: tuple[int, ...]
+    axes: tuple[str, ...]
+    scale: IntensityScale
+    label_kind: str = "text"
+
+    def plain(self) -> dict[str, Any]:
+        """Values for JSON."""
+        return {**vars(self), "scale": self.scale.to_dict()}
+
+    @classmethod
+    def parse(cls, plain: dict[str, Any]) -> Self:
+        """Undo `plain`."""
+        tuples = {name: tuple(plain[name]) for name in ("classes", "sizes", "axes")}
+        return cls(**{**plain, **tuples, "scale": IntensityScale.from_dict(plain["scale"])})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Prepared:
-    """Cases whose volumes are read, and the scale that their training volumes give.
+    """Labelled cases; those of a training are read as a whole, later ones one at a time.
 
-    store: `(cases, channels, *sizes)`, before normalisation.
-    digest: Hash of the data, to know it again.
-    notes: What a reader of the scores should know, one line each.
+    store: `(cases, channels, *sizes)`, before normalisation; None for later data.
+    scale: Of the training volumes.
+    label_kind: See `VolumeState`.
     """
 
     cases: Cases
     labels: NDArray[np.int64]
-    store: NDArray[Any]
+    store: NDArray[Any] | None
     scale: IntensityScale
-    digest: str
     notes: tuple[str, ...]
+    label_kind: str = "text"
 
     @property
-    def channels(self) -> int:
-        """Values per voxel."""
-        return int(self.store.shape[1])
+    def source(self) -> str:
+        """Where the volumes came from."""
+        return self.cases.source
 
     @property
-    def sizes(self) -> tuple[int, ...]:
-        """Voxels along each axis."""
-        return tuple(self.store.shape[2:])
+    def values(self) -> NDArray[Any]:
+        """The volumes of a training."""
+        assert self.store is not None
+        return self.store
+
+    def content(self) -> Iterator[object]:
+        """Everything that was read."""
+        yield self.cases.names, self.cases.classes
+        yield self.labels
+        yield from (self.cases.indices(split) for split in SPLITS)
+        yield self.values
 
     def batches(self, split: str) -> VolumeBatches:
         """Samples of a split."""
-        return VolumeBatches(self.store, self.labels, self.cases.indices(split), self.scale)
+        return VolumeBatches(self.values, self.labels, self.cases.indices(split), self.scale)
+
+    def rows(self, split: str) -> NDArray[np.int64]:
+        """Cases of a split; all of them where the data has no such split."""
+        return self.cases.splits.get(split, np.arange(self.cases.count))
 
 
-def locate(data: str) -> str:
-    """Path of a file or folder, or of the known data set of that name."""
-    return str(known.dataset_path(data)) if known.is_dataset(data) else data
-
-
-def prepare(config: VolumeConfig, source: str | Path | Cases) -> Prepared:
+def prepare(config: VolumeConfig, source: str | Path | Cases, label_kind: str = "text") -> Prepared:
     """Read every volume; whatever can be wrong with the data shows here, before anything is written.
 
     Raises:
@@ -66,13 +99,23 @@ def prepare(config: VolumeConfig, source: str | Path | Cases) -> Prepared:
     labels = _checked_labels(cases)
     store = load_values(cases)
     return Prepared(
-        cases=cases,
-        labels=labels,
-        store=store,
+        cases=cases, labels=labels, store=store, notes=(*cases.notes, *_notes(cases, labels)), label_kind=label_kind,
         scale=IntensityScale.fit(store, cases.indices("train"), config.read),
-        digest=_digest(source, cases, labels, store),
-        notes=(*cases.notes, *_notes(cases, labels)),
-    )
+    )  # fmt: skip
+
+
+def prepare_later(config: VolumeConfig, source: str | Path | Cases, state: VolumeState) -> Prepared:
+    """Labelled cases that came after the training; no volume is read yet.
+
+    Raises:
+        DataError: There are no labels, or a label is none of the run's classes.
+    """
+    cases = source if isinstance(source, Cases) else read_cases(source, config.read, same_sizes=False)
+    if cases.labels is None:
+        raise DataError(f"{cases.source}: scores need labels, and there are none. Name their column (read.label).")
+    known = cases.with_classes(state.classes)
+    assert known.labels is not None
+    return Prepared(cases=known, labels=known.labels, store=None, scale=state.scale, notes=known.notes)
 
 
 def _checked_labels(cases: Cases) -> NDArray[np.int64]:
@@ -107,15 +150,3 @@ def _notes(cases: Cases, labels: NDArray[np.int64]) -> list[str]:
         if absent and split == "validation":
             notes.append("The best epoch is that of the lowest validation loss, as validation has no AUC.")
     return notes
-
-
-def _digest(source: str | Path | Cases, cases: Cases, labels: NDArray[np.int64], store: NDArray[Any]) -> str:
-    """Hash of a lone file, else of all that was read from a table and its scans."""
-    if not isinstance(source, Cases) and Path(source).suffix.lower() == ".npz":
-        return files.sha256_of(Path(source))
-    found = hashlib.sha256(repr((cases.names, cases.classes, store.shape, store.dtype.str)).encode())
-    for array in (labels, *(cases.indices(split) for split in SPLITS)):
-        found.update(np.ascontiguousarray(array, dtype=np.int64).tobytes())
-    for start in range(0, len(store), CHUNK):
-        found.update(np.ascontiguousarray(store[start : start + CHUNK]).data)
-    return found.hexdigest()

@@ -1,28 +1,27 @@
 """What the report of a run on volumes says: cases, errors, calibration, attention."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from multiway.data import CheckReport
-from multiway.data.volumes import Cases, check_volumes
+from multiway.data.volumes import Cases
 from multiway.errors import ConfigError, MultiwayError
 from multiway.explain import average_curves
 from multiway.report import text
 from multiway.report.attention import figures
 from multiway.report.curves import RocCurve, deletion_sections
-from multiway.report.scores import Metric, Scores, verdict
+from multiway.report.scores import Scores, verdict
 from multiway.report.sections import HeatMaps, Part, Planes, Section, Text
 from multiway.report.slices import films
 from multiway.tasks import pages
 from multiway.tasks.class_parts import calibration_part, curve, errors_part
+from multiway.tasks.classes import thresholds_of
 from multiway.tasks.comparing import comparison
-from multiway.tasks.page_parts import NOT_ATTRIBUTION, OURS, headed, split_table
-from multiway.tasks.volumes.again import COSTLY_VOXELS, Rows, interesting, read_again, source_of
-from multiway.tasks.volumes.config import VolumeConfig
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, split_table
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
 from multiway.tasks.volumes.explanation import (
     AVERAGED_CASES,
     CaseExplanation,
@@ -31,18 +30,8 @@ from multiway.tasks.volumes.explanation import (
     explain_cases,
 )
 from multiway.tasks.volumes.explanation_files import first_channel
+from multiway.tasks.volumes.reload import COSTLY_VOXELS, Rows, interesting, reload_cases
 
-if TYPE_CHECKING:
-    from multiway.tasks.volumes.run import VolumeRun
-
-METRICS = (
-    Metric(name="auc", title="AUC"),
-    Metric(name="acc", title="ACC"),
-    Metric(name="balanced_accuracy", title="Balanced accuracy"),
-    Metric(name="sensitivity", title="Sensitivity"),
-    Metric(name="specificity", title="Specificity"),
-    Metric(name="ece", title="ECE", higher=False),
-)
 MODELS = {
     "logistic": "logistic regression",
     "cnn": "small CNN",
@@ -52,61 +41,57 @@ MODELS = {
 DELETION_CASES = 8
 
 
-def report(runs: Sequence[VolumeRun]) -> str:
+def report(runs: Sequence[Run]) -> str:
     """The HTML report of runs that differ in their seed; the first is shown in detail."""
     cases = _cases_of(runs[0])
     return pages.report(SUBJECT, runs, head(runs, cases), sections(runs, cases))
 
 
-def compare(groups: Sequence[Sequence[VolumeRun]]) -> str:
+def compare(groups: Sequence[Sequence[Run]]) -> str:
     """Several runs, each with its seeds, on one page."""
     return comparison(SUBJECT, groups)
 
 
-def head(runs: Sequence[VolumeRun], cases: Cases | None) -> pages.Summary:
+def head(runs: Sequence[Run], cases: Cases | None) -> pages.Summary:
     """The verdict and what it should be read with, the data check and the splits."""
     run, scores = runs[0], SUBJECT.scores(runs)
     return pages.Summary(
         verdict=verdict(scores),
         support=list(_support(run, scores)),
-        check=_check(run) if cases is not None else None,
         splits=_splits(run),
     )
 
 
-def sections(runs: Sequence[VolumeRun], cases: Cases | None) -> Iterator[Part]:
+def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[Part]:
     """Cases first; those parts that need the data are left out when its file is no longer there."""
     run = runs[0]
     test = Rows(run)
     colours = {MODELS.get(name, name): place for name, place in pages.colours_of(SUBJECT.scores(runs)).items()}
     yield _cases_part(run, cases)
-    yield errors_part(run.classes, test.labels, test.predicted, _curves(run), colours)
+    yield errors_part(run.state.classes, test.labels, test.predicted, _curves(run), colours)
     yield calibration_part(test.labels, test.probabilities)
     if cases is not None:
         yield _attention(run, cases, test)
 
 
-def _setting(run: VolumeRun) -> dict[str, str]:
+def _setting(run: Run) -> dict[str, str]:
     return {
-        "Volumes": " × ".join(str(size) for size in run.sizes),
-        "Channels": str(run.channels),
-        "Axes": ", ".join(run.axes),
-        "Classes": str(len(run.classes)),
+        "Volumes": " × ".join(str(size) for size in run.state.sizes),
+        "Channels": str(run.state.channels),
+        "Axes": ", ".join(run.state.axes),
+        "Classes": str(len(run.state.classes)),
         "Model": run.config.model_name,
     }
 
 
-def _selected_by(run: VolumeRun) -> str:
+def _selected_by(run: Run) -> str:
     log = run.folder.read_log() if run.folder else []
     return "highest validation AUC" if any("validation_score" in row for row in log) else "lowest validation loss"
 
 
 SUBJECT = pages.Subject(
-    name="volumes",
     kicker="Classification report",
     rows="cases",
-    metrics=METRICS,
-    usual=lambda: VolumeConfig.parse({"training": {}}),
     setting=_setting,
     selected_by=_selected_by,
     models=MODELS,
@@ -114,7 +99,7 @@ SUBJECT = pages.Subject(
 )
 
 
-def _support(run: VolumeRun, scores: Scores) -> Iterator[str]:
+def _support(run: Run, scores: Scores) -> Iterator[str]:
     """What the verdict should be read with: the most frequent class, undefined metrics, the threshold."""
     test, accuracy = Rows(run), scores.get(OURS, "acc")
     if len(test) and accuracy.value is not None:
@@ -126,28 +111,22 @@ def _support(run: VolumeRun, scores: Scores) -> Iterator[str]:
     undefined = [scores.heading(name) for name, _ in scores.columns() if scores.get(OURS, name).value is None]
     if undefined:
         yield f"{text.listing(undefined)} is undefined: the test cases are all of one class."
-    if run.threshold is not None and len(run.classes) == 2:
+    threshold = thresholds_of(run.calibration, [OURS])[OURS]
+    if threshold is not None:
         yield (
-            f"Sensitivity and specificity are those at {text.number(run.threshold, 3)} for {run.classes[1]}, a "
+            f"Sensitivity and specificity are those at {text.number(threshold, 3)} for {run.state.classes[1]}, a "
             "threshold chosen on validation."
         )
 
 
-def _cases_of(run: VolumeRun) -> Cases | None:
+def _cases_of(run: Run) -> Cases | None:
     try:
-        return read_again(run)
+        return reload_cases(run)
     except (MultiwayError, OSError):
         return None
 
 
-def _check(run: VolumeRun) -> CheckReport | None:
-    try:
-        return check_volumes(source_of(run), run.config.read, run.config.split)
-    except (MultiwayError, OSError):
-        return None
-
-
-def _splits(run: VolumeRun) -> Part:
+def _splits(run: Run) -> Part:
     titles = {"cases": "Cases", "patients": "Patients", "classes": "Classes"}
     found: Mapping[str, Any] = run.facts.get("splits", {})
     alone = " No patient is in two of them." if any(part.get("patients") for part in found.values()) else ""
@@ -156,7 +135,7 @@ def _splits(run: VolumeRun) -> Part:
     return Part(id="splits", title="Splits", side=side, content=[table])
 
 
-def _cases_part(run: VolumeRun, cases: Cases | None) -> Part:
+def _cases_part(run: Run, cases: Cases | None) -> Part:
     gone = Text(words="Cases and attention need the data, which could not be read again.")
     side: list[str | tuple[str, str]] = [
         "Test cases in three planes, at the slices with the strongest gradients, or else with the most attention.",
@@ -168,7 +147,7 @@ def _cases_part(run: VolumeRun, cases: Cases | None) -> Part:
     return Part(id="cases", title="Cases", side=side, content=[gone] if cases is None else list(_views(run, cases)))
 
 
-def _views(run: VolumeRun, cases: Cases) -> Iterator[Section]:
+def _views(run: Run, cases: Cases) -> Iterator[Section]:
     """Cases under their headings; without captum there are no gradients, and the page says so."""
     shown, remark = interesting(run, cases), ""
     try:
@@ -181,11 +160,12 @@ def _views(run: VolumeRun, cases: Cases) -> Iterator[Section]:
         yield Text(words=remark)
 
 
-def _view(run: VolumeRun, cases: Cases, item: CaseExplanation) -> Planes:
+def _view(run: Run, cases: Cases, item: CaseExplanation) -> Planes:
+    shown: NDArray[Any] = first_channel(item.volume)
     return Planes(
         name=item.name,
         films=films(
-            first_channel(item.volume),
+            shown,
             axes=cases.axes,
             spacing=item.volume.spacing,
             orientation=item.volume.orientation,
@@ -199,15 +179,15 @@ def _view(run: VolumeRun, cases: Cases, item: CaseExplanation) -> Planes:
     )
 
 
-def _sentence(run: VolumeRun, item: CaseExplanation) -> str:
+def _sentence(run: Run, item: CaseExplanation) -> str:
     share = {
         place: text.percent(100 * float(item.probabilities[place]), 0) for place in (item.predicted, item.label or 0)
     }
-    predicted = f"predicted {run.classes[item.predicted]} with {share[item.predicted]}"
+    predicted = f"predicted {run.state.classes[item.predicted]} with {share[item.predicted]}"
     if item.label is None:
         return text.sentence_case(predicted)
     given = "" if item.label == item.predicted else f" ({share[item.label]})"
-    return f"Is {run.classes[item.label]}{given}, {predicted}"
+    return f"Is {run.state.classes[item.label]}{given}, {predicted}"
 
 
 def _completeness(item: CaseExplanation) -> str:
@@ -217,18 +197,18 @@ def _completeness(item: CaseExplanation) -> str:
     return f"The gradients sum to {text.signed(total, 2)}; the logit changes by {text.signed(change, 2)}."
 
 
-def _curves(run: VolumeRun) -> list[RocCurve]:
+def _curves(run: Run) -> list[RocCurve]:
     """A curve per model for two classes; for more, a curve of the run's own model per class."""
-    if len(run.classes) == 2:
-        models = list(dict.fromkeys(run.predictions["model"]))
+    if len(run.state.classes) == 2:
+        models = list(dict.fromkeys(run.tables["predictions"]["model"]))
         rows = [(MODELS.get(name, name), Rows(run, name), 1) for name in models]
     else:
-        rows = [(name, Rows(run), place) for place, name in enumerate(run.classes)]
+        rows = [(name, Rows(run), place) for place, name in enumerate(run.state.classes)]
     found = [curve(name, part.labels == place, part.probabilities[:, place]) for name, part, place in rows if len(part)]
     return [item for item in found if item is not None]
 
 
-def _attention(run: VolumeRun, cases: Cases, test: Rows) -> Part:
+def _attention(run: Run, cases: Cases, test: Rows) -> Part:
     """Maps in the mean over test cases, and the deletion test."""
     places = {name: index for index, name in enumerate(cases.names)}
     tested = [places[name] for name in test.cases if name in places]
@@ -243,7 +223,7 @@ def _attention(run: VolumeRun, cases: Cases, test: Rows) -> Part:
     return Part(id="attention", title="Attention", side=side, content=content)
 
 
-def _deletion(run: VolumeRun, cases: Cases, tested: Sequence[int]) -> list[Section]:
+def _deletion(run: Run, cases: Cases, tested: Sequence[int]) -> list[Section]:
     some = _spread(run, tested, DELETION_CASES)
     try:
         explained = list(explain_cases(run, cases, some, gradients=True))
@@ -261,7 +241,7 @@ def _deletion(run: VolumeRun, cases: Cases, tested: Sequence[int]) -> list[Secti
     return [Text(words="Deletion test", style="heading"), Text(words=words), *test]
 
 
-def _spread(run: VolumeRun, indices: Sequence[int], most: int) -> list[int]:
+def _spread(run: Run, indices: Sequence[int], most: int) -> list[int]:
     """Some of the cases, evenly over all; fewer of large volumes."""
-    count = min(most // 4 if int(np.prod(run.sizes)) > COSTLY_VOXELS else most, len(indices))
+    count = min(most // 4 if int(np.prod(run.state.sizes)) > COSTLY_VOXELS else most, len(indices))
     return [indices[int(place)] for place in np.linspace(0, len(indices) - 1, count).round()]

@@ -1,98 +1,163 @@
-"""The task `volumes`, as the workflows see it."""
+"""The task `volumes`."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from multiway.config import merge
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from multiway.auditing import AuditReport
 from multiway.data import CheckReport
-from multiway.data.volumes import (
-    VOLUME_DATASETS,
-    VolumeOptions,
-    VolumeSplit,
-    check_volumes,
-)
-from multiway.tasks.protocol import Row
-from multiway.tasks.tables import not_earned, score_of
-from multiway.tasks.volumes.again import interesting, read_again
-from multiway.tasks.volumes.auditing import audit as audit
+from multiway.data.volumes import Cases, check_volumes, looks_like_volumes
+from multiway.tasks.answers import Answer
+from multiway.tasks.classes import thresholds_of, youden_thresholds
+from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
+from multiway.tasks.run import Run
+from multiway.tasks.scores import sentence_of
+from multiway.tasks.volumes import auditing, sections
 from multiway.tasks.volumes.config import VolumeConfig
+from multiway.tasks.volumes.evaluation import Scored, predict_split, prediction_frame, score_rows
 from multiway.tasks.volumes.explanation import named_cases
 from multiway.tasks.volumes.explanation_files import write_explanations
-from multiway.tasks.volumes.fitting import OURS
-from multiway.tasks.volumes.prediction import evaluate_data, predict_scans
-from multiway.tasks.volumes.prepared import locate
-from multiway.tasks.volumes.run import NAME as NAME
-from multiway.tasks.volumes.run import VolumeRun
-from multiway.tasks.volumes.run import load as load
-from multiway.tasks.volumes.run import resume as resume
-from multiway.tasks.volumes.run import start as start
-from multiway.tasks.volumes.sections import compare as compare
-from multiway.tasks.volumes.sections import report as report
-from multiway.tasks.volumes.tables import cell_row as cell_row
-from multiway.tasks.volumes.tables import score_table as score_table
+from multiway.tasks.volumes.fitting import build_model, fit_model
+from multiway.tasks.volumes.options import SCANS
+from multiway.tasks.volumes.prediction import predict_scans
+from multiway.tasks.volumes.prepared import Prepared, VolumeState, prepare, prepare_later
+from multiway.tasks.volumes.reload import interesting, reload_cases
+from multiway.training import History
 
 EXPLAINED = 4
 """Test cases that are explained if none is named: the most confident errors first."""
+METRICS = (
+    Metric(name="auc", title="AUC", spread=True),
+    Metric(name="acc", title="ACC", spread=True),
+    Metric(name="balanced_accuracy", title="Balanced accuracy"),
+    Metric(name="sensitivity", title="Sensitivity"),
+    Metric(name="specificity", title="Specificity"),
+    Metric(name="ece", title="ECE", higher=False),
+)
 
 
-def make_config(settings: dict[str, Any], overrides: dict[str, Any]) -> VolumeConfig:
-    """Settings over what a known data set brings (the shape transform of the mask sets), overrides over both."""
-    given = merge(settings, overrides)
-    known = VOLUME_DATASETS.get(str(given.get("data")))
-    brought = {} if known is None or not known.shape_transform else {"read": {"shape_transform": True}}
-    return VolumeConfig.parse(merge(brought, given), "settings")
+class Volumes(Task[VolumeConfig, Prepared, VolumeState]):
+    """Classes of scans."""
+
+    name = "volumes"
+    config = VolumeConfig
+    state = VolumeState
+    sections_of_reading = ("read", "split")
+    options = (
+        Option(name="label", field="read.label", help="Column of the class of each scan."),
+        *SCANS,
+        Option(
+            name="maps", commands=("predict",), help="Folder for maps of what the model looked at, per scan."
+        ),
+    )  # fmt: skip
+
+    def recognises(self, path: str | Path) -> bool:
+        """Arrays, scans, and tables of them."""
+        return looks_like_volumes(path)
+
+    def prepare(
+        self, config: VolumeConfig, source: Any, state: VolumeState | None = None, *, progress: bool = False
+    ) -> Prepared:
+        """See `multiway.tasks.volumes.prepared`; a source is a path, cases, or cases and the kind of their labels."""
+        cases, kind = source if isinstance(source, tuple) else (source, "text")
+        return prepare(config, cases, kind) if state is None else prepare_later(config, cases, state)
+
+    def check(self, config: VolumeConfig) -> CheckReport:
+        """What is in a set of scans."""
+        return check_volumes(self.locate(config.data or ""), config.read, config.split)
+
+    def audit(self, config: VolumeConfig, run: Run | None = None) -> AuditReport:
+        """See `multiway.tasks.volumes.auditing`."""
+        return auditing.audit(config, run)
+
+    def learn(self, config: VolumeConfig, prepared: Prepared) -> VolumeState:
+        """Classes and sizes of the cases."""
+        return VolumeState(
+            classes=prepared.cases.classes, channels=int(prepared.values.shape[1]), scale=prepared.scale,
+            sizes=tuple(prepared.values.shape[2:]), axes=prepared.cases.axes, label_kind=prepared.label_kind,
+        )  # fmt: skip
+
+    def names(self, config: VolumeConfig, state: VolumeState) -> tuple[str, ...]:
+        """The network and the baselines of the config."""
+        return (OURS, *config.baselines)
+
+    def build(self, config: VolumeConfig, state: VolumeState, name: str) -> nn.Module:
+        """A classifier."""
+        return build_model(config, state, name)
+
+    def fit(self, run: Run, name: str, prepared: Prepared, context: Context) -> History | dict[str, Any] | None:
+        """See `multiway.tasks.volumes.fitting`."""
+        return fit_model(run.models[name], name, prepared, run.config, context)
+
+    def calibrate(self, run: Run, prepared: Prepared) -> dict[str, Tensor]:
+        """Thresholds of the second of two classes, by model."""
+        scored = self.predict(run, prepared, "validation")
+        return youden_thresholds(scored.labels, scored.probabilities)
+
+    def predict(self, run: Run, prepared: Prepared, split: str) -> Scored:
+        """Probabilities of every model."""
+        return predict_split(run.models, prepared, run.config, run.state, split)
+
+    def score(self, run: Run, predictions: Scored, split: str) -> list[Row]:
+        """MedMNIST's AUC and ACC, and more."""
+        return score_rows(predictions, split, thresholds_of(run.calibration, list(run.models)), run.config.draws)
+
+    def tables(self, run: Run, predictions: Scored, split: str) -> dict[str, pd.DataFrame]:
+        """Predictions case by case."""
+        return {"predictions": prediction_frame(predictions, split, run.state.classes)}
+
+    def describe(self, run: Run, prepared: Prepared) -> dict[str, Any]:
+        """How many cases, patients and classes are in each split."""
+        cases = prepared.cases
+        return {"cases": cases.count, "splits": {split: _split_facts(cases, split) for split in SPLITS}}
+
+    def metrics(self, config: VolumeConfig) -> tuple[Metric, ...]:
+        """AUC decides."""
+        return METRICS
+
+    def sentence(self, run: Run) -> str:
+        """Test AUC and ACC."""
+        return sentence_of(run, "auc", "acc")
+
+    def cell_facts(self, runs: Sequence[Run]) -> Row:
+        """How many test cases there are."""
+        return {"test_cases": runs[0].facts["splits"]["test"]["cases"]}
+
+    def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+        """The class of every scan."""
+        return predict_scans(run, data, out, options)
+
+    def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+        """Maps of some test cases, or of the named ones."""
+        assert run.folder is not None
+        cases, names = reload_cases(run), options.get("cases")
+        chosen = named_cases(cases, names) if names else [place for _, place in interesting(run, cases)][:EXPLAINED]
+        return write_explanations(run, cases, chosen, out or run.folder.path / "explanation")
+
+    def report(self, runs: Sequence[Run]) -> str:
+        """See `multiway.tasks.volumes.sections`."""
+        return sections.report(runs)
+
+    def compare(self, groups: Sequence[Sequence[Run]]) -> str:
+        """See `multiway.tasks.volumes.sections`."""
+        return sections.compare(groups)
+
+    def sample(self, run: Run, prepared: Prepared) -> tuple[Tensor | None, ...]:
+        """Some validation volumes."""
+        source = prepared.batches("validation")
+        rows = np.linspace(0, len(source) - 1, min(8, len(source))).round().astype(np.int64)
+        return (source.gather(torch.from_numpy(rows))["volume"],)
 
 
-def sentence(run: VolumeRun) -> str:
-    """Test AUC with its interval and ACC, the baselines beside them, and whether one of them is as good."""
-    row = score_of(run, OURS, "auc")
-    interval = "" if row["low"] is None else f" (95 % interval {row['low']:.3f} to {row['high']:.3f})"
-    others = [f"{model} {_pair(run, model)}" for model in run.config.baselines]
-    beside = f"; {', '.join(others)}" if others else ""
-    remark = not_earned(row["value"], {model: score_of(run, model, "auc")["value"] for model in run.config.baselines})
-    accuracy = _shown(score_of(run, OURS, "acc")["value"])
-    return f"test AUC {_shown(row['value'])}{interval}, ACC {accuracy}{beside}.{remark}"
+def _split_facts(cases: Cases, split: str) -> Row:
+    rows = cases.indices(split)
+    patients = None if cases.patients is None else len({cases.patients[row] for row in rows})
+    return {"cases": len(rows), "patients": patients, "classes": cases.class_counts()[split]}
 
 
-def _pair(run: VolumeRun, model: str) -> str:
-    return " / ".join(_shown(score_of(run, model, metric)["value"]) for metric in ("auc", "acc"))
-
-
-def _shown(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.3f}"
-
-
-def evaluate(runs: Sequence[VolumeRun], data: str | None, split: str) -> list[Row]:
-    """Stored scores of a split, or fresh ones on later data: its split of that name if it has splits, else all."""
-    if data is None:
-        return score_table(runs, split)
-    return score_table([dataclasses.replace(run, scores=evaluate_data(run, data, split)) for run in runs], split)
-
-
-def predict(run: VolumeRun, data: str | None, out: Path | None, options: dict[str, Any]) -> list[str]:
-    """Class and probabilities of every scan; the rows themselves are returned where no path is given."""
-    maps = options.get("maps")
-    return predict_scans(
-        run, data, out, maps=None if maps is None else Path(maps), keep_going=bool(options.get("keep_going", False))
-    )
-
-
-def explain(run: VolumeRun, out: Path | None, options: dict[str, Any]) -> list[str]:
-    """Write maps of some test cases, or of the named ones; return what is strongest and where the files are."""
-    folder = run.folder
-    assert folder is not None
-    cases = read_again(run)
-    names = options.get("cases")
-    chosen = named_cases(cases, names) if names else [place for _, place in interesting(run, cases)][:EXPLAINED]
-    return write_explanations(run, cases, chosen, out or folder.path / "explanation")
-
-
-def check(path: str | Path, options: dict[str, Any]) -> CheckReport:
-    """What is in a set of scans, under the settings of a run that concern reading and splitting."""
-    return check_volumes(
-        locate(str(path)),
-        VolumeOptions.parse(options.get("read", {}), "reading options"),
-        VolumeSplit.parse(options.get("split", {}), "split options"),
-    )
+TASK = Volumes()

@@ -1,0 +1,1 @@
+"""Images with masks: known sets to segment."""

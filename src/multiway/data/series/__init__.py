@@ -1,0 +1,1 @@
+"""Panels of series: reading, splitting, scaling and cutting them into windows."""

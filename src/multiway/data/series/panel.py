@@ -1,0 +1,91 @@
+"""A panel: several series observed at the same times."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.findings import listed
+from multiway.data.series.frequency import integer_step
+from multiway.errors import DataError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Panel:
+    """Values of every variate at every time, in the units of the file.
+
+    values: float64 `(time, variates)`; NaN where missing.
+    times: DatetimeIndex, or an index of integers.
+    names: One per variate.
+    frequency: Step between times as a pandas alias; None for integer times.
+    layout: How the file was laid out.
+    source: File name, or "frame".
+    notes: What was detected and done on the way in, one line each.
+    """
+
+    values: NDArray[np.float64]
+    times: pd.Index
+    names: tuple[str, ...]
+    frequency: str | None
+    layout: Literal["wide", "long"]
+    source: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def num_rows(self) -> int:
+        """Number of times."""
+        return len(self.values)
+
+    @property
+    def num_variates(self) -> int:
+        """Number of series."""
+        return len(self.names)
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether any value is missing."""
+        return bool(np.isnan(self.values).any())
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Rows from `start` up to `stop`."""
+        return dataclasses.replace(self, values=self.values[start:stop], times=self.times[start:stop])
+
+    def future_times(self, count: int) -> pd.Index:
+        """The next `count` times after the last; steps of days and more keep their hour when clocks change.
+
+        Raises:
+            DataError: The times have no regular step and none was given.
+        """
+        last = self.times[-1]
+        if not isinstance(self.times, pd.DatetimeIndex):
+            return pd.Index(np.arange(1, count + 1) * integer_step(self.times) + int(last))
+        if self.frequency is None:
+            raise DataError(
+                f"{self.source}: the step between times is unknown, so none can follow. "
+                f"Set frequency, such as h or D (--set read.frequency=D)."
+            )
+        ahead = pd.date_range(last, periods=count + 1, freq=self.frequency).as_unit(self.times.unit)
+        return pd.DatetimeIndex(ahead[ahead > last][:count])
+
+
+def match_panel(panel: Panel, names: Sequence[str]) -> Panel:
+    """Bring the variates into the order of `names`; others are dropped with a note.
+
+    Raises:
+        DataError: A name is absent.
+    """
+    place = {name: position for position, name in enumerate(panel.names)}
+    absent = [name for name in names if name not in place]
+    if absent:
+        verb = "is" if len(absent) == 1 else "are"
+        raise DataError(
+            f"{panel.source}: columns are matched by name, and {listed(absent, 5)} {verb} lacking. "
+            f"It has {listed(panel.names)}. Add or rename."
+        )
+    extra = [name for name in panel.names if name not in set(names)]
+    notes = (*panel.notes, f"columns {listed(extra)} are not used.") if extra else panel.notes
+    order = [place[name] for name in names]
+    return dataclasses.replace(panel, values=panel.values[:, order], names=tuple(names), notes=notes)

@@ -1,0 +1,229 @@
+"""What the options do with order, repeated times, gaps, missing cells; each step says what it met."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.findings import Findings, Place, Severity
+from multiway.data.options import ReadOptions
+from multiway.data.raw import Table
+from multiway.data.series.frequency import GridTooLong, time_grid
+
+FIXES = {
+    "unsorted": "Sort the rows, or set unsorted to sort (--set read.unsorted=sort).",
+    "duplicates": "Set duplicates to first, last, mean or keep (--duplicates last).",
+    "gaps": "Set gaps to fill or ignore (--gaps fill).",
+    "missing": "Set missing to mask or ffill (--missing mask).",
+    "sentinel": "Set missing to mask or ffill (--missing mask); if it is a number like any other, set sentinels to an "
+    "empty list (--set read.sentinels='[]').",
+}
+FREQUENCY = "set frequency to the step (--set read.frequency=D)"
+SHIFT_HINT = " If clocks changed there, write times with a UTC offset."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Draft:
+    """A panel in the making, and where each of its cells came from.
+
+    origin: `(time, variates)` or `(time, 1)`: position in the table's rows; -1 where no row was.
+    """
+
+    values: NDArray[np.float64]
+    times: pd.Index
+    names: tuple[str, ...]
+    origin: NDArray[np.int64]
+    table: Table
+
+    def take(self, rows: NDArray[np.int64]) -> "Draft":
+        """Choose rows."""
+        return dataclasses.replace(self, values=self.values[rows], times=self.times[rows], origin=self.origin[rows])
+
+    def place(self, row: int, column: int | None = None, value: object = None) -> Place:
+        """Name a row or cell by its row in the file and its time."""
+        name = None if column is None else self.names[column]
+        source = int(self.origin[row, min(column or 0, self.origin.shape[1] - 1)])
+        detail = f"time {self.times[row]}"
+        if source < 0:
+            return Place(column=name, value=None if value is None else str(value), detail=detail)
+        return self.table.place(source, name, value, detail)
+
+
+def note(
+    kind: str, policy: str, rule: str, places: list[Place], count: int, findings: Findings, hint: str = ""
+) -> None:
+    """An error that names the option, or a warning of what the option did."""
+    if policy == "error":
+        findings.add(kind, "error", rule, FIXES[kind] + hint, places, count)
+    else:
+        option = "missing" if kind == "sentinel" else kind
+        findings.add(kind, "warning", f"{rule} ({option}={policy})", "", places, count)
+
+
+def in_order(draft: Draft, options: ReadOptions, findings: Findings) -> Draft:
+    """Sort by time, keeping the order of rows with one time."""
+    backwards = np.flatnonzero(draft.times[1:] < draft.times[:-1]) + 1
+    if not len(backwards):
+        return draft
+    places = [draft.place(int(row)) for row in backwards[:20]]
+    rule = f"times run backwards at {_rows(len(backwards))}"
+    note("unsorted", options.unsorted, rule, places, len(backwards), findings)
+    return draft.take(np.argsort(draft.times.to_numpy(), kind="stable"))
+
+
+def once_each(draft: Draft, options: ReadOptions, findings: Findings) -> Draft:
+    """One row per time, unless repeats are kept."""
+    repeated = np.flatnonzero(draft.times.duplicated())
+    if not len(repeated):
+        return draft
+    places = [draft.place(int(row)) for row in repeated[:20]]
+    hint = SHIFT_HINT if any(_near_shift(draft.times[row]) for row in repeated[:20]) else ""
+    rule = f"{_rows(len(repeated))} repeat{'s' if len(repeated) == 1 else ''} a time"
+    note("duplicates", options.duplicates, rule, places, len(repeated), findings, hint)
+    if options.duplicates in ("keep", "error"):
+        return draft
+    if options.duplicates == "mean":
+        groups = np.asarray(draft.times.factorize()[0])
+        means = pd.DataFrame(draft.values).groupby(groups).mean().to_numpy()
+        draft = dataclasses.replace(draft, values=means[groups])
+    last = options.duplicates == "last"
+    return draft.take(np.flatnonzero(~draft.times.duplicated(keep="last" if last else "first")))
+
+
+def without_gaps(draft: Draft, frequency: str | None, options: ReadOptions, findings: Findings) -> Draft:
+    """Compare with the times that the step leads to; absent ones become rows of NaN if the policy is to fill."""
+    if len(draft.times) < 2:
+        return draft
+    unique = draft.times.unique()
+    try:
+        grid = time_grid(unique, frequency)
+    except GridTooLong as error:
+        raise findings.fatal("gaps", str(error), f"Correct the first or last time, or {FREQUENCY}.") from None
+    if grid is None:
+        note("gaps", _not_filled(options), "times follow no regular step", [], 1, findings, f" Or {FREQUENCY}.")
+        return draft
+    absent, off = grid.difference(unique), unique.difference(grid)
+    if len(off):
+        places = [draft.place(int(row)) for row in draft.times.get_indexer_for(off)[:20]]
+        rule = f"{_rows(len(off))} off the step of {frequency or 'the others'}"
+        ignore = " Round these times to the step, or set gaps to ignore (--gaps ignore)."
+        hint = ignore if options.gaps == "fill" else ""
+        note("gaps", _not_filled(options), rule, places, len(off), findings, hint)
+    if len(absent):
+        runs = _runs(grid, absent)
+        places = [Place(detail=_stretch(*run)) for run in runs[:20]]
+        hint = SHIFT_HINT if any(_near_shift(first) for first, _, _ in runs[:20]) else ""
+        times = "1 time is" if len(absent) == 1 else f"{len(absent)} times are"
+        rule = f"{times} absent in {len(runs)} gap{'' if len(runs) == 1 else 's'}"
+        note("gaps", options.gaps, rule, places, len(runs), findings, hint)
+    if options.gaps != "fill" or not len(absent) or len(off):
+        return draft
+    return _filled(draft, grid)
+
+
+def _not_filled(options: ReadOptions) -> str:
+    """Filling cannot fix times off the step, so that policy refuses them too."""
+    return "ignore" if options.gaps == "ignore" else "error"
+
+
+def _filled(draft: Draft, grid: pd.Index) -> Draft:
+    """Put a row of NaN at every absent time; rows that keep one time stay side by side."""
+    absent = grid.difference(draft.times)
+    times = draft.times.append(absent)
+    rows = np.full((len(absent), draft.values.shape[1]), np.nan)
+    origin = np.full((len(absent), draft.origin.shape[1]), -1, dtype=np.int64)
+    longer = dataclasses.replace(
+        draft, values=np.concatenate([draft.values, rows]), times=times, origin=np.concatenate([draft.origin, origin])
+    )
+    return longer.take(np.argsort(times.to_numpy(), kind="stable"))
+
+
+def _near_shift(time: Any) -> bool:
+    """Whether clocks usually change at such a time: early on a Sunday in spring or autumn, in naive stamps."""
+    return (
+        isinstance(time, pd.Timestamp)
+        and time.tz is None
+        and time.month in (3, 4, 10, 11)
+        and time.weekday() == 6
+        and time.hour in (0, 1, 2, 3)
+        and time != time.normalize()
+    )
+
+
+def _runs(grid: pd.Index, absent: pd.Index) -> list[tuple[Any, Any, int]]:
+    """Stretches of successive absent times: first, last, and how many."""
+    rows = grid.get_indexer(absent)
+    parts = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+    return [(grid[part[0]], grid[part[-1]], len(part)) for part in parts]
+
+
+def _stretch(first: Any, last: Any, count: int) -> str:
+    return str(first) if count == 1 else f"{first} to {last} ({count} steps)"
+
+
+def with_missing(draft: Draft, options: ReadOptions, findings: Findings) -> Draft:
+    """Turn sentinels into NaN, then apply the policy for missing cells."""
+    sentinel = np.isin(draft.values, options.sentinels) if options.sentinels else np.zeros(draft.values.shape, bool)
+    empty = np.isnan(draft.values)
+    _note_cells("sentinel", sentinel, draft, options, findings)
+    _note_cells("missing", empty, draft, options, findings)
+    if -9999.0 not in options.sentinels and (count := int((draft.values == -9999.0).sum())):
+        findings.add("sentinel", "warning", f"{count} cells hold -9999 and are taken as numbers", count=count)
+    draft = dataclasses.replace(draft, values=np.where(sentinel, np.nan, draft.values))
+    _report_absent(draft, options, findings)
+    return _forward_filled(draft, findings) if options.missing == "ffill" else draft
+
+
+def _note_cells(kind: str, cells: NDArray[np.bool_], draft: Draft, options: ReadOptions, findings: Findings) -> None:
+    count = int(cells.sum())
+    if not count:
+        return
+    places: list[Place] = []
+    for row in np.flatnonzero(cells.any(1))[:20]:
+        for column in np.flatnonzero(cells[row])[: 20 - len(places)]:
+            value = f"{draft.values[row, column]:g}" if kind == "sentinel" else None
+            places.append(draft.place(int(row), int(column), value))
+    number = ", ".join(f"{value:g}" for value in np.unique(draft.values[cells])) if kind == "sentinel" else ""
+    rule = f"{_cells(count)} {'hold' if count > 1 else 'holds'} {number}, which usually means missing"
+    if kind == "missing":
+        rule = f"{_cells(count)} {'are' if count > 1 else 'is'} missing"
+    note(kind, options.missing, rule, places, count, findings)
+
+
+def _report_absent(draft: Draft, options: ReadOptions, findings: Findings) -> None:
+    absent = [draft.names[column] for column in np.flatnonzero(np.isnan(draft.values).all(0))]
+    if absent:
+        severity: Severity = "warning" if options.missing == "mask" else "error"
+        places = [Place(column=name) for name in absent]
+        fix = "Leave them out with variates (--variates NAME,NAME)."
+        findings.add("missing", severity, "columns hold no value at all", fix, places)
+
+
+def _forward_filled(draft: Draft, findings: Findings) -> Draft:
+    leading = np.flatnonzero(np.isnan(draft.values[0]) & ~np.isnan(draft.values).all(0))
+    if len(leading):
+        places = [draft.place(0, int(column)) for column in leading]
+        fix = "Set missing to mask (--missing mask), or start the file later."
+        findings.add("missing", "error", "nothing stands before these missing cells to repeat", fix, places)
+    return dataclasses.replace(draft, values=pd.DataFrame(draft.values).ffill().to_numpy())
+
+
+def report_constant(draft: Draft, findings: Findings) -> list[str]:
+    """Warn of columns that never change; they are kept."""
+    low = np.nanmin(draft.values, axis=0, initial=np.inf)
+    high = np.nanmax(draft.values, axis=0, initial=-np.inf)
+    names = [draft.names[column] for column in np.flatnonzero((low == high) & np.isfinite(low))]
+    if names and len(draft.times) > 1:
+        fix = "Their forecast is that number; leave them out with variates (--variates NAME,NAME) if that is no use."
+        findings.add("constant", "warning", "columns never change", fix, [Place(column=name) for name in names])
+    return names
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
+
+
+def _cells(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count} cells"

@@ -1,0 +1,142 @@
+"""Where training, validation and test targets lie: always in the order of time."""
+
+import dataclasses
+from typing import Literal
+
+import pandas as pd
+from pydantic import Field
+
+from multiway.config import Config
+from multiway.data.series.panel import Panel
+from multiway.errors import ConfigError, DataError
+
+Protocol = Literal["auto", "ett_hourly", "ett_quarter_hourly", "fraction", "dates", "random_windows"]
+RANDOM_WINDOWS = "random_windows"
+"""A protocol that leaks; it can be audited and not trained on."""
+ETT_MONTHS = (12, 4, 4)
+ETT_NAMES = ("HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL", "OT")
+ETT_FREQUENCIES: dict[str, Protocol] = {"h": "ett_hourly", "15min": "ett_quarter_hourly"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Borders:
+    """Half-open ranges of target rows; validation and test windows reach back `lookback` rows for their past."""
+
+    train: tuple[int, int]
+    validation: tuple[int, int]
+    test: tuple[int, int]
+
+
+class SplitOptions(Config):
+    """How rows are split."""
+
+    protocol: Protocol = "fraction"
+    train: float = Field(default=0.7, gt=0, lt=1)
+    """Share of rows to train on, rounded down."""
+    test: float = Field(default=0.2, gt=0, lt=1)
+    """Share of rows to test on, rounded down; validation is the rest."""
+    validation_start: str | None = None
+    """First validation time, for the protocol `dates`."""
+    test_start: str | None = None
+    """First test time, for the protocol `dates`."""
+
+
+def borders_of(panel: Panel, options: SplitOptions) -> Borders:
+    """Borders of a panel under the chosen protocol.
+
+    `auto` means the ETT borders for a panel with the columns, step and length of an ETT file, else `fraction`.
+
+    Raises:
+        DataError: The panel is too short for the protocol, or a date lies outside it.
+        ConfigError: The options contradict themselves.
+    """
+    protocol = _detected(panel) if options.protocol == "auto" else options.protocol
+    if protocol == RANDOM_WINDOWS:
+        raise ConfigError(
+            "split: random_windows gives training and validation windows that share rows, so its scores say little; it "
+            "is for `multiway audit` only. Set protocol to fraction or dates (--set split.protocol=fraction)."
+        )
+    if protocol == "dates":
+        return date_borders(panel.times, options.validation_start, options.test_start)
+    if protocol == "fraction":
+        return fraction_borders(panel.num_rows, options.train, options.test)
+    borders = ett_borders("hour" if protocol == "ett_hourly" else "quarter")
+    if borders.test[1] > panel.num_rows:
+        raise DataError(
+            f"{panel.source}: the protocol {protocol} uses {borders.test[1]:,} rows. Got {panel.num_rows:,}. "
+            f"Set protocol to fraction or dates (--set split.protocol=fraction)."
+        )
+    return borders
+
+
+def _detected(panel: Panel) -> Protocol:
+    if panel.names == ETT_NAMES and panel.frequency in ETT_FREQUENCIES:
+        protocol = ETT_FREQUENCIES[panel.frequency]
+        if panel.num_rows >= ett_borders("hour" if protocol == "ett_hourly" else "quarter").test[1]:
+            return protocol
+    return "fraction"
+
+
+def ett_borders(kind: Literal["hour", "quarter"]) -> Borders:
+    """12, 4 and 4 months of 30 days, as every published ETT table uses; later rows are unused."""
+    day = 24 if kind == "hour" else 96
+    train, validation, test = (months * 30 * day for months in ETT_MONTHS)
+    return Borders(
+        train=(0, train), validation=(train, train + validation), test=(train + validation, train + validation + test)
+    )
+
+
+def fraction_borders(rows: int, train: float = 0.7, test: float = 0.2) -> Borders:
+    """First `int(train * rows)` rows, last `int(test * rows)` rows, and validation between them."""
+    first, last = int(train * rows), rows - int(test * rows)
+    if not 0 < first < last < rows:
+        raise ConfigError(f"split: shares train={train} and test={test} of {rows} rows leave no row for one split.")
+    return Borders(train=(0, first), validation=(first, last), test=(last, rows))
+
+
+def date_borders(times: pd.Index, validation_start: str | None, test_start: str | None) -> Borders:
+    """Split at two times: validation starts at the first row not before one, test at the other."""
+    if validation_start is None or test_start is None:
+        raise ConfigError(
+            "split: the protocol `dates` needs validation_start and test_start. "
+            "Set both (--set split.validation_start=DATE --set split.test_start=DATE)."
+        )
+    first, last = (_row_of(times, moment) for moment in (validation_start, test_start))
+    if not 0 < first < last < len(times):
+        raise DataError(
+            f"split: validation_start={validation_start} is row {first} and test_start={test_start} is row {last} of "
+            f"{len(times)}; each split needs rows. The data goes from {times[0]} to {times[-1]}."
+        )
+    return Borders(train=(0, first), validation=(first, last), test=(last, len(times)))
+
+
+def _row_of(times: pd.Index, moment: str) -> int:
+    try:
+        wanted = int(moment) if not isinstance(times, pd.DatetimeIndex) else pd.Timestamp(moment)
+        if isinstance(times, pd.DatetimeIndex) and isinstance(wanted, pd.Timestamp) and wanted.tz is None:
+            wanted = wanted.tz_localize(times.tz)
+        return int(times.searchsorted(wanted))
+    except (ValueError, TypeError):
+        raise ConfigError(f"split: {moment!r} is not a time like {times[0]}.") from None
+
+
+def check_borders(borders: Borders, lookback: int, horizon: int, rows: int | None = None) -> None:
+    """Refuse borders that leave a split without a window, or that reach past the rows there are.
+
+    Raises:
+        DataError: With the lengths of all three splits.
+    """
+    stretches = {"train": borders.train, "validation": borders.validation, "test": borders.test}
+    lengths = ", ".join(f"{name} {stop - start}" for name, (start, stop) in stretches.items())
+    for name, (start, stop) in stretches.items():
+        needed = lookback + horizon if name == "train" else horizon
+        if stop - start < needed:
+            raise DataError(
+                f"split: {name} has {stop - start} rows and one window needs {needed} (lookback {lookback}, horizon "
+                f"{horizon}; rows: {lengths}). Use a shorter horizon or lookback, other borders, or more data."
+            )
+        if start - (0 if name == "train" else lookback) < 0 or (rows is not None and stop > rows):
+            raise DataError(
+                f"split: {name} covers rows {start} to {stop} and its past {lookback} more before them. "
+                f"Got {rows} rows. Choose other borders."
+            )

@@ -1,0 +1,135 @@
+"""Windows of a panel: strided views of one tensor, gathered per batch."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway.data.series.splits import Borders, check_borders
+from multiway.errors import DataError
+
+
+class Windows:
+    """Every look-back and horizon whose targets lie in one stretch of rows.
+
+    A window is a run of neighbouring rows, so in memory it is one block; gathering a batch copies blocks.
+
+    Args:
+        values: `(rows, variates)`, missing cells as 0.
+        observed: `(rows, variates)`, False where missing; None when nothing is.
+        start: First target row; the first window's past begins `lookback` rows earlier, or at row 0.
+        stop: Row after the last target.
+        lookback: Past steps per window.
+        horizon: Future steps per window.
+    """
+
+    def __init__(
+        self, values: Tensor, observed: Tensor | None, *, start: int, stop: int, lookback: int, horizon: int
+    ) -> None:
+        self.lookback, self.horizon = lookback, horizon
+        self.num_variates = values.shape[1]
+        self.first = max(start - lookback, 0)
+        self._rows = values[self.first : stop].contiguous()
+        self._observed = None if observed is None else observed[self.first : stop].contiguous()
+
+    def __len__(self) -> int:
+        """Number of windows: rows - lookback - horizon + 1, none dropped."""
+        return max(len(self._rows) - self.lookback - self.horizon + 1, 0)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no cell is missing."""
+        return self._observed is None
+
+    def gather(self, index: Tensor) -> dict[str, Tensor]:
+        """Copy some windows.
+
+        Args:
+            index: `(batch,)` int64, each below `len(self)`.
+
+        Returns:
+            `past` `(batch, lookback, variates)`, `future` `(batch, horizon, variates)`, both contiguous; `start`
+            `(batch,)`, the row of the panel at which each past begins; and where cells are missing,
+            `past_observed` and `future_observed`, False at the missing ones.
+        """
+        index = index.to(self._rows.device)
+        batch = {"start": index + self.first, **self._copies("", self._rows, index)}
+        if self._observed is not None:
+            batch |= self._copies("_observed", self._observed, index)
+        return batch
+
+    def _copies(self, suffix: str, rows: Tensor, index: Tensor) -> dict[str, Tensor]:
+        past, future = self._blocks(rows, 0, self.lookback), self._blocks(rows, self.lookback, self.horizon)
+        shape = (len(index), -1, self.num_variates)
+        return {
+            f"past{suffix}": past.index_select(0, index).view(shape),
+            f"future{suffix}": future.index_select(0, index).view(shape),
+        }
+
+    def _blocks(self, rows: Tensor, offset: int, steps: int) -> Tensor:
+        """Rows of windows as one overlapping view, `(windows, steps * variates)`."""
+        width = self.num_variates
+        start = rows.storage_offset() + offset * width
+        return rows.as_strided((len(self), steps * width), (width, 1), start)
+
+    def start_rows(self) -> NDArray[np.int64]:
+        """Row of the panel at which each window's past begins."""
+        return self.first + np.arange(len(self))
+
+    def past_view(self) -> Tensor:
+        """All pasts as one strided view, `(windows, variates, lookback)`; nothing is copied."""
+        return self._view(self._rows, 0, self.lookback)
+
+    def future_view(self) -> Tensor:
+        """All futures as one strided view, `(windows, variates, horizon)`; nothing is copied."""
+        return self._view(self._rows, self.lookback, self.horizon)
+
+    def past_observed_view(self) -> Tensor | None:
+        """Which past cells are there, as `past_view`; None when all are."""
+        return None if self._observed is None else self._view(self._observed, 0, self.lookback)
+
+    def future_observed_view(self) -> Tensor | None:
+        """Which future cells are there, as `future_view`; None when all are."""
+        return None if self._observed is None else self._view(self._observed, self.lookback, self.horizon)
+
+    def _view(self, rows: Tensor, offset: int, steps: int) -> Tensor:
+        width = self.num_variates
+        start = rows.storage_offset() + offset * width
+        return rows.as_strided((len(self), width, steps), (width, 1, width), start)
+
+
+def split_windows(scaled: NDArray[np.float64], borders: Borders, lookback: int, horizon: int) -> dict[str, Windows]:
+    """Windows of the three splits over one float32 tensor; NaN becomes 0 and not observed.
+
+    Args:
+        scaled: `(rows, variates)`, scaled in float64 by the training rows.
+        borders: Target rows of each split.
+        lookback: Past steps per window.
+        horizon: Future steps per window.
+
+    Returns:
+        Keys `train`, `validation`, `test`.
+
+    Raises:
+        DataError: A split is too short for one window or reaches past the rows, or a number overflows float32.
+    """
+    check_borders(borders, lookback, horizon, len(scaled))
+    missing = np.isnan(scaled)
+    _check_range(scaled)
+    values = torch.from_numpy(np.where(missing, 0, scaled).astype(np.float32))
+    observed = torch.from_numpy(~missing) if missing.any() else None
+    stretches = {"train": borders.train, "validation": borders.validation, "test": borders.test}
+    return {
+        name: Windows(values, observed, start=start, stop=stop, lookback=lookback, horizon=horizon)
+        for name, (start, stop) in stretches.items()
+    }
+
+
+def _check_range(scaled: NDArray[np.float64]) -> None:
+    too_large = np.argwhere(np.abs(scaled) > np.finfo(np.float32).max)
+    if len(too_large):
+        row, variate = (int(part) for part in too_large[0])
+        raise DataError(
+            f"split_windows: scaled values must fit float32. Got {scaled[row, variate]:g} in row {row} of variate "
+            f"{variate}: it is that many training standard deviations away. Correct or mask it."
+        )

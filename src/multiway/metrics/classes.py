@@ -1,0 +1,158 @@
+"""Scores of class probabilities, as MedMNIST defines AUC and ACC; plain functions of arrays.
+
+Labels are `(cases,)` positions of classes, probabilities `(cases, classes)`. With two classes the last column is the
+score of the positive class, which is predicted where the score is above a threshold.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Labels = NDArray[np.int64]
+Probabilities = NDArray[np.float64]
+
+BINS = 15
+MIDDLE = 0.5
+
+
+def auc(labels: Labels, probabilities: Probabilities) -> float | None:
+    """Area under the ROC curve: of the last column for two classes, else the mean over one class against the rest.
+
+    None where it is undefined: a class is absent, or no other is there.
+    """
+    count = probabilities.shape[1]
+    if count == 2:
+        return _binary_auc(labels == 1, probabilities[:, -1])
+    areas = [_binary_auc(labels == position, probabilities[:, position]) for position in range(count)]
+    defined = [area for area in areas if area is not None]
+    return float(np.mean(defined)) if len(defined) == count else None
+
+
+def _binary_auc(positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> float | None:
+    """Share of pairs in the right order, ties half (Mann and Whitney)."""
+    num_positive = int(positive.sum())
+    num_negative = len(positive) - num_positive
+    if not num_positive or not num_negative:
+        return None
+    negative, score = np.sort(scores[~positive]), np.sort(scores[positive])
+    pairs = sum(int(np.searchsorted(negative, score, side).sum()) for side in ("left", "right")) / 2
+    return pairs / (num_positive * num_negative)
+
+
+def predicted_classes(probabilities: Probabilities, threshold: float = MIDDLE) -> Labels:
+    """Class of each case: above the threshold for two classes, else the first of the largest."""
+    if probabilities.shape[1] == 2:
+        return (probabilities[:, -1] > threshold).astype(np.int64)
+    found: Labels = probabilities.argmax(1).astype(np.int64)
+    return found
+
+
+def accuracy(labels: Labels, probabilities: Probabilities) -> float | None:
+    """Share of cases whose class is predicted; None without cases."""
+    return float((predicted_classes(probabilities) == labels).mean()) if len(labels) else None
+
+
+def sensitivity(labels: Labels, probabilities: Probabilities, threshold: float = MIDDLE) -> float | None:
+    """Share of positive cases found; for more than two classes the mean over them. None where a class has no case."""
+    found = predicted_classes(probabilities, threshold)
+    return _mean_over_classes(probabilities, lambda position: _share(found == position, labels == position))
+
+
+def specificity(labels: Labels, probabilities: Probabilities, threshold: float = MIDDLE) -> float | None:
+    """Share of negative cases left alone; for more than two classes the mean over one against the rest."""
+    found = predicted_classes(probabilities, threshold)
+    return _mean_over_classes(probabilities, lambda position: _share(found != position, labels != position))
+
+
+def balanced_accuracy(labels: Labels, probabilities: Probabilities, threshold: float = MIDDLE) -> float | None:
+    """Mean over the classes of the share of each that is predicted; None where a class has no case."""
+    found = predicted_classes(probabilities, threshold)
+    shares = [_share(found == position, labels == position) for position in range(probabilities.shape[1])]
+    return _mean(shares)
+
+
+def _mean_over_classes(probabilities: Probabilities, share_of: Callable[[int], float | None]) -> float | None:
+    """The positive class's alone if there are two classes."""
+    count = probabilities.shape[1]
+    return _mean([share_of(position) for position in ([1] if count == 2 else range(count))])
+
+
+def _share(hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
+    return float(hits[among].mean()) if among.any() else None
+
+
+def _mean(shares: Sequence[float | None]) -> float | None:
+    defined = [share for share in shares if share is not None]
+    return float(np.mean(defined)) if len(defined) == len(shares) else None
+
+
+def youden_threshold(labels: Labels, probabilities: Probabilities) -> float | None:
+    """Threshold with the largest sensitivity + specificity - 1, halfway between two scores that occur.
+
+    Of equally good ones, that nearest to 0.5, which also stands where no threshold is better than chance. None where
+    a class is absent, or for more than two classes.
+    """
+    positive, scores = labels == 1, probabilities[:, -1]
+    if probabilities.shape[1] != 2 or positive.all() or not positive.any():
+        return None
+    values, inverse = np.unique(scores, return_inverse=True)
+    below = [np.cumsum(np.bincount(inverse, weights=group, minlength=len(values))) for group in (~positive, positive)]
+    gains = below[0][:-1] / (~positive).sum() - below[1][:-1] / positive.sum()
+    middles = (values[:-1] + values[1:]) / 2
+    best = gains.max(initial=0.0)
+    if best <= 0:
+        return MIDDLE
+    candidates = middles[np.isclose(gains, best, rtol=0, atol=1e-12)]
+    return float(candidates[np.abs(candidates - MIDDLE).argmin()])
+
+
+def roc_points(positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> dict[str, list[float]] | None:
+    """False and true positive rates for every threshold that occurs, from (0, 0) to (1, 1); None for a lone class."""
+    if positive.all() or not positive.any():
+        return None
+    values, inverse = np.unique(-scores, return_inverse=True)
+    rates = []
+    for group in (~positive, positive):
+        found = np.cumsum(np.bincount(inverse, weights=group, minlength=len(values)))
+        rates.append([0.0, *(found / group.sum()).tolist()])
+    return {"false_positive_rate": rates[0], "true_positive_rate": rates[1], "threshold": (-values).tolist()}
+
+
+def confusion_matrix(labels: Labels, predicted: Labels, num_classes: int) -> NDArray[np.int64]:
+    """Cases by true class (rows) and predicted class (columns)."""
+    flat = np.bincount(labels * num_classes + predicted, minlength=num_classes**2)
+    return flat.reshape(num_classes, num_classes).astype(np.int64)
+
+
+def reliability_table(labels: Labels, probabilities: Probabilities, bins: int = BINS) -> list[dict[str, Any]]:
+    """Stated against actual correctness of the predicted class, in equal bins of its probability; empty bins left out.
+
+    Each row: low, high (excluded, but for 1), count, confidence (mean probability) and accuracy.
+    """
+    confidence, right = _confidence(labels, probabilities)
+    places = np.minimum((confidence * bins).astype(np.int64), bins - 1)
+    return [
+        {
+            "low": place / bins,
+            "high": (place + 1) / bins,
+            "count": int((places == place).sum()),
+            "confidence": float(confidence[places == place].mean()),
+            "accuracy": float(right[places == place].mean()),
+        }
+        for place in np.unique(places).tolist()
+    ]
+
+
+def calibration_error(labels: Labels, probabilities: Probabilities, bins: int = BINS) -> float | None:
+    """Expected calibration error: mean over cases of |confidence - accuracy| of their bin."""
+    if not len(labels):
+        return None
+    rows = reliability_table(labels, probabilities, bins)
+    return float(sum(row["count"] * abs(row["confidence"] - row["accuracy"]) for row in rows) / len(labels))
+
+
+def _confidence(labels: Labels, probabilities: Probabilities) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    predicted = probabilities.argmax(1)
+    return probabilities[np.arange(len(labels)), predicted], predicted == labels

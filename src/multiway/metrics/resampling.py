@@ -1,0 +1,113 @@
+"""Percentile intervals of scores by the bootstrap: one resampler for cases, for groups, and for blocks of days."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.errors import ShapeError
+
+Rows = NDArray[np.int64]
+Metric = Callable[[Any, Any], float | None]
+Interval = tuple[float, float] | None
+
+
+def intervals(
+    metrics: Mapping[str, Metric],
+    truth: NDArray[Any],
+    predicted: NDArray[Any],
+    *,
+    units: NDArray[Any] | None = None,
+    block: int = 1,
+    draws: int = 1000,
+    seed: int = 0,
+    level: float = 95.0,
+) -> dict[str, Interval]:
+    """Percentile interval of every metric, all over the same draws.
+
+    Args:
+        metrics: By name; each a function of the drawn rows of truth and predictions.
+        truth: One row per case.
+        predicted: One row per case.
+        units: What each case belongs to, such as its patient or day; each case alone if not given.
+        block: Neighbouring units that are drawn together.
+        draws: How often to draw; 0 gives no interval.
+        seed: Of the draws.
+        level: In percent.
+
+    Returns:
+        Low and high by name; None for fewer than two units, or where most draws leave the metric undefined.
+
+    Raises:
+        ShapeError: Truth, predictions and units differ in their number of rows.
+    """
+    units = np.arange(len(truth)) if units is None else np.asarray(units)
+    if not len(truth) == len(predicted) == len(units):
+        raise ShapeError(
+            f"intervals: truth, predictions and units need one row per case. Got {len(truth)}, {len(predicted)} and "
+            f"{len(units)} rows."
+        )
+    values: dict[str, list[float]] = {name: [] for name in metrics}
+    for rows in resamples(units, draws, seed, block):
+        drawn = truth[rows], predicted[rows]
+        for name, metric in metrics.items():
+            value = metric(*drawn)
+            if value is not None:
+                values[name].append(value)
+    return {name: percentiles(found, draws, level) for name, found in values.items()}
+
+
+def score_rows(
+    metrics: Mapping[str, Metric], truth: NDArray[Any], predicted: NDArray[Any], **resampling: Any
+) -> list[dict[str, Any]]:
+    """Name, value and interval of every metric, None where undefined; `resampling` as of `intervals`."""
+    bounds = intervals(metrics, truth, predicted, **resampling)
+    rows = []
+    for name, metric in metrics.items():
+        low, high = bounds[name] or (None, None)
+        rows.append({"metric": name, "value": metric(truth, predicted), "low": low, "high": high})
+    return rows
+
+
+def resamples(units: NDArray[Any], draws: int, seed: int, block: int = 1) -> Iterator[Rows]:
+    """Rows of each draw of whole units with replacement; the same seed draws the same units.
+
+    Cases of one patient are alike, and so are movements of neighbouring days; drawing them one by one would make an
+    interval too narrow. A block of more than one starts at any unit, in sorted order, and goes on from the last to
+    the first (Politis & Romano 1992, the circular block bootstrap); the last block is cut at the number of units.
+
+    Args:
+        units: What each row belongs to, in any order.
+        draws: How often to draw; nothing is drawn from fewer than two units.
+        seed: Of the draws.
+        block: Neighbouring units that are drawn together.
+    """
+    _, member = np.unique(units, return_inverse=True)
+    sizes = np.bincount(member)
+    count, length = len(sizes), min(block, len(sizes))
+    if count < 2:
+        return
+    order, starts = np.argsort(member, kind="stable"), np.cumsum(sizes) - sizes
+    generator = np.random.default_rng(seed)
+    for _ in range(draws):
+        first = generator.integers(count, size=(-(-count // length), 1))
+        chosen = ((first + np.arange(length)) % count).ravel()[:count]
+        yield _rows_of(chosen, order, starts, sizes)
+
+
+def _rows_of(chosen: Rows, order: Rows, starts: Rows, sizes: Rows) -> Rows:
+    """Rows of the chosen units, one unit after another."""
+    lengths = sizes[chosen]
+    offset = np.repeat(starts[chosen] - (np.cumsum(lengths) - lengths), lengths)
+    rows: Rows = order[offset + np.arange(len(offset))]
+    return rows
+
+
+def percentiles(values: Sequence[float], draws: int, level: float = 95.0) -> Interval:
+    """Low and high of what the draws gave; None where most of them left the metric undefined."""
+    if draws < 1 or 2 * len(values) <= draws:
+        return None
+    tail = (100.0 - level) / 2
+    low, high = np.percentile(values, [tail, 100.0 - tail])
+    return float(low), float(high)

@@ -1,0 +1,109 @@
+"""Queries and keys of every mode, from tokens pooled over the others (HOT sec. 4.2, before eq. 7)."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from multiway import ops
+from multiway.nn import attention_checks as checks
+from multiway.nn.attention_settings import Settings
+from multiway.nn.head_norm import make_head_norms
+
+MAX_TEMPERATURE = 16.0
+
+Sums = list[tuple[Tensor, float]]
+"""For each mode the tokens summed over all others, and how many were added up."""
+
+
+class Side(NamedTuple):
+    """Tokens that ask or that answer, zero where they are not valid."""
+
+    x: Tensor
+    valid: Tensor | None
+
+
+class PooledQueries(nn.Module):
+    """What attention along modes builds on; a base and no part of it, so that names of parameters stay flat.
+
+    Pooling and projecting commute: tokens are pooled first, and full-size queries and keys never exist.
+
+    Args:
+        dim, num_heads, num_modes: As for `KroneckerAttention`.
+        settings: How queries and keys are made.
+        attended_modes, rotary_modes, causal_modes: As for `KroneckerAttention`.
+        factory: `device` and `dtype`, as for `torch.nn.Linear`.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        num_heads: int,
+        num_modes: int,
+        settings: Settings,
+        attended_modes: Sequence[int],
+        rotary_modes: Sequence[int],
+        causal_modes: Sequence[int],
+        **factory: Any,
+    ) -> None:
+        super().__init__()
+        checks.check_heads(dim, num_heads, num_modes, bool(rotary_modes))
+        self.dim, self.num_heads, self.num_modes = dim, num_heads, num_modes
+        self.attended_modes = checks.check_modes("attended_modes", attended_modes, num_modes)
+        self.rotary_modes = checks.check_modes("rotary_modes", rotary_modes, num_modes)
+        self.causal_modes = checks.check_modes("causal_modes", causal_modes, num_modes)
+        self.pooling, self.centred = settings.pooling, settings.centred
+        count = 1 if settings.shared_projections else num_modes
+        self.query_key = nn.ModuleList(nn.Linear(dim, 2 * dim, bias=settings.bias, **factory) for _ in range(count))
+        self.norms = make_head_norms(settings.qk_norm, num_modes, dim // num_heads, factory)
+        self.log_temperature: nn.Parameter | None
+        zeros = torch.zeros(num_modes, num_heads, **factory)
+        self.register_parameter("log_temperature", nn.Parameter(zeros) if settings.learn_temperature else None)
+        self._freeze_unused()
+
+    def query_and_key(self, mode: int, asking: Side, answering: Side, sums: Sums | None) -> tuple[Tensor, Tensor]:
+        """Pooled queries and keys of one mode, `(batch, heads, size, head_dim)`, float32 or wider (HOT: Q̃ᵢ, K̃ᵢ)."""
+        linear: Any = self.query_key[mode if len(self.query_key) > 1 else 0]
+        with torch.autocast(answering.x.device.type, enabled=False):
+            pooled = self._pool(answering, mode, sums)
+            if asking is answering:
+                query, key = ops.project_pooled(*pooled, linear.weight, linear.bias).chunk(2, dim=-1)
+            else:
+                weights, biases = linear.weight.chunk(2), (None, None) if linear.bias is None else linear.bias.chunk(2)
+                query = ops.project_pooled(*self._pool(asking, mode), weights[0], biases[0])
+                key = ops.project_pooled(*pooled, weights[1], biases[1])
+            return self._heads(query, mode), self._heads(key, mode, is_key=True)
+
+    def _pool(self, side: Side, mode: int, sums: Sums | None = None) -> tuple[Tensor, Tensor | float]:
+        """Pooled tokens of one mode (HOT: g_pool), and how often each counts a bias."""
+        count: Tensor | float
+        tokens, count = ops.pool_modes(side.x, mode) if sums is None else sums[mode]
+        if side.valid is not None:
+            count = ops.count_valid(side.valid, mode).to(tokens.dtype)
+        if self.pooling == "mean":
+            tokens, count = ops.mean_of_sums(tokens, count)
+        if self.centred and mode not in self.causal_modes:
+            tokens = ops.centre_positions(tokens, count)
+        return tokens, count
+
+    def _heads(self, rows: Tensor, mode: int, *, is_key: bool = False) -> Tensor:
+        """Split into heads, normalise, turn by position, and put the temperature on the queries."""
+        heads = rows.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        if self.norms is not None:
+            heads = self.norms[mode][int(is_key)](heads)  # type: ignore[index]
+        if not is_key and self.log_temperature is not None:
+            capped = self.log_temperature[mode].to(heads.dtype).clamp_max(math.log(MAX_TEMPERATURE))
+            heads = heads * capped.exp()[:, None, None]
+        return ops.rotate(heads) if mode in self.rotary_modes else heads
+
+    def _freeze_unused(self) -> None:
+        """Parameters without a gradient would stall distributed training; they stay for equal counts."""
+        attended, shared = self.attended_modes, len(self.query_key) == 1
+        for mode, linear in enumerate(self.query_key):
+            linear.requires_grad_(mode in attended or (shared and len(attended) > 0))
+        for mode, pair in enumerate(self.norms or ()):
+            pair.requires_grad_(mode in attended)
+        if self.log_temperature is not None:
+            self.log_temperature.requires_grad_(len(attended) > 0)

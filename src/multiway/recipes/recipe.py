@@ -1,0 +1,47 @@
+"""One cell of a published table: its settings, its published figures, and their source."""
+
+from typing import Any
+
+from pydantic import ConfigDict, Field, FiniteFloat
+
+from multiway.config import Config
+
+
+class Published(Config):
+    """Figures as printed, under the metrics' names, and where; percentages as shares."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, FiniteFloat] = Field(init=False)
+
+    source: str
+
+
+class Recipe(Config):
+    """Settings that reproduce one cell; a cell averaged over horizons lists them all."""
+
+    task: str
+    table: str
+    """Table this cell belongs to, such as hot-table-1."""
+    row: str
+    """What the row is called there: a data set."""
+    variant: str | None = None
+    """What distinguishes cells of one row, such as the attended modes."""
+    data: str
+    """Name of a known data set."""
+    horizons: tuple[int, ...] = ()
+    """Steps to forecast, one run each; none where the task has none."""
+    published: Published | None = None
+    note: str | None = None
+    """What a reader of the figures has to know."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Fields of the task's config."""
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Published scores by metric."""
+        return {} if self.published is None else dict(self.published.__pydantic_extra__)
+
+    def settings_of_runs(self) -> list[dict[str, Any]]:
+        """Settings of each run that the cell is the mean of: one per horizon, or one."""
+        base = {"data": self.data, **self.settings}
+        return [{"horizon": horizon, **base} for horizon in self.horizons] or [base]

@@ -1,0 +1,80 @@
+"""What predict, explain and backtest give back: data, files, and what a user reads; the command line prints it."""
+
+import dataclasses
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from multiway import files
+from multiway.errors import ConfigError, RunError
+
+ENDINGS = (".csv", ".csv.gz", ".parquet")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An answer of a run.
+
+    frame: The table itself; None where the answer is files alone.
+    files: What was written.
+    notes: Lines for the reader.
+    """
+
+    frame: pd.DataFrame | None = None
+    files: Sequence[Path] = ()
+    notes: Sequence[str] = ()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table as rows of plain values."""
+        records = [] if self.frame is None else self.frame.to_dict("records")
+        return [{str(name): value for name, value in row.items()} for row in records]
+
+    def lines(self) -> list[str]:
+        """What is printed: a table that was not written as CSV; else the notes, and files that no table lists."""
+        if self.frame is None:
+            return [*self.notes, *map(str, self.files)]
+        if not self.files:
+            return [self.frame.to_csv(index=False).rstrip(), *self.notes]
+        head = [f"{len(self.frame)} rows written to {self.files[0]}"] if len(self.files) == 1 else []
+        return [*head, *self.notes]
+
+
+def written(frame: pd.DataFrame, out: Path | None, notes: Sequence[str] = ()) -> Answer:
+    """The answer that is one table, kept at `out` where that is given."""
+    if out is None:
+        return Answer(frame=frame, notes=notes)
+    write_frame(frame, out)
+    return Answer(frame=frame, files=(out,), notes=notes)
+
+
+def write_frame(frame: pd.DataFrame, path: Path) -> None:
+    """Write CSV, CSV.gz or Parquet atomically.
+
+    Raises:
+        ConfigError: The ending is none of these.
+        RunError: The folder does not exist, or the disk is full.
+    """
+    check_target(path)
+    if path.suffix == ".parquet":
+        files.write_with(path, lambda temporary: frame.to_parquet(temporary, index=False))
+    else:
+        text = frame.to_csv(index=False).encode()
+        files.write_bytes(path, gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
+
+
+def check_target(path: Path | None) -> None:
+    """Whether `write_frame` can write there; call it before long work.
+
+    Raises:
+        ConfigError: The ending is none of .csv, .csv.gz and .parquet.
+        RunError: The folder does not exist.
+    """
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise RunError(f"{path} could not be written: there is no folder {path.parent}. Make it first.")
+    if not path.name.endswith(ENDINGS):
+        raise ConfigError(f"{path} must end in .csv, .csv.gz or .parquet.")

@@ -1,0 +1,61 @@
+"""A finished run made smaller: its network compressed, calibrated and scored anew."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from multiway import compress
+from multiway.errors import RunError
+from multiway.tasks.fitting import finish, parameters_of
+from multiway.tasks.run import Run, digest_of, load, store
+from multiway.training import RunFolder
+
+
+def compress_run(
+    path: Path,
+    rules: Mapping[str, compress.Rule],
+    *,
+    max_parameters: float | None = None,
+    max_error: float | None = None,
+    out: Path | None = None,
+) -> tuple[compress.Plan, Run | None]:
+    """Plan the compression of a run's network on its validation samples; with `out`, also make the smaller run.
+
+    The new run is calibrated on validation and reads the test rows as a new training would: none of the old scores
+    are carried over.
+
+    Raises:
+        RunError: The data changed, or `out` exists.
+        ConfigError: The task has nothing to compress, or the rules do not fit the network.
+    """
+    run = load(path)
+    network = run.task.swappable(run.model)
+    run.prepared = _data_of(run, path)
+    sample = run.task.sample(run, run.prepared)
+    plan = compress.plan(network, rules, data=sample, max_parameters=max_parameters, max_error=max_error)
+    return plan, None if out is None else _smaller(run, plan, out)
+
+
+def _data_of(run: Run, path: Path) -> object:
+    """The data of the training, prepared again."""
+    if run.config.data is None:
+        raise RunError(f"{path}: the run was fitted on data in memory, and its scores cannot be made anew.")
+    prepared = run.task.prepare(run.config, run.task.locate(run.config.data))
+    if digest_of(prepared.content()) != run.digest:
+        raise RunError(f"{path}: {run.config.data} is not the data of the training any more. Restore it.")
+    return prepared
+
+
+def _smaller(run: Run, plan: compress.Plan, out: Path) -> Run:
+    """Swap layers of the run itself, which was loaded for that, and keep it in a folder of its own."""
+    assert run.folder is not None
+    log = run.folder.read_log()
+    network = plan.apply(inplace=True, keep_originals=False)
+    finish(run)
+    run.facts["parameters"] = parameters_of(run)
+    folder = RunFolder.create(out, run.folder.config())
+    with folder.lock():
+        folder.rewrite_log(log)
+        compress.write_swaps(network, folder.path)
+        run.folder = folder
+        store(run, folder)
+    return run

@@ -1,0 +1,80 @@
+"""Fit the models of a run, ours first and then the baselines; calibrate on validation; then read the test rows once."""
+
+import sys
+import time
+from typing import Any
+
+import pandas as pd
+from torch import nn
+
+from multiway.tasks.protocol import OURS, Context, Row
+from multiway.tasks.run import Run
+from multiway.training import History
+
+SCORED = ("validation", "test")
+
+
+def fit(run: Run, context: Context) -> Run:
+    """Fit everything a run consists of, in place."""
+    seconds: dict[str, float] = {}
+    best: dict[str, Row] = {}
+    learnt: dict[str, Any] = {}
+    histories: dict[str, list[Row]] = {}
+    for name, model in run.models.items():
+        clock = time.perf_counter()
+        found = run.task.fit(run, name, run.prepared, context if name == OURS else context.part(name))
+        if isinstance(found, History):
+            best[name] = _best(found)
+            histories[name] = found.rows
+        elif found is not None:
+            learnt[name] = found
+        model.to("cpu").eval()
+        seconds[name] = time.perf_counter() - clock
+    run.facts |= {"best": best, "learnt": learnt, "parameters": parameters_of(run)}
+    run.facts["histories"] = {name: rows for name, rows in histories.items() if name != OURS}
+    clock = time.perf_counter()
+    finish(run)
+    seconds["evaluation"] = time.perf_counter() - clock
+    run.facts["seconds"] = {name: round(value, 3) for name, value in seconds.items()}
+    return run
+
+
+def finish(run: Run) -> None:
+    """Calibrate and score models that are fitted; called anew where a network was changed."""
+    run.calibration = run.task.calibrate(run, run.prepared)
+    scores: list[Row] = []
+    tables: dict[str, list[pd.DataFrame]] = {}
+    for split in SCORED:
+        predictions = run.task.predict(run, run.prepared, split)
+        scores += run.task.score(run, predictions, split)
+        for name, table in run.task.tables(run, predictions, split).items():
+            tables.setdefault(name, []).append(table)
+    run.scores = scores
+    run.tables = {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
+    run.facts |= run.task.describe(run, run.prepared)
+
+
+def announce(name: str, context: Context) -> None:
+    """Say on stderr which baseline is trained, where progress is shown."""
+    if context.progress and name != OURS:
+        print(f"training the baseline {name}", file=sys.stderr, flush=True)
+
+
+def parameters_of(run: Run) -> dict[str, int]:
+    """Trained numbers of every model that has any."""
+    counts = {name: count_parameters(model) for name, model in run.models.items()}
+    return {name: count for name, count in counts.items() if count}
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Trained numbers of a model."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def _best(history: History) -> Row:
+    return {
+        "epoch": history.best_epoch,
+        "validation_loss": history.best_loss,
+        "validation_score": history.best_score,
+        "steps": history.steps,
+    }

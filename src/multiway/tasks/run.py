@@ -1,0 +1,245 @@
+"""A run of any task: what it holds, how it is stored and loaded, and the one digest of its data."""
+
+import contextlib
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from multiway import compress, files
+from multiway.errors import MultiwayError, RunError
+from multiway.tasks.protocol import OURS, Row, Task
+from multiway.tasks.registry import TASKS, task_of
+from multiway.training import RunFolder, seed_everything
+
+FORMAT = 2
+"""Of run folders; one more whenever an older one cannot be read any longer."""
+PREPROCESSING, SCORES, CALIBRATION, BASELINES = (
+    "preprocessing.json",
+    "scores.json",
+    "calibration.safetensors",
+    "baselines",
+)
+UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OSError)
+"""What reading stored values raises where one is absent or does not fit."""
+
+
+class Models(Mapping[str, nn.Module]):
+    """The models of a run by name, ours first; those of a stored run are read when they are first needed."""
+
+    def __init__(self, task: Task[Any, Any, Any], config: Any, state: Any, folder: RunFolder | None = None) -> None:
+        self.task, self.config, self.state, self.folder = task, config, state, folder
+        self._names = task.names(config, state)
+        self._made: dict[str, nn.Module] = {}
+
+    def __getitem__(self, name: str) -> nn.Module:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def _make(self, name: str) -> nn.Module:
+        seed_everything(self.config.training.seed)
+        model = self.task.build(self.config, self.state, name)
+        if self.folder is None:
+            return model
+        if name == OURS and compress.has_swaps(self.folder.path):
+            compress.restore(self.task.swappable(model), self.folder.path)
+        self.folder.load_weights(model, weights_of(name))
+        return model.eval()
+
+    def check(self) -> None:
+        """Build every model without allocating anything.
+
+        Raises:
+            ConfigError: One does not fit the data, or needs a package that is not installed.
+        """
+        with torch.device("meta"):
+            for name in self._names:
+                self.task.build(self.config, self.state, name)
+
+
+def weights_of(name: str) -> str:
+    """File of a model's weights."""
+    return "weights.safetensors" if name == OURS else f"{BASELINES}/{name}.safetensors"
+
+
+@dataclasses.dataclass(kw_only=True)
+class Run:
+    """Fitted models with all that is needed to use them on other data.
+
+    state: What training learnt of the data.
+    calibration: What validation decided: thresholds, blends, radii.
+    scores: Rows of model, split, metric, value, low, high.
+    tables: Predictions and whatever else is kept row by row, by name.
+    facts: What a report says of data and fit.
+    folder: Where it lies; None for one that was never stored.
+    prepared: The data that it was fitted on; None for one that was loaded.
+    """
+
+    task: Task[Any, Any, Any]
+    config: Any
+    state: Any
+    models: Models
+    calibration: dict[str, Tensor] = dataclasses.field(default_factory=dict)
+    scores: list[Row] = dataclasses.field(default_factory=list)
+    tables: dict[str, pd.DataFrame] = dataclasses.field(default_factory=dict)
+    facts: dict[str, Any] = dataclasses.field(default_factory=dict)
+    folder: RunFolder | None = None
+    prepared: Any = None
+
+    @property
+    def model(self) -> nn.Module:
+        """The model that the run is about."""
+        return self.models[OURS]
+
+    @property
+    def digest(self) -> str:
+        """Hash of the data that it was fitted on."""
+        return str(self.facts["data_sha256"])
+
+    def save(self, path: Path) -> None:
+        """Write a run that was fitted in memory as a folder.
+
+        Raises:
+            RunError: Something is there, or the run was itself loaded.
+        """
+        if self.prepared is None:
+            raise RunError(f"{path}: this run was loaded from {self.folder and self.folder.path}. Copy that folder.")
+        folder = RunFolder.create(path, opening(self))
+        store(self, folder)
+        self.folder = folder
+
+
+def load(path: Path) -> Run:
+    """Take up a finished run; every file is checked against its hash first.
+
+    Raises:
+        RunError: It is unfinished, damaged, or of a format that this version does not read.
+    """
+    folder = RunFolder.open(path)
+    folder.verify()
+    task, config, _ = read_opening(folder)
+    stored, scores = folder.read_json(PREPROCESSING), folder.read_json(SCORES)
+    with readable(path, f"run of {task.name}"):
+        state = task.state.parse(stored["state"])
+        run = Run(
+            task=task, config=config, state=state, models=Models(task, config, state, folder), scores=scores,
+            calibration=_load_tensors(folder.path / CALIBRATION), tables=_load_tables(folder.path),
+            facts=stored["facts"], folder=folder,
+        )  # fmt: skip
+        run.models[OURS]
+    return run
+
+
+def name_of(path: Path) -> str:
+    """Name of the task that wrote a run folder.
+
+    Raises:
+        RunError: It is no run folder, or one of a task or format that is not known.
+    """
+    return _read_task(RunFolder.open(path))[0].name
+
+
+def digest_of(content: Iterable[object]) -> str:
+    """One hash over everything that was read: arrays by their bytes, frames by their rows, the rest as text."""
+    found = hashlib.sha256()
+    for part in content:
+        if isinstance(part, np.ndarray) and part.dtype.kind != "O":
+            found.update(f"{part.dtype.str}{part.shape}".encode())
+            found.update(np.ascontiguousarray(part.view(np.int64) if part.dtype.kind in "mM" else part).data)
+        else:
+            text = repr(part.tolist() if isinstance(part, np.ndarray) else part)
+            found.update(f"{len(text)}:{text}".encode("utf-8", "surrogatepass"))
+    return found.hexdigest()
+
+
+def store(run: Run, folder: RunFolder) -> None:
+    """Write every file of a finished run, then seal it."""
+    (folder.path / BASELINES).mkdir(exist_ok=True)
+    for name, model in run.models.items():
+        folder.save_weights(model, weights_of(name))
+    _save_tensors(folder.path / CALIBRATION, run.calibration)
+    folder.write_json(PREPROCESSING, {"state": run.state.plain(), "facts": run.facts})
+    folder.write_json(SCORES, run.scores)
+    for name, table in run.tables.items():
+        _save_table(folder.path / f"{name}.parquet", table)
+    run.task.keep(run, run.prepared, folder)
+    folder.finish({"task": run.task.name, "data_sha256": run.digest, "seed": run.config.training.seed})
+
+
+def opening(run: Run) -> dict[str, Any]:
+    """What stands in a run's `config.yaml`."""
+    return {"format": FORMAT, "task": run.task.name, "data_sha256": run.digest, "settings": run.config.plain()}
+
+
+def read_opening(folder: RunFolder) -> tuple[Task[Any, Any, Any], Any, str]:
+    """Task, config and hash of the data of a run."""
+    task, stored = _read_task(folder)
+    config = task.config.parse(stored.get("settings", {}), str(folder.path / "config.yaml"))
+    return task, config, str(stored.get("data_sha256"))
+
+
+def _read_task(folder: RunFolder) -> tuple[Task[Any, Any, Any], dict[str, Any]]:
+    stored = folder.config()
+    name, found = stored.get("task"), stored.get("format", 1)
+    if name not in TASKS:
+        raise RunError(
+            f"{folder.path} is a run of the task {name}; known are {', '.join(TASKS)}. It needs another version."
+        )
+    if found != FORMAT:
+        raise RunError(
+            f"{folder.path} has the run format {found}, and this version reads {FORMAT}. Train it again: "
+            f"its config.yaml holds the settings."
+        )
+    return task_of(name), stored
+
+
+@contextlib.contextmanager
+def readable(path: Path, what: str) -> Iterator[None]:
+    """Say in one line that stored values are not those of such a run, as this version writes it.
+
+    Raises:
+        RunError: A value is absent or does not fit.
+    """
+    try:
+        yield
+    except MultiwayError:
+        raise
+    except UNREADABLE as error:
+        raise RunError(f"{path} holds no {what} that this version can read ({error}).") from None
+
+
+def _save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    from safetensors.torch import save_file
+
+    if tensors:
+        plain = {name: tensor.contiguous() for name, tensor in tensors.items()}
+        files.write_with(path, lambda temporary: save_file(plain, temporary))
+
+
+def _load_tensors(path: Path) -> dict[str, Tensor]:
+    from safetensors.torch import load_file
+
+    return load_file(path) if path.is_file() else {}
+
+
+def _save_table(path: Path, table: pd.DataFrame) -> None:
+    files.write_with(path, lambda temporary: table.to_parquet(temporary, index=False))
+
+
+def _load_tables(path: Path) -> dict[str, pd.DataFrame]:
+    return {file.stem: pd.read_parquet(file) for file in sorted(path.glob("*.parquet"))}

@@ -1,0 +1,153 @@
+"""Scores of runs as tables: a row per model, the row of a published cell, the sentence on the best baseline."""
+
+import math
+import os
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from multiway.tasks.protocol import OURS, Cell, Metric, Row
+from multiway.tasks.run import Run
+
+UNDEFINED: Row = {"value": None, "low": None, "high": None}
+
+
+def score_of(run: Run, model: str, metric: str | Metric, split: str = "test") -> Row:
+    """Value and interval of one score of a run; all None if it has none."""
+    chosen = metric_of(run, metric) if isinstance(metric, str) else metric
+    rows = (row for row in run.scores if (row["model"], row["split"]) == (model, split))
+    return next((row for row in rows if chosen.measures(row)), UNDEFINED)
+
+
+def metric_of(run: Run, name: str) -> Metric:
+    """The declared metric of that name; a plain one of score rows if it is not declared."""
+    declared = {metric.name: metric for metric in run.task.metrics(run.config)}
+    return declared.get(name, Metric(name=name, title=name))
+
+
+def models_of(run: Run, split: str = "test") -> list[str]:
+    """Names of the models that are scored, ours first."""
+    return list(dict.fromkeys(row["model"] for row in run.scores if row["split"] == split))
+
+
+def score_table(runs: Sequence[Run], split: str) -> list[Row]:
+    """One row per model: each metric's mean over the runs; what is undefined is None.
+
+    A metric with a spread has its 95 % interval for one run, where the run has any, and its deviation over several.
+    """
+    metrics = scored_metrics(runs[0])
+    return [{"model": model, **_figures(runs, model, split, metrics)} for model in models_of(runs[0], split)]
+
+
+def scored_metrics(run: Run) -> list[Metric]:
+    """The declared metrics that the run has scores of, whether defined or not."""
+    known = {row["metric"] for row in run.scores}
+    return [metric for metric in run.task.metrics(run.config) if (metric.of or metric.name) in known]
+
+
+def _figures(runs: Sequence[Run], model: str, split: str, metrics: Sequence[Metric]) -> Row:
+    found: Row = {}
+    for metric in metrics:
+        rows = [score_of(run, model, metric, split) for run in runs]
+        found[metric.name] = mean([row["value"] for row in rows])
+        if metric.spread and len(runs) > 1:
+            found[f"{metric.name} sd"] = deviation([row["value"] for row in rows])
+        elif metric.spread and any(row["low"] is not None for row in runs[0].scores):
+            found |= {f"{metric.name} {side}": rows[0][side] for side in ("low", "high")}
+    return found
+
+
+def cell_row(name: str, cell: Cell, runs: Sequence[Run], seeds: int) -> Row:
+    """One row of results: published, measured with its deviation over seeds, and the baselines beside it."""
+    first, is_mean = runs[0], len(cell.horizons) > 1
+    measured: Row = {}
+    for model in models_of(first):
+        measured |= _measured(runs, model, "" if model == OURS else f"{model}_", is_mean=is_mean)
+    return {
+        **_cell_head(name, cell, seeds),
+        **measured,
+        "parameters": first.facts["parameters"],
+        "best_epochs": [run.facts["best"].get(OURS, {}).get("epoch") for run in runs],
+        "seconds": round(math.fsum(value for run in runs for value in run.facts["seconds"].values()), 1),
+        "each": [_values(run, OURS) for run in runs],
+        **first.task.cell_facts(runs),
+        **_cell_tail(first),
+    }
+
+
+def _measured(runs: Sequence[Run], model: str, prefix: str, *, is_mean: bool) -> Row:
+    """Mean of every metric; the deviation of those with a spread, unless the runs are of several horizons."""
+    found: Row = {}
+    for metric in scored_metrics(runs[0]):
+        values = [score_of(run, model, metric)["value"] for run in runs]
+        found[prefix + metric.name] = mean(values)
+        if metric.spread and not is_mean:
+            found[f"{prefix}{metric.name}_sd"] = deviation(values)
+    return found
+
+
+def _values(run: Run, model: str) -> Row:
+    return {metric.name: score_of(run, model, metric)["value"] for metric in scored_metrics(run)}
+
+
+def _cell_head(name: str, cell: Cell, seeds: int) -> Row:
+    """Begin a row of results: which cell it is, and what was published."""
+    horizons = {"horizons": ",".join(map(str, cell.horizons))} if cell.horizons else {}
+    variant = {"variant": cell.variant} if cell.variant else {}
+    published = {f"published_{metric}": value for metric, value in cell.figures.items()}
+    return {"recipe": name, "row": cell.row, **variant, **horizons, "seeds": seeds, **published}
+
+
+def _cell_tail(run: Run) -> Row:
+    """End a row of results: the settings and the machine that made it."""
+    manifest = run.folder.verify() if run.folder else {}
+    return {
+        "settings": run.config.plain(),
+        "environment": {key: manifest.get(key) for key in ("versions", "device", "threads", "data_sha256")},
+        "commit": os.environ.get("MULTIWAY_COMMIT"),
+    }
+
+
+def best_baseline_remark(run: Run, metric: str) -> str:
+    """Say it where a baseline does as well as the network or better on the test rows; else nothing."""
+    chosen = metric_of(run, metric)
+    sign = -1.0 if chosen.higher is False else 1.0
+    values: Mapping[str, Any] = {model: score_of(run, model, chosen)["value"] for model in models_of(run)}
+    known = {model: sign * value for model, value in values.items() if value is not None}
+    ours = known.pop(OURS, None)
+    best = max(known, key=lambda model: known[model], default=None)
+    if ours is None or best is None or known[best] < ours:
+        return ""
+    return f" The network is no better than the baselines: {best} does as well or better."
+
+
+def sentence_of(run: Run, metric: str, second: str) -> str:
+    """Test scores of two metrics with the interval of the first, the baselines, and whether one is as good."""
+    row = score_of(run, OURS, metric)
+    interval = "" if row["low"] is None else f" (95 % interval {shown(row['low'])} to {shown(row['high'])})"
+    others = [f"{model} {_pair(run, model, (metric, second))}" for model in models_of(run)[1:]]
+    baselines = f"; {', '.join(others)}" if others else ""
+    figure = f"test {metric.upper()} {shown(row['value'])}{interval}"
+    remark = best_baseline_remark(run, metric)
+    return f"{figure}, {second.upper()} {shown(score_of(run, OURS, second)['value'])}{baselines}.{remark}"
+
+
+def _pair(run: Run, model: str, metrics: Sequence[str]) -> str:
+    return " / ".join(shown(score_of(run, model, metric)["value"]) for metric in metrics)
+
+
+def shown(value: float | None) -> str:
+    """A score in words; small ones with four digits."""
+    return "undefined" if value is None else f"{value:.4g}" if abs(value) < 0.01 else f"{value:.3f}"
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """Mean of what is defined."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def deviation(values: Sequence[float | None]) -> float | None:
+    """Standard deviation (n - 1) of what is defined, None for fewer than two."""
+    known = [value for value in values if value is not None]
+    return statistics.stdev(known) if len(known) > 1 else None

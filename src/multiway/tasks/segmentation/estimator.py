@@ -1,0 +1,150 @@
+"""`Segmenter`: the task in scikit-learn's manners."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from multiway.data import datasets
+from multiway.data.scenes import is_scene, read_scene
+from multiway.data.volumes import read_cases
+from multiway.errors import ConfigError
+from multiway.explain import ModeMap
+from multiway.tasks.estimator import Estimator
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline
+from multiway.tasks.segmentation.examples import Examples, examples_of_cases
+from multiway.tasks.segmentation.explanation import MOST_CASES, attention_maps
+from multiway.tasks.segmentation.prediction import predict_scene, predict_volume
+from multiway.tasks.segmentation.sources import read_examples
+from multiway.tasks.volumes.arrays import cases_of_arrays
+
+
+class Segmenter(Estimator):
+    """Give every voxel a class with a Higher-Order Transformer, scored on held-out images beside simple baselines.
+
+    Args:
+        model: Name of a network that segments; the one for volumes or for scenes if not given.
+        epochs: Passes over the training images.
+        validation: Share of the images that choose the best epoch.
+        test: Share of the images that are scored once, at the end.
+        baselines: Some of background, threshold, logistic and unet; those that fit the data if not given.
+        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
+        settings: Other fields of `SegmentConfig`, nested: `{"patch": [32, 32, 32], "training": {"batch_size": 2}}`.
+        progress: Show a bar or lines on stderr.
+
+    `fit` sets `run_`, `scores_` (a frame) and `classes_`, the values of the training masks.
+    """
+
+    task = "segment"
+    kind = "none"
+    fields: ClassVar[dict[str, str]] = {
+        "model": "model.name", "epochs": "training.epochs", "validation": "split.validation", "test": "split.test",
+        "baselines": "baselines", "seed": "training.seed",
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        epochs: int | None = None,
+        validation: float | None = None,
+        test: float | None = None,
+        baselines: Sequence[str] | None = None,
+        seed: int = 0,
+        settings: dict[str, Any] | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.model = model
+        self.epochs = epochs
+        self.validation = validation
+        self.test = test
+        self.baselines = baselines
+        self.seed = seed
+        self.settings = settings
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any = None, *, patients: Sequence[Any] | None = None) -> Self:
+        """Fit on arrays, or on a path with masks; nothing is written to disk.
+
+        Args:
+            X: `(cases, *sizes)` or `(cases, channels, *sizes)` with three sizes; or the path of a table or scene, or
+                a known name.
+            y: Masks of whole numbers, `(cases, *sizes)`; None with a path, which holds its own.
+            patients: One per case; a patient's cases fall into one split.
+
+        Raises:
+            DataError: The data is not sound.
+            ConfigError: An argument does not fit.
+        """
+        if not isinstance(X, str | Path):
+            return self._fit(_examples(self.config(), X, y, patients=patients))
+        if y is not None or patients is not None:
+            raise ConfigError("Segmenter.fit: a path holds its own masks and patients. Leave y out.")
+        return self._fit(datasets.locate(str(X)), known=X)
+
+    def _take(self, run: Run) -> None:
+        super()._take(run)
+        self.classes_ = np.array(run.state.values)
+
+    def predict(self, X: Any) -> Any:
+        """Masks in the values of the training masks, each on its image's own grid.
+
+        Args:
+            X: Arrays as for `fit`, or a path of images or of a scene.
+
+        Returns:
+            `(cases, *sizes)` for arrays and `(rows, columns)` for a scene; for a path of images a list of masks.
+        """
+        run = self._run()
+        if not isinstance(X, str | Path):
+            cases, _ = cases_of_arrays(X, options=run.config.read)
+            return np.stack([predict_volume(run, cases.read(index)) for index in range(cases.count)])
+        source = datasets.locate(str(X))
+        if is_scene(source):
+            return predict_scene(run, read_scene(source, run.config.read.max_bytes))
+        found = read_cases(source, run.config.read, None, same_sizes=False)
+        return [predict_volume(run, found.read(index)) for index in range(found.count)]
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean Dice over images and classes, of a scene over all its pixels; NaN where it is undefined."""
+        metric = headline(self._run().state.num_modes)
+        frame = self.evaluate(X, y)
+        chosen = frame[(frame["model"] == OURS) & (frame["metric"] == metric) & (frame["class"] == MEAN)]
+        return float(chosen["value"].astype(float).iloc[0])
+
+    def evaluate(self, X: Any, y: Any = None) -> pd.DataFrame:
+        """Every score on other images with masks, with intervals, beside the baselines."""
+        run = self._run()
+        later = run.task.prepare(run.config, self._later(X, y), run.state)
+        return pd.DataFrame(run.task.score(run, run.task.predict(run, later, ALL), ALL))
+
+    def explain(self, X: Any, y: Any = None) -> list[ModeMap]:
+        """Attention per mode and block, averaged over patches about what the masks of the first images mark.
+
+        Raises:
+            ConfigError: The network has no attention.
+        """
+        run = self._run()
+        later = run.task.prepare(run.config, self._later(X, y), run.state)
+        return attention_maps(run, later, later.rows(ALL)[:MOST_CASES])
+
+    def _later(self, X: Any, y: Any) -> Examples:
+        run = self._run()
+        if isinstance(X, str | Path):
+            return read_examples(datasets.locate(str(X)), run.config, run.state.values, split=False)
+        return _examples(run.config, X, y, run.state.values)
+
+
+def _examples(
+    config: Any, X: Any, y: Any, values: tuple[int, ...] | None = None, patients: Sequence[Any] | None = None
+) -> Examples:
+    """Arrays with masks as examples; split where the values of the masks are not known yet."""
+    if y is None:
+        raise ConfigError("Segmenter: arrays need y, one mask per image.")
+    split = config.split if values is None else None
+    cases, _ = cases_of_arrays(X, masks=y, options=config.read, split=split, patients=patients)
+    return examples_of_cases(cases, config, values, split=values is None)

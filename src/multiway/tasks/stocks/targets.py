@@ -1,0 +1,97 @@
+"""The labels of a protocol one after another, and facts that say nothing of a movement."""
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.stocks import FIELDS, StockPanel, StockSamples
+
+ADJUSTED = FIELDS.index("adj_close")
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Labelled:
+    """Every label: its split, sample, ticker and class."""
+
+    samples: StockSamples
+    split: NDArray[np.str_]
+    sample: Ints
+    ticker: Ints
+    label: Ints
+
+    @classmethod
+    def of(cls, samples: StockSamples) -> "Labelled":
+        """Labels of every split, in the order of splits and days."""
+        pairs = {split: np.argwhere(samples.labels[rows] >= 0) for split, rows in samples.splits.items()}
+        sample = np.concatenate([samples.splits[split][found[:, 0]] for split, found in pairs.items()])
+        ticker = np.concatenate([found[:, 1] for found in pairs.values()])
+        split = np.concatenate([np.full(len(found), split) for split, found in pairs.items()])
+        return cls(samples, split, sample, ticker, samples.labels[sample, ticker].astype(np.int64))
+
+    def name(self, place: int) -> str:
+        """Ticker and target day."""
+        return f"{self.samples.tickers[self.ticker[place]]} {self.samples.days[self.target[place]]}"
+
+    def names(self, chosen: Flags) -> list[str]:
+        """Of some labels."""
+        return [self.name(int(place)) for place in np.flatnonzero(chosen)]
+
+    @property
+    def target(self) -> Ints:
+        """Position of the target day."""
+        return self.samples.targets[self.sample]
+
+    @property
+    def last(self) -> Ints:
+        """Position of the window's last day before it; -1 without one."""
+        slots = self.samples.slots[self.sample]
+        return np.asarray(np.where(slots < self.target[:, None], slots, -1).max(1))
+
+    def traded(self, day: Ints) -> Flags:
+        """Whether the ticker has a price that day."""
+        return self.samples.traded[day, self.ticker] & (day >= 0)
+
+
+def facts_of(samples: StockSamples, labelled: Labelled) -> dict[str, Ints]:
+    """What says nothing of a movement: dates, trading days, and which inputs are there."""
+    last, target = labelled.last, labelled.target
+    day = samples.days.astype("datetime64[D]")
+    weekday, month = (day.astype(np.int64) + 3) % 7, day.astype("datetime64[M]").astype(np.int64) % 12
+    bits = 1 << np.arange(samples.slots.shape[1])
+    texts = (samples.text_rows[labelled.sample, labelled.ticker] > 0) @ bits
+    slots = samples.slots[labelled.sample]
+    prices = (
+        samples.slot_valid[labelled.sample, labelled.ticker] & samples.known[slots, labelled.ticker[:, None]]
+    ) @ bits
+    return {
+        "whether the last day traded": labelled.traded(last).astype(np.int64),
+        "whether the next day trades": labelled.traded(target).astype(np.int64),
+        "weekday of the last day": np.where(last >= 0, weekday[last], 7),
+        "weekday of the next day": weekday[target],
+        "month": month[target],
+        "days between": np.where(last >= 0, (day[target] - day[last]).astype(np.int64), -1),
+        "which days have texts": texts.astype(np.int64),
+        "which days have prices": prices.astype(np.int64),
+    }
+
+
+class Names:
+    """Names of some labels, made when asked for."""
+
+    def __init__(self, labelled: Labelled, places: Ints) -> None:
+        self.labelled, self.places = labelled, places
+
+    def __getitem__(self, place: int) -> str:
+        return self.labelled.name(int(self.places[place]))
+
+
+def true_movements(panel: StockPanel, labelled: Labelled) -> NDArray[np.float64]:
+    """Change of the adjusted close from the window's last day to the target day; NaN where one has no price."""
+    days = labelled.samples.days.astype("datetime64[D]")
+    column = np.minimum(np.searchsorted(panel.days, days), len(panel.days) - 1)
+    close = np.where(panel.days[column] == days, panel.prices[:, column, ADJUSTED], np.nan)
+    base = np.where(labelled.last >= 0, close[labelled.ticker, labelled.last], np.nan)
+    return np.asarray(close[labelled.ticker, labelled.target] / base - 1)

@@ -1,0 +1,195 @@
+"""Hold values to the bit over a change that should not touch them.
+
+A tiny seeded run of each task is made through the command line, and every layer is run in a few configurations. What
+comes out is written as one JSON object of named entries: hashes of weights, predictions and explanations, and scores.
+
+    PYTHONPATH=src python tests/frozen.py write /tmp/before.json      # on the commit before the change
+    PYTHONPATH=src python tests/frozen.py compare /tmp/before.json    # after it
+
+`compare` counts the entries that are equal, lists those that are changed, missing or new, and those whose value is now
+found under another name; it exits with 1 if one is changed or missing. The values are those of one machine: never
+compare files of two.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import multiway
+from command import printed
+from frozen_layers import layers
+from tasks.forecasting.panels import make_frame
+from tasks.segmentation.lesion_files import FAST, write_scene
+from tasks.stocks.quotes import write_stocks
+from tasks.tiny import TINY, Tiny, forecast, segment, stocks, volumes
+from tasks.volumes.blocks import write_npz
+
+Entries = dict[str, Any]
+
+
+def scene(folder: Path) -> Tiny:
+    network = {"dim": 8, "num_blocks": 1, "num_heads": 2, "bands_per_token": 2}
+    path = write_scene(folder / "scene.npz")
+    return replace(segment(folder), data=path, settings={**FAST, "ignore": 0, "block": 6, "model": network})
+
+
+def classes(folder: Path) -> Tiny:
+    usual = volumes(folder)
+    path = write_npz(folder / "blocks.npz", (18, 9, 9), num_classes=3)
+    training = {**usual.settings["training"], "average": 0.9, "epochs": 2}
+    return replace(usual, data=path, settings={**usual.settings, "training": training, "evaluate_flips": True})
+
+
+def blend(folder: Path) -> Tiny:
+    usual = forecast(folder)
+    frame = make_frame(rows=220, variates=2, seed=8)
+    frame.iloc[20:24, 1] = None
+    frame.to_csv(folder / "gaps.csv", index=False)
+    settings = {**usual.settings, "selection": "auto", "read": {"missing": "mask"}}
+    return replace(usual, data=folder / "gaps.csv", settings=settings)
+
+
+def quantiles(folder: Path) -> Tiny:
+    usual = stocks(folder)
+    path = write_stocks(folder / "prices-only", texts=False)
+    return replace(usual, data=path, settings={**usual.settings, "target": "quantiles", "baselines": ["majority"]})
+
+
+RUNS: dict[str, Callable[[Path], Tiny]] = {
+    **TINY, "forecast-blend": blend, "volumes-classes": classes, "segment-scene": scene, "stocks-quantiles": quantiles
+}  # fmt: skip
+BACKTESTED = ("forecast", "stocks")
+"""Tasks that look back from past moments."""
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:20]
+
+
+def array_digest(values: Any) -> str:
+    array = np.ascontiguousarray(values)
+    return digest(f"{array.dtype}{array.shape}".encode() + array.tobytes())
+
+
+def weights(run: Path) -> Iterator[tuple[str, str]]:
+    """Hash of every tensor under a run, but those of an unfinished training."""
+    from safetensors.numpy import load_file
+
+    for path in sorted(run.rglob("*.safetensors")):
+        for name, tensor in load_file(path).items():
+            yield f"weights/{path.relative_to(run).with_suffix('')}/{name}", array_digest(tensor)
+
+
+def rows_in(content: Any) -> Iterator[dict[str, Any]]:
+    """Rows of scores, however deep in a JSON file they lie."""
+    for item in content.values() if isinstance(content, dict) else content:
+        if isinstance(item, dict) and ("value" in item or "metric" in item):
+            yield item
+        elif isinstance(item, dict | list):
+            yield from rows_in(item)
+
+
+def scores(run: Path) -> Iterator[tuple[str, float | None]]:
+    """Every number of every row of scores, under the words of the row in a fixed order."""
+    for row in rows_in(json.loads((run / "scores.json").read_text())):
+        first = [row.pop(name) for name in ("model", "split", "metric") if name in row]
+        words = [row[name] for name in sorted(row) if isinstance(row[name], str)]
+        for name, value in row.items():
+            if not isinstance(value, str):
+                yield "/".join(map(str, ["scores", *first, *words, name])), value
+
+
+def written(part: str, folder: Path) -> Iterator[tuple[str, str]]:
+    """Hash of every array and of every column of every table in a folder; pictures are left out."""
+    for path in sorted(folder.rglob("*")):
+        name = f"{part}/{path.relative_to(folder)}"
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as arrays:
+                yield from ((f"{name}/{key}", array_digest(arrays[key])) for key in arrays.files)
+        elif path.suffix == ".npy":
+            yield name, array_digest(np.load(path))
+        elif path.suffix == ".csv":
+            lines = [line.split(",") for line in path.read_text().splitlines()]
+            for head, *column in zip(*lines, strict=False):
+                yield f"{name}/{head}", digest("\n".join(column).encode())
+        elif path.is_file() and path.suffix != ".png":
+            yield name, digest(path.read_bytes())
+
+
+def entries_of(name: str, folder: Path) -> Entries:
+    """Train, evaluate, predict, explain and, where there is one, backtest, in the current folder."""
+    tiny, run = RUNS[name](folder), folder / "run"
+    printed(*tiny.train(run))
+    found = dict(scores(run)) | {"evaluate": printed("evaluate", run)}
+    found |= {"evaluate validation": printed("evaluate", run, "--split", "validation")}
+    for step in ("predict", "explain", "backtest"):
+        target = folder / step
+        is_file = step == "backtest" or (step == "predict" and tiny.task != "segment")
+        target.mkdir()
+        if step != "backtest" or tiny.task in BACKTESTED:
+            data = () if step == "explain" else ("--data", tiny.data)
+            found[f"{step} says"] = printed(step, run, *data, "--out", target / "table.csv" if is_file else target)
+            found |= dict(written(step, target))
+    return {f"{name}/{key}": value for key, value in {**found, **dict(weights(run))}.items()}
+
+
+def measure() -> Entries:
+    """Every entry of this version of the code."""
+    torch.set_num_threads(1)
+    found = {f"layers/{key}": array_digest(value) for key, value in layers()}
+    for name in RUNS:
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            Path(name).mkdir()
+            found |= entries_of(name, Path(name))
+    return found
+
+
+def compare(before: Entries, now: Entries) -> int:
+    """Print what differs; 1 if something is changed or missing."""
+    names = defaultdict(list)
+    for name, value in now.items():
+        names[str(value)].append(name)
+    gone = [name for name in before if name not in now]
+    moved = {name: names[before[name]] for name in gone if isinstance(before[name], str) and names[before[name]]}
+    changed = [name for name in before if name in now and now[name] != before[name]]
+    groups = {
+        "changed": [f"{name}: {before[name]} -> {now[name]}" for name in changed],
+        "missing": [name for name in gone if name not in moved],
+        "moved": [f"{name} -> {', '.join(found[:2])}" for name, found in moved.items()],
+        "new": [name for name in now if name not in before],
+    }  # fmt: skip
+    equal = sum(name in now and now[name] == value for name, value in before.items())
+    print(f"equal: {equal}", *(f"{group}: {len(lines)}" for group, lines in groups.items()), sep="\n")
+    for line in [f"{group}  {line}" for group, lines in groups.items() for line in lines]:
+        print(line)
+    return int(bool(groups["changed"] or groups["missing"]))
+
+
+def main(action: str, file: str) -> int:
+    path = Path(file).resolve()
+    print(f"measuring {Path(multiway.__file__).parent}", file=sys.stderr)
+    now = measure()
+    if action == "write":
+        path.write_text(json.dumps(now, indent=0, sort_keys=True) + "\n")
+        return 0
+    return compare(json.loads(path.read_text()), json.loads(json.dumps(now)))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] not in ("write", "compare"):
+        sys.exit(__doc__)
+    os.environ["COLUMNS"] = "200"
+    sys.exit(main(*sys.argv[1:]))

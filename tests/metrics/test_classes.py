@@ -1,0 +1,132 @@
+"""Scores of class probabilities beside scikit-learn's, and what they say where they are undefined."""
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from multiway.metrics import classes as own
+from tolerances import ROUNDING64
+
+
+def make_case(num_classes, count=211, seed=3, digits=2):
+    """Rounded scores, so that ties occur."""
+    chance = np.random.default_rng(seed)
+    labels = chance.integers(num_classes, size=count)
+    raw = chance.random((count, num_classes)) + 0.4 * np.eye(num_classes)[labels]
+    first = np.round(raw / raw.sum(1, keepdims=True), digits)[:, 1:]
+    return labels, np.concatenate([1 - first.sum(1, keepdims=True), first], 1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("digits", [1, 2, 9])
+def test_auc_of_two_classes_is_that_of_the_last_column(seed, digits):
+    labels, probabilities = make_case(2, seed=seed, digits=digits)
+    expected = metrics.roc_auc_score(labels, probabilities[:, -1])
+    assert own.auc(labels, probabilities) == pytest.approx(expected, rel=ROUNDING64)
+
+
+@pytest.mark.parametrize("num_classes", [3, 11])
+def test_auc_of_more_is_the_mean_over_one_against_the_rest(num_classes):
+    """MedMNIST's loop over the classes, written out."""
+    labels, probabilities = make_case(num_classes)
+    expected = np.mean([metrics.roc_auc_score(labels == i, probabilities[:, i]) for i in range(num_classes)])
+    assert own.auc(labels, probabilities) == pytest.approx(expected, rel=ROUNDING64)
+
+
+def test_auc_is_undefined_where_a_class_is_absent():
+    labels, probabilities = make_case(3)
+    assert own.auc(np.zeros_like(labels), probabilities) is None
+    assert own.auc(labels[labels < 2], probabilities[labels < 2]) is None
+    assert own.auc(np.ones(5, dtype=np.int64), np.full((5, 2), 0.5)) is None
+
+
+@pytest.mark.parametrize("num_classes", [2, 3, 11])
+def test_accuracies(num_classes):
+    labels, probabilities = make_case(num_classes)
+    predicted = (probabilities[:, -1] > 0.5).astype(int) if num_classes == 2 else probabilities.argmax(1)
+    assert own.accuracy(labels, probabilities) == pytest.approx(metrics.accuracy_score(labels, predicted))
+    assert own.balanced_accuracy(labels, probabilities) == pytest.approx(
+        metrics.balanced_accuracy_score(labels, predicted), rel=ROUNDING64
+    )
+    matrix = own.confusion_matrix(labels, predicted, num_classes)
+    assert np.array_equal(matrix, metrics.confusion_matrix(labels, predicted))
+
+
+def test_a_score_of_one_half_is_negative():
+    assert own.accuracy(np.array([0, 1]), np.array([[0.5, 0.5], [0.5, 0.5]])) == 0.5
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.71])
+def test_sensitivity_and_specificity(threshold):
+    labels, probabilities = make_case(2)
+    predicted = probabilities[:, 1] > threshold
+    expected = metrics.recall_score(labels, predicted), metrics.recall_score(labels, predicted, pos_label=0)
+    found = own.sensitivity(labels, probabilities, threshold), own.specificity(labels, probabilities, threshold)
+    assert found == pytest.approx(expected, rel=ROUNDING64)
+
+
+def test_sensitivity_of_more_classes_is_their_mean():
+    labels, probabilities = make_case(3)
+    predicted = probabilities.argmax(1)
+    assert own.sensitivity(labels, probabilities) == pytest.approx(
+        metrics.recall_score(labels, predicted, average="macro"), rel=ROUNDING64
+    )
+    expected = np.mean([metrics.recall_score(labels != i, predicted != i) for i in range(3)])
+    assert own.specificity(labels, probabilities) == pytest.approx(expected, rel=ROUNDING64)
+
+
+def test_shares_of_nothing_are_undefined():
+    positive = np.ones(3, dtype=np.int64)
+    probabilities = np.full((3, 2), 0.5)
+    assert own.specificity(positive, probabilities) is None
+    assert own.sensitivity(1 - positive, probabilities) is None
+    assert own.balanced_accuracy(positive, probabilities) is None
+    nothing = np.zeros(0, dtype=np.int64), np.zeros((0, 2))
+    assert own.accuracy(*nothing) is None
+    assert own.calibration_error(*nothing) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_threshold_has_the_largest_youden_index(seed):
+    labels, probabilities = make_case(2, seed=seed, digits=1)
+    rates = metrics.roc_curve(labels, probabilities[:, 1], drop_intermediate=False)
+    best = (rates[1] - rates[0]).max()
+    threshold = own.youden_threshold(labels, probabilities)
+    index = own.sensitivity(labels, probabilities, threshold) + own.specificity(labels, probabilities, threshold) - 1
+    assert index == pytest.approx(best, rel=ROUNDING64)
+    assert threshold not in probabilities[:, 1]
+
+
+def test_the_threshold_is_one_half_where_scores_say_nothing():
+    labels = np.array([1, 1, 0, 0])
+    scores = np.array([0.1, 0.2, 0.8, 0.9])
+    assert own.youden_threshold(labels, np.stack([1 - scores, scores], 1)) == 0.5
+    assert own.youden_threshold(labels, np.full((4, 2), 0.3)) == 0.5
+    assert own.youden_threshold(np.ones(4, dtype=np.int64), np.stack([1 - scores, scores], 1)) is None
+    assert own.youden_threshold(labels, np.full((4, 3), 1 / 3)) is None
+
+
+def test_roc_points():
+    labels, probabilities = make_case(2, digits=1)
+    points = own.roc_points(labels == 1, probabilities[:, 1])
+    rates = metrics.roc_curve(labels, probabilities[:, 1], drop_intermediate=False)
+    assert points["false_positive_rate"] == pytest.approx(rates[0], rel=ROUNDING64)
+    assert points["true_positive_rate"] == pytest.approx(rates[1], rel=ROUNDING64)
+    assert points["threshold"] == pytest.approx(rates[2][1:], rel=ROUNDING64)
+    assert own.roc_points(np.ones(3, dtype=bool), np.zeros(3)) is None
+
+
+def test_calibration_error_by_hand():
+    """Two bins: confidence 0.6 with 1 of 2 right, confidence 0.9 with 3 of 3."""
+    labels = np.array([0, 1, 0, 0, 0])
+    first = np.array([0.6, 0.6, 0.9, 0.9, 0.9])
+    probabilities = np.stack([first, 1 - first], 1)
+    table = own.reliability_table(labels, probabilities, bins=10)
+    assert [(row["count"], row["accuracy"]) for row in table] == [(2, 0.5), (3, 1.0)]
+    assert [row["confidence"] for row in table] == pytest.approx([0.6, 0.9])
+    assert own.calibration_error(labels, probabilities, bins=10) == pytest.approx(0.4 * 0.1 + 0.6 * 0.1)
+
+
+def test_certainty_lies_in_the_last_bin():
+    table = own.reliability_table(np.array([1]), np.array([[0.0, 1.0]]), bins=15)
+    assert [(row["low"], row["high"]) for row in table] == [(14 / 15, 1.0)]

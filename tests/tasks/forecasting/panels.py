@@ -1,0 +1,63 @@
+"""A small panel and a small network: enough for every path of the task, in a second."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from multiway.data import Panel, Windows
+from multiway.tasks import lifecycle
+from multiway.tasks.forecasting import ForecastConfig
+from multiway.tasks.forecasting.future import future_frame
+from multiway.tasks.forecasting.later import read_later
+from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.run import Run
+
+LOOKBACK, HORIZON = 12, 4
+TINY = {"dim": 8, "num_blocks": 1, "num_heads": 2, "patch_length": 4}
+QUICK = {"epochs": 1, "batch_size": 64, "checkpoint_seconds": 1e9}
+
+
+def make_frame(rows: int = 300, variates: int = 3, seed: int = 5, freq: str = "h") -> pd.DataFrame:
+    """Seasons of different length with noise, each variate on a scale of its own."""
+    rng = np.random.default_rng(seed)
+    steps = np.arange(rows)[:, None]
+    periods, sizes = np.array([6, 12, 24, 8, 5])[:variates], 10.0 ** np.arange(variates)
+    values = (np.sin(2 * np.pi * steps / periods) + 0.3 * rng.standard_normal((rows, variates)) + 3) * sizes
+    times = pd.date_range("2024-01-01", periods=rows, freq=freq)
+    return pd.DataFrame({"date": times, **{f"series {number}": values[:, number] for number in range(variates)}})
+
+
+def make_config(**changes: Any) -> ForecastConfig:
+    sizes = {"lookback": LOOKBACK, "horizon": HORIZON, "season": 12, "model": TINY, "training": QUICK}
+    return ForecastConfig.parse({**sizes, **changes})
+
+
+def fitted(frame: pd.DataFrame, **changes: Any) -> Run:
+    return lifecycle.fitted(TASK, make_config(**changes), frame)
+
+
+def read(run: Run, source: Any) -> Panel:
+    return read_later(run.config, run.state, source)
+
+
+def forecast(run: Run, source: Any, levels: tuple[float, ...] | None = None, layout: str = "long") -> pd.DataFrame:
+    return future_frame(run, read(run, source), levels, layout)
+
+
+def scores_on(run: Run, source: Any) -> list[dict[str, Any]]:
+    later = TASK.prepare(run.config, source, run.state)
+    return TASK.score(run, TASK.predict(run, later, "test"), "test")
+
+
+def make_windows(
+    rows: int, variates: int, lookback: int, horizon: int, *, missing: float = 0.0, seed: int = 3
+) -> Windows:
+    """Windows over a random walk, with a share of its cells missing."""
+    generator = torch.Generator().manual_seed(seed)
+    values = torch.randn(rows, variates, generator=generator).cumsum(0) * 0.3
+    observed = torch.rand(rows, variates, generator=generator) >= missing if missing else None
+    if observed is not None:
+        values = torch.where(observed, values, 0)
+    return Windows(values, observed, start=0, stop=rows, lookback=lookback, horizon=horizon)

@@ -1,0 +1,186 @@
+"""`Forecaster` in scikit-learn's manners."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
+
+import multiway
+from multiway.errors import ConfigError, DataError, NotFittedError, RunError
+from multiway.tasks import lifecycle
+from multiway.tasks.forecasting import Forecaster
+from tasks.forecasting.panels import HORIZON, QUICK, TINY, make_frame
+from tolerances import ROUNDING32, SUMS32
+
+SETTINGS = {"model": TINY, "training": QUICK, "selection": "network"}
+
+
+def make(**changes) -> Forecaster:
+    return Forecaster(HORIZON, **{"lookback": 12, "season": 12, "settings": SETTINGS, **changes})
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Forecaster:
+    return make().fit(make_frame())
+
+
+def test_parameters_are_read_and_set():
+    forecaster = make(seed=3)
+    params = forecaster.get_params()
+    assert params["seed"] == 3 and params["settings"] is SETTINGS
+    assert Forecaster(**params).get_params() == params
+    assert forecaster.set_params(seed=4, horizon=5) is forecaster
+    assert (forecaster.seed, forecaster.horizon) == (4, 5)
+    with pytest.raises(ConfigError, match="look_back is no parameter"):
+        forecaster.set_params(look_back=3)
+
+
+def test_a_clone_is_unfitted_and_alike(fitted):
+    twin = clone(fitted)
+    assert twin.get_params() == fitted.get_params() and not hasattr(twin, "run_")
+
+
+@pytest.mark.parametrize("twin_of", [copy.deepcopy, lambda forecaster: pickle.loads(pickle.dumps(forecaster))])
+def test_a_fitted_and_a_loaded_forecaster_can_be_copied(twin_of, frame, tmp_path):
+    forecaster = make(network=False).fit(pl.from_pandas(frame))
+    twin = twin_of(forecaster)
+    assert twin.predict().equals(forecaster.predict()) and isinstance(twin.predict(), pl.DataFrame)
+    forecaster.save(tmp_path / "run")
+    loaded = twin_of(Forecaster.load(tmp_path / "run"))
+    pd.testing.assert_frame_equal(loaded.predict(frame), forecaster.predict(frame))
+
+
+def test_a_grid_is_searched(frame):
+    search = GridSearchCV(make(network=False), {"lookback": [6, 12]}, cv=TimeSeriesSplit(2, test_size=60))
+    search.fit(frame)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_a_target_of_its_own_is_refused(frame):
+    with pytest.raises(ConfigError, match=r"Forecaster\.fit: .* leave y out\.$"):
+        make().fit(frame, frame["series 0"])
+
+
+def test_the_constructor_checks_nothing_and_fit_checks_all(frame):
+    wrong = Forecaster(horizon=-1)
+    with pytest.raises(ConfigError, match=r"Forecaster: horizon: .* \(got -1\)"):
+        wrong.fit(frame)
+
+
+def test_the_repr_shows_what_differs_from_the_defaults():
+    assert repr(Forecaster(24, lookback=48, network=False)) == "Forecaster(horizon=24, lookback=48, network=False)"
+
+
+@pytest.mark.parametrize("call", ["predict", "explain", "backtest"])
+def test_answers_need_a_fit(call):
+    with pytest.raises(NotFittedError, match="call fit before this"):
+        getattr(Forecaster(), call)()
+
+
+def test_scoring_and_saving_need_a_fit(frame, tmp_path):
+    for call in (lambda: Forecaster().evaluate(frame), lambda: Forecaster().save(tmp_path / "x")):
+        with pytest.raises(NotFittedError):
+            call()
+
+
+def test_fit_returns_itself_and_says_what_it_chose(fitted):
+    assert isinstance(fitted, multiway.Forecaster)
+    assert fitted.selection_.weight == 1 and "the network" in fitted.selection_.sentence
+    assert fitted.n_features_in_ == 3 and list(fitted.feature_names_in_) == ["series 0", "series 1", "series 2"]
+    assert set(fitted.scores_["split"]) == {"validation", "test"}
+    assert [row["level"] for row in fitted.coverage_] == [80.0, 95.0]
+
+
+def test_nothing_is_written(fitted, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make(network=False).fit(make_frame())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_prediction_follows_the_layout_of_the_data(fitted, frame):
+    assert list(fitted.predict().columns[:2]) == ["ds", "series 0"]
+    long = frame.melt("date", var_name="unique_id", value_name="y").rename(columns={"date": "ds"})
+    assert list(fitted.predict(long).columns[:3]) == ["unique_id", "ds", "multiway"]
+    assert list(fitted.predict(layout="long", levels=(80,)).columns[2:]) == [
+        "multiway",
+        "multiway-lo-80",
+        "multiway-hi-80",
+    ]
+
+
+def test_prediction_without_a_frame_is_that_after_the_fitted_data(fitted, frame):
+    pd.testing.assert_frame_equal(fitted.predict(), fitted.predict(frame))
+
+
+def test_polars_in_polars_out(fitted, frame):
+    both = make(network=False).fit(pl.from_pandas(frame))
+    assert isinstance(both.predict(), pl.DataFrame)
+    assert isinstance(fitted.predict(pl.from_pandas(frame)), pl.DataFrame)
+    assert isinstance(both.predict(frame), pd.DataFrame)
+    np.testing.assert_array_equal(both.predict()["series 1"].to_numpy(), both.predict(frame)["series 1"])
+
+
+def test_a_path_will_do(data_file, frame):
+    one, other = make(network=False).fit(data_file), make(network=False).fit(frame)
+    np.testing.assert_allclose(one.predict()["series 1"], other.predict()["series 1"], rtol=ROUNDING32)
+
+
+def test_scores_on_a_later_frame(fitted):
+    later = make_frame(rows=60, seed=8)
+    scores = fitted.evaluate(later)
+    chosen = scores.query("model == 'multiway' and scale == 'scaled' and metric == 'mse'")["value"].item()
+    assert fitted.score(later) == -chosen
+
+
+def test_a_backtest_on_the_fitted_data(fitted):
+    assert fitted.backtest(cutoffs=2)["cutoff"].nunique() == 2
+
+
+def test_an_explanation_has_a_map_per_mode(fitted):
+    explanation = fitted.explain()
+    assert [item.mode for item in explanation.average] == ["variate", "time"]
+    assert explanation.average[0].query_labels == ("series 0", "series 1", "series 2")
+    np.testing.assert_allclose(explanation.last[1].weights.sum(-1), 1, rtol=SUMS32)
+
+
+def test_ridge_has_nothing_to_explain(frame):
+    with pytest.raises(RunError, match="the run has no network"):
+        make(network=False).fit(frame).explain()
+
+
+def test_a_saved_forecaster_is_a_run_and_comes_back(fitted, frame, tmp_path):
+    fitted.save(tmp_path / "run")
+    again = Forecaster.load(tmp_path / "run")
+    pd.testing.assert_frame_equal(again.predict(frame), fitted.predict(frame))
+    assert again.get_params()["lookback"] == 12 and again.selection_.sentence == fitted.selection_.sentence
+    assert lifecycle.load(tmp_path / "run").scores == fitted.run_.scores
+    with pytest.raises(RunError, match="exists already"):
+        fitted.save(tmp_path / "run")
+
+
+def test_a_loaded_forecaster_fits_as_the_saved_one_did(fitted, frame, tmp_path):
+    fitted.save(tmp_path / "run")
+    again = Forecaster.load(tmp_path / "run").fit(frame)
+    pd.testing.assert_frame_equal(again.predict(), fitted.predict())
+
+
+def test_a_loaded_forecaster_has_no_data(fitted, tmp_path):
+    fitted.save(tmp_path / "run")
+    again = Forecaster.load(tmp_path / "run")
+    with pytest.raises(ConfigError, match="loaded without its data"):
+        again.predict()
+    with pytest.raises(RunError, match=r"this run was loaded from .* Copy that folder"):
+        again.save(tmp_path / "other")
+
+
+def test_a_bad_frame_is_refused_and_leaves_the_fit(frame):
+    forecaster = make(network=False).fit(frame)
+    before = forecaster.predict()
+    with pytest.raises(DataError):
+        forecaster.fit(frame.iloc[:20])
+    pd.testing.assert_frame_equal(forecaster.predict(), before)

@@ -1,0 +1,195 @@
+import pytest
+import torch
+from torch import Tensor
+
+from multiway.data import Windows
+from multiway.tasks.forecasting.floor import PENALTIES, fit_floor
+from multiway.tasks.forecasting.moments import complete_moments, complete_stretches, normal_equations
+from tasks.forecasting.panels import make_windows
+from tolerances import COARSE32, LONG32, LONG64, SUMS32, SUMS64, assert_same
+
+SIZES = [(200, 3, 13, 7), (61, 2, 1, 5), (47, 1, 11, 1), (40, 2, 17, 23)]
+
+
+def steps_of(windows: Windows) -> tuple[Tensor, Tensor]:
+    """Past and future of every window and variate minus its last value, (variates, windows, steps), float64."""
+    batch = windows.gather(torch.arange(len(windows)))
+    last = batch["past"][:, -1:].double()
+    return (batch["past"].double() - last).permute(2, 0, 1), (batch["future"].double() - last).permute(2, 0, 1)
+
+
+@pytest.mark.parametrize(("rows", "variates", "lookback", "horizon"), SIZES)
+def test_moments_from_lagged_products_are_the_sums_over_windows(rows, variates, lookback, horizon):
+    windows = make_windows(rows, variates, lookback, horizon)
+    x, y = steps_of(windows)
+    moments = complete_moments(windows)
+    assert_same(moments.gram, x.mT @ x)
+    assert_same(moments.cross, x.mT @ y)
+    assert_same(moments.square, y.square().sum((1, 2)))
+    assert moments.count.tolist() == [len(windows) * horizon] * variates
+
+
+def test_moments_do_not_depend_on_the_level():
+    low, high = (
+        Windows(values, None, start=0, stop=300, lookback=12, horizon=5)
+        for values in (torch.arange(300.0)[:, None].sin(), torch.arange(300.0)[:, None].sin() + 64)
+    )
+    torch.testing.assert_close(complete_moments(low).gram, complete_moments(high).gram, rtol=LONG32, atol=COARSE32)
+
+
+def test_moments_of_stretches_add_up():
+    windows = make_windows(150, 2, 9, 4)
+    parts = [complete_moments(windows, start, stop) for start, stop in ((0, 50), (50, 51), (51, len(windows)))]
+    assert_same(sum(part.cross for part in parts), complete_moments(windows).cross)
+
+
+def test_moments_of_many_variates_are_made_in_groups(monkeypatch):
+    windows = make_windows(80, 5, 6, 3)
+    whole = complete_moments(windows)
+    monkeypatch.setattr("multiway.tasks.forecasting.moments.CELLS_PER_CHUNK", 200)
+    assert_same(complete_moments(windows).gram, whole.gram)
+
+
+def test_the_error_from_moments_is_that_of_the_forecasts(generator):
+    windows = make_windows(120, 3, 8, 5)
+    x, y = steps_of(windows)
+    weight = torch.randn(3, 5, 8, generator=generator, dtype=torch.float64)
+    expected = (y - x @ weight.mT).square().sum()
+    assert complete_moments(windows).squared_error(weight) == pytest.approx(float(expected), rel=SUMS64)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_weights_are_ridge_regression(shared):
+    training, validation = make_windows(200, 3, 8, 5), make_windows(120, 3, 8, 5, seed=4)
+    x, y = steps_of(training)
+    gram, cross = x.mT @ x, x.mT @ y
+    if shared:
+        gram, cross = gram.sum(0), cross.sum(0)
+    vx, vy = steps_of(validation)
+    errors = []
+    for penalty in PENALTIES:
+        weight = torch.linalg.solve(gram + penalty * torch.eye(8, dtype=torch.float64), cross).mT
+        errors.append(float((vy - vx @ weight.mT).square().mean()))
+    floor = fit_floor(training, validation)
+    tried = [row["validation_mse"] for row in floor.candidates if row["shared"] == shared]
+    assert tried == pytest.approx(errors, rel=SUMS32)
+
+
+def test_the_chosen_penalty_is_the_best_of_its_kind_and_the_error_is_its_own():
+    training, validation = make_windows(300, 3, 8, 5), make_windows(220, 3, 8, 5, seed=4)
+    floor = fit_floor(training, validation)
+    tried = [row for row in floor.candidates if row["shared"] == floor.shared]
+    assert floor.validation_mse == min(row["validation_mse"] for row in tried)
+    x, y = steps_of(validation)
+    measured = (y - x @ floor.weight.double().mT).square().mean()
+    assert floor.validation_mse == pytest.approx(float(measured), rel=LONG64)
+    assert floor.weight.shape == (1 if floor.shared else 3, 5, 8)
+
+
+def opposite(rows: int) -> Windows:
+    """One variate alternates, the other drifts: no one matrix serves both."""
+    steps = torch.arange(float(rows))
+    values = torch.stack([(-1.0) ** steps, (steps / 7).sin()], 1) + 0.05 * torch.randn(
+        rows, 2, generator=torch.Generator().manual_seed(1)
+    )
+    return Windows(values, None, start=0, stop=rows, lookback=6, horizon=3)
+
+
+def test_own_matrices_are_taken_where_they_are_clearly_better():
+    floor = fit_floor(opposite(400), opposite(200))
+    assert not floor.shared
+    assert floor.gain_deviation is not None and floor.gain_of_own > 2 * floor.gain_deviation
+
+
+def test_own_matrices_are_not_taken_on_a_gain_within_two_standard_errors(monkeypatch):
+    monkeypatch.setattr("multiway.tasks.forecasting.floor.STANDARD_ERRORS", 1e9)
+    assert fit_floor(opposite(400), opposite(200)).shared
+
+
+def test_own_matrices_are_not_taken_when_validation_is_too_short_to_tell():
+    floor = fit_floor(opposite(400), opposite(20))
+    assert floor.gain_of_own > 0 and floor.shared and floor.gain_deviation is None
+
+
+def test_a_single_variate_is_shared():
+    floor = fit_floor(make_windows(100, 1, 8, 5), make_windows(60, 1, 8, 5))
+    assert floor.shared and len(floor.candidates) == len(PENALTIES)
+
+
+def test_windows_with_a_mask_and_no_gap_are_complete_ones():
+    windows, masked = make_windows(150, 3, 8, 5), make_windows(150, 3, 8, 5)
+    masked._observed = torch.ones(150, 3, dtype=torch.bool)
+    for got, want in zip(normal_equations(masked), normal_equations(windows), strict=True):
+        assert_same(got, want)
+
+
+@pytest.mark.parametrize("gaps", [[], [0], [199], [70], [60, 61, 90, 130], list(range(0, 200, 9))])
+def test_stretches_hold_the_complete_windows_and_no_other(gaps):
+    windows = make_windows(200, 2, 8, 5)
+    observed = torch.ones(200, 2, dtype=torch.bool)
+    observed[gaps, 1] = False
+    windows._observed = observed
+    stretches, rest = complete_stretches(windows, 3, 180)
+    inside = [index for first, last in stretches for index in range(first, last)]
+    assert sorted(inside + rest.tolist()) == list(range(3, 180))
+    assert all(observed[index : index + 13].all() for index in inside)
+    assert all(last - first >= 32 for first, last in stretches)
+    complete = [index for index in range(3, 180) if observed[index : index + 13].all()]
+    assert len(complete) - len(inside) < 32 * (len(gaps) + 1)
+
+
+def test_few_gaps_give_what_many_small_steps_give(monkeypatch):
+    training = make_windows(400, 2, 8, 5)
+    training._observed = torch.ones(400, 2, dtype=torch.bool)
+    training._observed[[90, 91, 260], [0, 0, 1]] = False
+    by_stretches = normal_equations(training)
+    monkeypatch.setattr("multiway.tasks.forecasting.moments.SHORTEST_STRETCH", 10_000)
+    for got, want in zip(by_stretches, normal_equations(training), strict=True):
+        assert_same(got, want)
+
+
+def test_normal_equations_with_gaps_agree_with_a_loop_over_windows():
+    windows = make_windows(60, 2, 6, 3, missing=0.3)
+    gram, cross, count = torch.zeros(2, 6, 6), torch.zeros(2, 6, 3), torch.zeros(2, 3)
+    used = torch.zeros(2)
+    batch = windows.gather(torch.arange(len(windows)))
+    for window in range(len(windows)):
+        for variate in range(2):
+            seen = batch["past_observed"][window, :, variate]
+            keep = batch["future_observed"][window, :, variate].float() * float(seen.any())
+            if not keep.any():
+                continue
+            known = batch["past"][window, seen, variate].tolist()
+            filled, current = [], known[0]
+            for step in range(6):
+                current = batch["past"][window, step, variate].item() if seen[step] else current
+                filled.append(current)
+            x = torch.tensor(filled) - filled[-1]
+            y = (batch["future"][window, :, variate] - filled[-1]) * keep
+            gram[variate] += torch.outer(x, x)
+            cross[variate] += torch.outer(x, y)
+            count[variate] += keep
+            used[variate] += 1
+    got_gram, got_cross = normal_equations(windows)
+    assert_same(got_gram.float(), gram)
+    assert_same(got_cross.float(), cross * (used[:, None] / count)[:, None])
+
+
+def test_a_tenth_of_the_cells_missing_leaves_nearly_the_same_forecast():
+    whole = fit_floor(make_windows(3000, 2, 8, 5), make_windows(300, 2, 8, 5, seed=4))
+    gaps = fit_floor(make_windows(3000, 2, 8, 5, missing=0.1), make_windows(300, 2, 8, 5, missing=0.1, seed=4))
+    assert gaps.validation_mse < 1.2 * whole.validation_mse
+
+
+def test_masked_validation_errors_count_observed_cells_alone():
+    training, validation = make_windows(200, 2, 8, 5), make_windows(120, 2, 8, 5, missing=0.2, seed=4)
+    floor = fit_floor(training, validation)
+    batch = validation.gather(torch.arange(len(validation)))
+    from multiway.models.windows import fill_gaps
+
+    past = fill_gaps(batch["past"], batch["past_observed"])
+    last = past[:, -1:]
+    forecast = last + torch.einsum("bld,dhl->bhd", past - last, floor.weight.expand(2, -1, -1))
+    keep = batch["future_observed"] & batch["past_observed"].any(1, keepdim=True)
+    expected = (forecast - batch["future"])[keep].square().mean()
+    assert floor.validation_mse == pytest.approx(float(expected), rel=SUMS32)

@@ -1,0 +1,162 @@
+"""The steps after the end of a file: their times, their columns, their bands."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from multiway.data import read_panel
+from multiway.errors import ConfigError, DataError
+from tasks.forecasting.panels import HORIZON, LOOKBACK, fitted, forecast, make_frame, read
+from tolerances import LONG32, ROUNDING32
+
+BANDS = ["multiway", "multiway-lo-80", "multiway-hi-80", "multiway-lo-95", "multiway-hi-95"]
+
+
+def test_long_is_a_row_per_series_and_time(finished, frame):
+    table = forecast(finished, frame)
+    assert list(table.columns) == ["unique_id", "ds", *BANDS]
+    assert list(table["unique_id"].unique()) == ["series 0", "series 1", "series 2"]
+    expected = pd.date_range("2024-01-13 12:00", periods=HORIZON, freq="h")
+    for _, part in table.groupby("unique_id"):
+        assert list(part["ds"]) == list(expected)
+
+
+def test_wide_is_a_column_per_series(finished, frame):
+    wide, long = forecast(finished, frame, layout="wide"), forecast(finished, frame)
+    assert list(wide.columns[:4]) == ["ds", "series 0", "series 0-lo-80", "series 0-hi-80"]
+    assert wide.shape == (HORIZON, 1 + 3 * len(BANDS))
+    for name in ("series 0", "series 2"):
+        np.testing.assert_array_equal(wide[name], long.query("unique_id == @name")["multiway"])
+
+
+def test_bands_hold_the_forecast_and_widen_with_the_level(finished, frame):
+    table = forecast(finished, frame)
+    edges = table[["multiway-lo-95", "multiway-lo-80", "multiway", "multiway-hi-80", "multiway-hi-95"]].to_numpy()
+    assert (np.diff(edges, axis=1) >= 0).all()
+
+
+def test_bands_are_as_wide_as_validation_errors_in_the_units_of_the_data(finished, frame):
+    table = forecast(finished, frame)
+    for index, level in enumerate((80, 95)):
+        radius = (finished.calibration["radii"][index].double().numpy() * finished.state.scaler.std).T.ravel()
+        np.testing.assert_allclose(table[f"multiway-hi-{level}"] - table["multiway"], radius, rtol=ROUNDING32)
+        np.testing.assert_allclose(table["multiway"] - table[f"multiway-lo-{level}"], radius, rtol=ROUNDING32)
+
+
+def test_the_forecast_is_that_of_the_last_window_in_the_units_of_the_data(frame):
+    run = fitted(frame, network=False)
+    table = forecast(run, frame, levels=())
+    values = frame.iloc[-LOOKBACK:, 1:].to_numpy()
+    scaled = (values - run.state.scaler.mean) / run.state.scaler.std
+    weight = run.model.floor.weight.numpy()
+    steps = np.einsum("vhl,lv->hv", np.broadcast_to(weight, (3, *weight.shape[1:])), scaled - scaled[-1])
+    expected = (scaled[-1] + steps) * run.state.scaler.std + run.state.scaler.mean
+    np.testing.assert_allclose(table["multiway"], expected.T.ravel(), rtol=LONG32)
+    assert list(table.columns) == ["unique_id", "ds", "multiway"]
+
+
+def test_columns_are_matched_by_name(finished, frame):
+    shuffled = frame[["series 2", "date", "series 0", "series 1"]].assign(other=1.5)
+    pd.testing.assert_frame_equal(forecast(finished, shuffled), forecast(finished, frame))
+
+
+def test_a_lacking_column_is_named(finished, frame):
+    with pytest.raises(DataError, match="series 1"):
+        forecast(finished, frame.drop(columns="series 1"))
+
+
+def test_only_the_last_look_back_matters(finished, frame):
+    pd.testing.assert_frame_equal(forecast(finished, frame.iloc[-LOOKBACK:]), forecast(finished, frame))
+
+
+def test_too_little_history_is_refused(finished, frame):
+    with pytest.raises(DataError, match=r"frame: a forecast needs 12 steps of history; there are 11\. Give more\."):
+        forecast(finished, frame.iloc[-LOOKBACK + 1 :])
+
+
+def test_another_step_is_refused(finished):
+    for freq, shown in (("D", "D"), ("10min", "10min"), ("30min", "30min")):
+        with pytest.raises(DataError, match=f"trained on steps of h; these rows follow {shown}"):
+            forecast(finished, make_frame(freq=freq))
+
+
+def test_an_unknown_level_is_refused_with_those_there_are(finished, frame):
+    with pytest.raises(ConfigError, match=r"fitted for levels 80, 95; got 90"):
+        forecast(finished, frame, levels=(90,))
+
+
+def test_an_unknown_layout_is_refused(finished, frame):
+    with pytest.raises(ConfigError, match="layout is long or wide, got 'tall'"):
+        forecast(finished, frame, layout="tall")
+
+
+def test_wide_columns_of_one_name_are_refused(frame):
+    frame = frame.rename(columns={"series 1": "series 0-lo-80"})
+    with pytest.raises(ConfigError, match="two columns of the wide table would have one name"):
+        forecast(fitted(frame, network=False), frame, layout="wide")
+
+
+@pytest.mark.parametrize(
+    ("freq", "rows", "expected"),
+    [
+        ("D", 90, ["2024-03-31", "2024-04-01"]),
+        ("MS", 60, ["2029-01-01", "2029-02-01"]),
+        ("W-MON", 60, ["2025-02-24", "2025-03-03"]),
+        ("15min", 60, ["2024-01-01 15:00", "2024-01-01 15:15"]),
+    ],
+)
+def test_times_go_on_in_the_step_of_the_data(freq, rows, expected):
+    frame = make_frame(rows=rows, freq=freq)
+    run = fitted(frame, network=False, lookback=6, horizon=2)
+    for source in (frame, frame.iloc[-6:]):
+        got = forecast(run, source, levels=()).query("unique_id == 'series 0'")["ds"]
+        assert list(got) == list(pd.to_datetime(expected))
+
+
+def test_local_days_keep_their_hour_over_a_change_of_clocks():
+    frame = make_frame(rows=90, freq="D")
+    frame["date"] = pd.date_range("2024-01-01", periods=90, freq="D", tz="Europe/Berlin")  # up to 30 March
+    got = forecast(fitted(frame, network=False, lookback=6, horizon=3), frame, levels=())["ds"][:3]
+    assert [str(time) for time in got] == [
+        "2024-03-31 00:00:00+01:00",
+        "2024-04-01 00:00:00+02:00",
+        "2024-04-02 00:00:00+02:00",
+    ]
+
+
+def test_local_hours_skip_the_hour_that_is_not_there():
+    frame = make_frame(rows=90)
+    frame["date"] = pd.date_range("2024-03-27 07:00", periods=90, freq="h", tz="Europe/Berlin")  # up to 00:00, 31 March
+    got = forecast(fitted(frame, network=False, lookback=6, horizon=3), frame, levels=())["ds"][:3]
+    assert [str(time)[11:16] for time in got] == ["01:00", "03:00", "04:00"]
+
+
+def test_integer_times_go_on():
+    frame = make_frame()
+    frame["date"] = np.arange(300) * 5
+    run = fitted(frame, network=False)
+    assert forecast(run, frame, levels=())["ds"][:4].tolist() == [1500, 1505, 1510, 1515]
+
+
+def test_rows_taken_as_steps_keep_the_run_s_step(frame):
+    weekdays = frame.iloc[:300].assign(date=pd.bdate_range("2024-01-01", periods=300))
+    run = fitted(weekdays, network=False, read={"gaps": "ignore"})
+    short = weekdays.iloc[-LOOKBACK:]
+    assert list(forecast(run, short)["ds"]) == list(forecast(run, weekdays)["ds"])
+
+
+def test_a_missing_cell_at_the_end_is_filled_with_the_last_value(frame):
+    run = fitted(frame, network=False, read={"missing": "mask"})
+    holed, filled = frame.copy(), frame.copy()
+    holed.loc[299, "series 0"] = np.nan
+    filled.loc[299, "series 0"] = filled.loc[298, "series 0"]
+    np.testing.assert_allclose(forecast(run, holed)["multiway"], forecast(run, filled)["multiway"])
+
+
+def test_a_panel_keeps_its_values(frame):
+    run = fitted(frame, network=False)
+    panel = read(run, frame)
+    np.testing.assert_array_equal(panel.values, read_panel(frame).values)
+    assert dataclasses.replace(panel).frequency == "h"

@@ -1,0 +1,26 @@
+"""The closed-form answer on public data: window counts of the protocol, and scores no worse than published here."""
+
+import pytest
+
+from multiway.data import datasets
+from multiway.tasks import lifecycle
+from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.scores import score_of
+
+CELLS = [
+    ("ett_h1", 96, [8449, 2785, 2785], True, 0.3835, 0.3925),
+    ("ett_h1", 336, [8209, 2545, 2545], True, 0.476, 0.443),
+    ("exchange", 96, [5120, 665, 1422], True, 0.082, 0.197),
+    ("exchange", 720, [4496, 41, 798], True, 0.815, 0.680),
+]
+
+
+@pytest.mark.parametrize(("name", "horizon", "counts", "shared", "mse", "mae"), CELLS)
+def test_ridge_on_public_data(real_data, monkeypatch, name, horizon, counts, shared, mse, mae):
+    monkeypatch.setenv("MULTIWAY_DATA", str(real_data))
+    config = TASK.configure({"data": name, "horizon": horizon, "network": False})
+    run = lifecycle.fitted(TASK, config, datasets.locate(name))
+    assert [run.facts["splits"][split]["windows"] for split in ("train", "validation", "test")] == counts
+    assert run.state.shared == shared
+    assert score_of(run, "multiway", "mse")["value"] <= mse
+    assert score_of(run, "multiway", "mae")["value"] <= mae

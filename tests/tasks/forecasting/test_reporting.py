@@ -1,0 +1,87 @@
+"""The report of a forecast: forecasts first, then scores; runs compared."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from multiway.tasks.forecasting.prepared import prepare
+from multiway.tasks.forecasting.sections import compare, head, report, sections
+from multiway.tasks.page_parts import command, split_table
+from report_pages import Page
+
+
+@pytest.fixture(scope="module")
+def page(finished):
+    return Page(report([finished]))
+
+
+def test_forecasts_come_first_then_the_scores_and_the_run_itself_last(page):
+    assert page.sections() == [
+        "summary", "forecasts", "scores", "errors", "coverage", "attention", "data-check", "splits", "training",
+        "environment",
+    ]  # fmt: skip
+    assert "Deletion test" in page.text and "The choice on validation" in page.text
+    assert "FLOPs per window" in page.text and "None" not in page.text and "nan" not in page.text.lower().split()
+
+
+def test_the_future_is_shown_before_the_past(finished):
+    panels = next(sections([finished], finished_data(finished))).content[0]
+    assert [group.title for group in panels.groups] == ["After the end of the data", "Last test window"]
+    assert [panel.name for panel in panels.groups[0].panels] == list(finished.state.names)
+
+
+def finished_data(run):
+    return prepare(run.config, run.config.data)
+
+
+def test_scores_by_step_and_variate_are_means_of_the_errors(finished):
+    _, errors, *_ = sections([finished], None)
+    series = {item.name: item.values for item in errors.content[0].drawing.readout.series}
+    rows = pd.read_parquet(finished.folder.path / "errors.parquet").query("split == 'test' and model == 'ridge'")
+    np.testing.assert_allclose(series["ridge"], rows.groupby("step")["mse"].mean())
+    own = pd.read_parquet(finished.folder.path / "errors.parquet").query("split == 'test' and model == 'multiway'")
+    worst = own.groupby("variate")["mse"].mean().idxmax()
+    assert errors.content[1].bars[0].name == worst
+
+
+def test_the_test_rows_are_said_to_bear_the_choice_out_or_not(finished):
+    scores = [{**row, "value": 1.0} if row["model"] == "ridge" else {**row, "value": 2.0} for row in finished.scores]
+    said = head([dataclasses.replace(finished, scores=scores)], None).support
+    assert "100.0\u202f% above ridge" in said[0]
+    assert "It is no better than ridge there: the gain seen on validation did not hold." in said[0]
+    assert said[1].startswith("The network alone is no better than ridge on the test rows")
+
+
+def test_data_that_are_gone_leave_the_rest(finished, tmp_path):
+    gone = dataclasses.replace(finished, config=finished.config.replace(data=str(tmp_path / "gone.csv")))
+    page = Page(report([gone]))
+    assert "data-check" not in page.sections() and "scores" in page.sections()
+    assert "could not be read again" in page.text
+
+
+def test_a_frame_in_memory_has_no_command(finished):
+    assert command(dataclasses.replace(finished, config=finished.config.replace(data=None))) == ""
+
+
+def test_splits_take_counts_by_name_apart_and_leave_out_what_nobody_knows():
+    splits = {"train": {"cases": 8, "patients": None, "classes": {"a": 2, "b": 6}}, "test": {"cases": 0, "classes": {}}}
+    table = split_table(splits, {"cases": "Cases", "patients": "Patients", "classes": "Classes"}, total="cases")
+    assert table.columns == ["Split", "Cases", "a", "b"]
+    assert [(cell.text, cell.small) for cell in table.rows[0][1:]] == [
+        ("8", ""),
+        ("2", "25.0\u202f%"),
+        ("6", "75.0\u202f%"),
+    ]
+
+
+def test_runs_are_compared_with_their_baselines_and_what_differs(finished):
+    other = dataclasses.replace(finished, config=finished.config.replace(levels=(90.0,)))
+    text = compare([[finished], [other]])
+    page = Page(text)
+    assert page.sections() == ["scores", "errors", "baselines", "differences"]
+    assert "loads (2)" in page.text and "cannot be compared" not in page.text
+    assert "--set 'levels=[90.0]'" in page.text and "Look-back" not in page.text
+    assert re.search(r"against loads \(1\)", page.text) and "against ridge" in page.text

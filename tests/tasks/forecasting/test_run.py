@@ -1,0 +1,297 @@
+"""A run from file to folder: what it holds, what it refuses, what it never looks at."""
+
+import itertools
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from multiway.errors import ConfigError, DataError, RunError
+from multiway.tasks import lifecycle
+from multiway.tasks.forecasting.fitting import WindowLoss
+from multiway.tasks.forecasting.prepared import prepare
+from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.run import FORMAT
+from multiway.training import Interrupted, RunFolder
+from tasks.forecasting.panels import HORIZON, LOOKBACK, TINY, fitted, forecast, make_config, make_frame
+from tolerances import COARSE32, ROUNDING32, SUMS32
+
+FILES = {
+    "config.yaml", "weights.safetensors", "preprocessing.json", "metrics.jsonl", "manifest.json", "predictions.parquet",
+    "scores.json", "errors.parquet", "calibration.safetensors", "explanation/average.npz", "explanation/last.npz",
+}  # fmt: skip
+
+
+def test_a_run_folder_holds_everything_and_no_more(finished):
+    folder = finished.folder.path
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == FILES
+
+
+def test_window_counts_are_rows_less_lookback_and_horizon(finished):
+    counts = {name: (part["rows"], part["windows"]) for name, part in finished.facts["splits"].items()}
+    assert counts == {"train": (210, 210 - 16 + 1), "validation": (30, 30 - 3), "test": (60, 60 - 3)}
+
+
+def test_every_model_is_scored_on_validation_and_test_on_both_scales(finished):
+    rows = pd.DataFrame(finished.scores)
+    assert set(rows["model"]) == {"multiway", "ridge", "network", "seasonal_naive", "naive"}
+    assert (rows.groupby(["model", "split", "scale"]).size() == 4).all()
+    assert rows.groupby("model").size().eq(16).all()
+    assert np.isfinite(rows["value"]).all()
+
+
+def test_scores_are_the_means_of_the_errors_by_step_and_variate(finished):
+    errors = pd.read_parquet(finished.folder.path / "errors.parquet")
+    assert len(errors) == 2 * 5 * HORIZON * 3
+    mean = errors.query("split == 'test' and model == 'ridge'")["mse"].mean()
+    score = next(
+        row["value"]
+        for row in finished.scores
+        if (row["model"], row["split"], row["scale"], row["metric"]) == ("ridge", "test", "scaled", "mse")
+    )
+    assert mean == pytest.approx(score)
+
+
+def test_a_loaded_run_forecasts_the_same(finished, data_file):
+    loaded = lifecycle.load(finished.folder.path)
+    pd.testing.assert_frame_equal(forecast(loaded, str(data_file)), forecast(finished, str(data_file)))
+    stored = pd.read_parquet(finished.folder.path / "predictions.parquet")
+    np.testing.assert_allclose(stored["multiway"], forecast(loaded, str(data_file))["multiway"], rtol=ROUNDING32)
+    assert loaded.scores == finished.scores and TASK.sentence(loaded) == TASK.sentence(finished)
+
+
+def test_a_changed_file_is_noticed(finished, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(finished.folder.path, copy)
+    scores = json.loads((copy / "scores.json").read_text())
+    scores[0]["value"] = 0.0
+    (copy / "scores.json").write_text(json.dumps(scores))
+    with pytest.raises(RunError, match=r"changed or missing since training: scores\.json"):
+        lifecycle.load(copy)
+
+
+def test_a_bad_file_leaves_no_folder(data_file, tmp_path):
+    text = data_file.read_text().replace("2024-01-02 05:00:00", "yesterday")
+    data_file.write_text(text)
+    with pytest.raises(DataError, match="yesterday"):
+        lifecycle.start(TASK, make_config(data=str(data_file)), tmp_path / "run")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["loads.csv"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"horizon": 200}, r"split: train has 210 rows and one window needs 212 \(lookback 12, horizon 200"),
+        ({"horizon": 50}, r"split: validation has 30 rows and one window needs 50"),
+        ({"lookback": 220}, r"train has 210 rows"),
+    ],
+)
+def test_a_series_too_short_is_refused_with_its_lengths(data_file, tmp_path, change, message):
+    with pytest.raises(DataError, match=message):
+        lifecycle.start(TASK, make_config(data=str(data_file), network=False, **change), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_that_cannot_be_built_is_refused_before_anything_is_read():
+    with pytest.raises(ConfigError, match=r"dim must be an even multiple of num_heads"):
+        make_config(model={**TINY, "dim": 9})
+    with pytest.raises(ConfigError, match=r"patch_size is not a known field, did you mean patch_length"):
+        make_config(model={"patch_size": 4})
+    assert make_config(model={"dim": 9}, network=False).network is False
+
+
+def test_levels_are_sorted_percentages():
+    assert make_config(levels=(95, 80, 80.0)).levels == (80.0, 95.0)
+    with pytest.raises(ConfigError, match="levels are percentages, from 1 to less than 100"):
+        make_config(levels=(0.8,))
+
+
+def test_times_without_a_step_are_refused_before_the_training(frame, tmp_path):
+    rng = np.random.default_rng(0)
+    frame["date"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.cumsum(rng.integers(1, 90, len(frame))), unit="min")
+    path = tmp_path / "loads.csv"
+    frame.to_csv(path, index=False)
+    with pytest.raises(DataError, match="step between times is unknown"):
+        lifecycle.start(TASK, make_config(data=str(path), read={"gaps": "ignore"}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_series_without_a_training_value_is_refused(frame):
+    frame.loc[:250, "series 1"] = np.nan
+    with pytest.raises(DataError, match=r"series 1 has no value in the train rows, 2024-01-01 .* Leave it out"):
+        fitted(frame, read={"missing": "mask"})
+
+
+def test_a_run_is_reproduced_to_the_bit(frame):
+    first, second = fitted(frame), fitted(frame)
+    for (name, one), (_, other) in zip(
+        first.model.state_dict().items(), second.model.state_dict().items(), strict=True
+    ):
+        assert torch.equal(one, other), name
+    assert first.scores == second.scores and torch.equal(first.calibration["radii"], second.calibration["radii"])
+
+
+def test_another_seed_is_another_network_over_the_same_ridge(frame):
+    first, second = fitted(frame), fitted(frame, training={"epochs": 1, "seed": 1})
+    assert torch.equal(first.model.floor.weight, second.model.floor.weight)
+    assert not torch.equal(first.model.network.head.linear.weight, second.model.network.head.linear.weight)
+
+
+def test_test_rows_reach_nothing_but_the_test_scores(frame):
+    other = frame.copy()
+    other.iloc[240:, 1:] = 17.0 * other.iloc[240:, 1:] + 1000
+    first, second = fitted(frame), fitted(other)
+    for (name, one), (_, changed) in zip(
+        first.model.state_dict().items(), second.model.state_dict().items(), strict=True
+    ):
+        assert torch.equal(one, changed), name
+    assert (
+        torch.equal(first.calibration["radii"], second.calibration["radii"])
+        and first.facts["selection"] == second.facts["selection"]
+    )
+    validation = [[row for row in each.scores if row["split"] == "validation"] for each in (first, second)]
+    assert validation[0] == validation[1] and first.scores != second.scores
+
+
+def test_validation_rows_choose_and_teach_nothing(frame):
+    other = frame.copy()
+    other.iloc[210:, 1:] += 5 * np.random.default_rng(1).standard_normal((90, 3)) * [1, 10, 100]
+    first, second = (prepare(make_config(), each) for each in (frame, other))
+    np.testing.assert_array_equal(first.scaler.mean, second.scaler.mean)
+    a, b = (each.windows["train"].gather(torch.arange(195))["future"] for each in (first, second))
+    assert torch.equal(a, b)
+
+
+def test_the_forecast_is_the_blend_that_was_chosen(frame):
+    run = fitted(frame)
+    run.model.weight.fill_(0.25)
+    past = torch.randn(5, LOOKBACK, 3, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        every = run.model.all_forecasts(past)
+        torch.testing.assert_close(every["multiway"], 0.75 * every["ridge"] + 0.25 * every["network"])
+        torch.testing.assert_close(run.model(past), every["multiway"])
+        for weight, name in ((0.0, "ridge"), (1.0, "network")):
+            run.model.weight.fill_(weight)
+            assert torch.equal(run.model.all_forecasts(past)["multiway"], every[name])
+            assert torch.equal(run.model(past), every[name])
+
+
+def test_the_choice_can_be_made_beforehand(frame):
+    assert fitted(frame, selection="network").facts["selection"]["weight"] == 1
+    assert fitted(frame, selection="ridge").facts["selection"]["weight"] == 0
+
+
+def test_selection_reads_the_errors_it_reports(frame):
+    run = fitted(frame)
+    scores = {
+        row["model"]: row["value"]
+        for row in run.scores
+        if (row["split"], row["scale"], row["metric"]) == ("validation", "scaled", "mse")
+    }
+    chosen = run.facts["selection"]
+    assert chosen["floor_error"] == pytest.approx(scores["ridge"], rel=SUMS32)
+    assert chosen["network_error"] == pytest.approx(scores["network"], rel=SUMS32)
+    assert chosen["blend_error"] == pytest.approx(scores["multiway"], rel=SUMS32)
+
+
+def test_ridge_alone_trains_nothing(frame):
+    run = fitted(frame, network=False)
+    assert run.facts["best"] == {} and "weight" not in run.facts["selection"]
+    assert {row["model"] for row in run.scores} == {"multiway", "ridge", "seasonal_naive", "naive"}
+
+
+@pytest.mark.parametrize("network", [True, False])
+def test_missing_cells_go_through_scaler_ridge_network_and_scores(frame, network):
+    holes = np.random.default_rng(2).random((300, 3)) < 0.1
+    frame.iloc[:, 1:] = frame.iloc[:, 1:].mask(holes)
+    run = fitted(frame, network=network, read={"missing": "mask"})
+    assert all(np.isfinite(row["value"]) for row in run.scores)
+    errors = TASK.predict(run, run.prepared, "test")["ridge"]
+    assert int(errors.count.max()) < len(run.prepared.windows["test"])
+
+
+def test_a_constant_column_is_forecast_as_that_number(frame):
+    frame["series 1"] = 7.0
+    table = forecast(fitted(frame, network=False), frame).query("unique_id == 'series 1'")
+    np.testing.assert_allclose(table["multiway"], 7.0)
+    assert np.isfinite(table.filter(like="lo").to_numpy()).all()
+
+
+def test_a_large_offset_does_not_change_the_scores(frame):
+    high = frame.copy()
+    high["series 0"] += 1e8
+    plain, offset = (
+        [row["value"] for row in fitted(each, network=False).scores if row["scale"] == "scaled"]
+        for each in (frame, high)
+    )
+    np.testing.assert_allclose(plain, offset, rtol=COARSE32)
+
+
+def test_notes_say_what_the_splits_cannot_bear(frame):
+    usual = prepare(make_config(levels=(80.0,)), frame).notes
+    season, validation = prepare(make_config(season=24, levels=(80.0, 99.0)), frame).notes[len(usual) :]
+    assert "season of 24 steps is longer than the look-back of 12" in season
+    assert "Validation has 27 windows and an interval at 99 % needs 99" in validation
+
+
+def test_an_interrupted_run_resumes_to_the_same_weights(data_file, tmp_path, monkeypatch):
+    config = make_config(data=str(data_file), training={"epochs": 3, "batch_size": 32, "checkpoint_seconds": 0})
+    whole = lifecycle.start(TASK, config, tmp_path / "whole")
+    loss, calls = WindowLoss.__call__, itertools.count()
+
+    def stop_in_the_ninth(self, model, batch):
+        if next(calls) == 8:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return loss(self, model, batch)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(WindowLoss, "__call__", stop_in_the_ninth)
+        with pytest.raises(Interrupted, match=r"stopped by SIGTERM after step \d+ of 21"):
+            lifecycle.start(TASK, config, tmp_path / "cut")
+    with pytest.raises(RunError, match="is not finished"):
+        lifecycle.load(tmp_path / "cut")
+    resumed = lifecycle.resume(tmp_path / "cut")
+    for (name, one), (_, other) in zip(
+        whole.model.state_dict().items(), resumed.model.state_dict().items(), strict=True
+    ):
+        assert torch.equal(one, other), name
+    assert resumed.scores == whole.scores
+    assert not (tmp_path / "cut" / "state").exists()
+
+
+def test_resuming_on_changed_data_is_refused(data_file, tmp_path):
+    config = make_config(data=str(data_file))
+    opening = {"format": FORMAT, "task": "forecast", "data_sha256": "0" * 64, "settings": config.plain()}
+    RunFolder.create(tmp_path / "run", opening)
+    with pytest.raises(RunError, match=r"loads\.csv changed since the run was started"):
+        lifecycle.resume(tmp_path / "run")
+
+
+def test_resuming_a_finished_run_loads_it(finished):
+    assert lifecycle.resume(finished.folder.path).scores == finished.scores
+
+
+def test_an_existing_folder_is_refused(finished, data_file):
+    with pytest.raises(RunError, match="exists already"):
+        lifecycle.start(TASK, make_config(data=str(data_file)), finished.folder.path)
+
+
+def test_a_run_needs_data(tmp_path: Path):
+    with pytest.raises(RunError, match="needs data"):
+        lifecycle.start(TASK, make_config(), tmp_path / "run")
+
+
+def test_a_long_file_is_as_good_as_a_wide_one(frame):
+    long = frame.melt("date", var_name="unique_id", value_name="y").rename(columns={"date": "ds"})
+    assert fitted(long, network=False).scores == fitted(frame, network=False).scores
+
+
+def test_one_variate_and_one_step_work():
+    run = fitted(make_frame(variates=1), horizon=1)
+    assert all(np.isfinite(row["value"]) for row in run.scores)

@@ -1,0 +1,59 @@
+"""The loss beside torch's, balanced weights, thresholds, and the table of predictions."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from multiway.metrics import classes
+from multiway.tasks.classes import (
+    NO_TARGET,
+    class_loss,
+    class_metrics,
+    class_weights,
+    prediction_frame,
+    thresholds_of,
+    youden_thresholds,
+)
+from multiway.training import TrainingConfig
+from tolerances import SUMS32
+
+LABELS = np.array([0, 0, 0, 1, 2, 2])
+
+
+@pytest.mark.parametrize("weights", [None, [0.4, 1.7, 0.9]])
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_the_loss_is_torchs(weights, smoothing, generator):
+    """torch's mean divides by the summed weights, as the loop does by the count."""
+    logits, labels = torch.randn(6, 3, generator=generator), torch.from_numpy(LABELS).clone()
+    labels[1] = NO_TARGET
+    weights = None if weights is None else torch.tensor(weights)
+    total, count = class_loss(logits, labels, weights, smoothing)
+    expected = F.cross_entropy(logits, labels, weights, label_smoothing=smoothing)
+    assert float(total / count) == pytest.approx(float(expected), rel=SUMS32)
+
+
+def test_balanced_weights_give_every_class_that_is_there_the_same_sum():
+    weights = class_weights(LABELS, 4, TrainingConfig(class_weights="balanced"))
+    assert (weights.numpy()[:3] * np.bincount(LABELS)).tolist() == pytest.approx([2.0] * 3)
+    assert class_weights(LABELS, 4, TrainingConfig()) is None
+
+
+def test_thresholds_are_for_two_classes_alone():
+    labels, scores = np.array([0, 1, 1]), np.array([0.1, 0.3, 0.4])
+    outputs = {"ours": np.stack([1 - scores, scores], 1), "wide": np.full((3, 3), 1 / 3)}
+    calibration = youden_thresholds(labels, outputs)
+    assert thresholds_of(calibration, ["ours", "wide"]) == {"ours": pytest.approx(0.2), "wide": None}
+    threshold = float(calibration["ours"])
+    assert class_metrics(threshold)["sensitivity"](labels, outputs["ours"]) == 1
+    assert class_metrics()["sensitivity"](labels, outputs["ours"]) == 0
+    assert class_metrics(threshold)["acc"](labels, outputs["ours"]) == classes.accuracy(labels, outputs["ours"])
+
+
+def test_predictions_are_one_row_per_model_and_case():
+    outputs = {"ours": np.array([[0.2, 0.8], [0.9, 0.1]]), "majority": np.full((2, 2), 0.5)}
+    frame = prediction_frame({"case": ["a", "b"]}, np.array([1, 1]), outputs, "test", ["low", "high"])
+    assert list(frame) == ["case", "model", "split", "label", "predicted", "p_low", "p_high"]
+    assert frame["model"].tolist() == ["ours", "ours", "majority", "majority"]
+    assert frame["predicted"].tolist() == ["high", "low", "low", "low"]
+    assert frame.loc[1, ["case", "label", "p_low"]].tolist() == ["b", "high", 0.9]

@@ -1,0 +1,236 @@
+"""What every task promises of its runs, seen from the command line: one tiny run of each, and what becomes of it."""
+
+import contextlib
+import html
+import json
+import math
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from command import outcome, printed
+from interruption import Killed, kill_at, stop_after
+from multiway import files
+from multiway.tasks.registry import TASKS, task_of
+from report_pages import Page
+from tasks.tiny import TINY, Tiny
+from tolerances import ROUNDING32
+
+CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl")
+"""Files of a run that hold seconds, or hashes of files that do."""
+SEED = 2
+"""With it the best score on validation is neither that of the lowest loss, nor the only one of its height."""
+SECTIONS = {"summary", "data-check", "scores", "training", "environment"}
+
+
+class Made(NamedTuple):
+    """A finished run, what its training printed, and its report."""
+
+    tiny: Tiny
+    run: Path
+    said: str
+    page: str
+
+
+@pytest.fixture(scope="session", params=TASKS)
+def made(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("my tiny ")
+    tiny, run = TINY[request.param](folder), folder / "run"
+    said = printed(*tiny.train(run, training__seed=SEED))
+    printed("report", run, "--out", folder / "report.html")
+    return Made(tiny, run, said, (folder / "report.html").read_text())
+
+
+@pytest.fixture(params=TASKS)
+def tiny(request, tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return TINY[request.param](folder)
+
+
+def log_of(run):
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def refused(words, text):
+    code, _, err = outcome(*words)
+    *_, last = ["", *err.splitlines()]
+    assert code == 1 and last.startswith("multiway: error: ") and text in last and "Traceback" not in err, err
+
+
+def test_the_command_in_the_report_makes_the_same_config(made, tmp_path, monkeypatch):
+    (command,) = re.findall(r'<pre class="command"[^>]*><code>(.*?)</code></pre>', made.page, re.DOTALL)
+    stop_after(monkeypatch, 1)
+    outcome(*shlex.split(html.unescape(command))[1:], "--out", tmp_path / "again")
+    assert yaml.safe_load((tmp_path / "again" / "config.yaml").read_text()) == yaml.safe_load(
+        (made.run / "config.yaml").read_text()
+    )
+
+
+def test_the_chart_of_the_training_marks_the_epoch_whose_weights_were_kept(made):
+    section = made.page.split('<section id="training">')[1].split("</section>")[0]
+    (place,) = re.findall(r'class="rule best[^"]*" style="left:([\d.]+)%', section)
+    ticks = re.findall(r'<span[^>]* style="left:([\d.]+)%">([\d.]+)</span>', section)
+    places, labels = np.array(ticks, float).T
+    marked = np.interp(float(place), places, labels)
+    rows = log_of(made.run)
+    kept = max(rows, key=lambda row: (row.get("validation_score", -math.inf), -row["validation_loss"], -row["epoch"]))
+    assert marked == pytest.approx(kept["epoch"], abs=0.02)
+    assert len({row["epoch"] for row in rows}) > 1
+
+
+def test_changed_data_is_refused_when_a_run_goes_on(tiny, tmp_path, monkeypatch):
+    stop_after(monkeypatch, 1)
+    assert outcome(*tiny.train(tmp_path / "run"))[0] == 1
+    before = {path: path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()}
+    for change in tiny.changes.values():
+        change()
+        refused(["train", "--resume", tmp_path / "run"], "changed since the run was started")
+        for path, content in before.items():
+            path.write_bytes(content)
+
+
+def test_a_run_that_was_stopped_and_killed_ends_with_the_same_bytes(made, tmp_path, monkeypatch):
+    steps = log_of(made.run)[-1]["step"]
+    run = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        refused(made.tiny.train(run, training__seed=SEED), "training stopped by SIGTERM")
+    for step in (2, steps):
+        with monkeypatch.context() as patch:
+            kill_at(patch, step)
+            with contextlib.suppress(Killed):
+                outcome("train", "--resume", run)
+    said = printed("train", "--resume", run)
+    assert said.replace(str(run), "") == made.said.replace(str(made.run), "")
+    assert files_of(run) == files_of(made.run)
+
+
+def files_of(run):
+    """Hash of every file of a run; of those with clocks in them, what is left without."""
+    names = {str(path.relative_to(run)): path for path in run.rglob("*") if path.is_file()}
+    return {name: timeless(path) if name in CLOCKS else files.sha256_of(path) for name, path in names.items()}
+
+
+def timeless(path):
+    lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
+    return [without_times(json.loads(line)) for line in lines]
+
+
+def without_times(value: Any) -> Any:
+    if isinstance(value, list):
+        return [without_times(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: without_times(item) for name, item in value.items() if not re.search("second|finished|sha256$", name)}
+
+
+def test_an_interval_is_the_same_wherever_it_is_shown(made):
+    stored = [row for row in rows_of_scores(made.run) if row.get("low") is not None]
+    pairs = intervals(printed("evaluate", made.run)) + re.findall(r"95 % interval (\S+) to (\S+?)\)", made.said)
+    cells = re.findall(r"<data>([^<]*)</data>(?:(?!</t[dh]>).)*<small>(\S+?)(?: to |–)(\S+?)</small></td>", made.page)
+    assert bool(pairs) == bool(cells) == any(row["split"] == "test" for row in stored)
+    for shown in [*pairs, *cells]:
+        names = ("low", "high") if len(shown) == 2 else ("value", "low", "high")
+        assert any(all(rounds(row[name], text) for name, text in zip(names, shown, strict=True)) for row in stored), (
+            shown
+        )
+
+
+def rows_of_scores(run):
+    found = json.loads((run / "scores.json").read_text())
+    return found if isinstance(found, list) else found["scores"]
+
+
+def intervals(table):
+    """Pairs of the columns `low` and `high` of a printed table."""
+    head, *lines = (re.split(r"\s{2,}", line.strip()) for line in table.splitlines())
+    low = [place for place, name in enumerate(head) if name.split(" ")[-1] == "low"]
+    return [(line[place], line[place + 1]) for line in lines for place in low if line[place] != "-"]
+
+
+def rounds(value, text):
+    plain = text.replace("−", "-").replace(",", "")
+    digits = len(plain.partition(".")[2])
+    return abs(value - float(plain)) <= 0.5000001 * 10**-digits
+
+
+def test_a_sample_alone_is_predicted_as_among_others(made, tmp_path):
+    alone = table_of("predict", made, made.tiny.alone(tmp_path / "one"), tmp_path / "alone")
+    among = table_of(made.tiny.batch, made, made.tiny.data, tmp_path / "all")
+    if "model" in among:
+        among = among[among["model"] == "multiway"]
+    words = [name for name in alone if name in among and alone[name].dtype.kind not in "fi"]
+    both = alone.astype(dict.fromkeys(words, str)).merge(
+        among.astype(dict.fromkeys(words, str)), on=words, suffixes=("", " among")
+    )
+    numbers = [name for name in alone if f"{name} among" in both]
+    assert len(both) == len(alone) > 0 and numbers
+    for name in numbers:
+        np.testing.assert_allclose(both[name], both[f"{name} among"], rtol=10 * ROUNDING32, atol=ROUNDING32)
+
+
+def table_of(step, made, data, out):
+    """A table of the run, or what a command writes: one file, or a folder of masks with a table of their sizes."""
+    if step.endswith(".parquet"):
+        return pd.read_parquet(made.run / step)
+    target = out if made.tiny.task == "segment" else out.with_suffix(".csv")
+    printed(step, made.run, "--data", data, "--out", target)
+    return pd.read_csv(target / "volumes.csv" if target.is_dir() else target, keep_default_na=False)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_help_of_a_task_shows_its_options_with_their_defaults(name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    text = printed("train", name, "--help")
+    shown = set(re.findall(r"--([a-z][a-z-]*)", text))
+    own = {option.name.replace("_", "-"): option for option in task_of(name).options if "train" in option.commands}
+    every = {option.name.replace("_", "-") for task in TASKS for option in task_of(task).options}
+    assert own.keys() <= shown and not shown & (every - own.keys())
+    usual = task_of(name).config.parse({}).plain()
+    for flag, option in own.items():
+        value = default_of(usual, option.field)
+        line = text.split(f"--{flag} ")[1].split("\n")[0]
+        assert value in (None, False, [], ()) or re.search(rf"default: \(?{re.escape(str(value))}\)?\]", line), line
+
+
+def default_of(plain, field):
+    for part in field.split("."):
+        plain = plain.get(part) if isinstance(plain, dict) else None
+    return plain
+
+
+def test_every_report_says_how_it_came_about(made):
+    page = Page(made.page)
+    assert set(page.sections()) >= SECTIONS
+    assert "Cost" in page.texts and page.all("pre", class_="command")
+    assert {"seeds", "torch", "data sha256"} <= set(page.texts)
+    assert str(SEED) in page.texts[page.texts.index("seeds") :][:3]
+
+
+def test_a_run_of_an_older_format_is_refused_in_one_line(made, tmp_path):
+    run = shutil.copytree(made.run, tmp_path / "run")
+    config = run / "config.yaml"
+    stored = yaml.safe_load(config.read_text())
+    stored.pop("format", None)
+    config.write_text(yaml.safe_dump(stored, sort_keys=False))
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["sha256"]["config.yaml"] = files.sha256_of(config)
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    for words in (["evaluate", run], ["predict", run], ["report", run], ["train", "--resume", run]):
+        refused(words, "format")
+
+
+def test_bad_data_leaves_nothing_behind(tiny, tmp_path):
+    tiny.spoil()
+    before = sorted(tmp_path.rglob("*"))
+    code, out, err = outcome(*tiny.train(tmp_path / "runs" / "run"))
+    assert (code, out, err.count("\n")) == (1, "", 1) and err.startswith("multiway: error: ")
+    assert sorted(tmp_path.rglob("*")) == before

@@ -1,0 +1,61 @@
+"""Two processes make the run that one makes, apart from the order of sums."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from command import printed
+from multiway.tasks.registry import TASKS
+from tasks.tiny import TINY
+from tolerances import LONG32
+
+PROGRAM = Path(__file__).with_name("two_processes.py")
+LIMIT = 120
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """Folder with `TASK/one`, made by one process, and `TASK/two`, made by two; and what the two complained of."""
+    folder = tmp_path_factory.mktemp("processes")
+    words = {}
+    for name in TASKS:
+        (folder / name).mkdir()
+        tiny = TINY[name](folder / name)
+        printed(*tiny.train(folder / name / "one", **tiny.still))
+        words[name] = tiny.train(folder / name / "two", **tiny.still)
+    return folder, "".join(process.communicate(timeout=LIMIT)[1] for process in [*started(json.dumps(words))])
+
+
+def started(argument):
+    """The program twice, with the environment that `torchrun` gives."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    shared = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    for rank in ("0", "1"):
+        environment = {**os.environ, **shared, "RANK": rank, "LOCAL_RANK": rank, "CUDA_VISIBLE_DEVICES": ""}
+        yield subprocess.Popen(
+            [sys.executable, str(PROGRAM), argument],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_two_processes_make_the_run_of_one(name, both):
+    folder, errors = both
+    one, two = folder / name / "one", folder / name / "two"
+    assert (two / "manifest.json").is_file(), errors[-2000:]
+    left, right = (load_file(run / "weights.safetensors") for run in (one, two))
+    assert left.keys() == right.keys()
+    for key, tensor in left.items():
+        assert float((tensor.double() - right[key].double()).abs().max()) <= LONG32, key
+    assert sorted(path.name for path in one.iterdir()) == sorted(path.name for path in two.iterdir())

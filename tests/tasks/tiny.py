@@ -1,0 +1,165 @@
+"""One tiny run per task: its data on disk, its settings, and changes to the data that leave every size as it was."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.forecasting.panels import QUICK, make_frame
+from tasks.forecasting.panels import TINY as FORECASTER
+from tasks.segmentation.lesion_files import FAST, write_boxes
+from tasks.stocks.quotes import settings as stock_settings
+from tasks.stocks.quotes import write_stocks
+from tasks.volumes.blocks import NETWORK, write_table
+
+SAVING = {"checkpoint_seconds": 0}
+"""A state after every step, so that a kill at any of them has one to go on from."""
+
+
+STILL = {"model__dropout": 0.0, "training__epochs": 1}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Tiny:
+    """A tiny run as words of the command line.
+
+    changes: Each alters one value of the data, in place.
+    spoil: Makes the data unusable, in place.
+    alone: Writes the data of one sample into a folder that does not exist yet; its path.
+    batch: What predicts the sample among others: a table of the run, or a command that writes one.
+    still: Changes to the settings without which nothing is drawn in training, and little is done beside it.
+    """
+
+    task: str
+    data: Path
+    settings: dict[str, Any]
+    changes: dict[str, Callable[[], object]]
+    spoil: Callable[[], object]
+    alone: Callable[[Path], Path]
+    still: dict[str, Any]
+    batch: str = "predict"
+
+    def train(self, out: Path, **changes: Any) -> list[str]:
+        """Words of `multiway train`; two underscores in a change stand for a dot."""
+        named = {name.replace("__", "."): value for name, value in changes.items()}
+        leaves = leaves_of(self.settings) | named
+        sets = [word for name, value in leaves.items() for word in ("--set", f"{name}={json.dumps(value)}")]
+        return ["train", self.task, "--data", str(self.data), "--out", str(out), *sets]
+
+
+def leaves_of(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings as fields: {"training": {"epochs": 2}} to {"training.epochs": 2}."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= leaves_of(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return found
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    """Replace the last of some characters in a text file."""
+    head, found, tail = path.read_text().rpartition(old)
+    assert found
+    path.write_text(head + new + tail)
+
+
+def raise_voxel(path: Path) -> None:
+    """Change one voxel of an array on disk."""
+    values = np.load(path)
+    values.flat[0] += 1
+    np.save(path, values)
+
+
+def last_digit(path: Path) -> None:
+    """Change the last digit of a text file."""
+    text = path.read_text().rstrip("\n")
+    path.write_text(f"{text[:-1]}{(int(text[-1]) + 1) % 10}\n")
+
+
+def forecast(folder: Path) -> Tiny:
+    path = folder / "loads.csv"
+    make_frame(rows=220).to_csv(path, index=False)
+    settings = {"lookback": 12, "horizon": 4, "season": 12, "selection": "network", "model": FORECASTER}
+    training = {**QUICK, **SAVING, "epochs": 2, "learning_rate": 0.01}
+
+    def alone(target: Path) -> Path:
+        head, *rows = path.read_text().splitlines()
+        return written(target / "loads.csv", [head, *rows[: -settings["horizon"]][-settings["lookback"] :]])
+
+    return Tiny(
+        task="forecast", data=path, settings={**settings, "training": training},
+        still=STILL, alone=alone, batch="backtest", changes={"value": lambda: last_digit(path)},
+        spoil=lambda: edit(path, "2024-01-02", "yesterday!"),
+    )  # fmt: skip
+
+
+def volumes(folder: Path) -> Tiny:
+    path = write_table(folder)
+    training = {**SAVING, "epochs": 3, "batch_size": 8, "warmup_steps": 2, "learning_rate": 3e-3}
+    return Tiny(
+        task="volumes", data=path,
+        settings={"draws": 20, "model": NETWORK, "baselines": ["majority", "logistic", "cnn"], "training": training},
+        still={**STILL, "baselines": ["majority"]},
+        changes={
+            "voxel": lambda: raise_voxel(folder / "scan03.npy"),
+            "label": lambda: edit(path, "scan29.npy,high,p14", "scan29.npy,low,p14"),
+        },
+        spoil=(folder / "scan03.npy").unlink, alone=lambda target: copied(folder / "scan12.npy", target),
+        batch="predictions.parquet",
+    )  # fmt: skip
+
+
+def segment(folder: Path) -> Tiny:
+    path = write_boxes(folder)
+    return Tiny(
+        task="segment", data=path, settings={**FAST, "training": {**FAST["training"], **SAVING}},
+        still={**STILL, "baselines": ["background"]},
+        changes={
+            "voxel": lambda: raise_voxel(folder / "image3.npy"),
+            "mask": lambda: raise_voxel(folder / "mask3.npy"),
+        },
+        spoil=(folder / "mask3.npy").unlink, alone=lambda target: copied(folder / "image5.npy", target),
+    )  # fmt: skip
+
+
+def stocks(folder: Path) -> Tiny:
+    path = write_stocks(folder / "market")
+    names = ["majority", "previous", "logistic", "calendar"]
+
+    def alone(target: Path) -> Path:
+        prices, texts = (pd.read_csv(path / name, keep_default_na=False) for name in ("prices.csv", "texts.csv"))
+        day = sorted(set(prices["date"]))[-3]
+        for name, frame in (("prices.csv", prices), ("texts.csv", texts)):
+            written(target / name, frame[frame["date"] < day].to_csv(index=False).splitlines())
+        return target
+
+    return Tiny(
+        task="stocks", data=path,
+        settings=stock_settings(training={"epochs": 3, **SAVING}, baselines=names),
+        still={**STILL, "baselines": ["majority"]},
+        changes={
+            "price": lambda: edit(path / "prices.csv", ",1000.0", ",1001.0"),
+            "text": lambda: edit(path / "texts.csv", "grow", "grew"),
+        },
+        spoil=lambda: edit(path / "prices.csv", "2020-01-07", "2020-13-07"), alone=alone, batch="predictions.parquet",
+    )  # fmt: skip
+
+
+def written(path: Path, lines: list[str]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def copied(path: Path, folder: Path) -> Path:
+    folder.mkdir()
+    (folder / path.name).write_bytes(path.read_bytes())
+    return folder
+
+
+TINY: dict[str, Callable[[Path], Tiny]] = {
+    "forecast": forecast, "volumes": volumes, "segment": segment, "stocks": stocks
+}  # fmt: skip

@@ -1,0 +1,85 @@
+"""Every estimator with the arguments of a tiny fit, and of a prediction on data that it has not seen."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import multiway
+from tasks.forecasting.panels import QUICK, make_frame
+from tasks.forecasting.panels import TINY as FORECASTER
+from tasks.segmentation.lesion_files import FAST, box_case
+from tasks.stocks.quotes import NETWORK as STOCKS
+from tasks.stocks.quotes import make_prices, trading_days
+from tasks.volumes.blocks import NETWORK, make_volumes
+
+Split = tuple[Any, Any]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TinyEstimator:
+    """An unfitted estimator, what it is fitted on, what it predicts, and one split of the former for a search.
+
+    grid: A parameter with two values of it.
+    """
+
+    make: Callable[[], Any]
+    fit: tuple[Any, ...]
+    new: tuple[Any, ...]
+    split: Split
+    grid: dict[str, list[Any]]
+
+
+def halves(count: int) -> Split:
+    """Rows to fit on and rows to score."""
+    return np.arange(count * 2 // 3), np.arange(count * 2 // 3, count)
+
+
+def forecaster() -> TinyEstimator:
+    settings = {"model": FORECASTER, "training": QUICK, "selection": "network"}
+    return TinyEstimator(
+        make=lambda: multiway.Forecaster(4, lookback=12, season=12, settings=settings),
+        fit=(make_frame(rows=220),), new=(make_frame(rows=60, seed=6),), split=halves(220), grid={"lookback": [8, 12]},
+    )  # fmt: skip
+
+
+def volume_classifier() -> TinyEstimator:
+    settings = {"model": NETWORK, "training": {"batch_size": 8, "warmup_steps": 2}, "draws": 5}
+    return TinyEstimator(
+        make=lambda: multiway.VolumeClassifier(epochs=1, baselines=("majority",), settings=settings),
+        fit=make_volumes(36), new=(make_volumes(5, seed=5)[0],), split=halves(36), grid={"epochs": [1, 2]},
+    )  # fmt: skip
+
+
+def segmenter() -> TinyEstimator:
+    images, masks = (np.stack(parts) for parts in zip(*map(box_case, range(18)), strict=True))
+    settings = {"model": FAST["model"], "training": {"batch_size": 4, "warmup_steps": 1}, "draws": 5}
+    return TinyEstimator(
+        make=lambda: multiway.Segmenter(epochs=1, settings=settings),
+        fit=(images, masks), new=(images[:2],), split=halves(18), grid={"epochs": [1, 2]},
+    )  # fmt: skip
+
+
+def stock_classifier() -> TinyEstimator:
+    prices = make_prices()
+    early = np.flatnonzero(prices["date"] < trading_days()[70])
+    training = {"batch_size": 16, "warmup_steps": 2}
+    settings = {"model": STOCKS, "protocol": {"look_back": 3}, "training": training, "draws": 5}
+    return TinyEstimator(
+        make=lambda: multiway.StockMovementClassifier(epochs=1, baselines=("majority",), settings=settings),
+        fit=(prices,), new=(prices,), split=(early, np.arange(len(prices))), grid={"epochs": [1, 2]},
+    )  # fmt: skip
+
+
+ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
+    "Forecaster": forecaster,
+    "VolumeClassifier": volume_classifier,
+    "Segmenter": segmenter,
+    "StockMovementClassifier": stock_classifier,
+}
+
+
+def every() -> Iterator[str]:
+    """Names of the estimators that the package gives."""
+    return (name for name in multiway.__all__ if hasattr(getattr(multiway, name), "get_params"))
