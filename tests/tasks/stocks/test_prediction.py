@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from multiway.tasks.stocks.again import prepared_for, read_again
 from quotes import DAYS, TICKERS, WORDS, make_config, make_prices, make_texts, trading_days, write_stocks
 
 from multiway.data.stocks import read_stocks
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks.stocks import load, start, task
+from multiway.tasks.stocks.again import prepared_for, read_again
 from multiway.tasks.stocks.prediction import prediction_table
 from tolerances import LONG32
 

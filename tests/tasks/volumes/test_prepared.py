@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from blocks import make_config, make_volumes, write_table
+from blocks import make_config, make_volumes, write_npz, write_table
 
 from multiway.errors import DataError
 from multiway.metrics import classes
