@@ -250,7 +250,7 @@ def test_the_report_and_the_comparison_are_whole_pages(run, scene_run):
     assert "Segmentation report" in page and "http" not in page.split("</head>")[1]
     assert "The weights with the highest validation Dice are kept." in page and "multiway train segment --data" in page
     assert "undefined" in page  # the distance of a model that marks nothing
-    assert "By class" in TASK.report([scene_run, scene_run])
+    assert " by class" in TASK.report([scene_run, scene_run])
     assert "cannot be compared" in TASK.compare([[run], [scene_run]])
     assert "cannot be compared" not in TASK.compare([[run], [run]])
 
