@@ -48,9 +48,8 @@ def make_planes(**changes: object) -> kinds.Planes:
     ball = np.exp(-4 * (grid**2).sum(axis=0))
     given = {"attention": 2 * ball, "gradients": ball * np.sign(grid[2]), "spacing": (5.0, 1.0, 1.0), **changes}
     volume = given.pop("volume", (100 * ball).astype(np.int16))
-    overlays = [name for name in ("attention", "gradients") if given[name] is not None]
     return kinds.Planes(
-        name="case-0", films=films(volume, **given), overlays=overlays, remark=", patient p0",
+        name="case-0", films=films(volume, **given), remark=", patient p0",
         sentence="Is malignant (3 %), predicted benign with 97 %", is_wrong=True, note="The gradients sum to +1.31.",
     )  # fmt: skip
 

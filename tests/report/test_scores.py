@@ -73,6 +73,13 @@ def test_models_stand_best_first_and_a_single_one_is_no_best():
     assert not table(scores([row("multiway", "mse", 0.4)]))[1].rows[0][1].is_best
 
 
+def test_differences_stand_below_scores_without_an_interval():
+    rows = [row("a", "mse", 0.4), row("b", "mse", 0.36), row("a", "auc", 0.5), row("b", "auc", 0.6, 0.5, 0.7)]
+    found = Scores([rows], METRICS, "a")
+    made = score_table(found, {}, reference="a", differences=True)
+    assert [[cell.small for cell in line[1:3]] for line in made.rows] == [["0.500–0.700", "−10.0\u202f%"], ["", ""]]
+
+
 def test_scales_are_grouped_and_a_metric_that_is_not_declared_is_left_out():
     rows = [row("multiway", "mse", value, scale=scale) for scale, value in (("scaled", 0.4), ("original", 40.0))]
     _, made = table(scores([*rows, row("multiway", "count", 99)]))

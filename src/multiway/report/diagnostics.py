@@ -49,20 +49,22 @@ def variate_bars(
     if not models or not len(names):
         return None
     values = {model: np.asarray(errors[model], float) for model in models}
-    first = values[models[0]]
+    first, others = values[models[0]], models[1:]
     shown = np.argsort(-np.nan_to_num(first, nan=-1.0), kind="stable")[:MAX_BARS]
     largest = max(float(np.nanmax(array, initial=0.0)) for array in values.values()) or 1.0
+    places = {model: np.round(100 * array / largest, 2) for model, array in values.items()}
     decimals = text.decimals_for(first[np.isfinite(first)])
+    words = {model: [text.number(float(value), decimals) for value in array] for model, array in values.items()}
     bars = [
         Bar(
             names[row],
-            text.number(float(first[row]), decimals),
-            round(100 * float(np.nan_to_num(first[row])) / largest, 2),
+            words[models[0]][row],
+            float(np.nan_to_num(places[models[0]][row])),
             colours[models[0]],
             marks=[
-                (title(model), colours[model], place, text.number(float(values[model][row]), decimals))
-                for model in models[1:]
-                if np.isfinite(place := round(100 * float(values[model][row]) / largest, 2))
+                (title(model), colours[model], float(places[model][row]), words[model][row])
+                for model in others
+                if np.isfinite(places[model][row])
             ],
         )
         for row in shown

@@ -16,7 +16,7 @@ def score_table(
     title: str = "",
     first: str = "Model",
     reference: str = "",
-    tag: str = "",
+    differences: bool = False,
 ) -> Table:
     """One row per model, the best of the deciding metric first, and the best of each column marked.
 
@@ -27,11 +27,11 @@ def score_table(
         title: Over the table.
         first: Head of the models.
         reference: Model that a last column compares with, by the deciding metric.
-        tag: Word behind the chosen model.
+        differences: Whether each score without an interval shows its difference to the reference's.
     """
     models, columns = [model for model, _ in scores.ranked(split)], scores.columns(split)
-    cells = [_column(scores, models, column, split) for column in columns]
-    heads = [_model_cell(scores, model, colours, tag) for model in models]
+    cells = [_column(scores, models, column, split, reference if differences else "") for column in columns]
+    heads = [Cell(scores.name(model), swatch=f"s{colours.get(model, 0)}") for model in models]
     last = _against(scores, models, reference, split) if reference in models else []
     return Table(
         columns=[
@@ -47,10 +47,6 @@ def score_table(
     )
 
 
-def _model_cell(scores: Scores, model: str, colours: Mapping[str, int], tag: str) -> Cell:
-    return Cell(scores.name(model), swatch=f"s{colours.get(model, 0)}", tag=tag if model == scores.chosen else "")
-
-
 def _groups(columns: Sequence[tuple[str, str]], has_last: bool) -> list[tuple[str, int]]:
     """Scales over the columns, where there are any."""
     scales = [scale for _, scale in columns]
@@ -60,26 +56,17 @@ def _groups(columns: Sequence[tuple[str, str]], has_last: bool) -> list[tuple[st
     return [("", 1), *named, *([("", 1)] if has_last else [])]
 
 
-def _column(scores: Scores, models: Sequence[str], column: tuple[str, str], split: str) -> list[Cell]:
+def _column(scores: Scores, models: Sequence[str], column: tuple[str, str], split: str, reference: str) -> list[Cell]:
     decimals, metric = scores.decimals(column, split), scores.metric(column[0])
-    known = [scores.all.get((model, split, *column)) for model in models]
-    shown = [_shown(score, decimals) for score in known]
-    best = _best([score.number for score in known if score is not None], metric)
-    wanted = text.number(best, decimals)
-    return [
-        Cell(
-            words,
-            small=score.spread(decimals) if score is not None else "",
-            is_best=best is not None and words == wanted,
-        )
-        for score, words in zip(known, shown, strict=True)
-    ]
-
-
-def _shown(score: Score | None, decimals: int) -> str:
-    if score is None:
-        return ""
-    return UNDEFINED if score.value is None else text.number(score.value, decimals)
+    found = {model: score for model in models if (score := scores.all.get((model, split, *column))) is not None}
+    best = _best([score.number for score in found.values()], metric)
+    base = found[reference].number if reference in found else math.nan
+    cells = {}
+    for model, score in found.items():
+        words = UNDEFINED if score.value is None else text.number(score.value, decimals)
+        small = score.spread(decimals) or ("" if model == reference else text.relative(score.number, base))
+        cells[model] = Cell(words, small, is_best=best is not None and words == text.number(best, decimals))
+    return [cells.get(model, Cell()) for model in models]
 
 
 def _best(values: Sequence[float], metric: Metric | None) -> float | None:

@@ -167,15 +167,19 @@ class Images:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Planes:
-    """One volume in three planes with sliders; `overlays` names what can be laid over it."""
+    """One volume in three planes with sliders."""
 
     name: str
     films: Sequence[Film]
-    overlays: Sequence[str] = ()
     remark: str = ""
     sentence: str = ""
     is_wrong: bool = False
     note: str = ""
+
+    @property
+    def overlays(self) -> list[str]:
+        """What can be laid over the volume."""
+        return list(self.films[0].overlays)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -54,11 +54,6 @@ def decimals_for(values: Iterable[float]) -> int:
     return min(max(4 - max(math.floor(math.log10(largest)), 0), 0) + max(-math.floor(math.log10(largest)) - 2, 0), 9)
 
 
-def decimals_of_error(error: float) -> int:
-    """Choose decimals so that an uncertainty shows two digits; the value beside it takes as many."""
-    return min(max(1 - math.floor(math.log10(error)), 0), 9) if math.isfinite(error) and error > 0 else 4
-
-
 def number(value: float | None, decimals: int) -> str:
     """Write a number with a true minus sign; what is missing or not finite is a dash."""
     if value is None or not math.isfinite(value):

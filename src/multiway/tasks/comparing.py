@@ -15,8 +15,10 @@ from multiway.tasks.pages import Subject, colours_of, directions, score_tables, 
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
+Groups = Sequence[Sequence[Run]]
 
-def comparison(subject: Subject, groups: Sequence[Sequence[Run]], parts: Iterable[Part] = ()) -> str:
+
+def comparison(subject: Subject, groups: Groups, parts: Iterable[Part] = ()) -> str:
     """Runs of one task side by side, each group with its seeds; `parts` come after the scores.
 
     Raises:
@@ -24,70 +26,76 @@ def comparison(subject: Subject, groups: Sequence[Sequence[Run]], parts: Iterabl
     """
     if not 2 <= len(groups) <= palette.NUM_COLOURS:
         raise DataError(f"compare: give 2 to {palette.NUM_COLOURS} runs. Got {len(groups)}; name other runs.")
-    names = names_of(groups)
-    shown = [
-        _scores(subject, groups, names),
-        *parts,
-        _each(subject, groups, names),
-        _differences(subject, groups, names),
-    ]
+    page = _Comparison(subject, groups)
+    shown = [page.scores(), *parts, page.baselines(), page.differences()]
     return render(Page(title=f"{len(groups)} runs side by side", kicker="Comparison of runs", parts=shown))
 
 
-def _scores(subject: Subject, groups: Sequence[Sequence[Run]], names: Sequence[str]) -> Part:
-    """The model that each run is about, under the run's name."""
-    rows = [
-        [{**row, "model": name} for row in subject.rows_of(run) if row["model"] == OURS]
-        for name, runs in zip(names, groups, strict=True)
-        for run in runs
-    ]
-    scores = Scores(rows, subject.metrics(groups[0][0]), names[0], {name: name for name in names})
-    tables = score_tables(subject, scores, {name: index for index, name in enumerate(names)}, "Run", names[0])
-    side = [f"Each run by the model it is about. {directions(scores)} The best is set in bold."]
-    none = Text(words="No run has scores.", style="none")
-    return Part(id="scores", title="Scores", side=side, content=[_warning(groups, subject), *(tables or [none])])
-
-
-def names_of(groups: Sequence[Sequence[Run]]) -> list[str]:
+def names_of(groups: Groups) -> list[str]:
     """Titles, numbered where two runs have the same."""
     titles = [text.name(title_of(runs[0])) for runs in groups]
     return [name if titles.count(name) == 1 else f"{name} ({index + 1})" for index, name in enumerate(titles)]
 
 
-def _warning(groups: Sequence[Sequence[Run]], subject: Subject) -> Text | None:
-    """Scores of other test sets cannot be compared, and the page says so."""
-    runs = list(itertools.chain.from_iterable(groups))
-    facts = [(run.facts.get("splits", {}).get("test"), getattr(run.state, "classes", None)) for run in runs]
-    tests = {json.dumps(item, sort_keys=True, default=str) for item in facts}
-    hashes = {manifest_of(run).get("data_sha256") for run in runs} - {None}
-    if len(tests) > 1:
-        words = f"These runs were scored on different test {subject.rows}: their scores cannot be compared."
-    elif len(hashes) > 1:
-        words = f"These runs read different data: compare their scores only if the test {subject.rows} are the same."
-    else:
-        return None
-    return Text(words=words, style="warning")
+class _Comparison:
+    """Groups of runs with their names and machines; each method is one part."""
 
+    def __init__(self, subject: Subject, groups: Groups) -> None:
+        self.subject, self.groups, self.names = subject, groups, names_of(groups)
+        self.machines = [environment_facts(runs, manifest_of(runs[0])) for runs in groups]
 
-def _each(subject: Subject, groups: Sequence[Sequence[Run]], names: Sequence[str]) -> Part:
-    """Every run with its own baselines."""
-    found = [(name, subject.scores(runs)) for name, runs in zip(names, groups, strict=True)]
-    tables = [
-        score_table(scores, colours_of(scores), title=name, reference=subject.reference)
-        for name, scores in found
-        if len(scores.models()) > 1
-    ]
-    side = [f"Test {subject.rows}, each run with its own baselines."]
-    return Part(id="baselines", title="Baselines", side=side, content=tables)
+    def scores(self) -> Part:
+        """The model that each run is about, under the run's name."""
+        rows = [
+            [{**row, "model": name} for row in self.subject.rows_of(run) if row["model"] == OURS]
+            for name, runs in zip(self.names, self.groups, strict=True)
+            for run in runs
+        ]
+        scores = Scores(
+            rows, self.subject.metrics(self.groups[0][0]), self.names[0], {name: name for name in self.names}
+        )
+        colours = {name: index for index, name in enumerate(self.names)}
+        tables = score_tables(self.subject, scores, colours, self.names[0], "Run")
+        side = [f"Each run by the model it is about. {directions(scores)} The best is set in bold."]
+        none = Text(words="No run has scores.", style="none")
+        return Part(id="scores", title="Scores", side=side, content=[self._warning(), *(tables or [none])])
 
+    def _warning(self) -> Text | None:
+        """Scores of other test sets cannot be compared, and the page says so."""
+        runs = itertools.chain.from_iterable(self.groups)
+        facts = [(run.facts.get("splits", {}).get("test"), getattr(run.state, "classes", None)) for run in runs]
+        rows = f"test {self.subject.rows}"
+        if len({json.dumps(item, sort_keys=True, default=str) for item in facts}) > 1:
+            words = f"These runs were scored on different {rows}: their scores cannot be compared."
+        elif len({machine.get("data sha256") for machine in self.machines} - {None}) > 1:
+            words = f"These runs read different data: compare their scores only if the {rows} are the same."
+        else:
+            return None
+        return Text(words=words, style="warning")
 
-def _differences(subject: Subject, groups: Sequence[Sequence[Run]], names: Sequence[str]) -> Part:
-    facts = [{**subject.setting(runs[0]), **environment_facts(runs), "command": command(runs[0])} for runs in groups]
-    rows = [
-        [name, *(fact.get(name, "") or text.MISSING for fact in facts)]
-        for name in dict.fromkeys(name for fact in facts for name in fact)
-        if len({fact.get(name, "") for fact in facts}) > 1
-    ]
-    side = ["Settings and environment that are not the same in all runs."]
-    table = Table(columns=["", *names], rows=rows, style="words")
-    return Part(id="differences", title="What differs", side=side, content=[table if rows else None])
+    def baselines(self) -> Part:
+        """Every run with its own baselines."""
+        found = [(name, self.subject.scores(runs)) for name, runs in zip(self.names, self.groups, strict=True)]
+        tables = [
+            score_table(scores, colours_of(scores), title=name, reference=self.subject.reference)
+            for name, scores in found
+            if len(scores.models()) > 1
+        ]
+        side = [f"Test {self.subject.rows}, each run with its own baselines."]
+        return Part(id="baselines", title="Baselines", side=side, content=tables)
+
+    def differences(self) -> Part:
+        """Settings and environment that are not the same in all runs."""
+        firsts = [runs[0] for runs in self.groups]
+        facts = [
+            {**self.subject.setting(run), **machine, "command": command(run)}
+            for run, machine in zip(firsts, self.machines, strict=True)
+        ]
+        rows = [
+            [name, *(fact.get(name, "") or text.MISSING for fact in facts)]
+            for name in dict.fromkeys(itertools.chain.from_iterable(facts))
+            if len({fact.get(name, "") for fact in facts}) > 1
+        ]
+        side = ["Settings and environment that are not the same in all runs."]
+        table = Table(columns=["", *self.names], rows=rows, style="words")
+        return Part(id="differences", title="What differs", side=side, content=[table if rows else None])

@@ -4,6 +4,7 @@ import itertools
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from multiway.data import CheckReport
@@ -124,7 +125,7 @@ def _flat(part: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _split_cell(value: Any, total: int | None) -> Cell:
-    words = text.count(value) if isinstance(value, int) else str(value or "")
+    words = text.count(int(value)) if isinstance(value, Integral) else str(value or "")
     return Cell(words, small=text.percent(100 * (value or 0) / total, 1) if total and words else "")
 
 
@@ -141,16 +142,16 @@ def training(runs: Sequence[Run], words: str, selected_by: str) -> Part:
     return Part(id="training", title="Training", side=side, content=[training_chart(rows, kept) if rows else None])
 
 
-def environment(runs: Sequence[Run], words: str) -> Part:
+def environment(facts: Mapping[str, str], words: str) -> Part:
     """Versions, machine, seeds and hash of the data, and the command that makes the run again."""
-    facts = Facts(items=[Fact(*item) for item in environment_facts(runs).items()], style="listing")
+    listing = Facts(items=[Fact(*item) for item in facts.items()], style="listing")
+    content = [Code(words=words) if words else None, listing]
     side = ["What is needed to make the same numbers again."]
-    return Part(id="environment", title="Environment", side=side, content=[Code(words=words) if words else None, facts])
+    return Part(id="environment", title="Environment", side=side, content=content)
 
 
-def environment_facts(runs: Sequence[Run]) -> dict[str, str]:
-    """What the manifest of the first run says of the machine, and all seeds."""
-    manifest = manifest_of(runs[0])
+def environment_facts(runs: Sequence[Run], manifest: Mapping[str, Any]) -> dict[str, str]:
+    """What the manifest of a run says of the machine, and the seeds of all."""
     facts = {name: manifest.get(name) for name in ("python", "platform", "device", "threads", "data_sha256")}
     named = {name.replace("_", " "): str(value) for name, value in facts.items() if value is not None}
     versions = {name: str(value) for name, value in manifest.get("versions", {}).items()}

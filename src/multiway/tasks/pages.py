@@ -17,12 +17,18 @@ from multiway.tasks.page_parts import (
     cost_table,
     data_check,
     environment,
+    environment_facts,
     manifest_of,
     seeds_of,
     training,
 )
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
+
+OVER_SEEDS = (
+    "± is half the 95\u202f% interval of the mean over seeds (Student’s t).",
+    "A model without ± does not depend on the seed.",
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,7 +80,6 @@ class Summary:
     """What a task says of its runs beside its parts.
 
     verdict: What came out, in one sentence; `support` is what it should be read with.
-    facts: Figures after the scores at the head.
     check: What the data check saw, where the task arranges it.
     splits: The parts of the data, and what stands at their side.
     costs: More columns of the cost table, by model: (head, words).
@@ -83,7 +88,6 @@ class Summary:
 
     verdict: str
     support: Sequence[str] = ()
-    facts: Sequence[Fact] = ()
     check: CheckReport | None = None
     splits: Part | None = None
     costs: Mapping[str, Sequence[tuple[str, str]]] = dataclasses.field(default_factory=dict)
@@ -95,16 +99,16 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
 
     parts: Those of the task; the first is what the reader came for.
     """
-    run, scores = runs[0], subject.scores(runs)
+    run, scores, manifest = runs[0], subject.scores(runs), manifest_of(runs[0])
     colours, (first, *others) = colours_of(scores), parts
     costs = cost_table(run, scores, colours, summary.costs)
     notes = [note(words) for words in run.facts.get("notes", ())]
-    figures = Facts(items=[*_figures(scores), *summary.facts, *_counts(runs)], style="figures")
+    figures = Facts(items=[*_figures(scores), *_counts(runs)], style="figures")
     page = Page(
         title=title_of(run),
         kicker=subject.kicker,
         source=str(run.config.data or "data in memory"),
-        created=str(manifest_of(run).get("finished", "")),
+        created=str(manifest.get("finished", "")),
         setting=subject.setting(run),
         verdict=summary.verdict,
         support=summary.support,
@@ -116,7 +120,7 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
             data_check(summary.check or check_of(run)),
             summary.splits,
             training(runs, subject.rows, subject.selected_by(run)),
-            environment(runs, command(run)),
+            environment(environment_facts(runs, manifest), command(run)),
         ],
     )
     return render(page)
@@ -159,9 +163,9 @@ def _counts(runs: Sequence[Run]) -> list[Fact]:
 
 
 def score_tables(
-    subject: Subject, scores: Scores, colours: Mapping[str, int], first: str, reference: str
+    subject: Subject, scores: Scores, colours: Mapping[str, int], reference: str, first: str = "Model"
 ) -> list[Section]:
-    """A table per split; `first` is the head of the models."""
+    """A table per split; `first` is the head of the models, "Run" where they are runs to compare."""
     return [
         score_table(
             scores,
@@ -170,6 +174,7 @@ def score_tables(
             title=f"{text.sentence_case(split)} {subject.rows}",
             first=first,
             reference=reference,
+            differences=first == "Run",
         )
         for split in scores.splits()
     ]
@@ -182,10 +187,9 @@ def _score_part(subject: Subject, scores: Scores, colours: Mapping[str, int], mo
         f"Each model with its baselines. {directions(scores)} The best of each column is set in bold.",
         *subject.about,
         *([f"Below a score, its 95\u202f% interval {subject.interval}."] if over_cases else []),
-        *(["± is half the 95\u202f% interval of the mean over seeds (Student’s t)."] if over_seeds else []),
-        *(["A model without ± does not depend on the seed."] if over_seeds else []),
+        *(OVER_SEEDS if over_seeds else []),
     ]
-    tables = score_tables(subject, scores, colours, "Model", subject.reference)
+    tables = score_tables(subject, scores, colours, subject.reference)
     return Part(id="scores", title="Scores", side=side, content=[*tables, *more])
 
 

@@ -22,7 +22,7 @@ from multiway.report.diagnostics import step_lines, timeline, variate_bars
 from multiway.report.forecasts import ForecastPanel, groups
 from multiway.report.palette import title
 from multiway.report.scores import Score, Scores
-from multiway.report.sections import Cell, Chart, Fact, HeatMaps, Panels, Part, Section, Table, Text
+from multiway.report.sections import Cell, Chart, HeatMaps, Panels, Part, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison, names_of
 from multiway.tasks.forecasting.explanation import load_explanation
@@ -58,13 +58,11 @@ def head(runs: Sequence[Run], prepared: Prepared | None) -> pages.Summary:
     run = runs[0]
     has_network = "floor_error" in run.facts["selection"]
     chosen = f"Validation chose {run.facts['selection']['sentence']}"
-    costs = _costs(run)
     return pages.Summary(
         verdict=chosen if has_network else "Ridge makes the forecast; no network was trained.",
         support=list(_support(SUBJECT.scores(runs), has_network)),
-        facts=[Fact(name, words) for name, words in costs.get(OURS, ())],
         splits=_splits(run),
-        costs=costs,
+        costs=_costs(run),
         tables=_choice(run, pages.colours_of(SUBJECT.scores(runs))) if has_network else (),
     )
 

@@ -162,7 +162,6 @@ def _views(run: Run, cases: Cases) -> Iterator[Section]:
 
 def _view(run: Run, cases: Cases, item: CaseExplanation) -> Planes:
     shown: NDArray[Any] = first_channel(item.volume)
-    maps = {"attention": item.attention, "gradients": item.gradients}
     return Planes(
         name=item.name,
         films=films(
@@ -173,7 +172,6 @@ def _view(run: Run, cases: Cases, item: CaseExplanation) -> Planes:
             attention=item.attention,
             gradients=item.gradients,
         ),
-        overlays=[name for name, values in maps.items() if values is not None],
         remark=f", patient {item.patient}" if item.patient else "",
         sentence=_sentence(run, item),
         is_wrong=item.label is not None and item.label != item.predicted,
