@@ -41,9 +41,12 @@ def test_a_set_through_a_value_is_refused():
         options.nested(["a=1", "a.b=2"])
 
 
-def test_levels_and_names():
-    assert options.levels("80, 95") == (80.0, 95.0)
+def test_names_are_split_at_commas():
     assert options.names(" a, b,,c ") == ["a", "b", "c"]
-    assert options.levels(None) is None and options.names(None) is None
-    with pytest.raises(typer.BadParameter, match="80,95"):
-        options.levels("eighty")
+    assert options.names(None) is None
+
+
+def test_levels_are_read_as_numbers():
+    assert options.read("predict", "forecast", {"levels": "80, 95"}) == {"levels": (80.0, 95.0)}
+    with pytest.raises(typer.BadParameter, match="eighty"):
+        options.read("predict", "forecast", {"levels": "eighty"})

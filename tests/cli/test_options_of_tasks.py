@@ -1,98 +1,66 @@
-"""Options of one task are refused by the others in one line; those that hold several numbers are read."""
-
-import sys
+"""Options of one task are refused by the others and leave nothing; those that hold several numbers are read."""
 
 import pytest
 import typer
 
+from command import call
 from multiway import workflows
 from multiway.cli import options
-from multiway.cli.main import run
-from multiway.errors import ConfigError
-
-
-def call(words, monkeypatch, capsys):
-    """Run the command in this process; return its exit code and what it printed."""
-    monkeypatch.setattr(sys, "argv", ["multiway", *words])
-    with pytest.raises(SystemExit) as caught:
-        run()
-    captured = capsys.readouterr()
-    return caught.value.code, captured.out, captured.err
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("task", "option"),
     [
-        (["train", "volumes", "--horizon", "4"], "--horizon is for forecast, not for volumes. Leave it out."),
-        (["train", "volumes", "--gaps", "fill"], "--gaps is for forecast, not for volumes"),
-        (["train", "volumes", "--mask", "m"], "--mask is for segment, not for volumes"),
-        (["train", "segment", "--label", "m"], "--label is for volumes, not for segment"),
-        (["train", "forecast", "--resample-to", "1,1,1"], "--resample-to is for volumes and segment, not for forecast"),
-        (["train", "--recipe", "hot-organ", "--lookback", "4"], "--lookback is for forecast, not for volumes"),
-        (["train", "volumes", "--recipe", "hot-ecl-96"], "hot-ecl-96 is one of the task forecast. Got volumes"),
-        (["train", "volumes"], "there is no data. Give --data"),
-        (["train", "volumes", "--texts", "a.jsonl"], "--texts is for stocks, not for volumes"),
-        (["train", "forecast", "--modality", "price"], "--modality is for stocks, not for forecast"),
-        (["train", "stocks", "--horizon", "4"], "--horizon is for forecast, not for stocks"),
-        (["train", "stocks", "--label", "kind"], "--label is for volumes, not for stocks"),
-        (["check", "sales.csv", "--task", "forecast", "--time-zone", "UTC"], "--time-zone is for stocks, not for fore"),
-        (["check", "sales.csv", "--task", "forecast", "--size", "2,2,2"], "--size is for volumes and segment"),
-        (["check", "scans.csv", "--task", "volumes", "--missing", "mask"], "--missing is for forecast"),
+        ("volumes", ["--horizon", "4"]),
+        ("volumes", ["--gaps", "fill"]),
+        ("volumes", ["--mask", "m"]),
+        ("volumes", ["--texts", "a.jsonl"]),
+        ("segment", ["--label", "m"]),
+        ("forecast", ["--resample-to", "1,1,1"]),
+        ("forecast", ["--modality", "price"]),
+        ("stocks", ["--horizon", "4"]),
+        ("stocks", ["--label", "kind"]),
     ],
 )
-def test_an_option_of_another_task_is_one_line_and_leaves_nothing(words, text, tmp_path, monkeypatch, capsys):
+def test_training_knows_the_options_of_its_task_only(task, option, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    code, out, err = call(words, monkeypatch, capsys)
-    assert (code, out) == (1, "")
-    assert err.startswith("multiway: error: ") and err.count("\n") == 1 and text in err
+    code, out, err = call(["train", task, "--data", "x.csv", *option], monkeypatch, capsys)
+    assert (code, out) == (2, "") and f"No such option: {option[0]}" in err
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("words", "text"),
     [
+        (["train", "volumes", "--recipe", "hot-ecl-96"], "hot-ecl-96 is one of the task forecast. Got volumes"),
+        (["train", "volumes"], "there is no data. Give --data"),
+        (["check", "sales.csv", "--task", "forecast", "--time-zone", "UTC"], "--time-zone is for stocks, not for fore"),
+        (["check", "sales.csv", "--task", "forecast", "--size", "2,2,2"], "--size is for volumes and segment"),
+        (["check", "scans.csv", "--task", "volumes", "--missing", "mask"], "--missing is for forecast"),
         (["predict", "run", "--layout", "wide"], "--layout is for forecast, not for volumes"),
         (["predict", "run", "--levels", "80"], "--levels is for forecast, not for volumes"),
-        (["backtest", "run"], "a backtest is of forecasts"),
-        (["compress", "run", "--rule", ".*=nd"], "runs of forecast can be compressed here"),
+        (["predict", "run", "--texts", "a.jsonl"], "--texts is for stocks, not for volumes. Leave it out."),
+        (["explain", "run", "--date", "2015-11-03"], "--date is for stocks, not for volumes. Leave it out."),
+        (["explain", "run", "--tickers", "A,B"], "--tickers is for stocks, not for volumes. Leave it out."),
+        (["predict", "series", "--maps", "m"], "--maps is for volumes, not for forecast. Leave it out."),
+        (["predict", "series", "--keep-going"], "not for forecast. Leave it out."),
     ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_a_run_of_volumes_refuses_what_is_of_forecasts(words, text, tmp_path, monkeypatch, capsys):
+def test_what_is_of_another_task_is_one_line_and_leaves_nothing(words, text, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "config.yaml").write_text("task: volumes\n")
+    for name, task in (("run", "volumes"), ("series", "forecast")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.yaml").write_text(f"format: 2\ntask: {task}\n")
     code, out, err = call(words, monkeypatch, capsys)
-    assert (code, out) == (1, "") and err.count("\n") == 1 and text in err
-
-
-@pytest.mark.parametrize("words", [["predict", "run", "--maps", "m"], ["predict", "run", "--keep-going"]])
-def test_a_forecast_refuses_what_is_of_volumes(words, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "config.yaml").write_text("task: forecast\n")
-    code, out, err = call(words, monkeypatch, capsys)
-    assert (code, out) == (1, "") and "not for forecast. Leave it out." in err
-
-
-OF_STOCKS = [
-    ["explain", "run", "--date", "2015-11-03"],
-    ["explain", "run", "--tickers", "A,B"],
-    ["predict", "run", "--texts", "a.jsonl"],
-]
-
-
-@pytest.mark.parametrize("words", OF_STOCKS, ids=lambda words: words[2])
-def test_a_run_of_volumes_refuses_what_is_of_stocks(words, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "config.yaml").write_text("task: volumes\n")
-    code, out, err = call(words, monkeypatch, capsys)
-    assert (code, out) == (1, "") and "is for stocks, not for volumes. Leave it out." in err
+    assert (code, out) == (1, "")
+    assert err.startswith("multiway: error: ") and err.count("\n") == 1 and text in err
+    assert {path.name for path in tmp_path.rglob("*")} == {"run", "series", "config.yaml"}
 
 
 def test_options_of_stocks_reach_their_sections(monkeypatch, capsys):
-    asked = {}
-    monkeypatch.setattr(workflows, "train", lambda given, **rest: asked.update(given, **rest) or Nothing())
+    given_to = {}
+    monkeypatch.setattr(workflows, "train", lambda given, **rest: given_to.update(given, **rest) or Nothing())
     words = [
         "train",
         "stocks",
@@ -108,27 +76,29 @@ def test_options_of_stocks_reach_their_sections(monkeypatch, capsys):
     words += ["--exchange-zone", "Asia/Tokyo", "--encoder", "hashed", "--protocol", "published-code"]
     words += ["--modality", "text"]
     assert call(words, monkeypatch, capsys)[0] == 0
-    assert (asked["task"], asked["data"]) == ("stocks", "prices.csv")
-    assert asked["read"] == {
+    assert (given_to["task"], given_to["data"]) == ("stocks", "prices.csv")
+    assert given_to["read"] == {
         "texts": "texts.jsonl",
         "time_zone": "UTC",
         "close": "15:30",
         "exchange_zone": "Asia/Tokyo",
     }
-    assert asked["text"] == {"encoder": "hashed"}
-    assert asked["protocol"] == {"name": "published-code"}
-    assert asked["model"] == {"modality": "text"}
-    assert all(type(section[field]) is str for section in (asked["protocol"], asked["model"]) for field in section)
+    assert given_to["text"] == {"encoder": "hashed"}
+    assert given_to["protocol"] == {"name": "published-code"}
+    assert given_to["model"] == {"modality": "text"}
+    assert all(
+        type(section[field]) is str for section in (given_to["protocol"], given_to["model"]) for field in section
+    )
 
 
 def test_options_of_volumes_reach_the_section_read(monkeypatch, capsys):
-    asked = {}
-    monkeypatch.setattr(workflows, "train", lambda given, **rest: asked.update(given, **rest) or Nothing())
+    given_to = {}
+    monkeypatch.setattr(workflows, "train", lambda given, **rest: given_to.update(given, **rest) or Nothing())
     words = ["train", "volumes", "--data", "scans.csv", "--label", "kind", "--patient", "who", "--size", "64,64,32"]
     words += ["--spacing", "1,1,2.5", "--orientation", "RAS", "--window", "-100,300", "--axes", "x, y, z"]
     assert call(words, monkeypatch, capsys)[0] == 0
-    assert (asked["task"], asked["data"]) == ("volumes", "scans.csv")
-    assert asked["read"] == {
+    assert (given_to["task"], given_to["data"]) == ("volumes", "scans.csv")
+    assert given_to["read"] == {
         "label": "kind",
         "patient": "who",
         "size": [64, 64, 32],
@@ -159,10 +129,4 @@ class Nothing:
 )
 def test_too_few_numbers_are_wrong_usage(name, text, message):
     with pytest.raises(typer.BadParameter, match=message):
-        options.reading("volumes", {name: text})
-
-
-def test_only_what_was_given_is_passed_on():
-    assert options.belonging("volumes", {"label": None, "layout": None, "out": "x"}) == {"out": "x"}
-    with pytest.raises(ConfigError, match="--keep-going is for volumes and segment, not for forecast"):
-        options.belonging("forecast", {"keep_going": True})
+        options.read("train", "volumes", {name: text})
