@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from data.tabular.rows import patients
 from tasks.forecasting.panels import QUICK, make_frame
 from tasks.forecasting.panels import TINY as FORECASTER
 from tasks.segmentation.lesion_files import FAST, write_boxes
@@ -148,6 +149,28 @@ def stocks(folder: Path) -> Tiny:
     )  # fmt: skip
 
 
+def tabular(folder: Path) -> Tiny:
+    path = folder / "patients.csv"
+    patients(150).assign(name=[f"p{row}" for row in range(150)]).to_csv(path, index=False)
+    training = {**SAVING, "epochs": 3, "batch_size": 32, "warmup_steps": 2}
+    model = {"hidden": [4], "dropout": 0.1}
+
+    def alone(target: Path) -> Path:
+        head, *rows = path.read_text().splitlines()
+        return written(target / "patients.csv", [head, rows[7]])
+
+    return Tiny(
+        task="tabular", data=path,
+        settings={"read": {"target": "ill"}, "model": model, "draws": 20, "training": training},
+        changes={
+            "number": lambda: edit(path, ".1,", ".2,"),
+            "word": lambda: edit(path, "Kiel", "Bonn"),
+            "label": lambda: edit(path, ",yes,", ",no,"),
+        },
+        spoil=lambda: edit(path, "Ulm", "Ulm,Ulm"), alone=alone, still={**STILL, "baselines": ["constant"]},
+    )  # fmt: skip
+
+
 def written(path: Path, lines: list[str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n")
@@ -161,5 +184,5 @@ def copied(path: Path, folder: Path) -> Path:
 
 
 TINY: dict[str, Callable[[Path], Tiny]] = {
-    "forecast": forecast, "volumes": volumes, "segment": segment, "stocks": stocks
+    "forecast": forecast, "volumes": volumes, "segment": segment, "stocks": stocks, "tabular": tabular
 }  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import multiway
+from data.tabular.rows import patients
 from tasks.forecasting.panels import QUICK, make_frame
 from tasks.forecasting.panels import TINY as FORECASTER
 from tasks.segmentation.lesion_files import FAST, box_case
@@ -72,11 +73,32 @@ def stock_classifier() -> TinyEstimator:
     )  # fmt: skip
 
 
+def tabular_classifier() -> TinyEstimator:
+    settings = {"model": {"hidden": [4]}, "training": {"batch_size": 32}, "draws": 5}
+    rows = patients(90)
+    return TinyEstimator(
+        make=lambda: multiway.TabularClassifier(epochs=2, baselines=("constant",), settings=settings),
+        fit=(rows.drop(columns="ill"), rows["ill"]), new=(patients(7).drop(columns="ill"),), split=halves(90),
+        grid={"layer": ["linear", "nd_linear"]},
+    )  # fmt: skip
+
+
+def tabular_regressor() -> TinyEstimator:
+    settings = {"model": {"hidden": [4]}, "training": {"batch_size": 32}, "draws": 5}
+    values = patients(90)[["age", "weight"]].to_numpy(float)
+    return TinyEstimator(
+        make=lambda: multiway.TabularRegressor(epochs=2, baselines=("constant",), settings=settings),
+        fit=(values, values[:, 0]), new=(values[:7],), split=halves(90), grid={"epochs": [1, 2]},
+    )  # fmt: skip
+
+
 ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "Forecaster": forecaster,
     "VolumeClassifier": volume_classifier,
     "Segmenter": segmenter,
     "StockMovementClassifier": stock_classifier,
+    "TabularClassifier": tabular_classifier,
+    "TabularRegressor": tabular_regressor,
 }
 
 
