@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.data.cells import has_comma, parse_cells
 from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.options import ReadOptions
-from multiway.data.raw import EMPTY_CELLS, EXACT_INTEGERS, ID_NAMES, TIME_NAMES, Table
+from multiway.data.raw import ID_NAMES, TIME_NAMES, Table
 from multiway.data.times import looks_like_time
 
 VALUE_NAMES = ("y", "value", "target", "values")
 PARTIAL_TIMES = ("day", "month", "year", "week")
-NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 
 
 def find_time_column(table: Table, options: ReadOptions, findings: Findings) -> str | None:
@@ -91,7 +91,7 @@ def _long_by_shape(table: Table, time: str | None, others: list[str]) -> tuple[s
     if (
         len(text) != 1
         or table.frame[time].duplicated().mean() < 0.3
-        or _parse_column(table.frame[text[0]])[1].mean() < 0.9
+        or parse_cells(table.frame[text[0]])[1].mean() < 0.9
     ):
         return None
     return None if table.frame.duplicated([time, text[0]]).any() else (text[0], numeric[0])
@@ -105,9 +105,9 @@ def parse_numbers(table: Table, columns: list[str], findings: Findings) -> NDArr
     worded: list[tuple[str, str]] = []
     for position, column in enumerate(columns):
         raw = table.frame[column]
-        values[:, position], bad, inexact = _parse_column(raw)
+        values[:, position], bad, inexact = parse_cells(raw)
         bad = bad & ~table.broken
-        if bad.sum() > 0.9 * len(raw) and not _has_comma(str(raw.iloc[int(np.argmax(bad))])):
+        if bad.sum() > 0.9 * len(raw) and not has_comma(str(raw.iloc[int(np.argmax(bad))])):
             worded.append((column, str(raw.iloc[int(np.argmax(bad))])))
         else:
             wrong += [(int(row), column, str(raw.iloc[row])) for row in np.flatnonzero(bad)]
@@ -116,43 +116,6 @@ def parse_numbers(table: Table, columns: list[str], findings: Findings) -> NDArr
     _report_words(worded, [name for name in columns if name not in dict(worded)], findings)
     _report_cells(table, wrong, long, findings)
     return values
-
-
-def _parse_column(raw: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Values; which cells are no finite number; which are integers that float64 would change."""
-    if pd.api.types.is_bool_dtype(raw) or not (pd.api.types.is_numeric_dtype(raw) or _is_text(raw)):
-        return np.full(len(raw), np.inf), raw.notna().to_numpy(bool), np.zeros(len(raw), dtype=bool)
-    if pd.api.types.is_numeric_dtype(raw):
-        values = raw.to_numpy(np.float64, na_value=np.nan)
-        return values, np.isinf(values), _changed_integers(raw, values)
-    return _parse_text(raw.astype("string").str.strip())
-
-
-def _changed_integers(raw: pd.Series, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which cells of an integer column float64 does not keep."""
-    changed = np.zeros(len(raw), dtype=bool)
-    if pd.api.types.is_integer_dtype(raw):
-        large = np.flatnonzero(np.abs(values) >= EXACT_INTEGERS)
-        changed[large] = [int(values[row]) != int(raw.iloc[row]) for row in large]
-    return changed
-
-
-def _is_text(raw: pd.Series) -> bool:
-    return isinstance(raw.dtype, pd.StringDtype) or raw.dtype == object
-
-
-def _parse_text(text: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Python's own float, which rounds correctly, on the cells that are written as numbers."""
-    empty = (text.isna() | text.isin(EMPTY_CELLS)).to_numpy(bool)
-    number = text.str.fullmatch(NUMBER).to_numpy(bool, na_value=False)
-    values = np.full(len(text), np.nan)
-    values[number] = [float(cell) for cell in text[number]]
-    whole = text.str.fullmatch(r"[+-]?\d{16,}").to_numpy(bool, na_value=False)
-    inexact = np.zeros(len(text), dtype=bool)
-    inexact[whole] = [len(cell) > 300 or int(float(cell)) != int(cell) for cell in text[whole]]
-    bad = (~number & ~empty) | np.isinf(values)
-    values[bad] = np.inf
-    return values, bad, inexact & ~bad
 
 
 def _report_words(worded: list[tuple[str, str]], numeric: list[str], findings: Findings) -> None:
@@ -171,7 +134,7 @@ def _report_cells(
 ) -> None:
     if wrong:
         wrong.sort()
-        comma = all(_has_comma(value) for _, _, value in wrong)
+        comma = all(has_comma(value) for _, _, value in wrong)
         fix = (
             "Set decimal to ',' (--set read.decimal=','), or write points."
             if comma
@@ -183,10 +146,6 @@ def _report_cells(
         rule = f"{_cells(len(long))} a whole number with more digits than float64 keeps"
         fix = "Take a constant off the column, or write it as 1.5e22 if rounding is meant."
         findings.add("digits", "error", rule, fix, [table.place(*cell) for cell in sorted(long)[:20]], count=len(long))
-
-
-def _has_comma(value: str) -> bool:
-    return value.count(",") == 1 and value.replace(",", "").lstrip("+-").isdigit()
 
 
 def _cells(count: int) -> str:

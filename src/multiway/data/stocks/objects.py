@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from multiway.data.cells import sound_text
 from multiway.data.findings import Findings, Place
 from multiway.data.stocks.lines import read_lines
 from multiway.data.stocks.options import StockOptions
 from multiway.data.stocks.raw_texts import RawTexts
-from multiway.data.stocks.tables import find_column, is_ticker, require_column, sound_text
+from multiway.data.stocks.tables import find_column, is_ticker, require_column
 from multiway.data.stocks.vectors import EMBEDDING, stacked
 from multiway.data.text import free_memory
 

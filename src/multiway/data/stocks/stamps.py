@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.data.cells import as_text
 from multiway.data.findings import Findings, Place
 from multiway.data.stocks.options import StockOptions
-from multiway.data.stocks.tables import as_text
 
 DAY = r"\d{4}-\d{2}-\d{2}"
 COMPACT_DAY = r"(?:19|20)\d{6}"

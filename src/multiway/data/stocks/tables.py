@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 
+from multiway.data.cells import as_text
 from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.loading import BROKEN, load_table
 from multiway.data.options import ReadOptions
@@ -104,20 +105,6 @@ def tickers_of(table: Table, column: str, findings: Findings) -> pd.Series:
         places = [table.place(int(row), column, text.iloc[row]) for row in rows[:20]]
         findings.add("ticker", "error", TICKER_RULE, "Correct it.", places, len(rows))
     return text
-
-
-def as_text(raw: pd.Series) -> pd.Series:
-    """Cells as they are written, without blanks around them: whole numbers without a point, nothing as nothing."""
-    if pd.api.types.is_float_dtype(raw) and raw.notna().any() and (raw.dropna() == raw.dropna().round()).all():
-        raw = raw.astype("Int64")
-    if raw.dtype == object:
-        raw = raw.map(sound_text, na_action="ignore")
-    return raw.astype("string").str.strip().fillna("")
-
-
-def sound_text(value: object) -> str:
-    """A value as text that can be written; half of a surrogate pair becomes a question mark."""
-    return str(value).encode("utf-8", "replace").decode()
 
 
 def is_ticker(name: str) -> bool:

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.findings import quoted
+from multiway.data.shares import Splits, draw_shares, groups_of
 from multiway.data.volumes.cases import SPLITS
 from multiway.data.volumes.options import VolumeSplit
 from multiway.errors import DataError
-
-Splits = dict[str, NDArray[np.int64]]
 
 
 def split_cases(
@@ -24,8 +23,8 @@ def split_cases(
     Raises:
         DataError: A split would be empty.
     """
-    groups = _groups(count, labels, patients)
-    return _checked(_drawn(groups, {"test": split.test, "validation": split.validation}, split.seed), source)
+    groups = groups_of(count, labels, patients)
+    return _checked(draw_shares(groups, {"test": split.test, "validation": split.validation}, split.seed), source)
 
 
 def named_splits(
@@ -51,13 +50,14 @@ def named_splits(
     result = {name: np.flatnonzero(np.array([one == name for one in names])) for name in SPLITS}
     if not len(result["validation"]) and len(result["train"]):
         rows = result["train"]
-        inner = _groups(
+        inner = groups_of(
             len(rows),
             None if labels is None else labels[rows],
             None if patients is None else [patients[int(row)] for row in rows],
         )
         result |= {
-            name: rows[index] for name, index in _drawn(inner, {"validation": split.validation}, split.seed).items()
+            name: rows[index]
+            for name, index in draw_shares(inner, {"validation": split.validation}, split.seed).items()
         }
     return _checked(result, source)
 
@@ -73,35 +73,6 @@ def _check_leak(names: Sequence[str | None], patients: Sequence[str], source: st
             f"{source}: a patient must be in one split. Patient '{quoted(leaks[0])}' is in {found} ({len(leaks)} "
             f"such). Correct the column of splits, or leave it out to split by patient."
         )
-
-
-def _groups(
-    count: int, labels: NDArray[np.int64] | None, patients: Sequence[str] | None
-) -> list[tuple[int, NDArray[np.int64]]]:
-    """Class and cases of each patient, in the order of first appearance; all of one class where there are no labels."""
-    rows: dict[object, list[int]] = {}
-    for row in range(count):
-        rows.setdefault(row if patients is None else patients[row], []).append(row)
-    groups = [np.array(group, dtype=np.int64) for group in rows.values()]
-    return [(0 if labels is None else int(np.bincount(labels[group]).argmax()), group) for group in groups]
-
-
-def _drawn(groups: list[tuple[int, NDArray[np.int64]]], shares: dict[str, float], seed: int) -> Splits:
-    """Take shuffled patients of each class for the named splits until their shares are met; the rest trains."""
-    chance = np.random.default_rng(seed)
-    taken: dict[str, list[NDArray[np.int64]]] = {name: [] for name in ("train", *shares)}
-    owed = dict.fromkeys(shares, 0.0)
-    for label in sorted({label for label, _ in groups}):
-        members = [group for one, group in groups if one == label]
-        order = [members[row] for row in chance.permutation(len(members))]
-        total = sum(map(len, order))
-        for name, share in shares.items():
-            owed[name] += share * total  # what rounding kept from one class is made up in the next
-            while len(order) > 1 and owed[name] >= len(order[-1]) / 2:
-                owed[name] -= len(order[-1])
-                taken[name].append(order.pop())
-        taken["train"] += order
-    return {name: np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64) for name, parts in taken.items()}
 
 
 def _checked(splits: Splits, source: str) -> Splits:

@@ -1,0 +1,40 @@
+"""Rows drawn into splits by share, a group at a time and class by class."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Splits = dict[str, NDArray[np.int64]]
+
+
+def groups_of(
+    count: int, labels: NDArray[np.int64] | None, names: Sequence[str] | None
+) -> list[tuple[int, NDArray[np.int64]]]:
+    """Commonest class and rows of each group, in the order of first appearance.
+
+    Without names each row is a group; without labels all are of one class.
+    """
+    rows: dict[object, list[int]] = {}
+    for row in range(count):
+        rows.setdefault(row if names is None else names[row], []).append(row)
+    groups = [np.array(group, dtype=np.int64) for group in rows.values()]
+    return [(0 if labels is None else int(np.bincount(labels[group]).argmax()), group) for group in groups]
+
+
+def draw_shares(groups: list[tuple[int, NDArray[np.int64]]], shares: dict[str, float], seed: int) -> Splits:
+    """Take shuffled groups of each class for the named splits until their shares are met; the rest trains."""
+    chance = np.random.default_rng(seed)
+    taken: dict[str, list[NDArray[np.int64]]] = {name: [] for name in ("train", *shares)}
+    owed = dict.fromkeys(shares, 0.0)
+    for label in sorted({label for label, _ in groups}):
+        members = [group for one, group in groups if one == label]
+        order = [members[row] for row in chance.permutation(len(members))]
+        total = sum(map(len, order))
+        for name, share in shares.items():
+            owed[name] += share * total  # what rounding kept from one class is made up in the next
+            while len(order) > 1 and owed[name] >= len(order[-1]) / 2:
+                owed[name] -= len(order[-1])
+                taken[name].append(order.pop())
+        taken["train"] += order
+    return {name: np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64) for name, parts in taken.items()}
