@@ -1,0 +1,42 @@
+"""Training, validation and test rows of a table: by time, by group, or at random class by class."""
+
+import numpy as np
+import pandas as pd
+
+from multiway.data.shares import Splits, draw_shares, groups_of
+from multiway.data.tabular.options import TableSplit
+from multiway.data.tabular.table import Table
+from multiway.errors import DataError
+
+SPLITS = ("train", "validation", "test")
+
+
+def split_table(table: Table, split: TableSplit) -> Splits:
+    """Rows of each split.
+
+    With times, training rows come before validation rows and those before test rows, and rows of one time stay
+    together. With groups, the rows of a group stay together. Classes keep their proportions as far as groups allow.
+
+    Raises:
+        DataError: A split would be empty.
+    """
+    if table.times is not None:
+        splits = _by_time(table.times, split)
+    else:
+        labels = np.zeros(table.num_rows, np.int64) if table.labels is None else table.labels
+        shares = {"test": split.test, "validation": split.validation}
+        splits = draw_shares(groups_of(labels, table.groups), shares, split.seed)
+    if not all(len(splits[name]) for name in SPLITS):
+        counts = ", ".join(f"{name} {len(splits[name])}" for name in SPLITS)
+        fix = "Give more rows or groups, or change the shares (--set split.test=0.3)."
+        raise DataError(f"{table.source}: each split needs rows. Got {counts}. {fix}")
+    return {name: splits[name] for name in SPLITS}
+
+
+def _by_time(times: pd.Index, split: TableSplit) -> Splits:
+    """Cut the rows in the order of time; a cut inside one time moves to its first row."""
+    order = np.argsort(times.to_numpy(), kind="stable")
+    sorted_times = times[order]
+    shares = (1 - split.test - split.validation, 1 - split.test)
+    first, last = (int(sorted_times.searchsorted(sorted_times[round(share * len(times))])) for share in shares)
+    return {"train": order[:first], "validation": order[first:last], "test": order[last:]}
