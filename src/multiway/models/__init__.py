@@ -17,6 +17,8 @@ from multiway.models.registry import list_models as list_models
 from multiway.models.registry import model_config as model_config
 from multiway.models.registry import register as register
 from multiway.models.sliding_window import sliding_window as sliding_window
+from multiway.models.tabular_mlp import TabularMLP as TabularMLP
+from multiway.models.tabular_mlp import TabularMLPConfig as TabularMLPConfig
 from multiway.models.volume_unet import VolumeUNet as VolumeUNet
 from multiway.models.volume_unet import VolumeUNetConfig as VolumeUNetConfig
 
@@ -34,6 +36,8 @@ register(
 register("cnn_volume_classifier", CNNVolumeClassifier, CNNVolumeClassifierConfig)
 register("resnet18_3d", ResNet3D, ResNet3DConfig, depth=18)
 register("resnet50_3d", ResNet3D, ResNet3DConfig, depth=50)
+register("tabular_mlp", TabularMLP, TabularMLPConfig)
+register("tabular_mlp_dense", TabularMLP, TabularMLPConfig, **TabularMLPConfig.dense())
 register("hot_volume_unet", VolumeUNet, VolumeUNetConfig)
 register("volume_unet", VolumeUNet, VolumeUNetConfig, block="convolution")
 register(
