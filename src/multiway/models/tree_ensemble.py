@@ -1,0 +1,111 @@
+"""Gradient-boosted regression trees as buffers: fitted elsewhere, stored and evaluated without pickle."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from multiway.errors import ShapeError
+
+Nodes = Mapping[str, NDArray[Any]] | NDArray[np.void]
+"""Nodes of one tree by field: feature, threshold, left, right and value; a leaf is its own child."""
+ROWS = 8192
+"""Rows that walk through all trees at once."""
+
+
+class TreeEnsemble(nn.Module):
+    """A sum of regression trees for each output: raw scores, such as logits, of rows of numbers.
+
+    A row starts at node 0 of every tree, goes left where its feature is at most the node's threshold and right
+    otherwise, and adds up the values of the leaves it reaches. Evaluated in float64.
+
+    Args:
+        num_trees: Trees for each output, at most; those not set add nothing.
+        num_leaves: Leaves of a tree, at most.
+        num_outputs: Numbers for each row.
+
+    Shape:
+        Input `(batch, features)` without NaN; output `(batch, num_outputs)` float64.
+    """
+
+    feature: Tensor
+    threshold: Tensor
+    sides: Tensor
+    value: Tensor
+    start: Tensor
+
+    def __init__(self, num_trees: int, num_leaves: int, num_outputs: int) -> None:
+        super().__init__()
+        shape = (num_trees, num_outputs, 2 * num_leaves - 1)
+        self.register_buffer("feature", torch.zeros(shape, dtype=torch.int64))
+        self.register_buffer("threshold", torch.zeros(shape, dtype=torch.float64))
+        self.register_buffer("sides", torch.arange(shape[-1])[:, None].expand(*shape, 2).clone())
+        self.register_buffer("value", torch.zeros(shape, dtype=torch.float64))
+        self.register_buffer("start", torch.zeros(num_outputs, dtype=torch.float64))
+
+    @torch.no_grad()
+    def set_trees(self, trees: Sequence[Sequence[Nodes]], start: NDArray[np.float64]) -> None:
+        """Copy in fitted trees, one per round and output, and what the sum starts from.
+
+        Raises:
+            ShapeError: There are more rounds, outputs or nodes than room for them.
+        """
+        most, outputs, room = self.value.shape
+        largest = max((len(nodes["value"]) for row in trees for nodes in row), default=0)
+        widest = max((len(row) for row in trees), default=outputs)
+        if len(trees) > most or widest != outputs or largest > room:
+            raise ShapeError(
+                f"TreeEnsemble: trees must fit {most} rounds of {outputs} outputs and {room} nodes. Got {len(trees)} "
+                f"rounds of {widest} with up to {largest} nodes."
+            )
+        for index, row in enumerate(trees):
+            for output, nodes in enumerate(row):
+                self._set(index, output, nodes)
+        self.start.copy_(torch.from_numpy(np.asarray(start, np.float64)).reshape(-1))
+
+    def _set(self, index: int, output: int, nodes: Nodes) -> None:
+        count = len(nodes["value"])
+        for name in ("feature", "threshold", "value"):
+            getattr(self, name)[index, output, :count] = torch.from_numpy(np.array(nodes[name]))
+        pair = np.stack([nodes["left"], nodes["right"]], axis=1).astype(np.int64)
+        self.sides[index, output, :count] = torch.from_numpy(pair)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Raw scores of every row."""
+        return torch.cat([self._rows(rows.double()) for rows in x.split(ROWS)])
+
+    def _rows(self, x: Tensor) -> Tensor:
+        trees, outputs, room = self.value.shape
+        first = torch.arange(trees * outputs, device=x.device) * room
+        feature, threshold = self.feature.flatten(), self.threshold.flatten()
+        sides = (self.sides.flatten(0, 1) + first[:, None, None]).flatten(0, 1)
+        place = first.expand(len(x), -1)  # (rows, trees × outputs), nodes of all trees in one row
+        while True:
+            goes_right = x.gather(1, feature[place]) > threshold[place]
+            after = sides[place, goes_right.long()]
+            if torch.equal(after, place):
+                break
+            place = after
+        values: Tensor = self.value.flatten()[place]
+        return self.start + values.reshape(-1, trees, outputs).sum(1)
+
+    def extra_repr(self) -> str:
+        """Room for trees, outputs and nodes."""
+        trees, outputs, room = self.value.shape
+        return f"{trees} rounds of {outputs} trees with up to {room} nodes"
+
+
+def nodes_of(nodes: NDArray[np.void]) -> dict[str, NDArray[Any]]:
+    """Nodes of one tree of scikit-learn's histogram gradient boosting, without categories and missing cells."""
+    itself = np.arange(len(nodes))
+    is_leaf = nodes["is_leaf"].astype(bool)
+    return {
+        "feature": np.where(is_leaf, 0, nodes["feature_idx"]),
+        "threshold": np.where(is_leaf, 0.0, nodes["num_threshold"]),
+        "left": np.where(is_leaf, itself, nodes["left"]),
+        "right": np.where(is_leaf, itself, nodes["right"]),
+        "value": np.where(is_leaf, nodes["value"], 0.0),
+    }

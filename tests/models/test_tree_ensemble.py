@@ -1,0 +1,62 @@
+"""Trees as buffers give what scikit-learn's own predictor gives."""
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load, save
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+from multiway.errors import ShapeError
+from multiway.models.tree_ensemble import TreeEnsemble, nodes_of
+from tolerances import ROUNDING64
+
+
+def made_of(fitted, outputs):
+    model = TreeEnsemble(40, 31, outputs)
+    trees = [[nodes_of(tree.nodes) for tree in row] for row in fitted._predictors]
+    model.set_trees(trees, fitted._baseline_prediction)
+    return model
+
+
+@pytest.fixture
+def rows():
+    chance = np.random.default_rng(3)
+    x = chance.normal(size=(700, 5)).astype(np.float32)
+    x[:, 4] = chance.integers(0, 3, 700)
+    return x, x[:, 0] + x[:, 1] ** 2 * x[:, 4] + chance.normal(0, 0.1, 700)
+
+
+def test_numbers(rows):
+    x, y = rows
+    fitted = HistGradientBoostingRegressor(max_iter=40, random_state=0).fit(x, y)
+    ours = made_of(fitted, 1)(torch.from_numpy(x))[:, 0].numpy()
+    assert ours == pytest.approx(fitted.predict(x), rel=ROUNDING64, abs=ROUNDING64)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_classes(rows, classes):
+    x, y = rows
+    labels = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+    fitted = HistGradientBoostingClassifier(max_iter=25, random_state=0).fit(x, labels)
+    ours = made_of(fitted, 1 if classes == 2 else classes)(torch.from_numpy(x)).numpy()
+    assert ours.squeeze() == pytest.approx(fitted.decision_function(x), rel=ROUNDING64, abs=ROUNDING64)
+
+
+def test_a_row_at_a_threshold_goes_left_and_trees_can_be_stored():
+    model = TreeEnsemble(3, 2, 1)
+    stump = {name: np.array(values) for name, values in {
+        "feature": [1, 0, 0], "threshold": [0.5, 0.0, 0.0], "left": [1, 1, 2], "right": [2, 1, 2],
+        "value": [0.0, -1.0, 2.0],
+    }.items()}  # fmt: skip
+    model.set_trees([[stump], [stump]], np.array([10.0]))
+    x = torch.tensor([[9.0, 0.5], [9.0, 0.6]])
+    assert model(x)[:, 0].tolist() == [8.0, 14.0]
+    again = TreeEnsemble(3, 2, 1)
+    again.load_state_dict(load(save(model.state_dict())))
+    assert torch.equal(again(x), model(x)) and again(x[:0]).shape == (0, 1)
+
+
+def test_trees_without_room_are_refused():
+    stump = {name: np.zeros(5) for name in ("feature", "threshold", "left", "right", "value")}
+    with pytest.raises(ShapeError, match=r"fit 3 rounds of 1 outputs and 3 nodes\. Got 1 rounds of 1 with up to 5"):
+        TreeEnsemble(3, 2, 1).set_trees([[stump]], np.zeros(1))
