@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.segmentation import Segmenter
     from multiway.tasks.stocks import StockMovementClassifier
+    from multiway.tasks.tabular import TabularClassifier, TabularRegressor
     from multiway.tasks.volumes import VolumeClassifier
     from multiway.workflows import audit, check, compare, train
 
@@ -24,6 +25,8 @@ __all__ = [
     "MultiwayError",
     "Segmenter",
     "StockMovementClassifier",
+    "TabularClassifier",
+    "TabularRegressor",
     "VolumeClassifier",
     "audit",
     "check",
@@ -50,6 +53,8 @@ _LAZY = {
     "Forecaster": "multiway.tasks.forecasting",
     "Segmenter": "multiway.tasks.segmentation",
     "StockMovementClassifier": "multiway.tasks.stocks",
+    "TabularClassifier": "multiway.tasks.tabular",
+    "TabularRegressor": "multiway.tasks.tabular",
     "VolumeClassifier": "multiway.tasks.volumes",
     **dict.fromkeys(("audit", "check", "compare", "train"), "multiway.workflows"),
     "create_model": "multiway.models",

@@ -14,6 +14,7 @@ CATALOGUES = (
     "multiway.data.volumes.catalogue",
     "multiway.data.masks.catalogue",
     "multiway.data.stocks.catalogue",
+    "multiway.data.tabular.catalogue",
 )
 """Modules with a table `DATASETS` from names to entries; a new kind of data adds a line."""
 

@@ -27,7 +27,7 @@ def source_name(source: Any) -> str:
 def load_table(source: Any, options: ReadOptions, findings: Findings) -> Table:
     """Read CSV, CSV.gz, Parquet, pandas or polars; note flaws of the form, not yet of the values."""
     if not isinstance(source, str | Path):
-        return _from_frame(_pandas(source), findings)
+        return _from_frame(as_pandas(source), findings)
     path = Path(source)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
@@ -37,7 +37,12 @@ def load_table(source: Any, options: ReadOptions, findings: Findings) -> Table:
     return _without_row_numbers(read_text(bytes_of(path, findings), options, findings), findings)
 
 
-def _pandas(source: Any) -> pd.DataFrame:
+def as_pandas(source: Any) -> pd.DataFrame:
+    """A pandas or polars frame, or a series, as a pandas frame.
+
+    Raises:
+        DataError: It is none of these.
+    """
     if isinstance(source, pd.Series):
         return source.to_frame(str(source.name or "value"))
     if isinstance(source, pd.DataFrame):

@@ -4,8 +4,8 @@ import random
 import traceback
 
 import pytest
-from data.tabular.rows import as_csv, patients
 
+from data.tabular.rows import as_csv, patients
 from multiway.data.tabular import TableOptions, check_table, read_table
 from multiway.errors import DataError
 

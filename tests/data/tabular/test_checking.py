@@ -1,8 +1,8 @@
 """A look at a table says what it holds and what a modeller should know."""
 
 import pandas as pd
-from data.tabular.rows import patients
 
+from data.tabular.rows import patients
 from multiway.data.tabular import TableOptions, check_table
 
 

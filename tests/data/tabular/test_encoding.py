@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from data.tabular.rows import patients
 
+from data.tabular.rows import patients
 from multiway.data.tabular import Encoding, TableOptions, read_table
 from tolerances import ROUNDING32
 
@@ -66,7 +66,7 @@ def test_other_rows_change_nothing():
 def test_plain_values_come_back_from_json():
     table = read_table(patients(), TableOptions(target="weight"))
     encoding = Encoding.fit(table)
-    again = Encoding.from_plain(json.loads(json.dumps(encoding.plain())))
+    again = Encoding.parse(json.loads(json.dumps(encoding.plain())))
     assert again.plain() == encoding.plain() and again.columns == encoding.columns
     assert (again.inputs(table) == encoding.inputs(table)).all()
     assert (again.targets(table) == encoding.targets(table)).all()

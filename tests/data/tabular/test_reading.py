@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
-from data.tabular.rows import as_csv, patients
 
+from data.tabular.rows import as_csv, patients
 from multiway.data.tabular import Columns, TableOptions, read_table
 from multiway.errors import ConfigError, DataError
 

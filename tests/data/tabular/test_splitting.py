@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from data.tabular.rows import patients
 
+from data.tabular.rows import patients
 from multiway.data.tabular import TableOptions, TableSplit, read_table, split_table
 from multiway.errors import ConfigError, DataError
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.scaling import Scaler
+from multiway.data.series.scaling import Scaler
 from multiway.data.tabular.table import Columns, Table
 
 FARTHEST = 1e6
@@ -69,16 +69,10 @@ class Encoding:
         return np.concatenate(parts, axis=1).astype(np.float32)
 
     def targets(self, table: Table) -> NDArray[np.int64] | NDArray[np.float32]:
-        """Classes as their positions; numbers scaled.
-
-        Raises:
-            ValueError: The table has no target.
-        """
-        if table.target is None:
-            raise ValueError("Encoding: the table has no target.")
+        """Classes as their positions; numbers scaled."""
         if self.target is None:
-            return table.target.astype(np.int64)
-        return self.target.transform(table.target[:, None])[:, 0].astype(np.float32)
+            return table.truth.astype(np.int64)
+        return self.target.transform(table.truth[:, None])[:, 0].astype(np.float32)
 
     def unknown(self, table: Table) -> dict[str, int]:
         """Cells of each category that have no input of their own, of those with any."""
@@ -98,15 +92,15 @@ class Encoding:
         }
 
     @classmethod
-    def from_plain(cls, values: dict[str, Any]) -> Self:
+    def parse(cls, plain: dict[str, Any]) -> Self:
         """Undo `plain`."""
         return cls(
-            columns=Columns.from_plain(values["columns"]),
-            medians=np.array(values["medians"], dtype=np.float64),
-            indicated=tuple(values["indicated"]),
-            scaler=Scaler.from_dict(values["scaler"]),
-            levels=tuple(tuple(levels) for levels in values["levels"]),
-            target=None if values["target"] is None else Scaler.from_dict(values["target"]),
+            columns=Columns.parse(plain["columns"]),
+            medians=np.array(plain["medians"], dtype=np.float64),
+            indicated=tuple(plain["indicated"]),
+            scaler=Scaler.from_dict(plain["scaler"]),
+            levels=tuple(tuple(levels) for levels in plain["levels"]),
+            target=None if plain["target"] is None else Scaler.from_dict(plain["target"]),
         )
 
 

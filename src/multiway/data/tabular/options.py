@@ -5,6 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from multiway.config import Config
+from multiway.data.options import ReadOptions
 
 
 class TableOptions(Config):
@@ -46,6 +47,11 @@ class TableOptions(Config):
             if self.target in names:
                 raise ValueError(f"{option} holds input columns, and {self.target} is the target")
         return self
+
+    def reading(self) -> ReadOptions:
+        """What of it concerns the form of a file."""
+        shared = ("encoding", "decimal", "day_first")
+        return ReadOptions.parse({name: getattr(self, name) for name in shared})
 
 
 class TableSplit(Config):

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from multiway.data.cells import has_comma, parse_cells
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
 from multiway.data.loading import load_table, source_name
-from multiway.data.options import ReadOptions
 from multiway.data.raw import Table as RawTable
 from multiway.data.tabular.kinds import input_kinds, words
 from multiway.data.tabular.options import TableOptions
@@ -43,7 +42,7 @@ def read_table(source: Any, options: TableOptions | None = None, columns: Column
 
 def read_into(source: Any, options: TableOptions, columns: Columns | None, findings: Findings) -> Table:
     """The same, with flaws noted; the table is sound only where no finding is an error."""
-    raw = load_table(source, ReadOptions.parse({"encoding": options.encoding, "decimal": options.decimal}), findings)
+    raw = load_table(source, options.reading(), findings)
     if raw.broken.any():
         raise Unreadable
     if columns is None:
@@ -151,7 +150,7 @@ def _groups(raw: RawTable, name: str | None, findings: Findings) -> tuple[str, .
 def _times(raw: RawTable, options: TableOptions, findings: Findings) -> pd.Index | None:
     if options.time is None or options.time not in raw.names:
         return None
-    times, good = parse_times(raw, options.time, ReadOptions.parse({"day_first": options.day_first}), findings)
+    times, good = parse_times(raw, options.time, options.reading(), findings)
     return times if good.all() else None
 
 

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from multiway.data.findings import listed
 from multiway.data.shares import Splits, draw_shares, groups_of
 from multiway.data.tabular.options import TableSplit
 from multiway.data.tabular.table import Table
@@ -18,19 +20,28 @@ def split_table(table: Table, split: TableSplit) -> Splits:
     together. With groups, the rows of a group stay together. Classes keep their proportions as far as groups allow.
 
     Raises:
-        DataError: A split would be empty.
+        DataError: A split would be empty, or training without a class.
     """
     if table.times is not None:
         splits = _by_time(table.times, split)
     else:
-        labels = np.zeros(table.num_rows, np.int64) if table.labels is None else table.labels
         shares = {"test": split.test, "validation": split.validation}
-        splits = draw_shares(groups_of(labels, table.groups), shares, split.seed)
+        splits = draw_shares(groups_of(table.num_rows, table.labels, table.groups), shares, split.seed)
     if not all(len(splits[name]) for name in SPLITS):
         counts = ", ".join(f"{name} {len(splits[name])}" for name in SPLITS)
         fix = "Give more rows or groups, or change the shares (--set split.test=0.3)."
         raise DataError(f"{table.source}: each split needs rows. Got {counts}. {fix}")
+    _check_classes(table, splits["train"])
     return {name: splits[name] for name in SPLITS}
+
+
+def _check_classes(table: Table, train: NDArray[np.int64]) -> None:
+    """A class without training rows cannot be learnt, and scores would only count its rows as errors."""
+    classes = table.columns.classes or ()
+    absent = set(range(len(classes))) - set(map(int, table.truth[train])) if classes else set()
+    if absent:
+        names = listed(classes[place] for place in sorted(absent))
+        raise DataError(f"{table.source}: train has no row of {names}. Give more rows of it, or split otherwise.")
 
 
 def _by_time(times: pd.Index, split: TableSplit) -> Splits:

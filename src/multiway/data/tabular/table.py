@@ -1,11 +1,14 @@
 """A table whose columns have kinds."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from multiway.errors import DataError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,18 +30,23 @@ class Columns:
         """Names of all inputs, numbers first."""
         return self.numbers + self.categories
 
+    @property
+    def num_outputs(self) -> int:
+        """Classes, or 1 for a number."""
+        return 1 if self.classes is None else len(self.classes)
+
     def without_target(self) -> Self:
         """The same inputs, for rows to predict."""
         return dataclasses.replace(self, target=None)
 
     @classmethod
-    def from_plain(cls, values: dict[str, Any]) -> Self:
+    def parse(cls, plain: dict[str, Any]) -> Self:
         """Undo `dataclasses.asdict`, whose tuples JSON makes lists."""
-        classes = values["classes"]
+        classes = plain["classes"]
         return cls(
-            numbers=tuple(values["numbers"]),
-            categories=tuple(values["categories"]),
-            target=values["target"],
+            numbers=tuple(plain["numbers"]),
+            categories=tuple(plain["categories"]),
+            target=plain["target"],
             classes=None if classes is None else tuple(classes),
         )
 
@@ -73,6 +81,17 @@ class Table:
         return len(self.rows)
 
     @property
+    def truth(self) -> NDArray[Any]:
+        """Targets: positions of classes as whole numbers, or numbers.
+
+        Raises:
+            DataError: There are none.
+        """
+        if self.target is None:
+            raise DataError(f"{self.source}: scores need the column to predict. Name it (--target NAME).")
+        return self.target if self.labels is None else self.labels
+
+    @property
     def labels(self) -> NDArray[np.int64] | None:
         """Targets that are classes."""
         return None if self.target is None or self.columns.classes is None else self.target.astype(np.int64)
@@ -94,13 +113,25 @@ class Table:
             times=None if self.times is None else self.times[rows],
         )
 
+    def shuffled(self, columns: Sequence[str], chance: np.random.Generator) -> Self:
+        """The same rows with the cells of some inputs exchanged between them, each column for itself."""
+        numbers, categories = self.numbers.copy(), self.categories.copy()
+        for name in columns:
+            if name in self.columns.numbers:
+                place = self.columns.numbers.index(name)
+                numbers[:, place] = chance.permutation(numbers[:, place])
+            else:
+                place = self.columns.categories.index(name)
+                categories[:, place] = chance.permutation(categories[:, place])
+        return dataclasses.replace(self, numbers=numbers, categories=categories)
+
     def frame(self) -> pd.DataFrame:
         """Inputs and target as columns, classes by name."""
         columns: dict[str, NDArray[np.generic]] = {
             **dict(zip(self.columns.numbers, self.numbers.T, strict=True)),
             **dict(zip(self.columns.categories, self.categories.T, strict=True)),
         }
+        names = self.columns.classes
         if self.target is not None and self.columns.target is not None:
-            names = self.columns.classes
-            columns[self.columns.target] = self.target if names is None else np.array(names, object)[self.labels]
+            columns[self.columns.target] = self.truth if names is None else np.array(names, object)[self.truth]
         return pd.DataFrame(columns)

@@ -24,7 +24,7 @@ def read_target(
     text = words(raw)
     _refuse_missing(table, name, text, findings)
     if classes is not None or (options.kind != "number" and _are_classes(raw, text, options)):
-        return _labels(table, name, text, classes, findings)
+        return _labels(table, name, text, classes, options, findings)
     return _numbers(table, name, text, findings), None
 
 
@@ -45,10 +45,16 @@ def _are_classes(raw: pd.Series, text: pd.Series, options: TableOptions) -> bool
 
 
 def _labels(
-    table: Table, name: str, text: pd.Series, classes: tuple[str, ...] | None, findings: Findings
+    table: Table,
+    name: str,
+    text: pd.Series,
+    classes: tuple[str, ...] | None,
+    options: TableOptions,
+    findings: Findings,
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     found = _in_order(text.unique())
-    if classes is None and not 2 <= len(found) <= min(MAX_CLASSES, len(text) / 2):
+    most = MAX_CLASSES if options.kind == "classes" else min(MAX_CLASSES, len(text) / 2)
+    if classes is None and not 2 <= len(found) <= most:
         count = "one class" if len(found) == 1 else f"{len(found):,} classes in {len(text):,} rows"
         fix = "Give another target, or set kind to number if it is one (--set read.kind=number)."
         raise findings.fatal("target", f"the target '{quoted(name)}' has {count}", fix)

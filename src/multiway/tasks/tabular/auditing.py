@@ -1,0 +1,54 @@
+"""Audit of a table and its split: repeated rows, copies of the target, what single columns and scaling tell."""
+
+from collections.abc import Iterator
+
+from multiway.auditing import AuditReport, Verdict, check_duplicates, check_groups, check_lookup, check_statistics
+from multiway.auditing.report import found
+from multiway.data.tabular import Encoding, PreparedTable, column_codes, copies_of_target, row_digests
+from multiway.tasks.run import Run
+
+TOLERATED = 0.01
+"""Share of a split's rows that may repeat training rows, as rows of few values do by chance."""
+
+
+def audit(prepared: PreparedTable, run: Run | None) -> AuditReport:
+    """Whether rows or groups are in two splits, and whether a column gives the target away."""
+    counts = ", ".join(f"{name} {len(rows):,}" for name, rows in prepared.splits.items())
+    return AuditReport.of(f"{prepared.source}: {counts}", _verdicts(prepared, run))
+
+
+def _verdicts(prepared: PreparedTable, run: Run | None) -> Iterator[Verdict | None]:
+    table, splits = prepared.table, prepared.splits
+    digests, names = row_digests(table), [f"{table.unit} {row}" for row in table.rows]
+    of_split = {name: [digests[row] for row in rows] for name, rows in splits.items()}
+    called = {name: [names[row] for row in rows] for name, rows in splits.items()}
+    yield check_duplicates(of_split, called, "rows", tolerated=TOLERATED)
+    if table.groups is not None:
+        yield check_groups({name: [table.groups[row] for row in rows] for name, rows in splits.items()}, "group")
+    copies = copies_of_target(table)
+    rule = f"{len(copies)} columns are the target under another name"
+    yield (
+        found("copy", "error", rule, "Leave them out (--drop NAME).", copies) if copies else "no column is the target"
+    )
+    yield from _lookups(prepared)
+    yield _scaling(prepared, run.state if run is not None else prepared.encoding)
+
+
+def _lookups(prepared: PreparedTable) -> Iterator[Verdict | None]:
+    """Of each column alone, as far as classes are asked for; what a look-up finds is said, and is no leak by itself."""
+    table, train, test = prepared.table, prepared.rows("train"), prepared.rows("test")
+    if table.labels is None:
+        return
+    for name, codes in column_codes(table):
+        yield check_lookup(
+            {name: codes[train]}, table.labels[train], {name: codes[test]}, table.labels[test],
+            what=f"column {name}", target="the class", draws=200,
+        )  # fmt: skip
+
+
+def _scaling(prepared: PreparedTable, used: Encoding) -> Verdict | None:
+    if not used.columns.numbers:
+        return None
+    training, every = (Encoding.fit(rows).scaler for rows in (prepared.part("train"), prepared.table))
+    used_now, right, of_all = ({"mean": each.mean, "std": each.std} for each in (used.scaler, training, every))
+    return check_statistics(used_now, right, of_all, used.columns.numbers)

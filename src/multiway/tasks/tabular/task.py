@@ -1,0 +1,176 @@
+"""The task `tabular`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from multiway.auditing import AuditReport
+from multiway.data import CheckReport
+from multiway.data.tabular import (
+    Encoding,
+    PreparedTable,
+    Table,
+    check_table,
+    looks_like_rows,
+    match_table,
+    permutation_importance,
+    prepare_table,
+    read_frame,
+)
+from multiway.errors import ConfigError
+from multiway.tasks.answers import Answer, check_target, written
+from multiway.tasks.options import names
+from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
+from multiway.tasks.run import Run
+from multiway.tasks.scores import sentence_of
+from multiway.tasks.tabular import auditing, sections
+from multiway.tasks.tabular.config import TabularConfig
+from multiway.tasks.tabular.models import NAMES, build_model, fit_model, outputs_of
+from multiway.tasks.tabular.scoring import OF_CLASSES, OF_NUMBERS, Outputs, answers, frame_of, score_rows
+from multiway.training import History
+
+METRICS = (
+    Metric(name="acc", title="ACC", spread=True),
+    Metric(name="auc", title="AUC", spread=True),
+    Metric(name="balanced_accuracy", title="Balanced accuracy"),
+    Metric(name="ece", title="ECE", higher=False),
+    Metric(name="mse", title="MSE", higher=False, spread=True),
+    Metric(name="rmse", title="RMSE", higher=False),
+    Metric(name="mae", title="MAE", higher=False, spread=True),
+    Metric(name="r2", title="R²"),
+)
+"""Of classes, then of numbers; a run has those of its target."""
+
+
+class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
+    """Classes or numbers of the rows of a table."""
+
+    name = "tabular"
+    config = TabularConfig
+    state = Encoding
+    unit = "row"
+    sections_of_reading = ("read", "split")
+    options = (
+        Option(name="target", field="read.target", help="Column to predict."),
+        Option(name="columns", field="read.columns", read=names, help="Input columns to keep: age,weight."),
+        Option(name="drop", field="read.drop", read=names, help="Columns to leave out: id,name."),
+        Option(name="kind", field="read.kind", choices=("auto", "classes", "number"), help="What the target is."),
+        Option(name="group", field="read.group", help="Column whose rows stay in one split, such as a patient."),
+        Option(name="time", field="read.time", help="Column of times: test on the latest rows."),
+    )
+
+    def recognises(self, path: str | Path) -> bool:
+        """Tables with words and without times."""
+        return looks_like_rows(path)
+
+    def prepare(
+        self, config: TabularConfig, source: Any, state: Encoding | None = None, *, progress: bool = False
+    ) -> PreparedTable:
+        """Rows, split and encoded; later ones matched by name."""
+        if state is not None:
+            return match_table(source, config.read, state)
+        return prepare_table(source, config.read, config.split)
+
+    def check(self, config: TabularConfig) -> CheckReport:
+        """What is in a table."""
+        return check_table(self.locate(config.data or ""), config.read, config.split)
+
+    def audit(self, config: TabularConfig, run: Run | None = None) -> AuditReport:
+        """See `multiway.tasks.tabular.auditing`."""
+        return auditing.audit(self.prepare(config, self.locate(config.data or "")), run)
+
+    def learn(self, config: TabularConfig, prepared: PreparedTable) -> Encoding:
+        """Levels, medians and scales of the training rows."""
+        return prepared.encoding
+
+    def names(self, config: TabularConfig, state: Encoding) -> tuple[str, ...]:
+        """The network and the baselines of the config."""
+        return (OURS, *(NAMES[each][state.columns.classes is None] for each in config.baselines))
+
+    def build(self, config: TabularConfig, state: Encoding, name: str) -> nn.Module:
+        """A network, or a baseline."""
+        return build_model(config, state, name)
+
+    def fit(self, run: Run, name: str, prepared: PreparedTable, context: Context) -> History | dict[str, Any] | None:
+        """See `multiway.tasks.tabular.models`."""
+        return fit_model(run.models[name], prepared, run.config, context)
+
+    def predict(self, run: Run, prepared: PreparedTable, split: str) -> tuple[Table, Outputs]:
+        """Rows, with the probabilities or numbers of every model."""
+        table = prepared.part(split)
+        return table, {name: outputs_of(model, table, run.state) for name, model in run.models.items()}
+
+    def score(self, run: Run, predictions: tuple[Table, Outputs], split: str) -> list[Row]:
+        """Accuracy and AUC, or errors, and more."""
+        return score_rows(*predictions, split, run.config.draws)
+
+    def tables(self, run: Run, predictions: tuple[Table, Outputs], split: str) -> dict[str, pd.DataFrame]:
+        """Predictions row by row."""
+        return {"predictions": frame_of(*predictions, split)}
+
+    def describe(self, run: Run, prepared: PreparedTable) -> dict[str, Any]:
+        """How many rows are in each split, and of which class."""
+        return {"splits": {split: prepared.counts(split) for split in SPLITS}}
+
+    def metrics(self, config: TabularConfig) -> tuple[Metric, ...]:
+        """Accuracy decides, or the squared error."""
+        return METRICS
+
+    def sentence(self, run: Run) -> str:
+        """Two test scores."""
+        return sentence_of(run, *(("mse", "mae") if run.state.columns.classes is None else ("acc", "auc")))
+
+    def cell_facts(self, runs: Sequence[Run]) -> Row:
+        """How many test rows there are."""
+        return {"test_rows": runs[0].facts["splits"]["test"]["rows"]}
+
+    def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+        """The rows of a file with their class or number beside them."""
+        if data is None:
+            raise ConfigError("predict: a run of tabular needs rows. Give a table with --data.")
+        check_target(out)
+        source = self.locate(data)
+        later = match_table(source, run.config.read, run.state, has_target=False)
+        found = answers(outputs_of(run.model, later.table, run.state), run.state.columns)
+        frame = read_frame(source, run.config.read).drop(columns=found.columns, errors="ignore")
+        return written(pd.concat([frame, found], axis=1), out, later.notes)
+
+    def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+        """How much each column matters, by shuffling it over the test rows."""
+        if run.config.data is None:
+            raise ConfigError(
+                "this run was fitted on what was in memory, which is gone. Train on a file to explain it."
+            )
+        test = self.prepare(run.config, self.locate(run.config.data)).part("test")
+        metric, sign = (OF_CLASSES["acc"], 1.0) if run.state.target is None else (OF_NUMBERS["mse"], -1.0)
+        found = permutation_importance(
+            test, lambda rows: sign * (metric(rows.truth, outputs_of(run.model, rows, run.state)) or 0.0)
+        )
+        change = "ACC falls" if sign > 0 else "MSE rises"
+        notes = [
+            f"test {change} by `importance` where the column is shuffled over the rows; shuffling `all` leaves chance.",
+            "Of columns that say the same, each looks unimportant. It is what the network uses, not what causes.",
+        ]
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+        return written(found, None if out is None else out / "importance.csv", notes)
+
+    def report(self, runs: Sequence[Run]) -> str:
+        """See `multiway.tasks.tabular.sections`."""
+        return sections.report(runs)
+
+    def compare(self, groups: Sequence[Sequence[Run]]) -> str:
+        """See `multiway.tasks.tabular.sections`."""
+        return sections.compare(groups)
+
+    def sample(self, run: Run, prepared: PreparedTable) -> tuple[Tensor | None, ...]:
+        """Some validation rows."""
+        rows = prepared.samples("validation").inputs
+        return (rows[torch.linspace(0, len(rows) - 1, min(256, len(rows))).round().long()],)
+
+
+TASK = Tabular()
