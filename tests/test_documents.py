@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from data.tabular.rows import patients
 from documents import run_document
 from market_files import write_stocks
 from scan_files import write_scans
@@ -16,7 +17,7 @@ GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with what the examples speak of: daily sales of three shops, a table of scans, and prices with texts."""
+    """A folder with what the examples speak of: daily sales of shops, a table of scans, prices with texts, patients."""
     generator = np.random.default_rng(0)
     days = pd.date_range("2022-01-01", periods=700, freq="D")
     week = 10 * np.sin(2 * np.pi * np.arange(700) / 7)
@@ -26,6 +27,7 @@ def folder(tmp_path, monkeypatch):
     )
     write_scans(tmp_path)
     write_stocks(tmp_path)
+    patients(400).to_csv(tmp_path / "patients.csv", index=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -17,7 +17,7 @@ QUICK = {"model": {"hidden": [16]}, "training": {"learning_rate": 0.02, "patienc
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize("kind", [multiway.TabularClassifier, multiway.TabularRegressor])
 def test_the_contract_of_scikit_learn(kind):
-    check_estimator(kind(epochs=20, baselines=(), settings=QUICK))
+    check_estimator(kind(epochs=12, baselines=(), settings=QUICK))
 
 
 @pytest.mark.parametrize("form", ["pandas", "polars"])
@@ -48,7 +48,7 @@ def test_classes_that_look_like_numbers_keep_their_order_and_a_run_is_stored(tmp
 def test_missing_numbers_and_an_unknown_layer():
     rows = patients(100)[["age", "weight"]].to_numpy(float)
     rows[::7, 1] = np.nan
-    model = multiway.TabularRegressor(layer="linear", epochs=5, settings=QUICK).fit(rows, rows[:, 0] * 2)
+    model = multiway.TabularRegressor(layer="linear", epochs=20, settings=QUICK).fit(rows, rows[:, 0] * 2)
     assert np.isfinite(model.predict(rows)).all() and model.score(rows, rows[:, 0] * 2) > 0.5
     with pytest.raises(ConfigError, match="layer"):
         multiway.TabularRegressor(layer="dense").fit(rows, rows[:, 0])

@@ -18,7 +18,7 @@ def checked_frame(owner: Any, X: Any, *, reset: bool) -> pd.DataFrame:
     Raises:
         ValueError: They are no table of numbers, or not like those of the training.
     """
-    if _has_words(X):
+    if _has_words(X) or (not reset and owner.run_.state.columns.categories):
         frame = as_pandas(X)
         if reset:
             owner.feature_names_in_, owner.n_features_in_ = np.array(frame.columns, dtype=object), frame.shape[1]
@@ -62,7 +62,7 @@ def _has_words(X: Any) -> bool:
     types = getattr(X, "dtypes", None)
     if types is None or not hasattr(X, "columns"):
         return False
-    return not all(getattr(each, "kind", "") in "biufc" or _is_number(each) for each in types)
+    return not all(getattr(each, "kind", "?") in "biufc" or _is_number(each) for each in types)
 
 
 def _is_number(dtype: Any) -> bool:

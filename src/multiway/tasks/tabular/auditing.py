@@ -1,9 +1,11 @@
 """Audit of a table and its split: repeated rows, copies of the target, what single columns and scaling tell."""
 
+import dataclasses
 from collections.abc import Iterator
 
 from multiway.auditing import AuditReport, Verdict, check_duplicates, check_groups, check_lookup, check_statistics
 from multiway.auditing.report import found
+from multiway.data import Finding
 from multiway.data.tabular import Encoding, PreparedTable, column_codes, copies_of_target, row_digests
 from multiway.tasks.run import Run
 
@@ -35,15 +37,15 @@ def _verdicts(prepared: PreparedTable, run: Run | None) -> Iterator[Verdict | No
 
 
 def _lookups(prepared: PreparedTable) -> Iterator[Verdict | None]:
-    """Of each column alone, as far as classes are asked for; what a look-up finds is said, and is no leak by itself."""
+    """What each column tells by itself, of classes; it is a note, as columns are there to tell something."""
     table, train, test = prepared.table, prepared.rows("train"), prepared.rows("test")
-    if table.labels is None:
-        return
-    for name, codes in column_codes(table):
-        yield check_lookup(
-            {name: codes[train]}, table.labels[train], {name: codes[test]}, table.labels[test],
+    for name, codes in column_codes(table) if table.columns.classes is not None else ():
+        verdict = check_lookup(
+            {name: codes[train]}, table.truth[train], {name: codes[test]}, table.truth[test],
             what=f"column {name}", target="the class", draws=200,
         )  # fmt: skip
+        if isinstance(verdict, Finding):
+            yield dataclasses.replace(verdict, severity="note", fix="A network that is no better learnt no more.")
 
 
 def _scaling(prepared: PreparedTable, used: Encoding) -> Verdict | None:

@@ -67,15 +67,11 @@ def _parts(runs: Sequence[Run]) -> Iterator[Part]:
 
 def _numbers(test: pd.DataFrame) -> Part:
     """Truth beside prediction, over tenths of the test rows by what is predicted."""
-    order = np.array_split(test.sort_values("predicted", kind="stable"), min(GROUPS, len(test)))
+    ranked = test.sort_values("predicted", kind="stable")
     decimals = text.decimals_for(test["label"])
-    rows = [
-        [
-            text.number(float(value), decimals)
-            for value in (part["predicted"].mean(), part["label"].mean(), part["label"].std(ddof=0))
-        ]
-        for part in order
-    ]
+    tenth = np.arange(len(ranked)) * min(GROUPS, len(ranked)) // len(ranked)
+    means = ranked.groupby(tenth).agg(predicted=("predicted", "mean"), true=("label", "mean"), spread=("label", "std"))
+    rows = [[text.number(float(value), decimals) for value in row] for row in means.fillna(0.0).to_numpy()]
     table = Table(columns=["Predicted", "True", "Deviation of the true"], rows=rows)
     side = ["Test rows in tenths, from the lowest to the highest prediction: means, and how far the truth spreads."]
     return Part(id="errors", title="Truth by prediction", side=side, content=[table])

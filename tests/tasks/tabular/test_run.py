@@ -1,0 +1,137 @@
+"""What a run of a table leaves, says and refuses, of classes and of numbers."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from command import printed
+from data.tabular.rows import patients
+from multiway import workflows
+from multiway.errors import ConfigError, DataError
+from multiway.tasks.lifecycle import load
+
+FAST = {"model": {"hidden": [8]}, "draws": 20, "training": {"epochs": 4, "batch_size": 32, "learning_rate": 0.02}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables")
+    frame = patients(240)
+    frame.loc[::11, "weight"] = np.nan
+    frame.to_csv(path / "patients.csv", index=False)
+    for target in ("ill", "age"):
+        given = {"data": str(path / "patients.csv"), "read": {"target": target}, **FAST}
+        workflows.train(given, task="tabular", out=path / target, progress=False)
+    return path
+
+
+@pytest.mark.parametrize(("target", "baselines"), [("ill", ["majority", "logistic"]), ("age", ["mean", "ridge"])])
+def test_every_model_is_scored_beside_the_network(folder, target, baselines):
+    run = load(folder / target)
+    assert list(run.models) == ["multiway", *baselines, "trees"]
+    metrics = {"ill": {"acc", "auc", "balanced_accuracy", "ece"}, "age": {"mse", "rmse", "mae", "r2"}}[target]
+    assert {row["metric"] for row in run.scores} == metrics
+    assert {row["split"] for row in run.scores} == {"validation", "test"}
+    assert [row["model"] for row in workflows.evaluate(folder / target)] == ["multiway", *baselines, "trees"]
+
+
+def test_scores_come_from_the_predictions(folder):
+    run = load(folder / "age")
+    for model, rows in run.tables["predictions"].query("split == 'test'").groupby("model"):
+        stored = next(
+            row for row in run.scores if (row["model"], row["split"], row["metric"]) == (model, "test", "mse")
+        )
+        assert stored["value"] == pytest.approx(((rows["predicted"] - rows["label"]) ** 2).mean())
+
+
+def test_rows_of_a_file_get_their_answer_beside_them(folder, tmp_path):
+    later = patients(9).drop(columns="ill").assign(note=range(9))
+    later.loc[0, "city"] = "Rom"
+    later.to_csv(tmp_path / "new.csv", index=False)
+    answer = workflows.predict(folder / "ill", data=str(tmp_path / "new.csv"), out=tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert list(found) == [*later, "predicted", "p_no", "p_yes"] and found["note"].tolist() == list(range(9))
+    assert found[["p_no", "p_yes"]].sum(axis=1).to_numpy() == pytest.approx(1)
+    assert "1 cells of 'city' have a level without an input" in answer.notes
+    later.drop(columns="weight").to_csv(tmp_path / "less.csv", index=False)
+    with pytest.raises(DataError, match="columns are matched by name, and weight is lacking"):
+        workflows.predict(folder / "ill", data=str(tmp_path / "less.csv"))
+
+
+def test_other_rows_are_scored_without_learning_from_them(folder, tmp_path):
+    patients(60).to_csv(tmp_path / "later.csv", index=False)
+    rows = workflows.evaluate(folder / "ill", data=str(tmp_path / "later.csv"))
+    assert rows[0]["model"] == "multiway" and 0.5 < rows[0]["acc"] <= 1
+
+
+def test_the_column_that_matters_comes_first(folder):
+    answer = workflows.explain(folder / "ill")
+    assert answer.frame["column"].iloc[0] == "age" and answer.frame["column"].iloc[-1] == "all"
+    assert "not what causes" in answer.notes[-1]
+    written = workflows.explain(folder / "age", out=folder / "explained")
+    assert written.files == (folder / "explained" / "importance.csv",)
+
+
+@pytest.mark.parametrize("target", ["ill", "age"])
+def test_a_report_and_a_comparison(folder, target, tmp_path):
+    page = workflows.report(folder / target, out=tmp_path / "report.html").read_text()
+    assert "boosted trees" in page and ("Calibration" in page) == (target == "ill")
+    again = shutil.copytree(folder / target, tmp_path / "again")
+    rows = workflows.compare([folder / target, again], out=tmp_path / "both.html")
+    assert len(rows) == 8 and (tmp_path / "both.html").read_text().startswith("<!doctype html>")
+
+
+def test_an_audit_finds_copies_of_the_target_and_repeated_rows(tmp_path):
+    frame = patients(200).assign(code=lambda frame: np.where(frame["ill"] == "yes", 7, 3))
+    pd.concat([frame, frame[:60]]).to_csv(tmp_path / "leaky.csv", index=False)
+    report = workflows.audit("tabular", {"data": str(tmp_path / "leaky.csv"), "read": {"target": "ill"}})
+    text = "\n".join(report.lines())
+    assert report.leaks and "1 columns are the target under another name: code" in text
+    assert "rows are in two splits" in text
+    sound = workflows.audit("tabular", {"data": str(tmp_path / "leaky.csv"), "read": {"target": "weight"}})
+    assert "no column is the target" in "\n".join(sound.lines())
+
+
+def test_an_audit_of_a_run_looks_at_what_its_scaling_learnt(folder):
+    text = "\n".join(workflows.audit(folder / "ill").lines())
+    assert "what scaling learnt (mean and std of 2 variates) comes from the training rows alone" in text
+    assert "leak: column age" not in text and "note: column age tells the class" in text
+
+
+def test_what_cannot_be_trained_is_refused(folder):
+    data = {"data": str(folder / "patients.csv")}
+    with pytest.raises(ConfigError, match=r"a table needs a column to predict\. Name it \(--target NAME\)"):
+        workflows.train(data, task="tabular", out=folder / "none", progress=False)
+    for settings, words in (
+        ({"model": {"name": "hot_forecaster"}}, "model.name must be one of tabular_mlp, tabular_mlp_dense"),
+        ({"model": {"in_features": 3}}, "model.in_features is set by the data"),
+        ({"training": {"loss": "cross_entropy"}}, "classes have cross-entropy anyway"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            workflows.train({**data, "read": {"target": "ill"}, **settings}, task="tabular", progress=False)
+    assert not (folder / "none").exists()
+
+
+def test_a_table_of_words_is_recognised_and_checked(folder):
+    text = printed("check", folder / "patients.csv", "--target", "ill")
+    assert "numbers: age, weight" in text and "kind: classes" in text
+
+
+def test_boosted_trees_are_those_of_scikit_learn(folder):
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    from multiway.data.tabular import TableOptions, TableSplit, prepare_table
+
+    run = load(folder / "age")
+    prepared = prepare_table(folder / "patients.csv", TableOptions(target="age"), TableSplit())
+    rows, test = prepared.samples("train"), prepared.samples("test")
+    fitted = HistGradientBoostingRegressor(early_stopping=False, random_state=0).fit(rows.inputs, rows.targets.double())
+    wanted = run.state.target.inverse(fitted.predict(test.inputs)[:, None])[:, 0]
+    found = run.tables["predictions"].query("split == 'test' and model == 'trees'")["predicted"]
+    assert found.to_numpy() == pytest.approx(wanted, rel=1e-9)
+    assert json.loads((folder / "age" / "preprocessing.json").read_text())["facts"]["learnt"]["trees"] == {
+        "rounds": 100
+    }
