@@ -164,7 +164,7 @@ def test_every_recipe_has_settings_that_its_task_knows(name):
     recipe = load_recipe(name)
     task = task_of(recipe.task)
     for settings in recipe.settings_of_runs():
-        assert task.make_config(settings, {}).data == recipe.data
+        assert task.configure(settings).data == recipe.data
 
 
 def test_a_cell_of_several_horizons_is_a_run_for_each():
