@@ -7,8 +7,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.tabular import Columns, Table
-from multiway.metrics import classes, regression
-from multiway.metrics.resampling import Metric, intervals
+from multiway.metrics import classes, regression, resampling
+from multiway.metrics.resampling import Metric
 from multiway.tasks.classes import prediction_frame, probability_frame
 from multiway.tasks.protocol import Row
 
@@ -25,15 +25,13 @@ OF_NUMBERS: dict[str, Metric] = {
 
 def score_rows(table: Table, outputs: Outputs, split: str, draws: int) -> list[Row]:
     """A row per model and metric: value, and its 95 % interval over rows, or over groups where they are known."""
-    measures, found = OF_NUMBERS if table.columns.classes is None else OF_CLASSES, []
+    measures = OF_NUMBERS if table.columns.classes is None else OF_CLASSES
     units = None if table.groups is None else np.array(table.groups, dtype=str)
-    for model, predicted in outputs.items():
-        bounds = intervals(measures, table.truth, predicted, units=units, draws=draws)
-        for name, metric in measures.items():
-            low, high = bounds[name] or (None, None)
-            value = metric(table.truth, predicted)
-            found.append({"model": model, "split": split, "metric": name, "value": value, "low": low, "high": high})
-    return found
+    return [
+        {"model": model, "split": split, **row}
+        for model, predicted in outputs.items()
+        for row in resampling.score_rows(measures, table.truth, predicted, units=units, draws=draws)
+    ]
 
 
 def answers(predicted: NDArray[np.float64], columns: Columns) -> pd.DataFrame:
