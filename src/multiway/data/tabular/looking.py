@@ -23,7 +23,7 @@ def looks_like_rows(path: str | Path) -> bool:
     if any(name.lower() in TIME_NAMES for name in table.names):
         return False
     kinds = {kind_of(table.frame[name], name, TableOptions()) for name in table.names}
-    return "category" in kinds and "date" not in kinds
+    return len(table.names) > 1 and "category" in kinds and "date" not in kinds
 
 
 def read_frame(source: Any, options: TableOptions) -> pd.DataFrame:
