@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-CORE = ("ops", "nn/test_nd_linear.py", "nn/test_tt_linear.py", "kernels", "data/encoders", "tasks/test_floor.py")
+CORE = (
+    "ops",
+    "nn/test_nd_linear.py",
+    "nn/test_tt_linear.py",
+    "kernels",
+    "data/encoders",
+    "tasks/forecasting/test_floor.py",
+)
 
 pytestmark = pytest.mark.slow
 
