@@ -1,11 +1,32 @@
 """Rows drawn into splits by share, a group at a time and class by class."""
 
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from multiway.config import Config
 
 Splits = dict[str, NDArray[np.int64]]
+
+
+class SplitShares(Config):
+    """How much of the data validates and tests; the rest is trained on."""
+
+    validation: float = Field(0.15, gt=0, lt=1)
+    """Share to choose the best epoch on."""
+    test: float = Field(0.2, gt=0, lt=1)
+    """Share to test on, once, at the end."""
+    seed: int = Field(0, ge=0)
+    """Which random split it is."""
+
+    @model_validator(mode="after")
+    def _leaves_a_rest(self) -> Self:
+        if self.validation + self.test >= 1:
+            raise ValueError(f"validation and test must leave some to train on. Got {self.validation} and {self.test}")
+        return self
 
 
 def groups_of(

@@ -45,5 +45,5 @@ def test_by_time_the_past_trains_and_equal_times_stay_together():
 def test_too_few_rows_and_shares_that_leave_none():
     with pytest.raises(DataError, match=r"frame: each split needs rows\. Got train 2, validation 0, test 0\."):
         split_table(read_table(patients(2), TableOptions(target="weight")), TableSplit())
-    with pytest.raises(ConfigError, match="must leave rows to train on"):
+    with pytest.raises(ConfigError, match="must leave some to train on"):
         TableSplit.parse({"validation": 0.5, "test": 0.5})

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from multiway.config import Config
 from multiway.data.options import ReadOptions
+from multiway.data.shares import SplitShares
 
 
 class TableOptions(Config):
@@ -54,18 +55,5 @@ class TableOptions(Config):
         return ReadOptions.parse({name: getattr(self, name) for name in shared})
 
 
-class TableSplit(Config):
-    """Shares of the splits: by time or by group where one is named, else at random; classes in their proportions."""
-
-    validation: float = Field(0.15, gt=0, lt=1)
-    """Share of rows to choose the best epoch on."""
-    test: float = Field(0.2, gt=0, lt=1)
-    """Share of rows to test on, once, at the end."""
-    seed: int = Field(0, ge=0)
-    """Which random split it is."""
-
-    @model_validator(mode="after")
-    def _leaves_a_rest(self) -> Self:
-        if self.validation + self.test >= 1:
-            raise ValueError(f"validation and test must leave rows to train on. Got {self.validation} and {self.test}")
-        return self
+class TableSplit(SplitShares):
+    """By time or by group where one is named, else at random; classes in their proportions."""

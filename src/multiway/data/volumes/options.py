@@ -5,6 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from multiway.config import Config
+from multiway.data.shares import SplitShares
 from multiway.data.volumes.geometry import is_orientation
 
 MAX_BYTES = 2 * 2**30
@@ -71,21 +72,8 @@ class VolumeOptions(Config):
         return self
 
 
-class VolumeSplit(Config):
+class VolumeSplit(SplitShares):
     """How cases are split where the data does not say: by patient, each class in its share as far as possible."""
-
-    validation: float = Field(0.15, gt=0, lt=1)
-    """Share of cases to choose the best epoch on."""
-    test: float = Field(0.2, gt=0, lt=1)
-    """Share of cases to test on, once, at the end."""
-    seed: int = Field(0, ge=0)
-    """Which split it is."""
-
-    @model_validator(mode="after")
-    def _leaves_a_rest(self) -> Self:
-        if self.validation + self.test >= 1:
-            raise ValueError(f"validation and test must leave cases to train on. Got {self.validation} and {self.test}")
-        return self
 
 
 class AugmentOptions(Config):
