@@ -14,6 +14,7 @@ from multiway.config import Config, merge, nest
 from multiway.data import datasets
 from multiway.errors import ConfigError, NotFittedError, closest
 from multiway.metrics.classes import predicted_classes
+from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
 from multiway.tasks.protocol import OURS
 from multiway.tasks.registry import task_of
@@ -35,7 +36,7 @@ class Estimator:
     """
 
     task: ClassVar[str]
-    kind: ClassVar[str] = "classifier"
+    kind: ClassVar[str] = "none"
     """Of scikit-learn's kinds of estimators: classifier, regressor, or none."""
 
     epochs: int | None = None
@@ -141,6 +142,7 @@ class Estimator:
 class Classifier(Estimator):
     """An estimator of classes: `fit` leaves `classes_`, in the order of the probabilities."""
 
+    kind = "classifier"
     classes_: NDArray[Any]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -152,6 +154,24 @@ class Classifier(Estimator):
         places = predicted_classes(self.predict_proba(X))
         chosen: NDArray[Any] = self.classes_[places]
         return chosen
+
+    def score(self, X: Any, y: Any) -> float:
+        """Share of samples whose class is right."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+
+class Regressor(Estimator):
+    """An estimator of numbers, one per sample."""
+
+    kind = "regressor"
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Number of each sample, in the units of the target."""
+        raise NotImplementedError
+
+    def score(self, X: Any, y: Any) -> float:
+        """R² of the predictions; 0 where the targets do not vary."""
+        return r2(np.asarray(y, np.float64), self.predict(X)) or 0.0
 
 
 def located(source: Any) -> Any:

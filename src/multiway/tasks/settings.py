@@ -7,7 +7,6 @@ from pydantic import BeforeValidator
 
 from multiway.config import merge
 from multiway.errors import closest
-from multiway.models import model_config
 
 
 def starting_from(usual: dict[str, Any]) -> BeforeValidator:
@@ -15,28 +14,26 @@ def starting_from(usual: dict[str, Any]) -> BeforeValidator:
     return BeforeValidator(lambda given: merge(usual, given) if isinstance(given, dict) else given)
 
 
-def check_model(model: Mapping[str, Any], known: Sequence[str], usual: str, sizes: Mapping[str, Any]) -> None:
-    """Hold the field `model` to the registered models of a task.
+def check_model(model: Mapping[str, Any], usual: str, known: Sequence[str], set_by_data: Sequence[str]) -> None:
+    """Hold the field `model` to the networks of a task.
 
     Args:
-        model: `name` and fields of a network.
+        model: `name` of a network and its fields.
+        usual: The name if none is given.
         known: Names that it may have.
-        usual: The one it has if none is given.
-        sizes: Fields that the data set, with values to build it by.
+        set_by_data: Fields that are not for the user.
 
     Raises:
-        ValueError: It has another name, or a field that the data set.
-        ConfigError: A field is unknown or does not fit.
+        ValueError: It has another name, or one of these fields.
     """
-    name = str(model.get("name", usual))
+    name = model.get("name", usual)
     if name not in known:
-        raise ValueError(f"model.name must be one of {', '.join(known)}{closest(name, known)}")
-    given = [field for field in sizes if field in model]
+        raise ValueError(f"model.name must be one of {', '.join(known)}{closest(str(name), known)}")
+    given = [field for field in set_by_data if field in model]
     if given:
         raise ValueError(f"model.{given[0]} is set by the data. Leave it out")
-    model_config(name, **network_fields(model, sizes))
 
 
-def network_fields(model: Mapping[str, Any], sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of `create_model`: those of the config, and the sizes that the data set."""
-    return {**{name: value for name, value in model.items() if name != "name"}, **sizes}
+def network_fields(model: Mapping[str, Any], **set_by_data: Any) -> dict[str, Any]:
+    """Fields of `create_model`: those of the config, and those that the data set."""
+    return {**{name: value for name, value in model.items() if name != "name"}, **set_by_data}

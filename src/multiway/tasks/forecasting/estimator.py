@@ -49,7 +49,6 @@ class Forecaster(Estimator):
     """
 
     task = "forecast"
-    kind = "none"
 
     horizon: int = 96
     _: dataclasses.KW_ONLY

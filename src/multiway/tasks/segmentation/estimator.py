@@ -40,7 +40,6 @@ class Segmenter(Estimator):
     """
 
     task = "segment"
-    kind = "none"
 
     model: str | None = None
     _: dataclasses.KW_ONLY
@@ -81,15 +80,13 @@ class Segmenter(Estimator):
         Returns:
             `(cases, *sizes)` for arrays and `(rows, columns)` for a scene; for a path of images a list of masks.
         """
-        run = self._run()
-        if not isinstance(X, str | Path):
-            cases, _ = cases_of_arrays(X, options=run.config.read)
-            return np.stack([predict_volume(run, cases.read(index)) for index in range(cases.count)])
-        source = located(X)
-        if is_scene(source):
+        run, source, is_path = self._run(), located(X), isinstance(X, str | Path)
+        if is_path and is_scene(source):
             return predict_scene(run, read_scene(source, run.config.read.max_bytes))
-        found = read_cases(source, run.config.read, None, same_sizes=False)
-        return [predict_volume(run, found.read(index)) for index in range(found.count)]
+        read = run.config.read
+        cases = read_cases(source, read, same_sizes=False) if is_path else cases_of_arrays(X, options=read)[0]
+        masks = [predict_volume(run, cases.read(index)) for index in range(cases.count)]
+        return masks if is_path else np.stack(masks)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean Dice over images and classes, of a scene over all its pixels; NaN where it is undefined."""

@@ -35,6 +35,7 @@ class StockMovementClassifier(Estimator):
     """
 
     task = "stocks"
+    kind = "classifier"
 
     model: str = OURS
     _: dataclasses.KW_ONLY

@@ -6,8 +6,8 @@ from pydantic import Field, model_validator
 
 from multiway.config import Config
 from multiway.data.tabular import TableOptions, TableSplit
-from multiway.models import list_models
-from multiway.tasks.settings import check_model, starting_from
+from multiway.models import list_models, model_config
+from multiway.tasks.settings import check_model, network_fields, starting_from
 from multiway.tasks.targets import Baseline, usual_baselines
 from multiway.training import TrainingConfig
 
@@ -34,12 +34,17 @@ class TabularConfig(Config):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        check_model(self.model, list_models(f"{NETWORK}*"), NETWORK, {"in_features": 1, "num_outputs": 1})
+        check_model(self.model, NETWORK, list_models(f"{NETWORK}*"), ("in_features", "num_outputs"))
         if self.training.loss == "cross_entropy":
             raise ValueError("training.loss is that of numbers: mse, mae or huber; classes have cross-entropy anyway")
+        model_config(self.model_name, **self.network_fields(1, 1))
         return self
 
     @property
     def model_name(self) -> str:
         """Name of the network."""
         return str(self.model.get("name", NETWORK))
+
+    def network_fields(self, inputs: int, outputs: int) -> dict[str, Any]:
+        """Fields of `create_model` on this data."""
+        return network_fields(self.model, in_features=inputs, num_outputs=outputs)

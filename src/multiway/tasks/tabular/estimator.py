@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from multiway.data.cells import as_text
 from multiway.data.tabular import match_table
 from multiway.data.tabular.arrays import checked_frame, checked_target, target_name
-from multiway.metrics.regression import r2
-from multiway.tasks.estimator import Classifier, Estimator
+from multiway.tasks.estimator import Classifier, Estimator, Regressor
 from multiway.tasks.run import Run
 from multiway.tasks.tabular.fitting import outputs_of
 
@@ -77,8 +76,6 @@ class TabularEstimator(Estimator):
 class TabularClassifier(TabularEstimator, Classifier):
     """Classify the rows of a table; see `TabularEstimator` for the arguments."""
 
-    kind = "classifier"
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """See `TabularEstimator.fit`; `classes_` are those of y, sorted."""
         super().fit(X, y)
@@ -97,20 +94,10 @@ class TabularClassifier(TabularEstimator, Classifier):
         outputs, names = self._outputs(X), list(self._run().state.columns.classes)
         return outputs[:, [names.index(name) for name in as_text(pd.Series(self.classes_))]]
 
-    def score(self, X: Any, y: Any) -> float:
-        """Share of rows whose class is right."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
 
-
-class TabularRegressor(TabularEstimator):
+class TabularRegressor(TabularEstimator, Regressor):
     """Predict a number for the rows of a table; see `TabularEstimator` for the arguments."""
-
-    kind = "regressor"
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Number of each row, in the units of the target."""
         return self._outputs(X)
-
-    def score(self, X: Any, y: Any) -> float:
-        """R² of the predictions; 0 where the targets do not vary."""
-        return r2(np.asarray(y, np.float64), self.predict(X)) or 0.0

@@ -32,7 +32,6 @@ from multiway.tasks.options import names
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
-from multiway.tasks.settings import network_fields
 from multiway.tasks.tabular import sections
 from multiway.tasks.tabular.config import TabularConfig
 from multiway.tasks.tabular.fitting import fit_model, outputs_of
@@ -89,8 +88,7 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
         inputs, outputs = len(state.names), state.columns.num_outputs
         if name != OURS:
             return targets.build_baseline(name, inputs, outputs)
-        sizes = {"in_features": inputs, "num_outputs": outputs}
-        return create_model(config.model_name, **network_fields(config.model, sizes))
+        return create_model(config.model_name, **config.network_fields(inputs, outputs))
 
     def fit(self, run: Run, name: str, prepared: PreparedTable, context: Context) -> History | dict[str, Any] | None:
         """See `multiway.tasks.tabular.fitting`."""
