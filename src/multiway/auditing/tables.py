@@ -3,23 +3,30 @@
 import dataclasses
 from collections.abc import Iterator
 
-from multiway.auditing import AuditReport, Verdict, check_duplicates, check_groups, check_lookup, check_statistics
-from multiway.auditing.report import found
+from multiway.auditing.duplicates import check_duplicates
+from multiway.auditing.groups import check_groups
+from multiway.auditing.lookup import check_lookup
+from multiway.auditing.report import AuditReport, Verdict, found
+from multiway.auditing.statistics import check_statistics
 from multiway.data import Finding
 from multiway.data.tabular import Encoding, PreparedTable, column_codes, copies_of_target, row_digests
-from multiway.tasks.run import Run
 
 TOLERATED = 0.01
 """Share of a split's rows that may repeat training rows, as rows of few values do by chance."""
 
 
-def audit(prepared: PreparedTable, run: Run | None) -> AuditReport:
-    """Whether rows or groups are in two splits, and whether a column gives the target away."""
+def audit_table(prepared: PreparedTable, used: Encoding | None = None) -> AuditReport:
+    """Whether rows or groups are in two splits, and whether a column gives the target away.
+
+    Args:
+        prepared: The table with its splits.
+        used: The encoding that a run trained with; its own if not given.
+    """
     counts = ", ".join(f"{name} {len(rows):,}" for name, rows in prepared.splits.items())
-    return AuditReport.of(f"{prepared.source}: {counts}", _verdicts(prepared, run))
+    return AuditReport.of(f"{prepared.source}: {counts}", _verdicts(prepared, used or prepared.encoding))
 
 
-def _verdicts(prepared: PreparedTable, run: Run | None) -> Iterator[Verdict | None]:
+def _verdicts(prepared: PreparedTable, used: Encoding) -> Iterator[Verdict | None]:
     table, splits = prepared.table, prepared.splits
     digests, names = row_digests(table), [f"{table.unit} {row}" for row in table.rows]
     of_split = {name: [digests[row] for row in rows] for name, rows in splits.items()}
@@ -33,7 +40,7 @@ def _verdicts(prepared: PreparedTable, run: Run | None) -> Iterator[Verdict | No
         found("copy", "error", rule, "Leave them out (--drop NAME).", copies) if copies else "no column is the target"
     )
     yield from _lookups(prepared)
-    yield _scaling(prepared, run.state if run is not None else prepared.encoding)
+    yield _scaling(prepared, used)
 
 
 def _lookups(prepared: PreparedTable) -> Iterator[Verdict | None]:
