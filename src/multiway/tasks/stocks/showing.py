@@ -175,7 +175,7 @@ def _backtest_drawing(found: Backtest) -> charts.Drawing:
         up,
         axis_ticks([days], across, 6),
         describes="Return so far in percent, after costs",
-        bands=[charts.Series(CHANCE, "b0", low, 0, high)],
+        bands=[charts.Series(CHANCE, "b0", low, high)],
         height=260,
         marks=[charts.level(float(up.place(0.0)), "best")],
     )

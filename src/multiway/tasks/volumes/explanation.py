@@ -24,10 +24,13 @@ from multiway.explain import (
 from multiway.tasks.devices import device_of
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.evaluation import evaluated, probabilities, to_input
+from multiway.tasks.volumes.reload import COSTLY_VOXELS
 
 Floats = NDArray[np.float32]
 AVERAGED_CASES = 64
 USUAL_BLOCK = 4
+STEPS, FEW_STEPS = 96, 48
+"""Points of integrated gradients, and of costly volumes."""
 MAX_VOXELS = 2**21
 """Voxels that go through the network at once."""
 
@@ -188,7 +191,9 @@ def block_of(run: Run) -> int:
 
 
 def _gradients(run: Run, x: Tensor, target: int) -> tuple[Tensor, tuple[float, float]]:
-    found = integrated_gradients(run.model, x, torch.tensor([target], device=x.device), batch_size=_batch(x))
+    label = torch.tensor([target], device=x.device)
+    steps = FEW_STEPS if x[0].numel() > COSTLY_VOXELS else STEPS
+    found = integrated_gradients(run.model, x, label, steps=steps, batch_size=_batch(x))
     change = float(found.change[0])
     return found.values[0].sum(0).cpu().float(), (change + float(found.gap[0]), change)
 

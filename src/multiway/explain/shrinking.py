@@ -1,40 +1,30 @@
-"""Attention as a picture: large maps made small with a word about it, and a grey PNG."""
+"""Large maps made small enough to show, with a word about what was done to them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from markupsafe import Markup
 
-from multiway.explain.maps import Floats, ModeMap
-from multiway.report.png import grey_png
+from multiway.explain.maps import ModeMap
 
 MAX_POSITIONS = 48
 Rows = npt.NDArray[np.intp]
 
 
-class Shrunk(NamedTuple):
-    """Maps of one size, small enough to show, and what was done to them in words ("" for nothing)."""
-
-    maps: list[ModeMap]
-    note: str
-
-
-def shrink(maps: Sequence[ModeMap], most: int = MAX_POSITIONS) -> Shrunk:
+def shrink(maps: Sequence[ModeMap], most: int = MAX_POSITIONS) -> tuple[list[ModeMap], str]:
     """Bring maps of one mode and size to at most `most` positions a side, all in the same way.
 
     Positions with an order are merged with their neighbours (queries averaged, keys summed, so that rows
-    still sum to one); of positions without, those looked at most are kept.
+    still sum to one); of positions without, those looked at most are kept. The words are "" where nothing was done.
     """
     queries, keys = maps[0].weights.shape[1:]
     if max(queries, keys) <= most:
-        return Shrunk(list(maps), "")
+        return list(maps), ""
     if maps[0].ordered:
         note = f"{keys} positions are merged into {min(keys, most)} groups of neighbours."
-        return Shrunk([_merge(item, most) for item in maps], note)
+        return [_merge(item, most) for item in maps], note
     received = np.mean([item.head_mean().mean(axis=0) for item in maps], axis=0)
     kept_keys = np.sort(np.argsort(-received, kind="stable")[:most])
     kept_queries = kept_keys if maps[0].query_labels == maps[0].key_labels else np.arange(min(queries, most))
@@ -43,15 +33,7 @@ def shrink(maps: Sequence[ModeMap], most: int = MAX_POSITIONS) -> Shrunk:
         f"Shown are the {len(kept_keys)} of {keys} {maps[0].mode} looked at most; "
         f"they receive {share:.0%} of all attention."
     )
-    return Shrunk([_keep(item, kept_queries, kept_keys) for item in maps], note)
-
-
-def png_data_uri(weights: Floats) -> tuple[Markup, float]:
-    """Write weights as a grey PNG (white is 0, black the largest) and return it with the largest weight."""
-    largest = float(np.nanmax(weights, initial=0.0))
-    level = np.nan_to_num(weights / (largest or 1.0)).clip(0, 1)
-    grey = np.round(255 * (1 - level)).astype(np.uint8)
-    return grey_png(grey), largest
+    return [_keep(item, kept_queries, kept_keys) for item in maps], note
 
 
 def _merge(item: ModeMap, most: int) -> ModeMap:
