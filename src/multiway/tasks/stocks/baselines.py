@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.data.stocks import StockSamples
-from multiway.tasks.stocks.prepared import Prepared
+from multiway.data.stocks.prepared import PreparedStocks
+from multiway.data.stocks.windows import months, weekdays
 
 Rows = NDArray[np.int64]
 Probabilities = NDArray[np.float64]
@@ -40,12 +41,12 @@ class Majority(nn.Module):
         super().__init__()
         self.register_buffer("share", torch.zeros((), dtype=torch.float64))
 
-    def fit(self, prepared: Prepared) -> dict[str, Any]:
+    def fit(self, prepared: PreparedStocks) -> dict[str, Any]:
         """Count the training labels."""
         self.share.fill_(_share(prepared.samples))
         return {"share": float(self.share)}
 
-    def says(self, prepared: Prepared, rows: Rows) -> Probabilities:
+    def says(self, prepared: PreparedStocks, rows: Rows) -> Probabilities:
         """The same everywhere."""
         return np.full((len(rows), len(prepared.samples.tickers)), float(self.share))
 
@@ -53,7 +54,7 @@ class Majority(nn.Module):
 class Previous(Majority):
     """The direction of the last movement known before the day; the share of rises in training where there is none."""
 
-    def says(self, prepared: Prepared, rows: Rows) -> Probabilities:
+    def says(self, prepared: PreparedStocks, rows: Rows) -> Probabilities:
         """1 after a rise, 0 after a fall."""
         last = prepared.samples.previous[rows]
         return np.where(last > 0, 1.0, np.where(last < 0, 0.0, float(self.share)))
@@ -79,7 +80,7 @@ class Calendar(nn.Module):
         """What is looked up."""
         return TABLES[int(self.choice)]
 
-    def fit(self, prepared: Prepared) -> dict[str, Any]:
+    def fit(self, prepared: PreparedStocks) -> dict[str, Any]:
         """Count rises in every cell of each look-up; take the look-up with the lowest log loss on validation."""
         samples = prepared.samples
         tables = [_table(samples, keys) for keys in TABLES]
@@ -95,7 +96,7 @@ class Calendar(nn.Module):
         named = {" + ".join(keys): loss for keys, loss in zip(TABLES, losses, strict=True)}
         return {"keys": list(self.keys), "validation_loss": named}
 
-    def says(self, prepared: Prepared, rows: Rows) -> Probabilities:
+    def says(self, prepared: PreparedStocks, rows: Rows) -> Probabilities:
         """Share of rises in the training cell."""
         shares: Probabilities = self.shares.numpy()[_cells(prepared.samples, rows, self.keys)]
         return shares
@@ -111,14 +112,14 @@ class TrainingQuantiles(nn.Module):
         self.quantiles = quantiles
         self.register_buffer("levels", torch.zeros(len(quantiles), dtype=torch.float64))
 
-    def fit(self, prepared: Prepared) -> dict[str, Any]:
+    def fit(self, prepared: PreparedStocks) -> dict[str, Any]:
         """Sort the training movements."""
         rows = prepared.samples.splits["train"]
         moved = prepared.samples.returns[rows][prepared.target_mask[rows]].astype(np.float64)
         self.levels.copy_(torch.from_numpy(np.quantile(moved, self.quantiles)))
         return {}
 
-    def says(self, prepared: Prepared, rows: Rows) -> Probabilities:
+    def says(self, prepared: PreparedStocks, rows: Rows) -> Probabilities:
         """The same everywhere."""
         levels = self.levels.numpy()
         return np.broadcast_to(levels, (len(rows), len(prepared.samples.tickers), len(levels)))
@@ -151,23 +152,14 @@ def _size(key: str) -> int:
 
 def _cells(samples: StockSamples, rows: Rows, keys: tuple[str, ...]) -> NDArray[np.int64]:
     """`(rows, tickers)` cell of each movement."""
-    targets = samples.targets[rows]
-    day = samples.days[targets].astype("datetime64[D]")
+    days, last = samples.target_days[rows], samples.last_days(rows)[:, None]
     values: dict[str, NDArray[Any]] = {
-        "weekday": ((day.astype(np.int64) + 3) % WEEKDAYS)[:, None],
-        "month": (day.astype("datetime64[M]").astype(np.int64) % MONTHS)[:, None],
-        "last": _last_traded(samples, rows),
-        "next": samples.traded[targets],
+        "weekday": weekdays(days)[:, None],
+        "month": months(days)[:, None],
+        "last": samples.traded[last[:, 0]] & (last >= 0),
+        "next": samples.traded[samples.targets[rows]],
     }
     cells = np.zeros((len(rows), len(samples.tickers)), np.int64)
     for key in keys:
         cells = cells * _size(key) + values[key]
     return cells
-
-
-def _last_traded(samples: StockSamples, rows: Rows) -> NDArray[np.bool_]:
-    """Whether the ticker traded on the last slot before the target day; False without one."""
-    slots = samples.slots[rows]
-    last = np.where(slots == samples.targets[rows][:, None], -1, slots).max(1)
-    traded: NDArray[np.bool_] = samples.traded[last] & (last >= 0)[:, None]
-    return traded

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from multiway.data import CheckReport
+from multiway.data.stocks.prepared import PreparedStocks
 from multiway.errors import MultiwayError
 from multiway.explain import average_curves
 from multiway.report import text
@@ -23,11 +23,11 @@ from multiway.tasks.page_parts import NOT_ATTRIBUTION, check_of, headed, split_t
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import average_attention
+from multiway.tasks.stocks.evaluation import labelled_rows
 from multiway.tasks.stocks.explanation import TickerExplanation
-from multiway.tasks.stocks.explanation_inputs import ExplainedData
 from multiway.tasks.stocks.grid import grid_part
-from multiway.tasks.stocks.prediction import prediction_table, reload
-from multiway.tasks.stocks.prepared import Prepared
+from multiway.tasks.stocks.prediction import prediction_table
+from multiway.tasks.stocks.prepared import reload
 from multiway.tasks.stocks.showing import answer, backtest_part, deletion_note, explained_answers, next_session
 from multiway.tasks.stocks.trading import backtest_reloaded, evening_texts
 
@@ -54,7 +54,7 @@ def compare(groups: Sequence[Sequence[Run]]) -> str:
     return comparison(SUBJECT, groups)
 
 
-def head(runs: Sequence[Run], prepared: Prepared | None) -> pages.Summary:
+def head(runs: Sequence[Run], prepared: PreparedStocks | None) -> pages.Summary:
     """The verdict and what it should be read with, the data check and the protocol's splits."""
     run, scores = runs[0], SUBJECT.scores(runs)
     check, periods = (None, {}) if prepared is None else _check(run)
@@ -63,22 +63,21 @@ def head(runs: Sequence[Run], prepared: Prepared | None) -> pages.Summary:
     )
 
 
-def sections(runs: Sequence[Run], prepared: Prepared | None, why: str = "") -> Iterator[Part]:
+def sections(runs: Sequence[Run], prepared: PreparedStocks | None, why: str = "") -> Iterator[Part]:
     """Answers first; those parts that need the data are left out when its file is no longer there.
 
     why: Said in place of the answers where there are no data.
     """
     run = runs[0]
-    test = _own_test(run)
-    data = None if prepared is None else ExplainedData.of(run, prepared)
-    shown, tested = ([], []) if data is None else explained_answers(run, data)
+    test = labelled_rows(run)
+    shown, tested = ([], []) if prepared is None else explained_answers(run, prepared)
     yield _answers(run, prepared, shown, why)
     if len(test):
         yield grid_part(test)
     rises = test["p_up"].to_numpy(float)
     yield calibration_part(test["label"].to_numpy(), np.stack([1 - rises, rises], axis=1), "movements", bins=20)
-    if data is not None and prepared is not None:
-        yield _attention(run, data, prepared, tested)
+    if prepared is not None:
+        yield _attention(run, prepared, tested)
         traded = backtest_reloaded(run, prepared)
         if traded is not None:
             yield backtest_part(traded, evening_texts(run))
@@ -189,7 +188,7 @@ def _span(score: Score) -> str:
     return f" (95\u202f% interval {of} {text.number(100 * score.low, 1)} to {text.percent(100 * score.high)})"
 
 
-def _read(run: Run) -> tuple[Prepared | None, str]:
+def _read(run: Run) -> tuple[PreparedStocks | None, str]:
     """Samples of the run's data; else None and why."""
     try:
         return reload(run), ""
@@ -234,13 +233,9 @@ def _splits(run: Run, periods: Mapping[str, str]) -> Part:
     )
 
 
-def _own_test(run: Run) -> pd.DataFrame:
-    """Test predictions of the network that have a target."""
-    rows = run.tables["predictions"]
-    return rows[(rows["model"] == OURS) & (rows["split"] == "test") & (rows["label"] >= 0)]
-
-
-def _answers(run: Run, prepared: Prepared | None, shown: Sequence[tuple[str, TickerExplanation]], why: str) -> Part:
+def _answers(
+    run: Run, prepared: PreparedStocks | None, shown: Sequence[tuple[str, TickerExplanation]], why: str
+) -> Part:
     """The next session, then the most confident answers on the test days."""
     unit = "log odds of a rise" if run.config.target == "movement" else "spreads of the median movement"
     return Part(
@@ -260,7 +255,7 @@ def _answers(run: Run, prepared: Prepared | None, shown: Sequence[tuple[str, Tic
     )
 
 
-def _next(run: Run, prepared: Prepared | None) -> Table | None:
+def _next(run: Run, prepared: PreparedStocks | None) -> Table | None:
     """Predictions for the session after the data; nothing where the protocol cannot look ahead."""
     try:
         return None if prepared is None else next_session(prediction_table(run, prepared.panel, prepared.texts))
@@ -268,8 +263,8 @@ def _next(run: Run, prepared: Prepared | None) -> Table | None:
         return None
 
 
-def _attention(run: Run, data: ExplainedData, prepared: Prepared, tested: Sequence[TickerExplanation]) -> Part:
-    maps = average_attention(run, data, prepared.samples.splits["test"])
+def _attention(run: Run, prepared: PreparedStocks, tested: Sequence[TickerExplanation]) -> Part:
+    maps = average_attention(run, prepared)
     side = [
         "One map per mode, stocks and days, for prices, for texts, and for the look of prices at texts.",
         "Each row looks; the shade says how much of its look falls on each column.",

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from multiway.data.stocks.prepared import PreparedStocks
 from multiway.explain import DeletionCurves
 from multiway.report import charts, text
 from multiway.report.scales import axis_numbers, axis_ticks, scale_of
 from multiway.report.sections import Answer, Cell, Chart, Part, Section, Table, Text
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.backtest import WORDS, Backtest
-from multiway.tasks.stocks.explanation import TickerExplanation, explain_day, interesting, named_sample
-from multiway.tasks.stocks.explanation_inputs import ExplainedData
+from multiway.tasks.stocks.explanation import TickerExplanation, explain_day, interesting
 
 WRONG, RIGHT = 4, 2
 TESTED = 16
@@ -26,30 +26,23 @@ CHANCE = "random rankings, 5 to 95 %"
 
 
 def explained_answers(
-    run: Run, data: ExplainedData
+    run: Run, prepared: PreparedStocks
 ) -> tuple[list[tuple[str, TickerExplanation]], list[TickerExplanation]]:
     """Answers to show, with their headings, and answers for the deletion test."""
-    chosen = [
-        (heading, named_sample(data, day), run.state.tickers.index(name))
-        for heading, day, name in interesting(run, WRONG, RIGHT)
-    ]
-    tested = _tested(data)
-    data.load({sample for _, sample, _ in chosen} | {sample for sample, _ in tested})
     shown = [
-        (heading, explain_day(run, data, sample, [stock], deletion=False).tickers[0])
-        for heading, sample, stock in chosen
+        (heading, explain_day(run, prepared, sample, [stock], deletion=False).tickers[0])
+        for heading, sample, stock in interesting(run, prepared, WRONG, RIGHT)
     ]
-    return shown, [explain_day(run, data, sample, [stock]).tickers[0] for sample, stock in tested]
+    return shown, [explain_day(run, prepared, sample, [stock]).tickers[0] for sample, stock in _tested(prepared)]
 
 
-def _tested(data: ExplainedData) -> list[tuple[int, int]]:
+def _tested(prepared: PreparedStocks) -> list[tuple[int, int]]:
     """Samples and stocks of the deletion test."""
-    samples = data.prepared.samples
-    if not data.has_texts:
+    samples, rows = prepared.samples, prepared.samples.splits["test"]
+    if prepared.vectors is None:
         return []
-    rows = samples.splits["test"]
     sizes = samples.groups.sizes[samples.text_rows[rows]].sum(axis=2)
-    day, stock = np.nonzero(data.prepared.target_mask[rows] & (sizes >= 2))
+    day, stock = np.nonzero(prepared.target_mask[rows] & (sizes >= 2))
     places = np.unique(np.linspace(0, len(day) - 1, min(TESTED, len(day))).round().astype(int))
     return [(int(rows[day[place]]), int(stock[place])) for place in places]
 

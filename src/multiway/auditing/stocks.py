@@ -1,32 +1,21 @@
-"""Audit of prices, texts and the protocol that makes labels of them."""
+"""Audit of stocks: prices, texts and the protocol that makes labels of them."""
 
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.auditing import (
-    AuditReport,
-    Spans,
-    Verdict,
-    check_agreement,
-    check_duplicates,
-    check_groups,
-    check_lookup,
-    check_order,
-    check_overlap,
-    check_statistics,
-)
-from multiway.auditing.duplicates import MANY, digest_of
-from multiway.auditing.report import found
-from multiway.data import datasets
-from multiway.data.stocks import StockPanel, StockSamples, StockTexts, build_samples
-from multiway.tasks.run import Run
-from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.lookahead import check_prices, check_texts
-from multiway.tasks.stocks.prepared import read
-from multiway.tasks.stocks.scale import StockScale
-from multiway.tasks.stocks.targets import Ints, Labelled, Names, facts_of, true_movements
+from multiway.auditing.agreement import check_agreement
+from multiway.auditing.duplicates import MANY, check_duplicates, digest_of
+from multiway.auditing.groups import check_groups
+from multiway.auditing.labelled import Ints, Labelled, Names, facts_of, true_movements
+from multiway.auditing.lookahead import check_prices, check_texts
+from multiway.auditing.lookup import check_lookup
+from multiway.auditing.report import AuditReport, Verdict, found
+from multiway.auditing.spans import Spans, check_order, check_overlap
+from multiway.auditing.statistics import check_statistics
+from multiway.data.stocks import StockPanel, StockProtocol, StockSamples, StockTexts, build_samples
+from multiway.data.stocks.scale import StockScale
 
 UNTRADED = 0.01
 """Share of labels whose target day may have no price."""
@@ -36,33 +25,36 @@ STILL = 1e-6
 """Movements smaller than this have no direction."""
 
 
-def audit(config: StockConfig, run: Run | None = None) -> AuditReport:
+def audit_stocks(
+    panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol, scale: StockScale | None = None
+) -> AuditReport:
     """Whether windows overlap, inputs know the future, the calendar tells the labels, and the labels are movements.
 
+    Args:
+        panel: Prices.
+        texts: About them.
+        protocol: What makes labels of them.
+        scale: What a run learnt; that of the training samples if not given.
+
     Raises:
-        DataError: The data cannot be read, or the protocol labels nothing.
+        DataError: The protocol labels nothing.
     """
-    panel, texts = read(config, datasets.locate(config.data or ""))
-    samples = build_samples(panel, texts, config.protocol)
-    scale = StockScale.fit(samples, None) if run is None else run.state.scale
+    samples = build_samples(panel, texts, protocol)
     counts = ", ".join(f"{split} {count:,}" for split, count in samples.counts().items())
-    title = f"{panel.source}: {len(samples.tickers):,} tickers; labels {counts}; {config.protocol.name}"
-    return AuditReport.of(title, _verdicts(config, panel, texts, samples, scale))
-
-
-def _verdicts(
-    config: StockConfig, panel: StockPanel, texts: StockTexts | None, samples: StockSamples, scale: StockScale
-) -> Iterator[Verdict | None]:
+    title = f"{panel.source}: {len(samples.tickers):,} tickers; labels {counts}; {protocol.name}"
     labelled = Labelled.of(samples)
-    yield from _spans(samples)
-    yield _scale(samples, scale)
-    yield check_prices(config, panel, texts, samples)
-    yield check_texts(samples, texts)
-    yield _calendar(samples, labelled)
-    yield _traded(samples, labelled)
-    yield _movements(panel, labelled)
-    yield _ticker_days(samples, labelled)
-    yield _copies(samples, labelled)
+    verdicts = (
+        *_spans(samples),
+        _scale(samples, scale or StockScale.fit(samples, None)),
+        check_prices(protocol, panel, texts, samples),
+        check_texts(samples, texts),
+        _calendar(samples, labelled),
+        _traded(samples, labelled),
+        _movements(panel, labelled),
+        _ticker_days(samples, labelled),
+        _copies(samples, labelled),
+    )
+    return AuditReport.of(title, verdicts)
 
 
 def _spans(samples: StockSamples) -> Iterator[Verdict | None]:

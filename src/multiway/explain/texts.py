@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.explain import DeletionCurves
+from multiway.explain.voxels import DeletionCurves
 
 Batch = dict[str, Tensor]
 Score = Callable[[Batch], Tensor]

@@ -4,21 +4,19 @@ import dataclasses
 
 import numpy as np
 
-from multiway.auditing import Verdict
-from multiway.auditing.report import found
-from multiway.data.stocks import StockPanel, StockSamples, StockTexts, build_samples
-from multiway.tasks.stocks.config import StockConfig
+from multiway.auditing.report import Verdict, found
+from multiway.data.stocks import StockPanel, StockProtocol, StockSamples, StockTexts, build_samples
 
 
 def check_prices(
-    config: StockConfig, panel: StockPanel, texts: StockTexts | None, samples: StockSamples
-) -> Verdict | None:
+    protocol: StockProtocol, panel: StockPanel, texts: StockTexts | None, samples: StockSamples
+) -> Verdict:
     """Change every price from the first validation day on, and see whether anything earlier changes with it."""
     first = samples.targets[samples.splits["validation"]].min()
     day = samples.days[first]
-    changed = build_samples(_changed(panel, day), texts, config.protocol)
+    changed = build_samples(_changed(panel, day), texts, protocol)
     rows = samples.splits["train"]
-    own_day = config.protocol.name == "published-code"  # elsewhere, features of a day are what is known before it
+    own_day = protocol.name == "published-code"  # elsewhere, features of a day are what is known before it
     kept = slice(0, int(first) + (0 if own_day else 1))
     same = (
         np.array_equal(samples.features[kept], changed.features[kept])

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.stocks import FIELDS, StockPanel, StockSamples
+from multiway.data.stocks.windows import day_numbers, months, weekdays
 
 ADJUSTED = FIELDS.index("adj_close")
 Flags = NDArray[np.bool_]
@@ -47,8 +48,7 @@ class Labelled:
     @property
     def last(self) -> Ints:
         """Position of the window's last day before it; -1 without one."""
-        slots = self.samples.slots[self.sample]
-        return np.asarray(np.where(slots < self.target[:, None], slots, -1).max(1))
+        return self.samples.last_days(self.sample)
 
     def traded(self, day: Ints) -> Flags:
         """Whether the ticker has a price that day."""
@@ -58,8 +58,7 @@ class Labelled:
 def facts_of(samples: StockSamples, labelled: Labelled) -> dict[str, Ints]:
     """What says nothing of a movement: dates, trading days, and which inputs are there."""
     last, target = labelled.last, labelled.target
-    day = samples.days.astype("datetime64[D]")
-    weekday, month = (day.astype(np.int64) + 3) % 7, day.astype("datetime64[M]").astype(np.int64) % 12
+    day, weekday = day_numbers(samples.days), weekdays(samples.days)
     bits = 1 << np.arange(samples.slots.shape[1])
     texts = (samples.text_rows[labelled.sample, labelled.ticker] > 0) @ bits
     slots = samples.slots[labelled.sample]
@@ -71,8 +70,8 @@ def facts_of(samples: StockSamples, labelled: Labelled) -> dict[str, Ints]:
         "whether the next day trades": labelled.traded(target).astype(np.int64),
         "weekday of the last day": np.where(last >= 0, weekday[last], 7),
         "weekday of the next day": weekday[target],
-        "month": month[target],
-        "days between": np.where(last >= 0, (day[target] - day[last]).astype(np.int64), -1),
+        "month": months(samples.days)[target],
+        "days between": np.where(last >= 0, day[target] - day[last], -1),
         "which days have texts": texts.astype(np.int64),
         "which days have prices": prices.astype(np.int64),
     }
