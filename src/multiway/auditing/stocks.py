@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from multiway.auditing.agreement import check_agreement
 from multiway.auditing.duplicates import MANY, check_duplicates, digest_of
 from multiway.auditing.groups import check_groups
-from multiway.auditing.labelled import Ints, Labelled, Names, facts_of, true_movements
+from multiway.auditing.labelled import Ints, Labelled, facts_of, true_movements
 from multiway.auditing.lookahead import check_prices, check_texts
 from multiway.auditing.lookup import check_lookup
 from multiway.auditing.report import AuditReport, Verdict, found
@@ -48,11 +48,11 @@ def audit_stocks(
         _scale(samples, scale or StockScale.fit(samples, None)),
         check_prices(protocol, panel, texts, samples),
         check_texts(samples, texts),
-        _calendar(samples, labelled),
-        _traded(samples, labelled),
+        _calendar(labelled),
+        _traded(labelled),
         _movements(panel, labelled),
-        _ticker_days(samples, labelled),
-        _copies(samples, labelled),
+        _ticker_days(labelled),
+        _copies(labelled),
     )
     return AuditReport.of(title, verdicts)
 
@@ -60,12 +60,11 @@ def audit_stocks(
 def _spans(samples: StockSamples) -> Iterator[Verdict | None]:
     """Days of training windows, and the target days of the others."""
     slots = np.where(samples.slots >= 0, samples.slots, samples.targets[:, None])
-    first = slots.min(1)
 
     def spans(rows: Ints, starts: Ints) -> Spans:
         return Spans(starts[rows], samples.targets[rows] + 1)
 
-    training = spans(samples.splits["train"], first)
+    training = spans(samples.splits["train"], slots.min(1))
     for split, rows in samples.splits.items():
         if split != "train":
             targets = spans(rows, samples.targets)
@@ -73,20 +72,11 @@ def _spans(samples: StockSamples) -> Iterator[Verdict | None]:
             yield check_order(training, targets, split, lambda day: str(samples.days[day]))
 
 
-def _seen(samples: StockSamples, rows: Ints) -> NDArray[np.float64]:
-    """Features of each day and ticker that some of the samples show, each once."""
-    valid = samples.price_valid(rows)
-    sample, ticker, slot = np.nonzero(valid)
-    days = samples.slots[rows][sample, slot]
-    pairs = np.unique(np.stack([days, ticker]), axis=1)
-    return np.asarray(samples.features[pairs[0], pairs[1]], np.float64)
-
-
 def _scale(samples: StockSamples, scale: StockScale) -> Verdict:
     """Whether prices are scaled by the training windows alone."""
 
     def numbers(rows: Ints) -> dict[str, NDArray[np.float64]]:
-        values = _seen(samples, rows)
+        values = samples.features[samples.days_seen(rows)].astype(np.float64)
         spread = values.std(0)
         return {"centre": values.mean(0), "spread": np.where(spread > 1e-9, spread, 1.0)}
 
@@ -96,29 +86,25 @@ def _scale(samples: StockSamples, scale: StockScale) -> Verdict:
     return check_statistics(used, training, everything, samples.feature_names, rows="training windows")
 
 
-def _calendar(samples: StockSamples, labelled: Labelled) -> Verdict | None:
+def _calendar(labelled: Labelled) -> Verdict | None:
     """Whether the labels can be looked up in dates, trading days and what is missing."""
-    facts = facts_of(samples, labelled)
-    train, test = labelled.split == "train", labelled.split == "test"
+    train, test = labelled.part("train"), labelled.part("test")
     return check_lookup(
-        {name: codes[train] for name, codes in facts.items()}, labelled.label[train],
-        {name: codes[test] for name, codes in facts.items()}, labelled.label[test],
-        what="the calendar, or what is missing,", groups=(labelled.target[train], labelled.target[test]), block=5,
+        facts_of(train), train.label, facts_of(test), test.label,
+        what="the calendar, or what is missing,", groups=(train.target, test.target), block=5,
     )  # fmt: skip
 
 
-def _traded(samples: StockSamples, labelled: Labelled) -> Verdict:
+def _traded(labelled: Labelled) -> Verdict:
     """Whether the target days have prices at all."""
-    absent = np.flatnonzero(
-        ~(labelled.traded(labelled.target) & (labelled.traded(labelled.last) | (labelled.last < 0)))
-    )
-    share = len(absent) / max(len(labelled.label), 1)
+    both = labelled.traded(labelled.target) & (labelled.traded(labelled.last) | (labelled.last < 0))
+    absent = labelled.take(~both)
+    share = len(absent) / max(len(labelled), 1)
     if share <= UNTRADED:
-        return f"{1 - share:.2%} of {len(labelled.label):,} labels are of days with prices"
+        return f"{1 - share:.2%} of {len(labelled):,} labels are of days with prices"
     return found(
         "untraded", "error",
-        f"{share:.1%} of {len(labelled.label):,} labels compare days of which one has no price, such as "
-        f"{labelled.name(int(absent[0]))}",
+        f"{share:.1%} of {len(labelled):,} labels compare days of which one has no price, such as {absent[0]}",
         "Use trading days only.", count=len(absent),
     )  # fmt: skip
 
@@ -126,30 +112,35 @@ def _traded(samples: StockSamples, labelled: Labelled) -> Verdict:
 def _movements(panel: StockPanel, labelled: Labelled) -> Verdict | None:
     """Labels beside the direction of the adjusted close from the window's last day to the target day."""
     true = true_movements(panel, labelled)
-    places = np.flatnonzero(np.isfinite(true) & (np.abs(true) > STILL))
-    what = "the direction of the adjusted close where both days traded"
-    return check_agreement(labelled.label[places], (true[places] > 0).astype(np.int64), what, Names(labelled, places))
+    moved = np.isfinite(true) & (np.abs(true) > STILL)
+    kept, what = labelled.take(moved), "the direction of the adjusted close where both days traded"
+    return check_agreement(kept.label, (true[moved] > 0).astype(np.int64), what, kept)
 
 
-def _ticker_days(samples: StockSamples, labelled: Labelled) -> Verdict:
+def _ticker_days(labelled: Labelled) -> Verdict:
     """Whether a label is in two splits; names are made only for those that are."""
-    key = labelled.target * len(samples.tickers) + labelled.ticker
-    each = [np.unique(key[labelled.split == split]) for split in samples.splits]
+    splits = labelled.samples.splits
+    key = labelled.target * len(labelled.samples.tickers) + labelled.ticker
+    each = [np.unique(key[labelled.split == split]) for split in splits]
     days, count = np.unique(np.concatenate(each), return_counts=True)
     if (count == 1).all():
         return f"none of {len(days):,} ticker-days is in two splits"
-    torn = np.isin(key, days[count > 1])
-    return check_groups(
-        {split: labelled.names(torn & (labelled.split == split)) for split in samples.splits}, "ticker-day"
-    )
+    torn = labelled.take(np.isin(key, days[count > 1]))
+    return check_groups({split: torn.part(split).names() for split in splits}, "ticker-day")
 
 
-def _copies(samples: StockSamples, labelled: Labelled) -> Verdict:
+def _copies(labelled: Labelled) -> Verdict:
     """Windows of prices that are the same to the last digit in two splits."""
-    chosen = np.arange(len(labelled.label))[:: -(-len(labelled.label) // MOST_COPIES)]
-    sample, ticker, split = labelled.sample[chosen], labelled.ticker[chosen], labelled.split[chosen]
-    shown = samples.slot_valid[sample, ticker]
-    values = np.where(shown[..., None], samples.features[samples.slots[sample], ticker[:, None]], np.float32(0))
-    digests = {name: [digest_of(each) for each in values[split == name]] for name in samples.splits}
-    names = {name: [labelled.name(int(place)) for place in chosen[split == name]] for name in samples.splits}
+    chosen = labelled.take(np.arange(len(labelled))[:: -(-len(labelled) // MOST_COPIES)])
+    parts = {split: chosen.part(split) for split in labelled.samples.splits}
+    digests = {split: [digest_of(window) for window in _windows(part)] for split, part in parts.items()}
+    names = {split: part.names() for split, part in parts.items()}
     return check_duplicates(digests, names, "windows of prices that vary", tolerated=MANY)
+
+
+def _windows(labelled: Labelled) -> NDArray[np.float32]:
+    """`(labels, slots, features)`, 0 in slots that are not of the window."""
+    samples, ticker = labelled.samples, labelled.ticker
+    shown = samples.slot_valid[labelled.sample, ticker]
+    features = samples.features[samples.slots[labelled.sample], ticker[:, None]]
+    return np.where(shown[..., None], features, np.float32(0))

@@ -59,6 +59,14 @@ class StockSamples:
         valid: NDArray[np.bool_] = self.slot_valid[rows] & self.known[self.slots[rows]].swapaxes(1, 2)
         return valid
 
+    def days_seen(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """`(D, N)` whether one of these samples shows what is known of this day of this ticker."""
+        slots = self.slots[rows]
+        sample, ticker, slot = np.nonzero(self.price_valid(rows) & (slots >= 0)[:, None])
+        seen = np.zeros_like(self.known)
+        seen[slots[sample, slot], ticker] = True
+        return seen
+
     def is_complete(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """`(rows, N)` whether every slot of the ticker's window has a text and a known price."""
         filled = self.price_valid(rows) & (self.text_rows[rows] > 0)

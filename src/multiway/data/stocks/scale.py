@@ -61,7 +61,7 @@ class StockScale:
         """
         rows = samples.splits["train"]
         slots = samples.slots[rows]
-        centre, spread = _moments(samples.features[_days_seen(samples, rows)])
+        centre, spread = _moments(samples.features[samples.days_seen(rows)])
         text_centre = text_spread = None
         if vectors is not None:
             used = np.unique(samples.text_rows[rows])
@@ -121,7 +121,7 @@ class StockScale:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, exact."""
-        return {name: _plain(value) for name, value in vars(self).items()}
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Self:
@@ -134,24 +134,9 @@ class StockScale:
         return cls(**{**state, **arrays, **tuples})
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return list(value) if isinstance(value, tuple) else value
-
-
 def years_of(days: NDArray[np.datetime64]) -> NDArray[np.int64]:
     """Calendar years."""
     return days.astype("datetime64[Y]").astype(np.int64) + 1970
-
-
-def _days_seen(samples: StockSamples, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """`(days, stocks)`: some of these samples shows the network this day of this stock."""
-    seen = np.zeros_like(samples.known)
-    for row in rows:
-        slots = samples.slots[row]
-        seen[slots[slots >= 0]] |= samples.slot_valid[row][:, slots >= 0].T
-    return seen & samples.known
 
 
 def _moments(values: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

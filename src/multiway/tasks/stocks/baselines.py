@@ -4,6 +4,7 @@ Each is a module of buffers with `says(prepared, rows)`: for samples of this or 
 probability of a rise, `(rows, tickers)`, or with a third axis quantiles.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from multiway.data.stocks.windows import months, weekdays
 Rows = NDArray[np.int64]
 Probabilities = NDArray[np.float64]
 
-WEEKDAYS, MONTHS = 7, 12
+SIZES = {"weekday": 7, "month": 12, "last": 2, "next": 2}
+"""What a day is looked up by; `last` and `next` say whether those days trade."""
 PRIOR = 1.0
 """Movements that each cell of a look-up is given beforehand, with the share of rises of all."""
 TABLES: tuple[tuple[str, ...], ...] = (
@@ -28,8 +30,8 @@ TABLES: tuple[tuple[str, ...], ...] = (
     ("weekday", "last", "next"),
     ("weekday", "month", "last", "next"),
 )
-"""Look-ups that the calendar baseline chooses from; `last` and `next` say whether those days trade."""
-MOST_CELLS = WEEKDAYS * MONTHS * 4
+"""Look-ups that the calendar baseline chooses from."""
+MOST_CELLS = math.prod(SIZES.values())
 
 
 class Majority(nn.Module):
@@ -107,16 +109,13 @@ class TrainingQuantiles(nn.Module):
 
     levels: Tensor
 
-    def __init__(self, quantiles: tuple[float, ...]) -> None:
+    def __init__(self, count: int) -> None:
         super().__init__()
-        self.quantiles = quantiles
-        self.register_buffer("levels", torch.zeros(len(quantiles), dtype=torch.float64))
+        self.register_buffer("levels", torch.zeros(count, dtype=torch.float64))
 
     def fit(self, prepared: PreparedStocks) -> dict[str, Any]:
-        """Sort the training movements."""
-        rows = prepared.samples.splits["train"]
-        moved = prepared.samples.returns[rows][prepared.target_mask[rows]].astype(np.float64)
-        self.levels.copy_(torch.from_numpy(np.quantile(moved, self.quantiles)))
+        """Take those that the scale has learnt."""
+        self.levels.copy_(torch.tensor(prepared.scale.movement_levels, dtype=torch.float64))
         return {}
 
     def says(self, prepared: PreparedStocks, rows: Rows) -> Probabilities:
@@ -138,28 +137,23 @@ def _share(samples: StockSamples) -> float:
 
 def _table(samples: StockSamples, keys: tuple[str, ...]) -> Probabilities:
     rows = samples.splits["train"]
-    labels, share = samples.labels[rows], _share(samples)
+    labels, size = samples.labels[rows], math.prod(SIZES[key] for key in keys)
     cells = _cells(samples, rows, keys)[labels >= 0]
-    size = int(np.prod([_size(key) for key in keys]))
     rises = np.bincount(cells, weights=labels[labels >= 0], minlength=size)
-    shares: Probabilities = (rises + PRIOR * share) / (np.bincount(cells, minlength=size) + PRIOR)
+    shares: Probabilities = (rises + PRIOR * _share(samples)) / (np.bincount(cells, minlength=size) + PRIOR)
     return shares
-
-
-def _size(key: str) -> int:
-    return {"weekday": WEEKDAYS, "month": MONTHS}.get(key, 2)
 
 
 def _cells(samples: StockSamples, rows: Rows, keys: tuple[str, ...]) -> NDArray[np.int64]:
     """`(rows, tickers)` cell of each movement."""
-    days, last = samples.target_days[rows], samples.last_days(rows)[:, None]
+    days, last = samples.target_days[rows], samples.last_days(rows)
     values: dict[str, NDArray[Any]] = {
         "weekday": weekdays(days)[:, None],
         "month": months(days)[:, None],
-        "last": samples.traded[last[:, 0]] & (last >= 0),
+        "last": samples.traded[last] & (last >= 0)[:, None],
         "next": samples.traded[samples.targets[rows]],
     }
     cells = np.zeros((len(rows), len(samples.tickers)), np.int64)
     for key in keys:
-        cells = cells * _size(key) + values[key]
+        cells = cells * SIZES[key] + values[key]
     return cells

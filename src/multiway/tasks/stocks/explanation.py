@@ -23,11 +23,13 @@ from multiway.explain.texts import (
     text_contributions,
     texts_of_rows,
 )
+from multiway.tasks import page_parts
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import TOKEN, batch_of, maps_of, partners
 from multiway.tasks.stocks.evaluation import labelled_rows, outputs_of, predicted, rises_and_levels
 
 EXPLAINED = 4
+NOT_ATTRIBUTION = f"{page_parts.NOT_ATTRIBUTION} The deletion test asks whether what is marked matters."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

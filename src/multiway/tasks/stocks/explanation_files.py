@@ -8,11 +8,16 @@ import pandas as pd
 
 from multiway.explain import ModeMap, average_curves, save_maps, save_mode_map, top_pairs
 from multiway.tasks.answers import Answer, write_frame
-from multiway.tasks.page_parts import NOT_ATTRIBUTION
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import average_attention
-from multiway.tasks.stocks.explanation import DayExplanation, TickerExplanation, chosen_pairs, explain_pairs
+from multiway.tasks.stocks.explanation import (
+    NOT_ATTRIBUTION,
+    DayExplanation,
+    TickerExplanation,
+    chosen_pairs,
+    explain_pairs,
+)
 from multiway.tasks.stocks.prepared import reload
 
 TOP_PAIRS = 3
@@ -44,8 +49,8 @@ def explain(run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
     folder.mkdir(parents=True, exist_ok=True)
     files = [*_write_maps(folder, average, days), *_write_tables(folder, days)]
     items = [item for day in days for item in day.tickers]
-    about = [f"{NOT_ATTRIBUTION} The deletion test asks whether what is marked matters."] if average else []
-    return Answer(files=files, notes=[*strongest(average), *map(sentence, items), *_tested(items), *about])
+    notes = [*strongest(average), *map(sentence, items), *_tested(items), *([NOT_ATTRIBUTION] if average else [])]
+    return Answer(files=files, notes=notes)
 
 
 def spreadsheet_safe(cell: object) -> object:

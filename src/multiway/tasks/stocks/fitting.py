@@ -63,7 +63,7 @@ def build_model(config: StockConfig, state: StockState, name: str) -> nn.Module:
     if name == OURS:
         return create_model(config.model_name, **config.network_fields(**state.sizes))
     if name == QUANTILES:
-        return TrainingQuantiles(config.quantiles)
+        return TrainingQuantiles(len(config.quantiles))
     if name == "logistic":
         sizes = state.sizes
         return Logistic(num_inputs(sizes["slots"], sizes["price_features"], sizes["text_features"]))

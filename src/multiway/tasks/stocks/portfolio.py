@@ -88,15 +88,6 @@ def trade(wanted: Iterable[Floats], returns: Floats, cost: float) -> Track:
     return Track(gross=gross, net=net, traded=traded)
 
 
-def long_short(p_up: Floats, returns: Floats, *, top: float | None, cost: float) -> Track:
-    """Trade every day by the ranking of that day, `(days, tickers)`; NaN is not tradable.
-
-    Raises:
-        ConfigError: `top` is not above 0 and at most one half.
-    """
-    return trade(long_short_weights(p_up, top), returns, cost)
-
-
 def buy_and_hold(returns: Floats, *, cost: float) -> Track:
     """Buy every ticker in equal parts before the first day and never trade; a day without a return changes nothing."""
     growth = np.cumprod(1 + np.nan_to_num(returns), axis=0).mean(axis=1)

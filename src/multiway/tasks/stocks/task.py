@@ -36,6 +36,10 @@ OF_MOVEMENTS = (
     Metric(name="auc", title="AUC"),
     COUNT,
 )
+OF_QUANTILES = (
+    Metric(name="pinball", title="Pinball loss", higher=False, decimals=None, spread=True),
+    Metric(name="mae", title="MAE", higher=False, decimals=None),
+)
 
 
 class Stocks(Task[StockConfig, PreparedStocks, StockState]):
@@ -103,9 +107,9 @@ class Stocks(Task[StockConfig, PreparedStocks, StockState]):
         return {
             "tickers": len(prepared.samples.tickers),
             "days": [str(days[0]), str(days[-1])],
-            "texts": 0 if texts is None else len(texts.day),
+            "texts": 0 if texts is None else texts.count,
             "texts_dropped": {} if texts is None else texts.dropped,
-            "encoder": prepared.encoder[0],
+            "encoder": run.state.encoder,
             "splits": {split: _split_facts(prepared, split) for split in SPLITS},
         }
 
@@ -117,15 +121,9 @@ class Stocks(Task[StockConfig, PreparedStocks, StockState]):
         """Of directions, or of quantiles."""
         if config.target == "movement":
             return OF_MOVEMENTS
-        return (
-            Metric(name="pinball", title="Pinball loss", higher=False, decimals=None, spread=True),
-            Metric(name="mae", title="MAE", higher=False, decimals=None),
-            *(
-                Metric(name=name, title=f"Coverage of {name.removeprefix('coverage_')} %", higher=None)
-                for name in coverage_names(config.quantiles)
-            ),
-            COUNT,
-        )
+        titles = {name: f"Coverage of {name.removeprefix('coverage_')} %" for name in coverage_names(config.quantiles)}
+        coverage = [Metric(name=name, title=title, higher=None) for name, title in titles.items()]
+        return (*OF_QUANTILES, *coverage, COUNT)
 
     def sentence(self, run: Run) -> str:
         """Test scores."""
