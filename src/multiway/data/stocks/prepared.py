@@ -49,7 +49,7 @@ class PreparedStocks:
         return self.panel.source
 
     @property
-    def encoder(self) -> tuple[str | None, str | None]:
+    def encoded_by(self) -> tuple[str | None, str | None]:
         """Name and digest of what made the vectors; None without."""
         return (None, None) if self.encoded is None else (self.encoded.name, self.encoded.digest)
 
@@ -61,7 +61,7 @@ class PreparedStocks:
         if texts is not None:
             yield from (texts.ticker, texts.day, texts.stamp, texts.vectors)
             yield from texts.text or ()
-        yield self.encoder
+        yield self.encoded_by
 
     def batches(self, split: str) -> StockInputs:
         """Samples of a split."""
@@ -106,7 +106,7 @@ class StockState:
         """Names, sizes and scale of the training."""
         samples, vectors = prepared.samples, prepared.vectors
         first = [str(samples.target_days[samples.splits[split]].min()) for split in SPLITS[1:]]
-        encoder, digest = prepared.encoder
+        encoder, digest = prepared.encoded_by
         return cls(
             tickers=samples.tickers, scale=prepared.scale, encoder=encoder, encoder_digest=digest,
             borders=(first[0], first[1]),
