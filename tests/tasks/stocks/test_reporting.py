@@ -16,7 +16,7 @@ from multiway.tasks.page_parts import command
 from multiway.tasks.stocks import StockConfig, sections, showing
 from multiway.tasks.stocks.backtest import backtest
 from multiway.tasks.stocks.grid import grid_part
-from multiway.tasks.stocks.prediction import reload
+from multiway.tasks.stocks.prepared import reload
 from multiway.tasks.stocks.sections import SUBJECT
 from multiway.tasks.stocks.task import TASK as task
 from multiway.tasks.stocks.trading import backtest_run

@@ -13,7 +13,8 @@ from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, located, own_score
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.config import OURS
-from multiway.tasks.stocks.prediction import evaluate_stocks, prediction_table, prepared_within, reading_of
+from multiway.tasks.stocks.prediction import evaluate_stocks, prediction_table
+from multiway.tasks.stocks.prepared import prepared_within, reading_of
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -106,14 +107,11 @@ class StockMovementClassifier(Estimator):
         Returns:
             One `multiway.tasks.stocks.explanation.DayExplanation` for each day.
         """
-        from multiway.tasks.stocks.explanation import chosen_pairs, explain_day
-        from multiway.tasks.stocks.explanation_inputs import ExplainedData
+        from multiway.tasks.stocks.explanation import chosen_pairs, explain_pairs
 
         run = self._run()
-        data = ExplainedData.of(run, prepared_within(run, *self._read(prices, texts)))
-        pairs = chosen_pairs(run, data, date, tickers)
-        days = dict.fromkeys(sample for sample, _ in pairs)
-        return [explain_day(run, data, day, [stock for each, stock in pairs if each == day]) for day in days]
+        prepared = prepared_within(run, *self._read(prices, texts))
+        return explain_pairs(run, prepared, chosen_pairs(run, prepared, date, tickers))
 
     def _read(self, prices: Any, texts: Any) -> tuple[StockPanel, StockTexts | None]:
         run = self._run()

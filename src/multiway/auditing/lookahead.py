@@ -4,21 +4,20 @@ import dataclasses
 
 import numpy as np
 
-from multiway.auditing import Verdict
-from multiway.auditing.report import found
-from multiway.data.stocks import StockPanel, StockSamples, StockTexts, build_samples
-from multiway.tasks.stocks.config import StockConfig
+from multiway.auditing.report import Verdict, found
+from multiway.data.stocks import StockPanel, StockProtocol, StockSamples, StockTexts, build_samples
+from multiway.data.stocks.windows import day_numbers
 
 
 def check_prices(
-    config: StockConfig, panel: StockPanel, texts: StockTexts | None, samples: StockSamples
-) -> Verdict | None:
+    protocol: StockProtocol, panel: StockPanel, texts: StockTexts | None, samples: StockSamples
+) -> Verdict:
     """Change every price from the first validation day on, and see whether anything earlier changes with it."""
     first = samples.targets[samples.splits["validation"]].min()
     day = samples.days[first]
-    changed = build_samples(_changed(panel, day), texts, config.protocol)
+    changed = build_samples(_changed(panel, day), texts, protocol)
     rows = samples.splits["train"]
-    own_day = config.protocol.name == "published-code"  # elsewhere, features of a day are what is known before it
+    own_day = protocol.name == "published-code"  # elsewhere, features of a day are what is known before it
     kept = slice(0, int(first) + (0 if own_day else 1))
     same = (
         np.array_equal(samples.features[kept], changed.features[kept])
@@ -49,11 +48,11 @@ def check_texts(samples: StockSamples, texts: StockTexts | None) -> Verdict | No
     if texts is None or not len(samples.groups.items):
         return None
     groups = samples.groups
-    days = texts.day[groups.items].astype(np.int64)
+    days = day_numbers(texts.day[groups.items])
     latest = np.full(groups.num_rows, np.iinfo(np.int64).min)
     filled = groups.sizes > 0
     latest[filled] = np.maximum.reduceat(days, groups.starts[:-1][filled])
-    target = samples.days[samples.targets].astype("datetime64[D]").astype(np.int64)
+    target = day_numbers(samples.target_days)
     late = np.argwhere((latest[samples.text_rows] >= target[:, None, None]) & (samples.text_rows > 0))
     shown = f"{len(np.unique(groups.items)):,} texts"
     if not len(late):
@@ -62,6 +61,6 @@ def check_texts(samples: StockSamples, texts: StockTexts | None) -> Verdict | No
     return found(
         "future", "error",
         f"{len(late):,} windows show a text of the target day or later; the first is {samples.tickers[ticker]} "
-        f"{samples.days[samples.targets[sample]]}",
+        f"{samples.target_days[sample]}",
         "Put each text on the first trading day after it.", count=len(late),
     )  # fmt: skip

@@ -1,17 +1,17 @@
 """Audit of stocks: our protocols pass, published labels do not, and each planted leak is found."""
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from market_files import write_stocks
 from multiway import workflows
-from multiway.data.stocks import build_samples, read_stocks
-from multiway.tasks.stocks import auditing, lookahead
-from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.scale import StockScale
+from multiway.auditing import lookahead
+from multiway.auditing import stocks as auditing
+from multiway.auditing.stocks import audit_stocks
+from multiway.data.stocks import StockOptions, StockProtocol, build_samples, read_stocks
+from multiway.data.stocks.scale import StockScale
 
 
 @pytest.fixture(scope="module")
@@ -21,73 +21,66 @@ def folder(tmp_path_factory):
     return made
 
 
-def config_of(folder, texts=True, **protocol):
+def parts(folder, texts=True, **protocol):
+    """Prices, texts, protocol and samples."""
     read = {"texts": str(folder / "texts.jsonl")} if texts else {}
-    return StockConfig.parse({"data": str(folder / "prices.csv"), "read": read, "protocol": protocol})
-
-
-def parts(config):
-    panel, texts = read_stocks(config.data, config.read)
-    return panel, texts, build_samples(panel, texts, config.protocol)
+    panel, found_texts = read_stocks(str(folder / "prices.csv"), StockOptions.parse(read))
+    rules = StockProtocol.parse(protocol)
+    return panel, found_texts, rules, build_samples(panel, found_texts, rules)
 
 
 def found(report):
     return {finding.kind for finding in report.findings if finding.severity == "error"}
 
 
-def planted(config, monkeypatch, panel=None, **changes):
+def planted(folder, monkeypatch, **changes):
     """Audit what the samples would be with these changes."""
-    own, texts, samples = parts(config)
-    monkeypatch.setattr(auditing, "read", lambda *_: (panel or own, texts))
+    *given, samples = parts(folder)
     monkeypatch.setattr(auditing, "build_samples", lambda *_: dataclasses.replace(samples, **changes))
-    return auditing.audit(config)
+    return audit_stocks(*given)
 
 
 @pytest.mark.parametrize(
     "protocol", [{}, {"up": 0.005, "down": 0.004}, {"complete": True}, {"borders": ["2022-07-01", "2022-08-01"]}]
 )
 def test_movements_in_the_order_of_time_pass(protocol, folder):
-    report = auditing.audit(config_of(folder, **protocol))
+    report = audit_stocks(*parts(folder, **protocol)[:3])
     assert not report.leaks, report.lines()
     assert any("from a day before the target day" in line for line in report.passed)
     assert any(line.startswith("100.00%") and "direction of the adjusted close" in line for line in report.passed)
 
 
 def test_prices_alone_pass(folder):
-    report = auditing.audit(config_of(folder, texts=False))
+    report = audit_stocks(*parts(folder, texts=False)[:3])
     assert not report.leaks and not any("texts that are shown" in line for line in report.passed)
 
 
 def test_labels_of_the_day_before_disagree(folder, monkeypatch):
-    config = config_of(folder)
-    labels = parts(config)[2].labels
-    report = planted(config, monkeypatch, labels=np.roll(labels, 1, axis=0))
+    labels = parts(folder)[3].labels
+    report = planted(folder, monkeypatch, labels=np.roll(labels, 1, axis=0))
     assert "labels" in found(report)
     assert any("should be" in line for line in report.lines())
 
 
 def test_labels_that_the_weekday_gives_away_are_found(folder, monkeypatch):
-    config = config_of(folder)
-    samples = parts(config)[2]
+    samples = parts(folder)[3]
     days = samples.days[samples.targets].astype("datetime64[D]").astype(int)
     told = ((days + 3) % 7 == 1).astype(np.int8)  # Tuesday, whether or not Monday was a holiday
     labels = np.where(samples.labels >= 0, told[:, None], -1).astype(np.int8)
-    report = planted(config, monkeypatch, labels=labels)
+    report = planted(folder, monkeypatch, labels=labels)
     assert found(report) >= {"lookup", "labels"}
     assert "a look-up of weekday of the next day alone" in "\n".join(report.lines())
 
 
 def test_splits_that_share_days_are_found(folder, monkeypatch):
-    config = config_of(folder)
-    splits = parts(config)[2].splits
+    splits = parts(folder)[3].splits
     mixed = {**splits, "train": np.append(splits["train"], splits["test"][:3])}
-    report = planted(config, monkeypatch, splits=mixed)
+    report = planted(folder, monkeypatch, splits=mixed)
     assert found(report) >= {"overlap", "groups", "duplicates"}
 
 
-def test_a_text_of_the_target_day_is_found(folder, monkeypatch):
-    config = config_of(folder)
-    panel, texts, samples = parts(config)
+def test_a_text_of_the_target_day_is_found(folder):
+    panel, texts, _, samples = parts(folder)
     later = dataclasses.replace(texts, day=texts.day + np.timedelta64(1, "D"))
     assert isinstance(lookahead.check_texts(samples, texts), str)
     finding = lookahead.check_texts(samples, later)
@@ -98,25 +91,22 @@ def test_a_text_of_the_target_day_is_found(folder, monkeypatch):
 
 def test_inputs_that_know_the_day_are_found(folder, monkeypatch):
     """Features that lie a row too early hold the close of the target day."""
-    config = config_of(folder)
-    panel, texts, _ = parts(config)
+    panel, texts, protocol, samples = parts(folder)
 
     def early(*given):
         built = build_samples(*given)
         return dataclasses.replace(built, features=np.roll(built.features, -1, axis=0))
 
     monkeypatch.setattr(lookahead, "build_samples", early)
-    assert lookahead.check_prices(config, panel, texts, early(panel, texts, config.protocol)).severity == "error"
+    assert lookahead.check_prices(protocol, panel, texts, early(panel, texts, protocol)).severity == "error"
     monkeypatch.undo()
-    assert isinstance(lookahead.check_prices(config, panel, texts, build_samples(panel, texts, config.protocol)), str)
+    assert isinstance(lookahead.check_prices(protocol, panel, texts, samples), str)
 
 
 def test_scaling_of_all_days_is_found(folder):
-    config = config_of(folder)
-    samples = parts(config)[2]
+    *given, samples = parts(folder)
     whole = dataclasses.replace(samples, splits={"train": np.arange(len(samples.targets))})
-    run = SimpleNamespace(state=SimpleNamespace(scale=StockScale.fit(whole, None)))
-    report = auditing.audit(config, run)
+    report = audit_stocks(*given, StockScale.fit(whole, None))
     assert found(report) == {"statistics"} and "as over all rows" in report.findings[0].line()
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from multiway.models import create_model
-from multiway.tasks.stocks.attribution import (
+from multiway.explain.texts import (
     SampleTexts,
     contributions,
     deletion_of_texts,
@@ -13,6 +12,7 @@ from multiway.tasks.stocks.attribution import (
     text_contributions,
     texts_of_rows,
 )
+from multiway.models import create_model
 from tolerances import LONG32, ROUNDING64, SUMS32
 
 STOCKS, SLOTS, FEATURES, EMBEDDING = 7, 5, 3, 11

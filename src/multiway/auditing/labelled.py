@@ -1,11 +1,13 @@
 """The labels of a protocol one after another, and facts that say nothing of a movement."""
 
 import dataclasses
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.stocks import FIELDS, StockPanel, StockSamples
+from multiway.data.stocks.windows import day_numbers, months, weekdays
 
 ADJUSTED = FIELDS.index("adj_close")
 Flags = NDArray[np.bool_]
@@ -23,7 +25,7 @@ class Labelled:
     label: Ints
 
     @classmethod
-    def of(cls, samples: StockSamples) -> "Labelled":
+    def of(cls, samples: StockSamples) -> Self:
         """Labels of every split, in the order of splits and days."""
         pairs = {split: np.argwhere(samples.labels[rows] >= 0) for split, rows in samples.splits.items()}
         sample = np.concatenate([samples.splits[split][found[:, 0]] for split, found in pairs.items()])
@@ -31,13 +33,25 @@ class Labelled:
         split = np.concatenate([np.full(len(found), split) for split, found in pairs.items()])
         return cls(samples, split, sample, ticker, samples.labels[sample, ticker].astype(np.int64))
 
-    def name(self, place: int) -> str:
-        """Ticker and target day."""
-        return f"{self.samples.tickers[self.ticker[place]]} {self.samples.days[self.target[place]]}"
+    def __len__(self) -> int:
+        return len(self.label)
 
-    def names(self, chosen: Flags) -> list[str]:
-        """Of some labels."""
-        return [self.name(int(place)) for place in np.flatnonzero(chosen)]
+    def __getitem__(self, place: int) -> str:
+        """Ticker and target day."""
+        return f"{self.samples.tickers[self.ticker[place]]} {self.samples.target_days[self.sample[place]]}"
+
+    def names(self) -> list[str]:
+        """Of all labels."""
+        return [self[place] for place in range(len(self))]
+
+    def take(self, chosen: Flags | Ints) -> Self:
+        """Some of the labels."""
+        arrays = {name: getattr(self, name)[chosen] for name in ("split", "sample", "ticker", "label")}
+        return dataclasses.replace(self, **arrays)
+
+    def part(self, split: str) -> Self:
+        """Labels of one split."""
+        return self.take(self.split == split)
 
     @property
     def target(self) -> Ints:
@@ -47,45 +61,31 @@ class Labelled:
     @property
     def last(self) -> Ints:
         """Position of the window's last day before it; -1 without one."""
-        slots = self.samples.slots[self.sample]
-        return np.asarray(np.where(slots < self.target[:, None], slots, -1).max(1))
+        return self.samples.last_days(self.sample)
 
     def traded(self, day: Ints) -> Flags:
         """Whether the ticker has a price that day."""
         return self.samples.traded[day, self.ticker] & (day >= 0)
 
 
-def facts_of(samples: StockSamples, labelled: Labelled) -> dict[str, Ints]:
+def facts_of(labelled: Labelled) -> dict[str, Ints]:
     """What says nothing of a movement: dates, trading days, and which inputs are there."""
-    last, target = labelled.last, labelled.target
-    day = samples.days.astype("datetime64[D]")
-    weekday, month = (day.astype(np.int64) + 3) % 7, day.astype("datetime64[M]").astype(np.int64) % 12
+    samples, last, target = labelled.samples, labelled.last, labelled.target
+    day, weekday = day_numbers(samples.days), weekdays(samples.days)
     bits = 1 << np.arange(samples.slots.shape[1])
     texts = (samples.text_rows[labelled.sample, labelled.ticker] > 0) @ bits
-    slots = samples.slots[labelled.sample]
-    prices = (
-        samples.slot_valid[labelled.sample, labelled.ticker] & samples.known[slots, labelled.ticker[:, None]]
-    ) @ bits
+    known = samples.known[samples.slots[labelled.sample], labelled.ticker[:, None]]
+    prices = (samples.slot_valid[labelled.sample, labelled.ticker] & known) @ bits
     return {
         "whether the last day traded": labelled.traded(last).astype(np.int64),
         "whether the next day trades": labelled.traded(target).astype(np.int64),
         "weekday of the last day": np.where(last >= 0, weekday[last], 7),
         "weekday of the next day": weekday[target],
-        "month": month[target],
-        "days between": np.where(last >= 0, (day[target] - day[last]).astype(np.int64), -1),
+        "month": months(samples.days)[target],
+        "days between": np.where(last >= 0, day[target] - day[last], -1),
         "which days have texts": texts.astype(np.int64),
         "which days have prices": prices.astype(np.int64),
     }
-
-
-class Names:
-    """Names of some labels, made when asked for."""
-
-    def __init__(self, labelled: Labelled, places: Ints) -> None:
-        self.labelled, self.places = labelled, places
-
-    def __getitem__(self, place: int) -> str:
-        return self.labelled.name(int(self.places[place]))
 
 
 def true_movements(panel: StockPanel, labelled: Labelled) -> NDArray[np.float64]:

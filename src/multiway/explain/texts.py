@@ -8,13 +8,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.explain import DeletionCurves
+from multiway.explain.voxels import DeletionCurves
 
 Batch = dict[str, Tensor]
 Score = Callable[[Batch], Tensor]
 """From a batch to one number per sample and stock, higher for a rise."""
-SHARES = (0.1, 0.25, 0.5, 0.75)
-"""Parts of the texts that the deletion test hides, beside none and all."""
+SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
+"""Parts of the texts that the deletion test hides."""
 AT_ONCE = 8
 
 
@@ -72,24 +72,19 @@ def contributions(score: Score, batch: Batch, stock: int) -> Contributions:
         name: batch[name].detach().clone().requires_grad_() for name in ("prices", "text") if name in batch
     }
     value = score({**batch, **leaves})[0, stock]
-    found = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
-    gradients = {
-        name: torch.zeros_like(leaf) if gradient is None else gradient
-        for (name, leaf), gradient in zip(leaves.items(), found, strict=True)
-    }
-    products = {name: _valid(gradients[name] * leaf, batch, name)[0].sum(-1).double() for name, leaf in leaves.items()}
-    prices = products["prices"].detach().cpu().numpy()
+    slopes = dict(zip(leaves, torch.autograd.grad(value, list(leaves.values()), materialize_grads=True), strict=True))
+
+    def parts(name: str, valid: str) -> NDArray[np.float64]:
+        products = torch.where(batch[valid][..., None], slopes[name] * leaves[name].detach(), 0)[0]
+        return np.asarray(products.sum(-1).double().cpu().numpy())
+
+    prices = parts("prices", "price_valid")
     return Contributions(
         score=float(value.detach()),
         prices=prices,
-        texts=products["text"].detach().cpu().numpy() if "text" in products else np.zeros_like(prices),
-        text_gradient=gradients["text"][0].detach() if "text" in gradients else None,
+        texts=parts("text", "text_valid") if "text" in leaves else np.zeros_like(prices),
+        text_gradient=slopes["text"][0] if "text" in leaves else None,
     )
-
-
-def _valid(values: Tensor, batch: Batch, name: str) -> Tensor:
-    valid = batch["price_valid" if name == "prices" else "text_valid"]
-    return torch.where(valid[..., None], values, 0)
 
 
 def text_contributions(found: Contributions, texts: SampleTexts) -> NDArray[np.float64]:
@@ -133,14 +128,7 @@ def _means_of(texts: SampleTexts, kept: NDArray[np.bool_], sizes: Sequence[int])
 
 
 def deletion_of_texts(
-    score: Score,
-    batch: Batch,
-    texts: SampleTexts,
-    stock: int,
-    shares_of_texts: NDArray[np.float64],
-    *,
-    draws: int = 8,
-    seed: int = 0,
+    score: Score, batch: Batch, texts: SampleTexts, stock: int, shares: NDArray[np.float64], *, draws: int = 8
 ) -> DeletionCurves | None:
     """Probability of the direction named as ever more of the sample's texts are hidden; None with fewer than two.
 
@@ -149,23 +137,16 @@ def deletion_of_texts(
     """
     if len(texts) < 2:
         return None
-    chance = np.random.default_rng(seed)
+    chance = np.random.default_rng(0)
     with torch.no_grad():
         direction = 1.0 if float(score(batch)[0, stock]) > 0 else -1.0
-    marked = np.argsort(-direction * shares_of_texts, kind="stable")
-    orders = [marked, *(chance.permutation(len(texts)) for _ in range(draws))]
-    shares = (0.0, *SHARES, 1.0)
-    every = np.stack([_first(order, share) for order in orders for share in shares])
+    orders = [np.argsort(-direction * shares, kind="stable"), *(chance.permutation(len(texts)) for _ in range(draws))]
+    counts = np.round(np.multiply(SHARES, len(texts)))[:, None]
+    every = np.concatenate([np.argsort(order) < counts for order in orders])
     hidden, place = np.unique(every, axis=0, return_inverse=True)
     values = torch.sigmoid(direction * scores_without(score, batch, texts, stock, hidden)).numpy()
-    curves = values[place.ravel()].reshape(len(orders), len(shares))
-    return DeletionCurves(np.array(shares), {"gradients": curves[0]}, curves[1:].mean(axis=0))
-
-
-def _first(order: NDArray[np.intp], share: float) -> NDArray[np.bool_]:
-    hidden = np.zeros(len(order), bool)
-    hidden[order[: round(share * len(order))]] = True
-    return hidden
+    curves = values[place.ravel()].reshape(len(orders), len(SHARES))
+    return DeletionCurves(np.array(SHARES), {"gradients": curves[0]}, curves[1:].mean(axis=0))
 
 
 def texts_of_rows(

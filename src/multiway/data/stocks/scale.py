@@ -1,18 +1,23 @@
 """What the training days say of the size of prices, texts and years; nothing later is looked at."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
 
-from multiway.data.stocks import StockSamples
+from multiway.data.stocks.samples import StockSamples
+from multiway.data.stocks.windows import months, weekdays
 
 SMALLEST = 1e-9
 USUAL_DATES = ("day", "month", "year")
-THURSDAY = 3
-"""The weekday of day 0, 1970-01-01, counted from Monday."""
+SMALLEST_GAP = 1e-3
+"""Between two levels of the training days, in spreads, so that a network can widen it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,7 +61,7 @@ class StockScale:
         """
         rows = samples.splits["train"]
         slots = samples.slots[rows]
-        centre, spread = _moments(samples.features[_days_seen(samples, rows)])
+        centre, spread = _moments(samples.features[samples.days_seen(rows)])
         text_centre = text_spread = None
         if vectors is not None:
             used = np.unique(samples.text_rows[rows])
@@ -82,27 +87,41 @@ class StockScale:
 
     def texts(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Vectors of groups in spreads from their centre; the first row, no text, stays 0."""
+        scaled = self.standardised(vectors)
+        scaled[0] = 0
+        return scaled
+
+    def standardised(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Vectors of texts in spreads from the centre of the training groups."""
         assert self.text_centre is not None and self.text_spread is not None
         scaled: NDArray[np.float32] = (vectors - self.text_centre) / self.text_spread
-        scaled[0] = 0
         return scaled
 
     def dates(self, days: NDArray[np.datetime64]) -> NDArray[np.float32]:
         """`(days, date features)`, each from -0.5 to 0.5; later years count as the last training year."""
-        months = days.astype("datetime64[M]")
         first, last = self.years
         found = {
-            "day": (days - months.astype("datetime64[D]")).astype(np.int64) / 30 - 0.5,
-            "month": months.astype(np.int64) % 12 / 11 - 0.5,
+            "day": (days - days.astype("datetime64[M]").astype("datetime64[D]")).astype(np.int64) / 30 - 0.5,
+            "month": months(days) / 11 - 0.5,
             "year": (np.clip(years_of(days), first, last) - first) / max(last - first, 1) - 0.5,
-            "weekday": (days.astype(np.int64) + THURSDAY) % 7 / 6 - 0.5,
+            "weekday": weekdays(days) / 6 - 0.5,
         }
         chosen = [found[name] for name in self.date_features]
         return np.stack(chosen, axis=-1).astype(np.float32) if chosen else np.zeros((len(days), 0), np.float32)
 
+    def levels(self, outputs: Tensor) -> Tensor:
+        """Ascending levels of movement: the first moved from that of the training days, each gap stretched from theirs.
+
+        A network that says 0 says the quantiles of the training days.
+        """
+        base = torch.tensor(self.movement_levels, dtype=outputs.dtype, device=outputs.device)
+        first = base[:1] + outputs[..., :1] * self.movement_spread
+        gaps = base.diff().clamp_min(SMALLEST_GAP * self.movement_spread) * F.softplus(outputs[..., 1:]) / math.log(2)
+        return torch.cat([first, gaps], dim=-1).cumsum(-1)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, exact."""
-        return {name: _plain(value) for name, value in vars(self).items()}
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Self:
@@ -115,24 +134,9 @@ class StockScale:
         return cls(**{**state, **arrays, **tuples})
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return list(value) if isinstance(value, tuple) else value
-
-
 def years_of(days: NDArray[np.datetime64]) -> NDArray[np.int64]:
     """Calendar years."""
     return days.astype("datetime64[Y]").astype(np.int64) + 1970
-
-
-def _days_seen(samples: StockSamples, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """`(days, stocks)`: some of these samples shows the network this day of this stock."""
-    seen = np.zeros_like(samples.known)
-    for row in rows:
-        slots = samples.slots[row]
-        seen[slots[slots >= 0]] |= samples.slot_valid[row][:, slots >= 0].T
-    return seen & samples.known
 
 
 def _moments(values: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
