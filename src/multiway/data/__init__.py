@@ -5,6 +5,8 @@ from multiway.data.findings import Finding as Finding
 from multiway.data.findings import Place as Place
 from multiway.data.options import ReadOptions as ReadOptions
 from multiway.data.series.frequency import season_of as season_of
+from multiway.data.series.later import all_windows as all_windows
+from multiway.data.series.later import last_window as last_window
 from multiway.data.series.panel import Panel as Panel
 from multiway.data.series.panel import match_panel as match_panel
 from multiway.data.series.reading import check_file as check_file
@@ -14,5 +16,7 @@ from multiway.data.series.splits import Borders as Borders
 from multiway.data.series.splits import SplitOptions as SplitOptions
 from multiway.data.series.splits import borders_of as borders_of
 from multiway.data.series.splits import check_borders as check_borders
+from multiway.data.series.splits import check_values as check_values
+from multiway.data.series.stretches import complete_stretches as complete_stretches
 from multiway.data.series.windows import Windows as Windows
 from multiway.data.series.windows import split_windows as split_windows

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from multiway.data import Scaler
-from multiway.tasks.forecasting.baselines import naive
+from multiway.ops import naive
 from multiway.tasks.forecasting.evaluation import batches, mase_scales, measure, score_rows
 from tasks.forecasting.panels import make_windows
 from tolerances import COARSE32, LONG32, SUMS32

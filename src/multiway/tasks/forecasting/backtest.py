@@ -9,10 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.data import Panel, Windows
+from multiway.data import Panel, Windows, all_windows
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting.evaluation import batches
-from multiway.tasks.forecasting.later import all_windows
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
@@ -33,7 +32,7 @@ def backtest_frame(run: Run, panel: Panel, cutoffs: int | Sequence[Any] = 10, st
         DataError: The panel is too short, or a cutoff leaves no room for its look-back or horizon.
         ConfigError: No cutoff was asked for.
     """
-    windows = all_windows(run.config, run.state, panel)
+    windows = all_windows(panel, run.state.scaler, run.config.lookback, run.config.horizon)
     rows = _first_rows(run, panel, cutoffs, step, len(windows))
     ends, steps, variates = rows + run.config.lookback, run.config.horizon, panel.num_variates
     ahead = (ends[:, None] + np.arange(steps)).repeat(variates, 0).ravel()  # in the order cutoff, variate, step

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from multiway import ops
-from multiway.data import Windows
-from multiway.tasks.forecasting.moments import complete_moments, complete_stretches, masked_steps, normal_equations
+from multiway.data import Windows, complete_stretches
+from multiway.tasks.forecasting.moments import complete_moments, masked_steps, normal_equations
 
 PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 STANDARD_ERRORS = 2.0

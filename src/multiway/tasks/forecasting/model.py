@@ -5,10 +5,10 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from multiway import ops
 from multiway.models import HOTForecaster, HOTForecasterConfig
 from multiway.models.linear_floor import LinearFloor
 from multiway.models.windows import fill_gaps
-from multiway.tasks.forecasting.baselines import naive, seasonal_naive
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
@@ -54,8 +54,8 @@ class RidgeAndNetwork(nn.Module):
         forecasts = {
             OURS: ridge,
             "ridge": ridge,
-            "seasonal_naive": seasonal_naive(filled, self.horizon, self.season),
-            "naive": naive(filled, self.horizon),
+            "seasonal_naive": ops.seasonal_naive(filled, self.horizon, self.season),
+            "naive": ops.naive(filled, self.horizon),
         }
         if self.network is not None:
             network: Tensor = self.network(past, observed)

@@ -2,8 +2,8 @@
 
 import functools
 import statistics
-import time
-from collections.abc import Iterator, Sequence
+import timeit
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,11 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
 
+from multiway.compress.measuring import count_flops
 from multiway.data import Panel, Windows
 from multiway.errors import MultiwayError
-from multiway.explain import ModeMap, deletion_test
+from multiway.explain import ModeMap, deletion_test, load_explanation
 from multiway.report import text
 from multiway.report.attention import figures
 from multiway.report.diagnostics import step_lines, timeline, variate_bars
@@ -25,7 +25,7 @@ from multiway.report.scores import Score, Scores
 from multiway.report.sections import Cell, Chart, HeatMaps, Panels, Part, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison, names_of
-from multiway.tasks.forecasting.explanation import load_explanation
+from multiway.tasks.forecasting.explanation import FOLDER
 from multiway.tasks.forecasting.future import forecast_columns
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.forecasting.prepared import Prepared, prepare
@@ -45,7 +45,7 @@ ERROR = "MSE, scaled"
 def report(runs: Sequence[Run]) -> str:
     """The HTML report of runs that differ in their seed; the first is shown in detail."""
     prepared = _data_of(runs[0])
-    return pages.report(SUBJECT, runs, head(runs, prepared), sections(runs, prepared))
+    return pages.report(SUBJECT, runs, head(runs), sections(runs, prepared))
 
 
 def compare(runs_of: Sequence[Sequence[Run]]) -> str:
@@ -53,7 +53,7 @@ def compare(runs_of: Sequence[Sequence[Run]]) -> str:
     return comparison(SUBJECT, runs_of, [_compared_steps(runs_of)])
 
 
-def head(runs: Sequence[Run], prepared: Prepared | None) -> pages.Summary:
+def head(runs: Sequence[Run]) -> pages.Summary:
     """The choice on validation and what the test rows make of it, costs, the data check and the splits."""
     run = runs[0]
     has_network = "floor_error" in run.facts["selection"]
@@ -177,35 +177,23 @@ def _choice(run: Run, colours: dict[str, int]) -> list[Section]:
     return [Table(title="The choice on validation", columns=columns, rows=rows, strong=[2])]
 
 
+@torch.no_grad()
 def _costs(run: Run) -> dict[str, list[tuple[str, str]]]:
     """FLOPs and latency of one window."""
-    past = torch.zeros(1, run.config.lookback, len(run.state.names))
-    model = model_of(run)
+    past, model = torch.zeros(1, run.config.lookback, len(run.state.names)), model_of(run)
     models = {"ridge": model.floor, **({} if model.network is None else {"network": model.network})}
     return {
         name: [
-            ("FLOPs per window", text.magnitude(_flops(module, past))),
-            ("Latency per window", text.duration(_latency(module, past))),
+            ("FLOPs per window", text.magnitude(count_flops(module, past))),
+            ("Latency per window", text.duration(_latency(functools.partial(module, past)))),
         ]
         for name, module in models.items()
     }
 
 
-@torch.no_grad()
-def _flops(module: torch.nn.Module, past: Tensor) -> float:
-    with FlopCounterMode(display=False) as counter:
-        module(past)
-    return float(counter.get_total_flops())
-
-
-@torch.no_grad()
-def _latency(module: torch.nn.Module, past: Tensor) -> float:
-    times = []
-    for _ in range(6):
-        start = time.perf_counter()
-        module(past)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[1:])
+def _latency(call: Callable[[], Any]) -> float:
+    """Median of five calls, after one that warms up."""
+    return statistics.median(timeit.repeat(call, number=1, repeat=6)[1:])
 
 
 def _forecasts(run: Run, prepared: Prepared) -> list[ForecastPanel]:
@@ -239,17 +227,15 @@ def _panels(run: Run, panel: Panel, times: pd.Index, actual: Any, group: str) ->
     ]
 
 
-def _errors(run: Run, column: str, order: Sequence[str] | None = None) -> dict[str, NDArray[np.float64]]:
+def _errors(run: Run, column: str) -> dict[str, NDArray[np.float64]]:
     """Mean squared test error by model along a column."""
-    errors = run.tables["errors"].query("split == 'test'")
-    means = errors.groupby(["model", column], sort=False)["mse"].mean()
-    found = {str(model): means[model] for model in dict.fromkeys(errors["model"])}
-    return {model: (values if order is None else values.reindex(order)).to_numpy() for model, values in found.items()}
+    parts = run.tables["errors"].query("split == 'test'").groupby("model", sort=False)
+    return {str(model): part.groupby(column, sort=False)["mse"].mean().to_numpy() for model, part in parts}
 
 
 def _errors_part(run: Run, colours: dict[str, int]) -> Part:
     lines = {title(name): (f"s{colours[name]}", values) for name, values in _errors(run, "step").items()}
-    bars = variate_bars(run.state.names, _errors(run, "variate", list(run.state.names)), colours, ERROR)
+    bars = variate_bars(run.state.names, _errors(run, "variate"), colours, ERROR)
     side = ["Test error by distance into the future and by variate."]
     return Part(id="errors", title="Where the error lies", side=side, content=[_steps(lines), bars])
 
@@ -317,13 +303,12 @@ def _attention(run: Run, prepared: Prepared | None) -> Part:
 def _maps(run: Run) -> list[ModeMap]:
     if run.folder is None or run.model.network is None:
         return []
-    return load_explanation(run.folder.path / "explanation").average
+    return load_explanation(run.folder.path / FOLDER).average
 
 
 def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> Table | None:
     """Hide what the first block attends to most, and as much at random, and see what the forecast loses."""
-    index = torch.linspace(0, len(windows) - 1, min(DELETION_WINDOWS, len(windows))).long()
-    batch = windows.gather(index)
+    batch = windows.spread(DELETION_WINDOWS)
     found = [
         (item, deletion_test(item, functools.partial(_error_without, run, batch, item.mode)))
         for item in maps

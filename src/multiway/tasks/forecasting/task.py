@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport, Panel, check_file
 from multiway.errors import ConfigError
+from multiway.explain import save_explanation
 from multiway.tasks.answers import Answer, check_target, write_frame, written
 from multiway.tasks.forecasting import auditing, explanation, fitting, sections
 from multiway.tasks.forecasting.backtest import backtest_frame, score_backtest
@@ -122,7 +122,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         network = model_of(run).network
         if network is not None and network.config.attention == "kronecker":
             maps = explanation.explain(run, prepared.panel, prepared.windows["test"])
-            explanation.save_explanation(folder.path / explanation.FOLDER, maps)
+            save_explanation(folder.path / explanation.FOLDER, maps)
 
     def metrics(self, config: ForecastConfig) -> tuple[Metric, ...]:
         """MSE on scaled data decides."""
@@ -183,8 +183,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def sample(self, run: Run, prepared: Prepared) -> tuple[Tensor | None, ...]:
         """Validation windows, evenly spread."""
-        windows = prepared.windows["validation"]
-        batch = windows.gather(torch.linspace(0, len(windows) - 1, min(SAMPLED, len(windows))).long())
+        batch = prepared.windows["validation"].spread(SAMPLED)
         return batch["past"], batch.get("past_observed")
 
 
