@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from multiway.errors import ConfigError, DataError
+from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.forecasting import backtest_frame, score_backtest
-from multiway.tasks.forecasting.model import RidgeAndNetwork
 from tasks.forecasting.panels import HORIZON, LOOKBACK, fitted, forecast, make_frame, read, scores_on
 from tolerances import LONG32, SUMS32
 

@@ -8,6 +8,7 @@ import pandas as pd
 from pydantic import Field
 
 from multiway.config import Config
+from multiway.data.series.frequency import time_like
 from multiway.data.series.panel import Panel
 from multiway.errors import ConfigError, DataError
 
@@ -117,10 +118,7 @@ def date_borders(times: pd.Index, validation_start: str | None, test_start: str 
 
 def _row_of(times: pd.Index, moment: str) -> int:
     try:
-        wanted = int(moment) if not isinstance(times, pd.DatetimeIndex) else pd.Timestamp(moment)
-        if isinstance(times, pd.DatetimeIndex) and isinstance(wanted, pd.Timestamp) and wanted.tz is None:
-            wanted = wanted.tz_localize(times.tz)
-        return int(times.searchsorted(wanted))
+        return int(times.searchsorted(time_like(times, moment)))
     except (ValueError, TypeError):
         raise ConfigError(f"split: {moment!r} is not a time like {times[0]}.") from None
 

@@ -59,7 +59,7 @@ def _first_rows(
         return np.arange(count - 1, -1, -step)[:cutoffs][::-1].copy()
     if not len(cutoffs):
         raise ConfigError("backtest: give at least one cutoff.")
-    rows: NDArray[np.int64] = np.array([_row_of(panel, moment) for moment in cutoffs]) - run.config.lookback + 1
+    rows: NDArray[np.int64] = np.array([panel.row_of(moment) for moment in cutoffs]) - run.config.lookback + 1
     outside = [moment for row, moment in zip(rows, cutoffs, strict=True) if not 0 <= row < count]
     if outside:
         raise _no_room(run, panel, outside[0])
@@ -72,21 +72,6 @@ def _no_room(run: Run, panel: Panel, moment: Any) -> DataError:
         f"{panel.source}: the cutoff {moment} leaves no room for lookback {lookback} or horizon {horizon}. "
         f"Choose one from {panel.times[lookback - 1]} to {panel.times[-horizon - 1]}."
     )
-
-
-def _row_of(panel: Panel, moment: Any) -> int:
-    try:
-        wanted = pd.Timestamp(moment) if isinstance(panel.times, pd.DatetimeIndex) else int(moment)
-        if isinstance(wanted, pd.Timestamp) and wanted.tz is None:
-            wanted = wanted.tz_localize(panel.times.tz)  # type: ignore[attr-defined]
-        rows = np.flatnonzero(panel.times == wanted)
-    except (TypeError, ValueError):
-        rows = np.empty(0, dtype=np.int64)
-    if not len(rows):
-        raise DataError(
-            f"{panel.source}: the cutoff {moment} is none of its times, {panel.times[0]} to {panel.times[-1]}."
-        )
-    return int(rows[-1])
 
 
 @torch.no_grad()

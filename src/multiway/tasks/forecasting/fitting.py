@@ -2,9 +2,9 @@
 
 from torch import Tensor, nn
 
+from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.conformal import fit_radii
-from multiway.tasks.forecasting.model import RidgeAndNetwork
 from multiway.tasks.forecasting.prepared import Prepared
 from multiway.tasks.forecasting.selection import choose, facts_of
 from multiway.tasks.forecasting.state import ForecastState

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -40,11 +40,13 @@ class Floor:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "weight"}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class _Candidate:
+class _Best(NamedTuple):
+    """The best penalty of one kind, and all that were tried."""
+
     weight: Tensor
     penalty: float
     error: float
+    tried: list[dict[str, Any]]
 
 
 def fit_floor(training: Windows, validation: Windows) -> Floor:
@@ -59,23 +61,23 @@ def fit_floor(training: Windows, validation: Windows) -> Floor:
     moments too. With missing cells see `normal_equations`; validation errors then count observed cells.
     """
     gram, cross = normal_equations(training)
-    shared, tried_shared = _best_penalty(gram.sum(0, keepdim=True), cross.sum(0, keepdim=True), validation)
+    shared = _best_penalty(gram.sum(0, keepdim=True), cross.sum(0, keepdim=True), validation)
     if training.num_variates == 1:
-        return _floor(shared, True, 0.0, None, tried_shared)
-    own, tried_own = _best_penalty(gram, cross, validation)
+        return _floor(shared, True, 0.0, None, shared.tried)
+    own = _best_penalty(gram, cross, validation)
     gain, deviation = _gain(shared, own, validation)
     is_shared = deviation is None or gain <= STANDARD_ERRORS * deviation
-    return _floor(shared if is_shared else own, is_shared, gain, deviation, tried_shared + tried_own)
+    return _floor(shared if is_shared else own, is_shared, gain, deviation, shared.tried + own.tried)
 
 
-def _floor(best: _Candidate, shared: bool, gain: float, deviation: float | None, tried: list[dict[str, Any]]) -> Floor:
+def _floor(best: _Best, shared: bool, gain: float, deviation: float | None, tried: list[dict[str, Any]]) -> Floor:
     return Floor(
         weight=best.weight, shared=shared, penalty=best.penalty, validation_mse=best.error, gain_of_own=gain,
         gain_deviation=deviation, candidates=tried,
     )  # fmt: skip
 
 
-def _best_penalty(gram: Tensor, cross: Tensor, validation: Windows) -> tuple[_Candidate, list[dict[str, Any]]]:
+def _best_penalty(gram: Tensor, cross: Tensor, validation: Windows) -> _Best:
     weights = [weight.float() for weight in ops.ridge_path(gram, cross, PENALTIES)]
     sums, count = _squared_errors(validation, weights, blocks=1)
     errors = (sums[:, 0] / count.clamp_min(1)).tolist()
@@ -84,10 +86,10 @@ def _best_penalty(gram: Tensor, cross: Tensor, validation: Windows) -> tuple[_Ca
         {"shared": len(gram) == 1, "penalty": penalty, "validation_mse": error}
         for penalty, error in zip(PENALTIES, errors, strict=True)
     ]
-    return _Candidate(weight=weights[best], penalty=PENALTIES[best], error=errors[best]), tried
+    return _Best(weights[best], PENALTIES[best], errors[best], tried)
 
 
-def _gain(shared: _Candidate, own: _Candidate, validation: Windows) -> tuple[float, float | None]:
+def _gain(shared: _Best, own: _Best, validation: Windows) -> tuple[float, float | None]:
     """Validation error of the shared matrix minus that of own ones, and its standard error over blocks."""
     blocks = len(validation) // (validation.lookback + validation.horizon)
     gain = shared.error - own.error

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.data import Windows
+from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.evaluation import batches
-from multiway.tasks.forecasting.model import RidgeAndNetwork
 from multiway.tasks.protocol import Row
 
 

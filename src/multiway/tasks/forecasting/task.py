@@ -13,6 +13,7 @@ from multiway.auditing import AuditReport
 from multiway.data import CheckReport, Panel, check_file
 from multiway.errors import ConfigError
 from multiway.explain import save_explanation
+from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.answers import Answer, check_target, write_frame, written
 from multiway.tasks.forecasting import auditing, explanation, fitting, sections
 from multiway.tasks.forecasting.backtest import backtest_frame, score_backtest
@@ -21,7 +22,7 @@ from multiway.tasks.forecasting.conformal import coverage_rows
 from multiway.tasks.forecasting.evaluation import Errors, error_frame, mase_scales, measure, score_rows
 from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.later import prepare_later, read_later
-from multiway.tasks.forecasting.model import RidgeAndNetwork, model_of
+from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.forecasting.options import OPTIONS
 from multiway.tasks.forecasting.prepared import Prepared, prepare, season_in
 from multiway.tasks.forecasting.state import ForecastState
