@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pandas as pd
-from torch import nn
+import torch
 
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run
@@ -62,13 +62,8 @@ def announce(name: str, context: Context) -> None:
 
 def parameters_of(run: Run) -> dict[str, int]:
     """Trained numbers of every model that has any."""
-    counts = {name: count_parameters(model) for name, model in run.models.items()}
+    counts = {name: sum(map(torch.numel, model.parameters())) for name, model in run.models.items()}
     return {name: count for name, count in counts.items() if count}
-
-
-def count_parameters(model: nn.Module) -> int:
-    """Trained numbers of a model."""
-    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def _best(history: History) -> Row:

@@ -10,31 +10,27 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from multiway.compress.measuring import count_flops
-from multiway.data import Panel, Windows
+from multiway.data import Panel
 from multiway.errors import MultiwayError
-from multiway.explain import ModeMap, deletion_test, load_explanation
 from multiway.report import text
-from multiway.report.attention import figures
 from multiway.report.diagnostics import step_lines, timeline, variate_bars
 from multiway.report.forecasts import ForecastPanel, groups
 from multiway.report.palette import title
 from multiway.report.scores import Score, Scores
-from multiway.report.sections import Cell, Chart, HeatMaps, Panels, Part, Section, Table, Text
+from multiway.report.sections import Cell, Chart, Panels, Part, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison, names_of
-from multiway.tasks.forecasting.explanation import FOLDER
+from multiway.tasks.forecasting.attention import attention_part
 from multiway.tasks.forecasting.future import forecast_columns
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.forecasting.prepared import Prepared, prepare
-from multiway.tasks.page_parts import NOT_ATTRIBUTION, split_table
+from multiway.tasks.page_parts import split_table
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
 HISTORY_WINDOWS = 2
-DELETION_WINDOWS = 64
 RULE = (
     "The blend's validation error is a parabola in the network's share; the share is its lowest point, drawn towards "
     "ridge by the uncertainty between blocks of validation windows that share no rows."
@@ -83,7 +79,7 @@ def sections(runs: Sequence[Run], prepared: Prepared | None) -> Iterator[Part]:
     )
     yield _errors_part(run, colours)
     yield _coverage(run)
-    yield _attention(run, prepared)
+    yield attention_part(run, prepared)
 
 
 def _setting(run: Run) -> dict[str, str]:
@@ -286,61 +282,3 @@ def _coverage_table(run: Run, styles: dict[float, str]) -> Table:
         for row in run.facts["coverage"]
     ]
     return Table(columns=["Claimed", "Measured", "Difference, points", "Mean width, scaled"], rows=rows)
-
-
-def _attention(run: Run, prepared: Prepared | None) -> Part:
-    maps = _maps(run)
-    tested = None if prepared is None or not maps else _deletion(run, prepared.windows["test"], maps)
-    side = [
-        "One map per mode. Each row is a position that looks.",
-        "The shade says how much of its look falls on each column.",
-        NOT_ATTRIBUTION,
-    ]
-    content = [HeatMaps(figures=figures(maps)) if maps else None, tested]
-    return Part(id="attention", title="Attention", side=side, content=content)
-
-
-def _maps(run: Run) -> list[ModeMap]:
-    if run.folder is None or run.model.network is None:
-        return []
-    return load_explanation(run.folder.path / FOLDER).average
-
-
-def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> Table | None:
-    """Hide what the first block attends to most, and as much at random, and see what the forecast loses."""
-    batch = windows.spread(DELETION_WINDOWS)
-    found = [
-        (item, deletion_test(item, functools.partial(_error_without, run, batch, item.mode)))
-        for item in maps
-        if item.layer == 0 and len(item.key_labels) > 1
-    ]
-    decimals = text.decimals_for([error for _, test in found for error in (test.error_attended, test.error_random)])
-    rows: list[list[Cell | str]] = [
-        [
-            item.mode,
-            Cell(f"{test.num_hidden} of {len(item.key_labels)}", style="left"),
-            *(text.number(error, decimals) for error in (test.error_attended, test.error_random, test.error_intact)),
-        ]
-        for item, test in found
-    ]
-    words = (
-        "If attention marks what matters, hiding what is attended most should hurt more than hiding as much at random."
-    )
-    heads = ["Error, attended most", "Error, at random", "Error, nothing hidden"]
-    table = Table(title="Deletion test", columns=["Mode", Cell("Hidden", style="left"), *heads], rows=rows, note=words)
-    return table if rows else None
-
-
-@torch.no_grad()
-def _error_without(run: Run, batch: dict[str, Tensor], mode: str, positions: NDArray[Any]) -> float:
-    """Squared error of the network where it cannot see some positions of a mode."""
-    network = model_of(run).network
-    assert network is not None
-    seen = batch.get("past_observed", torch.ones_like(batch["past"], dtype=torch.bool)).clone()
-    patch = network.config.patch_length
-    for position in positions:
-        if mode == "time":
-            seen[:, position * patch : (position + 1) * patch] = False
-        else:
-            seen[:, :, position] = False
-    return float((network(batch["past"], seen) - batch["future"]).square().mean())

@@ -80,7 +80,9 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def build(self, config: ForecastConfig, state: ForecastState, name: str) -> nn.Module:
         """Ridge and network side by side."""
-        return fitting.build(config, state)
+        count = len(state.names)
+        network = config.network_config(count) if config.network else None
+        return RidgeAndNetwork(config.lookback, config.horizon, state.season, 1 if state.shared else count, network)
 
     def fit(self, run: Run, name: str, prepared: Prepared, context: Context) -> History | dict[str, Any] | None:
         """Ridge in closed form, then the network."""
