@@ -12,6 +12,7 @@ from multiway.data.series.panel import match_panel as match_panel
 from multiway.data.series.reading import check_file as check_file
 from multiway.data.series.reading import read_panel as read_panel
 from multiway.data.series.scaling import Scaler as Scaler
+from multiway.data.series.scaling import mase_scales as mase_scales
 from multiway.data.series.splits import Borders as Borders
 from multiway.data.series.splits import SplitOptions as SplitOptions
 from multiway.data.series.splits import borders_of as borders_of

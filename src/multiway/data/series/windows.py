@@ -1,5 +1,7 @@
 """Windows of a panel: strided views of one tensor, gathered per batch."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -7,6 +9,8 @@ from torch import Tensor
 
 from multiway.data.series.splits import Borders, check_borders
 from multiway.errors import DataError
+
+BATCH_CELLS = 500_000
 
 
 class Windows:
@@ -61,6 +65,12 @@ class Windows:
     def spread(self, count: int) -> dict[str, Tensor]:
         """Copy at most so many windows, evenly spread from the first to the last."""
         return self.gather(torch.linspace(0, len(self) - 1, min(count, len(self))).long())
+
+    def batches(self, rows: Tensor | None = None) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
+        """Some windows, or all in order, in batches that stay in a processor's cache."""
+        size = max(BATCH_CELLS // (self.num_variates * (self.lookback + self.horizon)), 1)
+        for index in torch.split(torch.arange(len(self)) if rows is None else rows, size):
+            yield index, self.gather(index)
 
     def _copies(self, suffix: str, rows: Tensor, index: Tensor) -> dict[str, Tensor]:
         past, future = self._blocks(rows, 0, self.lookback), self._blocks(rows, self.lookback, self.horizon)

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from multiway.data import Panel, Windows, all_windows
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.forecasting.evaluation import batches
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
@@ -78,7 +77,7 @@ def _no_room(run: Run, panel: Panel, moment: Any) -> DataError:
 def _forecasts(run: Run, windows: Windows, rows: Tensor) -> dict[str, NDArray[np.float64]]:
     """Every model's forecasts in the units of the data, flat in the order cutoff, variate, step."""
     parts: dict[str, list[Tensor]] = {}
-    for _, batch in batches(windows, rows):
+    for _, batch in windows.batches(rows):
         for name, forecast in model_of(run).all_forecasts(batch["past"], batch.get("past_observed")).items():
             parts.setdefault(name, []).append(forecast)
     whole = {name: run.state.scaler.inverse(torch.cat(each).double().numpy()) for name, each in parts.items()}

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from multiway import ops
 from multiway.data import Windows
-from multiway.tasks.forecasting.evaluation import batches
 from multiway.tasks.protocol import Row
 
 Forecast = Callable[[Tensor, Tensor | None], Tensor]
@@ -26,7 +25,7 @@ def fit_radii(windows: Windows, forecast: Forecast, levels: tuple[float, ...]) -
         return torch.zeros(0, windows.horizon, windows.num_variates)
     stride = math.ceil(len(windows) * windows.horizon * windows.num_variates / MAX_CELLS)
     errors = []
-    for index, batch in batches(windows):
+    for index, batch in windows.batches():
         rows = torch.nonzero(index % stride == 0).flatten()
         past, seen = batch["past"][rows], batch.get("past_observed")
         error = (forecast(past, None if seen is None else seen[rows]) - batch["future"][rows]).abs_()
@@ -41,7 +40,7 @@ def measure_coverage(windows: Windows, forecast: Forecast, radii: Tensor) -> tup
     """Share of targets inside the bands, `(levels, horizon)`, and mean scaled width, `(levels,)`."""
     inside = torch.zeros(len(radii), windows.horizon, dtype=torch.float64)
     count = torch.zeros(windows.horizon, dtype=torch.float64)
-    for _, batch in batches(windows):
+    for _, batch in windows.batches():
         error = (forecast(batch["past"], batch.get("past_observed")) - batch["future"]).abs()
         keep = batch.get("future_observed", torch.ones_like(error, dtype=torch.bool))
         inside += ((error[None] <= radii[:, None]) & keep[None]).sum((1, 3))

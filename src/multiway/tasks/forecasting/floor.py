@@ -62,18 +62,13 @@ def fit_floor(training: Windows, validation: Windows) -> Floor:
     """
     gram, cross = normal_equations(training)
     shared = _best_penalty(gram.sum(0, keepdim=True), cross.sum(0, keepdim=True), validation)
-    if training.num_variates == 1:
-        return _floor(shared, True, 0.0, None, shared.tried)
-    own = _best_penalty(gram, cross, validation)
+    own = shared if training.num_variates == 1 else _best_penalty(gram, cross, validation)
     gain, deviation = _gain(shared, own, validation)
     is_shared = deviation is None or gain <= STANDARD_ERRORS * deviation
-    return _floor(shared if is_shared else own, is_shared, gain, deviation, shared.tried + own.tried)
-
-
-def _floor(best: _Best, shared: bool, gain: float, deviation: float | None, tried: list[dict[str, Any]]) -> Floor:
+    best = shared if is_shared else own
     return Floor(
-        weight=best.weight, shared=shared, penalty=best.penalty, validation_mse=best.error, gain_of_own=gain,
-        gain_deviation=deviation, candidates=tried,
+        weight=best.weight, shared=is_shared, penalty=best.penalty, validation_mse=best.error, gain_of_own=gain,
+        gain_deviation=deviation, candidates=shared.tried + (own.tried if own is not shared else []),
     )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ from multiway import ops
 from multiway.data import Windows
 from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.evaluation import batches
 from multiway.tasks.protocol import Row
 
 
@@ -18,7 +17,7 @@ from multiway.tasks.protocol import Row
 def choose(model: RidgeAndNetwork, windows: Windows, config: ForecastConfig) -> ops.Selection:
     """Weigh ridge and network by their squared errors on validation windows, or as the config decides."""
     assert model.network is not None
-    parts = [_error_products(model, model.network, batch) for _, batch in batches(windows)]
+    parts = [_error_products(model, model.network, batch) for _, batch in windows.batches()]
     a, b, c = torch.cat(parts, 1).numpy()
     selection = ops.select_blend(a, b, c, block=config.lookback + config.horizon)
     if config.selection == "auto":

@@ -10,7 +10,7 @@ import pandas as pd
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.data import CheckReport, Panel, check_file
+from multiway.data import CheckReport, Panel, check_file, mase_scales
 from multiway.errors import ConfigError
 from multiway.explain import save_explanation
 from multiway.models.ridge_and_network import RidgeAndNetwork
@@ -19,7 +19,7 @@ from multiway.tasks.forecasting import auditing, explanation, fitting, sections
 from multiway.tasks.forecasting.backtest import backtest_frame, score_backtest
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.conformal import coverage_rows
-from multiway.tasks.forecasting.evaluation import Errors, error_frame, mase_scales, measure, score_rows
+from multiway.tasks.forecasting.evaluation import Errors, error_frame, measure, score_rows
 from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.later import prepare_later, read_later
 from multiway.tasks.forecasting.model import model_of
