@@ -15,7 +15,6 @@ from multiway.models.baselines import Mean as Mean
 from multiway.ops.logistic import Solution
 
 PENALTIES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
-
 Facts = dict[str, Any]
 
 

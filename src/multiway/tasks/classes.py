@@ -49,18 +49,12 @@ def prediction_frame(
     cases: Mapping[str, Sequence[Any]], labels: Labels, outputs: Outputs, split: str, names: Sequence[str]
 ) -> pd.DataFrame:
     """Columns that name each case, then model, split, label, predicted class and the probability of each class."""
-    heads = [
-        {
-            **cases,
-            "model": model,
-            "split": split,
-            "label": [names[place] for place in labels],
-            "predicted": [names[place] for place in classes.predicted_classes(shares)],
-        }
-        for model, shares in outputs.items()
-    ]
-    tails = [probability_frame(shares, names) for shares in outputs.values()]
-    frames = [pd.concat([pd.DataFrame(head), tail], axis=1) for head, tail in zip(heads, tails, strict=True)]
+    labelled = [names[place] for place in labels]
+    frames = []
+    for model, shares in outputs.items():
+        found = [names[place] for place in classes.predicted_classes(shares)]
+        head = pd.DataFrame({**cases, "model": model, "split": split, "label": labelled, "predicted": found})
+        frames.append(pd.concat([head, probability_frame(shares, names)], axis=1))
     return pd.concat(frames, ignore_index=True)
 
 

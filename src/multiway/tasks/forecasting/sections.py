@@ -40,8 +40,7 @@ ERROR = "MSE, scaled"
 
 def report(runs: Sequence[Run]) -> str:
     """The HTML report of runs that differ in their seed; the first is shown in detail."""
-    prepared = _data_of(runs[0])
-    return pages.report(SUBJECT, runs, head(runs), sections(runs, prepared))
+    return pages.report(SUBJECT, runs, head(runs), sections(runs, _data_of(runs[0])))
 
 
 def compare(runs_of: Sequence[Sequence[Run]]) -> str:
@@ -130,13 +129,10 @@ def _support(scores: Scores, has_network: bool) -> Iterator[str]:
         return
     others = [model for model in scores.models() if model == "ridge" or "naive" in model]
     against = [f"{_relative(own, scores.get(name, 'mse', scale='scaled'))} {title(name)}" for name in others]
-    words = f"On the test rows its MSE is {text.number(own.value, text.decimals_for([own.number]))}"
+    beside = f": {text.listing(against)}." if against else "."
     beaten = " It is no better than ridge there: the gain seen on validation did not hold."
-    yield (
-        words
-        + (f": {text.listing(against)}." if against else ".")
-        + (beaten if has_network and own.number > ridge.number else "")
-    )
+    remark = beaten if has_network and own.number > ridge.number else ""
+    yield f"On the test rows its MSE is {text.number(own.value, text.decimals_for([own.number]))}{beside}{remark}"
     network = scores.get("network", "mse", scale="scaled")
     if network.value is not None and ridge.value is not None:
         verb = "is no better than" if network.number >= ridge.number else "beats"
