@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from multiway.errors import ShapeError
-from multiway.metrics.overlap import cl_dice, hd95, overlap, soft_skeleton
+from multiway.metrics.overlap import cl_dice, dice, hd95, overlap, soft_skeleton
 from tolerances import ROUNDING64, SUMS32, assert_same
 
 SIZES = [(13, 11), (11, 7, 13)]
@@ -21,10 +21,6 @@ def monai():
     return monai
 
 
-def dice(predicted, target):
-    return overlap(predicted, target).dice()
-
-
 def blob(sizes, generator, centre=0.5):
     """A mask with a rough surface, so that no symmetry hides a mistake."""
     grid = torch.meshgrid(*(torch.arange(size, dtype=torch.float64) / size for size in sizes), indexing="ij")
@@ -36,10 +32,10 @@ def blob(sizes, generator, centre=0.5):
 def test_dice_is_monais_and_a_ratio_of_counts(sizes, generator, monai):
     left, right = blob(sizes, generator), blob(sizes, generator, 0.6)
     wanted = monai.metrics.DiceMetric()(left[None, None].float(), right[None, None].float())
+    assert dice(left, right) == pytest.approx(float(wanted), rel=SUMS32)
     counts = overlap(left, right)
-    assert counts.dice() == pytest.approx(float(wanted), rel=SUMS32)
     assert sum(counts) == int((left | right).sum())
-    assert counts.dice() == pytest.approx(2 * counts.both / int(left.sum() + right.sum()), rel=ROUNDING64)
+    assert dice(left, right) == pytest.approx(2 * counts.both / int(left.sum() + right.sum()), rel=ROUNDING64)
 
 
 @pytest.mark.parametrize("spacing", [None, (2.0, 0.5, 1.3)], ids=str)

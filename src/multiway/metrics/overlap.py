@@ -43,6 +43,15 @@ def overlap(predicted: Tensor, target: Tensor) -> Overlap:
     return Overlap(both, int(predicted.sum()) - both, int(target.sum()) - both)
 
 
+def dice(predicted: Tensor, target: Tensor) -> float | None:
+    """Dice coefficient of two masks; see `Overlap.dice`.
+
+    Raises:
+        ShapeError: The sizes differ.
+    """
+    return overlap(predicted, target).dice()
+
+
 def cl_dice(predicted: Tensor, target: Tensor) -> float | None:
     """Centre-line Dice: how well each mask holds the other's skeleton (Shit et al. 2021, eqs. 1 and 2).
 
