@@ -2,6 +2,10 @@
 
 from multiway.explain.deletion import Deletion as Deletion
 from multiway.explain.deletion import deletion_test as deletion_test
+from multiway.explain.explanation import Explanation as Explanation
+from multiway.explain.explanation import draw_explanation as draw_explanation
+from multiway.explain.explanation import load_explanation as load_explanation
+from multiway.explain.explanation import save_explanation as save_explanation
 from multiway.explain.figures import plot_mode_map as plot_mode_map
 from multiway.explain.figures import save_mode_map as save_mode_map
 from multiway.explain.labels import lag_labels as lag_labels

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from multiway.errors import RunError
-from multiway.training import RunFolder
+from multiway.training.run_folder import RunFolder
 
 WAITS, PAUSE = 600, 0.1
 

@@ -1,6 +1,6 @@
 import torch
 
-from multiway.tasks.forecasting.baselines import naive, seasonal_naive
+from multiway.ops import naive, seasonal_naive
 
 PAST = torch.arange(10.0).reshape(1, 5, 2)  # steps 0 2 4 6 8 and 1 3 5 7 9
 
