@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
+from multiway.data.masks.labels import IGNORED, to_classes
+from multiway.data.masks.patches import GridPatches, fit_scale
 from multiway.data.volumes import IntensityScale
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.run import digest_of
-from multiway.tasks.segmentation.examples import to_classes
 from multiway.tasks.segmentation.fitting import baselines_of, patch_of
-from multiway.tasks.segmentation.patches import GridPatches, fit_scale
-from multiway.training.overlap_losses import IGNORED
 from tasks.segmentation.lesion_files import examples_at, write_boxes, write_scene
 
 

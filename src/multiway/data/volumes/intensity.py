@@ -61,16 +61,6 @@ class IntensityScale:
         )
         return (volumes.to(torch.float32) - centre) / spread
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values that JSON keeps exactly."""
-        return {"centre": list(self.centre), "spread": list(self.spread), "per_volume": self.per_volume}
-
-    @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> Self:
-        """Undo `to_dict`."""
-        centre, spread = (tuple(float(value) for value in state[name]) for name in ("centre", "spread"))
-        return cls(centre=centre, spread=spread, per_volume=bool(state.get("per_volume", False)))
-
 
 def _range_of(store: NDArray[Any]) -> tuple[float, float]:
     if store.dtype != np.uint8:

@@ -1,6 +1,6 @@
 """Functions from an image to a class per voxel: a network over windows, and the baselines it has to beat."""
 
-import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,10 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from multiway.data.masks.examples import Examples
 from multiway.data.volumes import IntensityScale
 from multiway.models import sliding_window
 from multiway.tasks.baselines import Facts, Linear, fit_logistic
-from multiway.tasks.segmentation.examples import Examples
+from multiway.tasks.run import Run
 
 Array = NDArray[Any]
 Predictor = Callable[[Array], NDArray[np.int64]]
@@ -22,27 +23,28 @@ MOST_VOXELS = 40_000
 PENALTY = 2e-3
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class NetworkPredictor:
-    """A network over overlapping windows; class probabilities are blended."""
+def predictor_of(run: Run, name: str) -> Predictor:
+    """A model of a run."""
+    model: Any = run.models[name]
+    if hasattr(model, "predict"):
+        return functools.partial(model.predict, scale=run.state.scale)
+    return network_predictor(run, model)
 
-    model: nn.Module
-    scale: IntensityScale
-    patch: tuple[int, ...]
-    overlap: float
-    batch_size: int
 
-    def __call__(self, values: Array) -> NDArray[np.int64]:
-        """Most probable class of each voxel."""
-        return np.asarray(self.probabilities(values).argmax(0))
+def network_predictor(run: Run, model: nn.Module) -> Predictor:
+    """A network over overlapping windows, whose class probabilities are blended."""
+    config, state, device = run.config, run.state, next(model.parameters()).device
 
-    def probabilities(self, values: Array) -> Tensor:
-        """`(classes, *sizes)`, which sum to one at every voxel."""
-        device = next(self.model.parameters()).device
-        volume = self.scale.apply(torch.from_numpy(np.ascontiguousarray(values))[None])[0].to(device)
-        return sliding_window(
-            lambda batch: self.model(batch).float().softmax(1), volume, self.patch, self.overlap, self.batch_size
-        ).cpu()
+    def predict(values: Array) -> NDArray[np.int64]:
+        volume = state.scale.apply(torch.from_numpy(np.ascontiguousarray(values))[None])[0].to(device)
+        shares = sliding_window(
+            lambda batch: model(batch).float().softmax(1),
+            volume, state.patch, config.overlap, config.training.batch_size,
+        )  # fmt: skip
+        return np.asarray(shares.cpu().argmax(0))
+
+    model.eval()
+    return predict
 
 
 class Constant(nn.Module):

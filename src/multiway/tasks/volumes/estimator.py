@@ -9,15 +9,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data import datasets
-from multiway.data.volumes import Cases, read_cases
+from multiway.data.volumes import Cases, cases_of_arrays, prepare_later, read_cases
 from multiway.errors import ConfigError
 from multiway.metrics.classes import predicted_classes
 from multiway.tasks.estimator import Estimator
 from multiway.tasks.run import Run
-from multiway.tasks.volumes.arrays import cases_of_arrays
 from multiway.tasks.volumes.config import OURS
 from multiway.tasks.volumes.prediction import predict_cases
-from multiway.tasks.volumes.prepared import prepare_later
 
 
 class VolumeClassifier(Estimator):
@@ -112,7 +110,7 @@ class VolumeClassifier(Estimator):
         """Every score on other labelled cases, with intervals, beside the baselines."""
         run = self._run()
         cases = self._cases(X) if isinstance(X, str | Path) else cases_of_arrays(X, y, options=run.config.read)[0]
-        later = prepare_later(run.config, cases, run.state)
+        later = prepare_later(cases, run.config.read, run.state)
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, "all"), "all"))
 
     def explain(self, X: Any, index: int = 0, **options: Any) -> Any:
