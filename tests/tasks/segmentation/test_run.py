@@ -198,17 +198,6 @@ def test_a_mask_comes_back_to_the_grid_of_its_file(run):
         assert np.allclose(np.round(np.linalg.inv(prepared) @ millimetres)[:3], (3, 4, 5), atol=1)
 
 
-def test_to_grid_is_an_identity_on_the_same_grid_and_an_inverse_of_a_crop():
-    draw = np.random.default_rng(0)
-    classes = draw.integers(0, 4, (5, 6, 7))
-    affine = np.array([[0, 2.0, 0, 5], [1.5, 0, 0, -3], [0, 0, -3.0, 9], [0, 0, 0, 1]])
-    assert np.array_equal(to_grid(classes, affine, (5, 6, 7), affine, nearest=True), classes)
-    shifted = affine.copy()
-    shifted[:, 3] = affine @ [1, 2, 3, 1]  # voxel (0, 0, 0) of the crop is (1, 2, 3) of the whole
-    whole = to_grid(classes, shifted, (8, 9, 12), affine, nearest=True)
-    assert np.array_equal(whole[1:6, 2:8, 3:10], classes) and whole.sum() == classes.sum()
-
-
 def test_images_that_do_not_fit_are_refused_by_name_and_may_be_skipped(run, scene_run, folder):
     source = folder / "mixed"
     source.mkdir()
