@@ -237,7 +237,6 @@ def test_files_lie_on_the_scan_and_say_what_was_found(tmp_path):
 def test_maps_of_a_prediction_are_written_without_a_picture(tmp_path):
     pytest.importorskip("nibabel")
     run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
-    (tmp_path / "maps").mkdir()
     paths = write_maps(tmp_path / "maps", explain_case(run, cases, 0, deletion=False), cases, 0)
     assert [path.name for path in paths] == ["case-scan0-attention.nii.gz", "case-scan0-gradients.nii.gz"]
     assert sorted((tmp_path / "maps").iterdir()) == paths

@@ -78,6 +78,10 @@ class Examples:
         """Indices of a split."""
         return [int(index) for index in self.splits[split]]
 
+    def each(self, split: str) -> Iterator[Example]:
+        """Examples of a split, one at a time."""
+        return map(self.read, self.rows(split))
+
 
 def read_examples(
     source: str, options: MaskOptions, values: tuple[int, ...] | None = None, *, split: bool = True

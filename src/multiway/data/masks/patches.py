@@ -118,9 +118,9 @@ def cut(example: Example, start: Sequence[int], patch: Sequence[int], scale: Int
     """One patch, normalised; where the image is smaller, zeros lie on both sides and do not count."""
     inside = tuple(slice(low, low + side) for low, side in zip(start, patch, strict=True))
     if scale.per_volume:
-        values = scale.apply(torch.from_numpy(example.values)[None])[0][(slice(None), *inside)]
+        values = scale.apply_to(example.values)[(slice(None), *inside)]
     else:
-        values = scale.apply(torch.from_numpy(np.ascontiguousarray(example.values[(slice(None), *inside)]))[None])[0]
+        values = scale.apply_to(example.values[(slice(None), *inside)])
     target = torch.from_numpy(example.target[inside].astype(np.int64))
     if tuple(target.shape) == tuple(patch):
         return values, target

@@ -50,6 +50,10 @@ class IntensityScale:
             return cls(centre=centre, spread=spread)
         return cls(centre=(0.0,) * channels, spread=(1.0,) * channels, per_volume=kind == "volume")
 
+    def apply_to(self, values: NDArray[Any]) -> Tensor:
+        """Normalise one volume `(channels, *sizes)`."""
+        return self.apply(torch.from_numpy(np.ascontiguousarray(values))[None])[0]
+
     def apply(self, volumes: Tensor) -> Tensor:
         """Normalise `(batch, channels, *sizes)` to float32; each volume by itself, whatever is beside it."""
         if self.per_volume:

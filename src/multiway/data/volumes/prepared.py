@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -49,7 +48,7 @@ class VolumeState(Config):
                 f"{volume.source}: the run was trained on (channels, *sizes) {wanted}. Got {volume.values.shape}. Give "
                 f"scans of that size, or train with read.size or read.resample_to, which bring any scan to one size."
             )
-        return self.scale.apply(torch.from_numpy(np.ascontiguousarray(volume.values))[None])
+        return self.scale.apply_to(volume.values)[None]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

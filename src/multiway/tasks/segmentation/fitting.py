@@ -130,7 +130,7 @@ def patch_of(config: SegmentConfig, examples: Examples) -> tuple[int, ...]:
                 f"{config.patch}. Set others (--set patch={[8 * stride] * num_modes})."
             )
         return config.patch
-    sizes = zip(*(examples.read(row).target.shape for row in examples.rows("train")), strict=True)
+    sizes = zip(*(example.target.shape for example in examples.each("train")), strict=True)
     if num_modes == 2:
         return tuple(max(min(each) // stride, 1) * stride for each in sizes)
     return tuple(-(-min(max(each), LARGEST_PATCH) // stride) * stride for each in sizes)

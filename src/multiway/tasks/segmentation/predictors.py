@@ -36,10 +36,9 @@ def network_predictor(run: Run, model: nn.Module) -> Predictor:
     config, state, device = run.config, run.state, next(model.parameters()).device
 
     def predict(values: Array) -> NDArray[np.int64]:
-        volume = state.scale.apply(torch.from_numpy(np.ascontiguousarray(values))[None])[0].to(device)
         shares = sliding_window(
-            lambda batch: model(batch).float().softmax(1),
-            volume, state.patch, config.overlap, config.training.batch_size,
+            lambda batch: model(batch).float().softmax(1), state.scale.apply_to(values).to(device), state.patch,
+            config.overlap, config.training.batch_size,
         )  # fmt: skip
         return np.asarray(shares.cpu().argmax(0))
 
@@ -59,9 +58,8 @@ class Constant(nn.Module):
     def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> dict[str, Any]:
         """Count the training voxels."""
         counts = np.zeros(len(examples.classes), np.int64)
-        for row in examples.rows("train"):
-            target = examples.read(row).target
-            counts += np.bincount(target[target >= 0], minlength=len(counts))
+        for example in examples.each("train"):
+            counts += np.bincount(example.target[example.target >= 0], minlength=len(counts))
         self.label.fill_(0 if examples.background else int(counts.argmax()))
         return {"label": int(self.label)}
 
@@ -83,8 +81,7 @@ class Threshold(nn.Module):
         """Try every interval between 256 levels of the training range, by histograms of both classes."""
         edges = _edges(examples)
         inside, all_ = np.zeros(BINS), np.zeros(BINS)
-        for row in examples.rows("train"):
-            example = examples.read(row)
+        for example in examples.each("train"):
             inside += np.histogram(example.values[0][example.target == 1], edges)[0]
             all_ += np.histogram(example.values[0][example.target >= 0], edges)[0]
         low, high = (float(edges[place]) for place in _best_interval(inside, all_))
@@ -99,8 +96,8 @@ class Threshold(nn.Module):
 
 def _edges(examples: Examples) -> NDArray[np.float64]:
     """Levels over the range of the training voxels."""
-    ends = [(values.min(), values.max()) for values in (examples.read(row).values for row in examples.rows("train"))]
-    least, greatest = float(min(low for low, _ in ends)), float(max(high for _, high in ends))
+    ends = [(float(each.values.min()), float(each.values.max())) for each in examples.each("train")]
+    least, greatest = min(low for low, _ in ends), max(high for _, high in ends)
     return np.linspace(least, greatest if greatest > least else least + 1, BINS + 1)
 
 
@@ -123,20 +120,17 @@ class Voxelwise(Linear):
 
     def predict(self, values: Array, scale: IntensityScale) -> NDArray[np.int64]:
         """Most probable class of each voxel."""
-        volume = scale.apply(torch.from_numpy(np.ascontiguousarray(values))[None])[0]
+        volume = scale.apply_to(values)
         return np.asarray(self(volume.flatten(1).T).argmax(1).reshape(volume.shape[1:]))
 
 
 def _voxels(examples: Examples, scale: IntensityScale, seed: int) -> tuple[Tensor, Tensor]:
     """Channels and classes of training voxels that count, as many of each case."""
     draw = np.random.default_rng(seed)
-    train = examples.rows("train")
+    most = max(MOST_VOXELS // len(examples.rows("train")), 1)
     features, labels = [], []
-    for row in train:
-        example = examples.read(row)
-        places = np.flatnonzero(example.target >= 0)
-        places = draw.permutation(places)[: max(MOST_VOXELS // len(train), 1)]
-        volume = scale.apply(torch.from_numpy(example.values)[None])[0]
-        features.append(volume.flatten(1)[:, torch.from_numpy(places)].T)
+    for example in examples.each("train"):
+        places = draw.permutation(np.flatnonzero(example.target >= 0))[:most]
+        features.append(scale.apply_to(example.values).flatten(1)[:, torch.from_numpy(places)].T)
         labels.append(torch.from_numpy(example.target.ravel()[places].astype(np.int64)))
     return torch.cat(features), torch.cat(labels)

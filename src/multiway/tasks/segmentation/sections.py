@@ -1,6 +1,7 @@
 """What the report of a segmentation says: slices with their masks, Dice by class and case by case."""
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -80,7 +81,7 @@ SUBJECT = pages.Subject(
     kicker="Segmentation report",
     rows="cases",
     setting=_setting,
-    selected_by=selected_by("Dice"),
+    selected_by=functools.partial(selected_by, "Dice"),
     interval=INTERVAL,
     about=[
         "Dice is a mean over the cases where it is defined.",

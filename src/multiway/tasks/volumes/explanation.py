@@ -130,7 +130,6 @@ def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: P
     Raises:
         ConfigError: nibabel or captum is not installed.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     lines, paths, maps, curves = [], [], [], []
     for index in map(int, indices):
         item = explain_case(run, cases, index)
@@ -150,7 +149,8 @@ def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: P
 
 
 def write_maps(folder: Path, item: CaseExplanation, cases: Cases, index: int) -> list[Path]:
-    """Write one case's attention and gradients as NIfTI on the grid of its file."""
+    """Write one case's attention and gradients as NIfTI on the grid of its file, into a folder made if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
     scan, paths = cases.read(index), []
     for name, values in item.overlays.items():
         paths.append(folder / f"case-{item.name}-{name}.nii.gz")

@@ -1,6 +1,6 @@
 """What the reports of scans say alike, of classes and of masks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from multiway.report.sections import Part
@@ -10,16 +10,10 @@ from multiway.tasks.run import Run
 INTERVAL = "over cases, or over patients where they are known (bootstrap)"
 
 
-def selected_by(score: str) -> Callable[[Run], str]:
+def selected_by(score: str, run: Run) -> str:
     """What chose the epoch of a run: this score, or the loss where validation leaves it undefined."""
-
-    def words(run: Run) -> str:
-        log = run.folder.read_log() if run.folder else []
-        return (
-            f"highest validation {score}" if any("validation_score" in row for row in log) else "lowest validation loss"
-        )
-
-    return words
+    log = run.folder.read_log() if run.folder else []
+    return f"highest validation {score}" if any("validation_score" in row for row in log) else "lowest validation loss"
 
 
 def splits_part(found: Mapping[str, Mapping[str, Any]]) -> Part:

@@ -16,6 +16,7 @@ from multiway.tasks.devices import best_device
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.evaluation import Probabilities, probabilities_of
+from multiway.tasks.volumes.explanation import explain_case, write_maps
 
 MAX_LISTED = 20
 Found = TypeVar("Found")
@@ -64,7 +65,7 @@ def predict_cases(
     def predict(index: int) -> Probabilities:
         outputs = probabilities_of(run, run.model, cases.prepared(index))
         if maps is not None:
-            _write_maps(run, cases, index, maps)
+            write_maps(maps, explain_case(run, cases, index, deletion=False), cases, index)
         return outputs
 
     with best_device(run.model):
@@ -104,10 +105,3 @@ def _table(run: Run, cases: Cases, found: dict[int, Probabilities]) -> pd.DataFr
     if threshold is not None:
         columns["predicted_at_threshold"] = names[predicted_classes(outputs, threshold)]
     return pd.concat([pd.DataFrame(columns), probability_frame(outputs, run.state.classes)], axis=1)
-
-
-def _write_maps(run: Run, cases: Cases, index: int, folder: Path) -> None:
-    from multiway.tasks.volumes.explanation import explain_case, write_maps
-
-    folder.mkdir(parents=True, exist_ok=True)
-    write_maps(folder, explain_case(run, cases, index, deletion=False), cases, index)

@@ -1,5 +1,6 @@
 """What the report of a run on volumes says: cases, errors, calibration, attention."""
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -77,7 +78,7 @@ SUBJECT = pages.Subject(
     kicker="Classification report",
     rows="cases",
     setting=_setting,
-    selected_by=selected_by("AUC"),
+    selected_by=functools.partial(selected_by, "AUC"),
     models=MODELS,
     interval=INTERVAL,
 )
@@ -146,20 +147,20 @@ def _view(run: Run, cases: Cases, item: CaseExplanation) -> Planes:
         films=films(item.picture, axes=cases.axes, spacing=scan.spacing, orientation=scan.orientation, **item.overlays),
         remark=f", patient {item.patient}" if item.patient else "",
         sentence=_sentence(run, item),
-        is_wrong=item.label is not None and item.label != item.predicted,
+        is_wrong=item.label != item.predicted,
         note=_completeness(item),
     )
 
 
 def _sentence(run: Run, item: CaseExplanation) -> str:
-    share = {
-        place: text.percent(100 * float(item.probabilities[place]), 0) for place in (item.predicted, item.label or 0)
-    }
-    predicted = f"predicted {run.state.classes[item.predicted]} with {share[item.predicted]}"
-    if item.label is None:
-        return text.sentence_case(predicted)
-    given = "" if item.label == item.predicted else f" ({share[item.label]})"
-    return f"Is {run.state.classes[item.label]}{given}, {predicted}"
+    """What it is and what was predicted, with the probability of each."""
+    assert item.label is not None
+    actual, predicted = (
+        (run.state.classes[place], text.percent(100 * float(item.probabilities[place]), 0))
+        for place in (item.label, item.predicted)
+    )
+    given = "" if item.label == item.predicted else f" ({actual[1]})"
+    return f"Is {actual[0]}{given}, predicted {predicted[0]} with {predicted[1]}"
 
 
 def _completeness(item: CaseExplanation) -> str:
