@@ -53,6 +53,7 @@ def explain_volume(
     name: str = "",
     gradients: bool = True,
     deletion: bool = True,
+    steps: int = 96,
     seed: int = 0,
 ) -> VolumeExplanation:
     """Explain what a classifier says of one volume.
@@ -66,6 +67,7 @@ def explain_volume(
         name: Of the volume.
         gradients: Compute integrated gradients.
         deletion: Run the deletion test.
+        steps: Points of the integral of gradients.
         seed: Of the random orders of the deletion test.
 
     Raises:
@@ -74,7 +76,7 @@ def explain_volume(
     maps = maps_of(model, x)
     combine = getattr(getattr(model, "config", None), "combine", "product")
     attention = rollout_to_voxels(maps, x.shape[2:], combine=combine)[0] if maps else None
-    values, sums = _gradients(model, x, target) if gradients else (None, None)
+    values, sums = _gradients(model, x, target, steps) if gradients else (None, None)
     marked = {key: item for key, item in (("attention", attention), ("gradients", values)) if item is not None}
     return VolumeExplanation(
         maps=volume_maps(model, maps, x.shape[2:], axes, spacing, name),
@@ -118,8 +120,9 @@ def _block_of(model: nn.Module) -> int:
     return int(getattr(model, "stride", USUAL_BLOCK))
 
 
-def _gradients(model: nn.Module, x: Tensor, target: int) -> tuple[Tensor, tuple[float, float]]:
-    found = integrated_gradients(model, x, torch.tensor([target], device=x.device), batch_size=_batch(x))
+def _gradients(model: nn.Module, x: Tensor, target: int, steps: int) -> tuple[Tensor, tuple[float, float]]:
+    label = torch.tensor([target], device=x.device)
+    found = integrated_gradients(model, x, label, steps=steps, batch_size=_batch(x))
     change = float(found.change[0])
     return found.values[0].sum(0).cpu().float(), (change + float(found.gap[0]), change)
 

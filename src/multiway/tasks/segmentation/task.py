@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
@@ -36,6 +34,7 @@ from multiway.tasks.segmentation.fitting import (
 from multiway.tasks.segmentation.prediction import predict_masks
 from multiway.tasks.segmentation.predictors import predictor_of
 from multiway.tasks.segmentation.showing import save_slices
+from multiway.tasks.volumes.evaluation import some_volumes
 from multiway.tasks.volumes.options import SCANS
 from multiway.training import History, RunFolder
 
@@ -170,9 +169,7 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
 
     def sample(self, run: Run, prepared: Examples) -> tuple[Tensor | None, ...]:
         """Some validation patches."""
-        source = GridPatches(prepared, prepared.rows("validation"), run.state.scale, run.state.patch)
-        rows = np.linspace(0, len(source) - 1, min(8, len(source))).round().astype(np.int64)
-        return (source.gather(torch.from_numpy(rows))["volume"],)
+        return (some_volumes(GridPatches(prepared, prepared.rows("validation"), run.state.scale, run.state.patch)),)
 
 
 TASK = Segmentation()

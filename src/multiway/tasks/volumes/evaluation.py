@@ -19,8 +19,11 @@ from multiway.tasks.devices import best_device, device_of
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.config import VolumeConfig
+from multiway.training import Source
 
 Probabilities = NDArray[np.float64]
+SAMPLE = 8
+"""Volumes that a compression is measured on."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,6 +44,12 @@ def batches(source: VolumeBatches, size: int) -> Iterator[dict[str, Tensor]]:
     """All samples in order."""
     for index in torch.arange(len(source)).split(size):
         yield source.gather(index)
+
+
+def some_volumes(source: Source) -> Tensor:
+    """Volumes of a few samples, evenly over all."""
+    rows = np.linspace(0, len(source) - 1, min(SAMPLE, len(source))).round().astype(np.int64)
+    return source.gather(torch.from_numpy(rows))["volume"]
 
 
 def evaluated(volumes: Tensor, config: VolumeConfig) -> Tensor:

@@ -65,7 +65,7 @@ def explain_case(run: Run, cases: Cases, index: int, **options: Any) -> CaseExpl
         run: The fitted classifier.
         cases: Where the case is.
         index: Which one.
-        **options: `gradients`, `deletion` and `seed` of `multiway.explain.explain_volume`.
+        **options: `gradients`, `deletion`, `steps` and `seed` of `multiway.explain.explain_volume`.
 
     Raises:
         DataError: The scan is not sound, or of another size than the run was trained on.

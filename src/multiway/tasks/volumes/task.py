@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
@@ -27,7 +25,7 @@ from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.volumes import auditing, sections
 from multiway.tasks.volumes.config import VolumeConfig
-from multiway.tasks.volumes.evaluation import Scored, predict_split, score_rows, table_of
+from multiway.tasks.volumes.evaluation import Scored, predict_split, score_rows, some_volumes, table_of
 from multiway.tasks.volumes.explanation import named_cases, write_explanations
 from multiway.tasks.volumes.fitting import build_model, fit_model
 from multiway.tasks.volumes.options import SCANS
@@ -157,9 +155,7 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
 
     def sample(self, run: Run, prepared: PreparedVolumes) -> tuple[Tensor | None, ...]:
         """Some validation volumes."""
-        source = prepared.batches("validation")
-        rows = np.linspace(0, len(source) - 1, min(8, len(source))).round().astype(np.int64)
-        return (source.gather(torch.from_numpy(rows))["volume"],)
+        return (some_volumes(prepared.batches("validation")),)
 
 
 def _split_facts(cases: Cases, split: str) -> Row:
