@@ -12,14 +12,13 @@ import pytest
 import torch
 from matplotlib.image import imread
 
-from multiway.data.volumes import IntensityScale
+from multiway.data.volumes import IntensityScale, VolumeState
 from multiway.errors import ConfigError, DataError
 from multiway.metrics import classes
 from multiway.models import create_model
 from multiway.tasks.run import Run
 from multiway.tasks.volumes import sections
 from multiway.tasks.volumes.config import VolumeConfig
-from multiway.tasks.volumes.prepared import VolumeState
 from multiway.tasks.volumes.reload import ERRORS, RIGHT, interesting, reload_cases
 from multiway.tasks.volumes.sections import SUBJECT, compare, head, report
 from multiway.tasks.volumes.task import TASK as task
@@ -113,8 +112,8 @@ def test_the_parts_say_what_the_predictions_say(tmp_path):
     area = classes.auc(labels, probabilities)
     assert roc.legend[0][0] == f"multiway, AUC {area:.3f}"
     assert roc.legend[1][0].startswith("ResNet-18 3D, ")
-    assert "the most frequent class is right in 50.0\u202f%." in head([run], None).support[0]
-    assert head([run], None).check is None
+    assert "the most frequent class is right in 50.0\u202f%." in head([run]).support[0]
+    assert head([run]).check is None
 
 
 def test_the_worst_errors_come_first_then_a_right_case_of_each_class(tmp_path):

@@ -23,6 +23,8 @@ from multiway.config import Config
 from multiway.data.findings import quoted
 from multiway.data.volumes.cases import Cases
 from multiway.data.volumes.loading import read_cases
+from multiway.data.volumes.nifti import write_nifti
+from multiway.data.volumes.writing import write_npy
 from multiway.errors import DataError, RunError
 
 Field3 = NDArray[np.float64]
@@ -120,16 +122,9 @@ def _write_all(cases: Cases, folder: Path, options: LesionOptions) -> None:
 
 def _write(path: Path, values: NDArray[np.uint8], affine: Field3 | None, kind: str) -> None:
     if kind == "npy":
-        files.write_with(path, lambda temporary: _save_npy(temporary, values))
-        return
-    from multiway.data.volumes.nifti import write_nifti
-
-    write_nifti(path, values, affine)
-
-
-def _save_npy(path: Path, values: NDArray[Any]) -> None:
-    with path.open("wb") as file:
-        np.save(file, values, allow_pickle=False)
+        write_npy(path, values)
+    else:
+        write_nifti(path, values, affine)
 
 
 def paint_lesions(

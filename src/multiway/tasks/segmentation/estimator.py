@@ -8,18 +8,16 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from multiway.data.masks.examples import Examples, examples_of_cases, read_examples
 from multiway.data.scenes import is_scene, read_scene
-from multiway.data.volumes import read_cases
+from multiway.data.volumes import cases_of_arrays, read_cases
 from multiway.errors import ConfigError
 from multiway.explain import ModeMap
 from multiway.tasks.estimator import Estimator, located, own_score
 from multiway.tasks.run import Run
 from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline
-from multiway.tasks.segmentation.examples import Examples, examples_of_cases
 from multiway.tasks.segmentation.explanation import MOST_CASES, attention_maps
 from multiway.tasks.segmentation.prediction import predict_scene, predict_volume
-from multiway.tasks.segmentation.sources import read_examples
-from multiway.tasks.volumes.arrays import cases_of_arrays
 
 
 @dataclasses.dataclass(eq=False, repr=False)

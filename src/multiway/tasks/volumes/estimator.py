@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.volumes import Cases, read_cases
+from multiway.data.volumes import Cases, cases_of_arrays, read_cases
 from multiway.errors import ConfigError
 from multiway.tasks.estimator import Classifier, located, own_score
 from multiway.tasks.run import Run
-from multiway.tasks.volumes.arrays import cases_of_arrays
 from multiway.tasks.volumes.config import OURS
 from multiway.tasks.volumes.prediction import predict_cases
 

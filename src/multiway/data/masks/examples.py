@@ -1,6 +1,5 @@
-"""Examples of a segmentation: images with a class per voxel, read when they are asked for."""
+"""Examples: images with a class per voxel, read when they are asked for."""
 
-import collections
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator
@@ -10,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.findings import listed, quoted
-from multiway.data.scenes import Block, Scene, blocks_of, split_blocks
-from multiway.data.volumes import Cases
+from multiway.data.masks.labels import Targets, class_names, to_classes, usable_values
+from multiway.data.masks.options import MaskOptions
+from multiway.data.scenes import Block, Scene, blocks_of, is_scene, read_scene, split_blocks
+from multiway.data.volumes import Cases, read_cases
 from multiway.errors import DataError
-from multiway.tasks.segmentation.config import SegmentConfig
-from multiway.training.overlap_losses import IGNORED
 
 MEMORY_LIMIT = 2 * 2**30
 MOST_CLASSES = 256
 Array = NDArray[Any]
-Targets = NDArray[np.int16]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,13 +26,11 @@ class Example:
 
     values: `(channels, *sizes)`.
     target: `(*sizes)` classes, `IGNORED` where none counts.
-    affine: From voxels to millimetres, or None.
     spacing: Millimetres between voxels, or None.
     """
 
     values: Array
     target: Targets
-    affine: NDArray[np.float64] | None = None
     spacing: tuple[float, ...] | None = None
 
 
@@ -82,9 +78,30 @@ class Examples:
         """Indices of a split."""
         return [int(index) for index in self.splits[split]]
 
+    def each(self, split: str) -> Iterator[Example]:
+        """Examples of a split, one at a time."""
+        return map(self.read, self.rows(split))
+
+
+def read_examples(
+    source: str, options: MaskOptions, values: tuple[int, ...] | None = None, *, split: bool = True
+) -> Examples:
+    """Read a table of images and masks, or a scene.
+
+    Args:
+        source: A path or the name of a known scene.
+        options: How to read and split.
+        values: Mask values that a trained model knows; found in the training masks if not given.
+        split: Split the images; else all of them are in the one split "all".
+    """
+    if is_scene(source):
+        return examples_of_scene(read_scene(source, options.read.max_bytes), options, values, split=split)
+    cases = read_cases(source, options.read, options.split if split else None, same_sizes=False)
+    return examples_of_cases(cases, options, values, split=split)
+
 
 def examples_of_cases(
-    cases: Cases, config: SegmentConfig, values: tuple[int, ...] | None = None, *, split: bool = True
+    cases: Cases, options: MaskOptions, values: tuple[int, ...] | None = None, *, split: bool = True
 ) -> Examples:
     """Volumes with masks; `values` are those of a trained model, else they are found in the training masks.
 
@@ -98,19 +115,20 @@ def examples_of_cases(
         )
     splits = cases.splits if split else {"all": np.arange(cases.count)}
     rows = splits["train" if split else "all"]
-    known = values or _values_of_masks(cases, rows, config.ignore)
+    known = values or _values_of_masks(cases, rows, options.ignore)
     first = cases.prepared(int(rows[0]))
+    most = max(MEMORY_LIMIT // max(first.values.nbytes + 2 * first.values[0].size, 1), 1)
     return Examples(
         names=cases.names, patients=cases.patients, splits=splits, channels=first.channels, axes=first.axes,
-        classes=class_names(known, config), values=known, background=known[0] == 0, source=cases.source,
-        notes=cases.notes, read=_kept(functools.partial(_read_case, cases, known, config.ignore), first.values),
+        classes=class_names(known, options), values=known, background=known[0] == 0, source=cases.source,
+        notes=cases.notes, read=_kept(functools.partial(_read_case, cases, known, options.ignore), most),
     )  # fmt: skip
 
 
 def _read_case(cases: Cases, values: tuple[int, ...], ignore: int | None, index: int) -> Example:
     volume = cases.prepared(index)
     target = to_classes(_mask(cases, index), values, ignore, f"mask of {cases.names[index]}")
-    return Example(values=volume.values, target=target, affine=volume.affine, spacing=volume.spacing)
+    return Example(values=volume.values, target=target, spacing=volume.spacing)
 
 
 def _mask(cases: Cases, index: int) -> Array:
@@ -132,21 +150,11 @@ def _values_of_masks(cases: Cases, rows: NDArray[np.int64], ignore: int | None) 
                 f"{listed(present.tolist(), 4)} in case {cases.names[int(index)]}. Write labels, not probabilities."
             )
         found |= {int(value) for value in present}
-    return _usable(found, ignore, cases.source)
-
-
-def _usable(found: set[int], ignore: int | None, source: str) -> tuple[int, ...]:
-    values = tuple(sorted(found - {ignore}))
-    if len(values) < 2:
-        raise DataError(
-            f"{source}: the training masks must hold two values or more. Got {listed(values) or 'none'}. "
-            "Check the column of masks and the option ignore."
-        )
-    return values
+    return usable_values(found, ignore, cases.source)
 
 
 def examples_of_scene(
-    scene: Scene, config: SegmentConfig, values: tuple[int, ...] | None = None, *, split: bool = True
+    scene: Scene, options: MaskOptions, values: tuple[int, ...] | None = None, *, split: bool = True
 ) -> Examples:
     """Blocks of one labelled scene; no pixel is in two splits, and no patch reaches out of its block.
 
@@ -157,18 +165,18 @@ def examples_of_scene(
     if labels is None:
         raise DataError(f"{scene.source}: a scene to learn from needs labels. Add an array 'labels' (rows, columns).")
     rows, columns = labels.shape
-    blocks = blocks_of((rows, columns), config.block)
+    blocks = blocks_of((rows, columns), options.block)
     splits = {"all": np.arange(len(blocks))}
     if split:
-        shares = (config.split.validation, config.split.test)
-        splits = split_blocks(labels, blocks, shares, config.ignore, config.split.seed)
-    known = values or _usable({int(value) for value in np.unique(labels)}, config.ignore, scene.source)
-    names = class_names(known, config, scene.names)
+        shares = (options.split.validation, options.split.test)
+        splits = split_blocks(labels, blocks, shares, options.ignore, options.split.seed)
+    known = values or usable_values({int(value) for value in np.unique(labels)}, options.ignore, scene.source)
+    names = class_names(known, options, scene.names)
     return Examples(
         names=tuple(block.name for block in blocks), patients=None, splits=splits, channels=scene.values.shape[0],
         axes=("row", "column"), classes=names, values=known, background=known[0] == 0, source=scene.source,
         notes=_absent(labels, blocks, splits, dict(zip(known, names, strict=True))),
-        read=functools.partial(_read_block, scene, blocks, known, config.ignore),
+        read=functools.partial(_read_block, scene, blocks, known, options.ignore),
     )  # fmt: skip
 
 
@@ -191,60 +199,15 @@ def _absent(
     return tuple(notes)
 
 
-def to_classes(mask: Array, values: tuple[int, ...], ignore: int | None, where: str) -> Targets:
-    """Positions in `values` of a mask's values, `IGNORED` for the one to ignore.
-
-    Raises:
-        DataError: The mask holds another value.
-    """
-    target = np.full(mask.shape, len(values), dtype=np.int16)
-    for position, value in enumerate(values):
-        target[mask == value] = position
-    if ignore is not None:
-        target[mask == ignore] = IGNORED
-    if (target == len(values)).any():
-        other = np.unique(mask[target == len(values)]).tolist()
-        raise DataError(
-            f"{where}: a mask may hold the values of the training masks, {listed(values)}. Got {listed(other, 4)}. "
-            "Correct it, or move a case that has them into training."
-        )
-    return target
-
-
-def class_names(
-    values: tuple[int, ...], config: SegmentConfig, known: tuple[str, ...] | None = None
-) -> tuple[str, ...]:
-    """What the values are called: by the config, by the data set, or by themselves.
-
-    Raises:
-        DataError: The config names another number of classes.
-    """
-    if config.classes is not None:
-        if len(config.classes) != len(values):
-            raise DataError(
-                f"classes names {len(config.classes)} classes and the masks hold {len(values)}: {listed(values)}. "
-                "Name each, in this order."
-            )
-        return config.classes
-    if known is not None and max(values) < len(known):
-        return tuple(known[value] for value in values)
-    return tuple("background" if value == 0 else str(value) for value in values)
-
-
 class _kept:
-    """Keep as many examples as fit the memory limit, those read last; a copy of this starts empty."""
+    """Keep the examples read last, as many as fit the memory limit; a copy of this starts empty."""
 
-    def __init__(self, read: Callable[[int], Example], first: Array) -> None:
-        self.read, self.most = read, max(MEMORY_LIMIT // max(first.nbytes + 2 * first[0].size, 1), 1)
-        self.examples: collections.OrderedDict[int, Example] = collections.OrderedDict()
+    def __init__(self, read: Callable[[int], Example], most: int) -> None:
+        self.made = read, most
+        self.cached = functools.lru_cache(most)(read)
 
     def __call__(self, index: int) -> Example:
-        if index not in self.examples:
-            self.examples[index] = self.read(index)
-            if len(self.examples) > self.most:
-                self.examples.popitem(last=False)
-        self.examples.move_to_end(index)
-        return self.examples[index]
+        return self.cached(index)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "examples": collections.OrderedDict()}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _kept, self.made

@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
+from multiway.data.masks.labels import IGNORED, to_classes
+from multiway.data.masks.patches import fit_scale
 from multiway.data.volumes import IntensityScale
-from multiway.errors import ConfigError, DataError
+from multiway.errors import DataError
 from multiway.tasks.run import digest_of
-from multiway.tasks.segmentation.examples import to_classes
-from multiway.tasks.segmentation.fitting import baselines_of, patch_of
-from multiway.tasks.segmentation.patches import GridPatches, fit_scale
-from multiway.training.overlap_losses import IGNORED
 from tasks.segmentation.lesion_files import examples_at, write_boxes, write_scene
 
 
@@ -63,14 +61,13 @@ def test_a_number_of_class_names_that_does_not_fit_is_refused(tmp_path):
 
 
 def test_a_scene_is_cut_into_blocks_of_disjoint_splits(tmp_path):
-    examples, config = examples_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6)
+    examples, _ = examples_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6)
     assert examples.num_modes == 2 and examples.channels == 5 and not examples.background
     assert examples.classes == ("1", "2", "3") and list(examples.scored) == [0, 1, 2]
     seen = [row for rows in examples.splits.values() for row in rows.tolist()]
     assert len(seen) == len(set(seen)) == 25
     read = examples.read(0)
     assert read.values.shape == (5, 6, 6) and read.target.min() == IGNORED
-    assert patch_of(config.replace(model={}), examples) == (4, 4)
 
 
 def test_intensities_are_learned_from_training_images_alone(tmp_path):
@@ -80,24 +77,6 @@ def test_intensities_are_learned_from_training_images_alone(tmp_path):
     if all(examples.read(row).values.shape == (5, 6, 6) for row in examples.rows("train")):
         np.testing.assert_allclose(scale.centre, train.mean(1), rtol=1e-6)
     assert isinstance(scale, IntensityScale) and len(scale.spread) == 5
-
-
-def test_patches_fit_the_model_and_the_data(tmp_path):
-    examples, config = examples_at(write_boxes(tmp_path))
-    assert patch_of(config, examples) == (8, 10, 10)
-    assert patch_of(config.replace(patch=(4, 6, 8)), examples) == (4, 6, 8)
-    with pytest.raises(ConfigError, match=r"patch: 3 sizes are needed, each a multiple of 2"):
-        patch_of(config.replace(patch=(5, 6, 8)), examples)
-    assert len(GridPatches(examples, examples.rows("validation"), fit_scale(examples, config.read), (4, 6, 8))) == 16
-
-
-def test_baselines_fit_the_data(tmp_path):
-    volumes, config = examples_at(write_boxes(tmp_path))
-    assert baselines_of(config, volumes) == ("background", "threshold", "unet")
-    scene, config = examples_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6, model={})
-    assert baselines_of(config, scene) == ("background", "logistic", "unet")
-    with pytest.raises(ConfigError, match="a threshold needs one channel"):
-        baselines_of(config.replace(baselines=("threshold",)), scene)
 
 
 def test_the_digest_is_of_images_masks_and_splits(tmp_path):

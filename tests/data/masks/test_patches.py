@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from multiway.data.masks.examples import Example
+from multiway.data.masks.labels import IGNORED
+from multiway.data.masks.patches import GridPatches, TrainingPatches, cut, fit_scale
 from multiway.data.volumes import AugmentOptions, IntensityScale
-from multiway.tasks.segmentation.examples import Example
-from multiway.tasks.segmentation.patches import GridPatches, TrainingPatches, cut, fit_scale
-from multiway.training.overlap_losses import IGNORED
 from tasks.segmentation.lesion_files import examples_at, write_boxes
 from tolerances import assert_same
 

@@ -7,40 +7,35 @@ import numpy as np
 from multiway.data import CheckReport
 from multiway.data.datasets import locate
 from multiway.data.findings import Finding, Place, Severity
+from multiway.data.masks.examples import Examples, read_examples
+from multiway.data.masks.options import MaskOptions
 from multiway.data.scenes import is_scene
 from multiway.data.volumes import check_volumes
+from multiway.data.volumes.checking import ORDER
 from multiway.errors import DataError
-from multiway.tasks.segmentation.config import SegmentConfig
-from multiway.tasks.segmentation.examples import Examples
-from multiway.tasks.segmentation.sources import read_examples
-
-ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
-def check_segmentation(config: SegmentConfig) -> CheckReport:
+def check_masks(options: MaskOptions) -> CheckReport:
     """Say what `check_volumes` says of the images, then what the masks hold; one image in memory at a time."""
-    path = config.data or ""
+    path = options.data or ""
     source = locate(path)
-    images = None if is_scene(source) else check_volumes(source, config.read, config.split)
-    if images is not None and not images.is_usable:
+    images = CheckReport(source=path, summary={}, findings=())
+    if not is_scene(source):
+        images = check_volumes(source, options.read, options.split)
+    if not images.is_usable:
         return images
     try:
-        report = _report(path, read_examples(source, config))
-        return report if images is None else _joined(images, report)
+        summary, findings = _look(read_examples(source, options))
     except DataError as error:
         finding = _finding("unreadable", "error", str(error).rstrip("."))
         return CheckReport(source=path, summary={}, findings=(finding,))
-
-
-def _joined(images: CheckReport, masks: CheckReport) -> CheckReport:
-    """Both as one; what is said twice is said once."""
     said = {finding.line() for finding in images.findings}
-    new = [finding for finding in masks.findings if finding.line() not in said and finding.kind != "constant"]
-    findings = sorted([*images.findings, *new], key=lambda item: ORDER[item.severity])
-    return CheckReport(source=images.source, summary={**images.summary, **masks.summary}, findings=tuple(findings))
+    new = [each for each in findings if each.line() not in said and (is_scene(source) or each.kind != "constant")]
+    every = sorted([*images.findings, *new], key=lambda item: ORDER[item.severity])
+    return CheckReport(source=images.source, summary={**images.summary, **summary}, findings=tuple(every))
 
 
-def _report(path: str, examples: Examples) -> CheckReport:
+def _look(examples: Examples) -> tuple[dict[str, Any], list[Finding]]:
     voxels = {split: np.zeros(len(examples.classes), np.int64) for split in examples.splits}
     empty: list[str] = []
     constant: list[str] = []
@@ -66,9 +61,7 @@ def _report(path: str, examples: Examples) -> CheckReport:
         "channels": examples.channels,
         **{f"{split} voxels": _shares(examples, counts) for split, counts in voxels.items()},
     }
-    return CheckReport(
-        source=path, summary=summary, findings=tuple(sorted(findings, key=lambda item: ORDER[item.severity]))
-    )
+    return summary, findings
 
 
 def _shares(examples: Examples, counts: Any) -> str:

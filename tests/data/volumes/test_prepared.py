@@ -7,12 +7,15 @@ import pandas as pd
 import pytest
 import torch
 
+from multiway.data.volumes import cases_of_arrays, prepare_volumes
 from multiway.errors import DataError
 from multiway.metrics import classes
 from multiway.tasks.run import digest_of
-from multiway.tasks.volumes.arrays import cases_of_arrays
-from multiway.tasks.volumes.prepared import prepare
 from tasks.volumes.blocks import make_config, make_volumes, write_table
+
+
+def prepare(config, source):
+    return prepare_volumes(source, config.read, config.split)
 
 
 def test_the_digest_is_of_scans_and_labels(tmp_path):

@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.data.volumes import AugmentOptions, IntensityScale, augment
-from multiway.tasks.segmentation.examples import Example, Examples
-from multiway.training.overlap_losses import IGNORED
+from multiway.data.masks.examples import Example, Examples
+from multiway.data.masks.labels import IGNORED
+from multiway.data.volumes import AugmentOptions, IntensityScale, VolumeOptions, augment
 
 MOST_PLACES = 4096
 """Voxels of each class of a case that patches are drawn about."""
@@ -64,14 +64,13 @@ class TrainingPatches:
         return {"volume": volume, "mask": mask}
 
     def _start(self, row: int, example: Example) -> list[int]:
-        rooms = [max(size - side, 0) for size, side in zip(example.target.shape, self.patch, strict=True)]
         places = self._classes_of(row, example) if float(torch.rand(())) < self.foreground else []
         if not places:
-            return [_draw(room + 1) for room in rooms]
+            return [_draw(room + 1) for room in _rooms(example, self.patch)]
         chosen = places[_draw(len(places))]
         voxel = chosen[_draw(len(chosen))]
         starts = [int(at) - _draw(side) for at, side in zip(voxel, self.patch, strict=True)]
-        return [min(max(start, 0), room) for start, room in zip(starts, rooms, strict=True)]
+        return _inside(starts, example, self.patch)
 
     def _classes_of(self, row: int, example: Example) -> list[NDArray[Any]]:
         """Voxels of each scored class that the case has, `(voxels, modes)` each, thinned evenly."""
@@ -119,9 +118,9 @@ def cut(example: Example, start: Sequence[int], patch: Sequence[int], scale: Int
     """One patch, normalised; where the image is smaller, zeros lie on both sides and do not count."""
     inside = tuple(slice(low, low + side) for low, side in zip(start, patch, strict=True))
     if scale.per_volume:
-        values = scale.apply(torch.from_numpy(example.values)[None])[0][(slice(None), *inside)]
+        values = scale.apply_to(example.values)[(slice(None), *inside)]
     else:
-        values = scale.apply(torch.from_numpy(np.ascontiguousarray(example.values[(slice(None), *inside)]))[None])[0]
+        values = scale.apply_to(example.values[(slice(None), *inside)])
     target = torch.from_numpy(example.target[inside].astype(np.int64))
     if tuple(target.shape) == tuple(patch):
         return values, target
@@ -133,9 +132,29 @@ def cut(example: Example, start: Sequence[int], patch: Sequence[int], scale: Int
     return whole, labels
 
 
-def fit_scale(examples: Examples, config_read: Any) -> IntensityScale:
+def cut_middle(examples: Examples, row: int, patch: Sequence[int], scale: IntensityScale) -> Tensor:
+    """The patch about the middle of what the mask marks, or of the image where it marks nothing."""
+    example = examples.read(row)
+    marked = np.argwhere(example.target >= int(examples.background))
+    centre = marked.mean(0) if len(marked) else np.array(example.target.shape) / 2
+    starts = [int(at) - side // 2 for at, side in zip(centre, patch, strict=True)]
+    return cut(example, _inside(starts, example, patch), patch, scale)[0]
+
+
+def _inside(starts: Sequence[int], example: Example, patch: Sequence[int]) -> list[int]:
+    """The starts nearest to these whose patch lies in the image."""
+    rooms = _rooms(example, patch)
+    return [min(max(start, 0), room) for start, room in zip(starts, rooms, strict=True)]
+
+
+def _rooms(example: Example, patch: Sequence[int]) -> list[int]:
+    """How far a patch can start from the first voxel along each axis."""
+    return [max(size - side, 0) for size, side in zip(example.target.shape, patch, strict=True)]
+
+
+def fit_scale(examples: Examples, options: VolumeOptions) -> IntensityScale:
     """Learn intensities from the training images alone, one at a time."""
-    return IntensityScale.fit(_Rows(examples), examples.rows("train"), config_read)  # type: ignore[arg-type]
+    return IntensityScale.fit(_Rows(examples), examples.rows("train"), options)  # type: ignore[arg-type]
 
 
 class _Rows:

@@ -3,50 +3,56 @@
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
+from multiway.config import Config
 from multiway.data.findings import listed
-from multiway.data.volumes import Cases, IntensityScale, VolumeBatches, load_values, read_cases
+from multiway.data.volumes.cases import SPLITS, Cases
+from multiway.data.volumes.intensity import IntensityScale
+from multiway.data.volumes.loading import read_cases
+from multiway.data.volumes.options import VolumeOptions, VolumeSplit
+from multiway.data.volumes.store import VolumeBatches, load_values
+from multiway.data.volumes.volume import Volume
 from multiway.errors import DataError
-from multiway.tasks.protocol import SPLITS
-from multiway.tasks.volumes.config import VolumeConfig
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class VolumeState:
-    """What a run has learnt of its volumes.
-
-    classes: Names, in the order of the logits.
-    channels: Values per voxel.
-    sizes: Voxels along each axis, after preparing.
-    axes: Names of the axes.
-    scale: Intensities of the training volumes.
-    label_kind: Kind of the labels that were given: "text", "number" or "bool".
-    """
+class VolumeState(Config):
+    """What a run has learnt of its volumes."""
 
     classes: tuple[str, ...]
+    """Names, in the order of the logits."""
     channels: int
+    """Values per voxel."""
     sizes: tuple[int, ...]
+    """Voxels along each axis, after preparing."""
     axes: tuple[str, ...]
+    """Names of the axes."""
     scale: IntensityScale
+    """Intensities of the training volumes."""
     label_kind: str = "text"
+    """Kind of the labels that were given: "text", "number" or "bool"."""
 
-    def plain(self) -> dict[str, Any]:
-        """Values for JSON."""
-        return {**vars(self), "scale": self.scale.to_dict()}
+    def normalised(self, volume: Volume) -> Tensor:
+        """A prepared volume as the training's were, `(1, channels, *sizes)`.
 
-    @classmethod
-    def parse(cls, plain: dict[str, Any]) -> Self:
-        """Undo `plain`."""
-        tuples = {name: tuple(plain[name]) for name in ("classes", "sizes", "axes")}
-        return cls(**{**plain, **tuples, "scale": IntensityScale.from_dict(plain["scale"])})
+        Raises:
+            DataError: It is of another size or has other channels than those of the training.
+        """
+        wanted = (self.channels, *self.sizes)
+        if volume.values.shape != wanted:
+            raise DataError(
+                f"{volume.source}: the run was trained on (channels, *sizes) {wanted}. Got {volume.values.shape}. Give "
+                f"scans of that size, or train with read.size or read.resample_to, which bring any scan to one size."
+            )
+        return self.scale.apply_to(volume.values)[None]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Prepared:
+class PreparedVolumes:
     """Labelled cases; those of a training are read as a whole, later ones one at a time.
 
     store: `(cases, channels, *sizes)`, before normalisation; None for later data.
@@ -88,34 +94,36 @@ class Prepared:
         return self.cases.splits.get(split, np.arange(self.cases.count))
 
 
-def prepare(config: VolumeConfig, source: str | Path | Cases, label_kind: str = "text") -> Prepared:
+def prepare_volumes(
+    source: str | Path | Cases, options: VolumeOptions, split: VolumeSplit, label_kind: str = "text"
+) -> PreparedVolumes:
     """Read every volume; whatever can be wrong with the data shows here, before anything is written.
 
     Raises:
         DataError: A file is not sound, labels are missing, or a split has no case.
         ConfigError: An option does not fit the data.
     """
-    cases = source if isinstance(source, Cases) else read_cases(source, config.read, config.split)
+    cases = source if isinstance(source, Cases) else read_cases(source, options, split)
     labels = _checked_labels(cases)
     store = load_values(cases)
-    return Prepared(
+    return PreparedVolumes(
         cases=cases, labels=labels, store=store, notes=(*cases.notes, *_notes(cases, labels)), label_kind=label_kind,
-        scale=IntensityScale.fit(store, cases.indices("train"), config.read),
+        scale=IntensityScale.fit(store, cases.indices("train"), options),
     )  # fmt: skip
 
 
-def prepare_later(config: VolumeConfig, source: str | Path | Cases, state: VolumeState) -> Prepared:
+def prepare_later(source: str | Path | Cases, options: VolumeOptions, state: VolumeState) -> PreparedVolumes:
     """Labelled cases that came after the training; no volume is read yet.
 
     Raises:
         DataError: There are no labels, or a label is none of the run's classes.
     """
-    cases = source if isinstance(source, Cases) else read_cases(source, config.read, same_sizes=False)
+    cases = source if isinstance(source, Cases) else read_cases(source, options, same_sizes=False)
     if cases.labels is None:
         raise DataError(f"{cases.source}: scores need labels, and there are none. Name their column (read.label).")
     known = cases.with_classes(state.classes)
     assert known.labels is not None
-    return Prepared(cases=known, labels=known.labels, store=None, scale=state.scale, notes=known.notes)
+    return PreparedVolumes(cases=known, labels=known.labels, store=None, scale=state.scale, notes=known.notes)
 
 
 def _checked_labels(cases: Cases) -> NDArray[np.int64]:

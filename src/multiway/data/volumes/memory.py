@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.findings import quoted
-from multiway.data.volumes import Cases, Volume, VolumeHeader, VolumeOptions, VolumeSplit
+from multiway.data.volumes.cases import Cases
+from multiway.data.volumes.options import VolumeOptions, VolumeSplit
 from multiway.data.volumes.preparing import prepared_header
 from multiway.data.volumes.splitting import split_cases
-from multiway.data.volumes.volume import BARE_AXES
+from multiway.data.volumes.volume import BARE_AXES, Volume, VolumeHeader
 from multiway.errors import DataError
 
 
