@@ -30,7 +30,7 @@ def test_forecasts_come_first_then_the_scores_and_the_run_itself_last(page):
 def test_the_future_is_shown_before_the_past(finished):
     panels = next(sections([finished], finished_data(finished))).content[0]
     assert [group.title for group in panels.groups] == ["After the end of the data", "Last test window"]
-    assert [panel.name for panel in panels.groups[0].panels] == list(finished.state.names)
+    assert [name for name, _ in panels.groups[0].panels] == list(finished.state.names)
 
 
 def finished_data(run):
@@ -39,7 +39,7 @@ def finished_data(run):
 
 def test_scores_by_step_and_variate_are_means_of_the_errors(finished):
     _, errors, *_ = sections([finished], None)
-    series = {item.name: item.values for item in errors.content[0].drawing.readout.series}
+    series = {item.name: item.values for item in errors.content[0].drawing.series}
     rows = pd.read_parquet(finished.folder.path / "errors.parquet").query("split == 'test' and model == 'ridge'")
     np.testing.assert_allclose(series["ridge"], rows.groupby("step")["mse"].mean())
     own = pd.read_parquet(finished.folder.path / "errors.parquet").query("split == 'test' and model == 'multiway'")
