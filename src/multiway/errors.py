@@ -16,6 +16,10 @@ class ConfigError(MultiwayError, ValueError):
     """An option is unknown, out of range, or contradicts another."""
 
 
+class ArgumentError(ConfigError, TypeError):
+    """A function was given an argument that it does not have; Python's own error for that is a base."""
+
+
 class DataError(MultiwayError, ValueError):
     """A file or frame does not hold what the task needs."""
 

@@ -93,7 +93,9 @@ def forecast(folder: Path) -> Tiny:
 
     return Tiny(
         task="forecast", data=path, settings={**settings, "training": training},
-        still=STILL, alone=alone, lacking=lambda target: without(path, "series 1", target), batch="backtest", changes={"value": lambda: last_digit(path)},
+        still=STILL, alone=alone,
+        lacking=lambda target: without(path, "series 1", target), batch="backtest",
+        changes={"value": lambda: last_digit(path)},
         spoil=lambda: edit(path, "2024-01-02", "yesterday!"),
     )  # fmt: skip
 
