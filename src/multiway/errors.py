@@ -12,6 +12,10 @@ class ShapeError(MultiwayError, ValueError):
     """A tensor's axes do not fit the operation."""
 
 
+class DtypeError(MultiwayError, TypeError):
+    """A tensor's numbers are of another type than the layer's."""
+
+
 class ConfigError(MultiwayError, ValueError):
     """An option is unknown, out of range, or contradicts another."""
 
