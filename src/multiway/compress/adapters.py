@@ -19,7 +19,7 @@ from multiway.compress.rules import LowRank, NdLinear, Rule
 from multiway.compress.storage import build, describe, fill, read_json, read_tensors, save_tensors
 from multiway.compress.swap import leave_fast_paths, set_module
 from multiway.compress.targets import find_targets
-from multiway.errors import ConfigError, RunError
+from multiway.errors import ConfigError, MultiwayWarning, RunError
 
 ADAPTERS, SHAPES = "adapters.safetensors", "adapters.json"
 RECORD = "_multiway_adapters"
@@ -222,7 +222,8 @@ def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = Fals
 def _check_base(model: nn.Module, layers: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Whether the layers are those that the branches were trained beside; a file without hashes cannot tell."""
     if not all("base_sha256" in entry for entry in layers):
-        warnings.warn(f"{path} holds no hashes of its model: the adapters may be of another.", stacklevel=3)
+        words = f"{path} holds no hashes of its model: the adapters may be of another."
+        warnings.warn(words, MultiwayWarning, stacklevel=3)
         return
     for entry in layers:
         name, wanted = entry["names"][0], str(entry["base_sha256"])

@@ -14,6 +14,7 @@ from multiway.data.masks.checking import check_masks
 from multiway.data.masks.examples import Examples, read_examples
 from multiway.data.masks.patches import GridPatches, fit_scale
 from multiway.data.scenes import is_scene
+from multiway.data.volumes.spacing import warn_of_spacing
 from multiway.errors import ConfigError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, Context, Metric, Option, Row, Task
@@ -65,11 +66,13 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
         examples = source if isinstance(source, Examples) else read_examples(source, config, values, split=not values)
         if state is None:
             check_fits(config, examples)
-        elif (examples.channels, examples.num_modes) != (state.channels, state.num_modes):
+            return examples
+        if (examples.channels, examples.num_modes) != (state.channels, state.num_modes):
             raise ConfigError(
                 f"{examples.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. "
                 f"Got {examples.num_modes} axes and {examples.channels} channels."
             )
+        warn_of_spacing(examples.read(0).spacing, state.spacings)
         return examples
 
     def check(self, config: SegmentConfig) -> CheckReport:
@@ -85,6 +88,7 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
         return SegmentState(
             classes=prepared.classes, values=prepared.values, channels=prepared.channels, axes=prepared.axes,
             scale=fit_scale(prepared, config.read), patch=patch_of(config, prepared), background=prepared.background,
+            spacings=prepared.spacings,
         )  # fmt: skip
 
     def names(self, config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
