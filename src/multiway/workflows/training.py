@@ -88,4 +88,5 @@ def resume(path: Path, *, progress: bool = False) -> Trained:
 
 def with_seed(config: TaskConfig, seed: int) -> TaskConfig:
     """The same config with another seed."""
-    return config.replace(training=config.training.replace(seed=seed).plain())
+    given = config.training.model_dump(mode="json", exclude_unset=True)
+    return config.replace(training={**given, "seed": seed})
