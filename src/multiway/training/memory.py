@@ -1,4 +1,4 @@
-"""Batches that fit into memory: what a network keeps of a sample for its gradients, and how many samples go together."""
+"""Batches that fit into memory: what a network keeps of a sample for its gradients, and how many go together."""
 
 import os
 
