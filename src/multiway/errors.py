@@ -24,6 +24,10 @@ class RunError(MultiwayError, RuntimeError):
     """A run cannot be started, continued or read."""
 
 
+class StorageError(RunError):
+    """Something cannot be written: no room, no right to, no folder."""
+
+
 class NotFittedError(MultiwayError, ValueError, AttributeError):
     """An estimator was asked for an answer before `fit`; the bases are those scikit-learn's own error has."""
 

@@ -17,7 +17,7 @@ def test_an_error_of_a_process_is_one_line(tmp_path):
     assert_one_line((done.returncode, done.stdout, done.stderr), "absent.csv")
 
 
-@pytest.mark.parametrize("words", [["nonsense"], ["train"], ["train", "forecast", "--epochs", "3"], ["check"]])
+@pytest.mark.parametrize("words", [["nonsense"], ["train"], ["train", "forecast", "--epoch-count", "3"], ["check"]])
 def test_wrong_usage_exits_with_2(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code, _, err = call(words, monkeypatch, capsys)

@@ -11,6 +11,7 @@ from torch import Tensor
 from multiway.data import Panel, Windows
 from multiway.errors import RunError
 from multiway.explain import ModeMap, lag_labels, load_maps, mode_maps, save_maps, save_mode_map, time_labels, top_pairs
+from multiway.files import make_folder
 from multiway.models import HOTForecaster
 from multiway.tasks.answers import Answer
 from multiway.tasks.forecasting.later import last_window
@@ -69,7 +70,7 @@ def _maps(run: Run, past: Tensor, observed: Tensor | None, times: Sequence[str],
 
 def save_explanation(folder: Path, explanation: Explanation) -> None:
     """Write both sets of maps as arrays."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     save_maps(folder / "average.npz", explanation.average)
     save_maps(folder / "last.npz", explanation.last)
 

@@ -50,7 +50,7 @@ def predict_masks(run: Run, data: str | None, out: Path | None, *, keep_going: b
 
 def _predict_scene(run: Run, source: str, out: Path) -> Answer:
     mask = predict_scene(run, read_scene(source, run.config.read.max_bytes))
-    out.mkdir(parents=True, exist_ok=True)
+    files.make_folder(out)
     path = out / f"{Path(source).stem}.npy"
     _save_npy(path, mask)
     frame = pd.DataFrame([{"case": Path(source).stem, "file": path.name, **_sizes(run, mask, None)}])
@@ -71,7 +71,7 @@ def _predict_cases(run: Run, source: str, out: Path, keep_going: bool) -> Answer
                 raise
             failed.append(str(error))
             continue
-        out.mkdir(parents=True, exist_ok=True)
+        files.make_folder(out)
         path = out / (cases.names[index] + (".npy" if volume.affine is None else ".nii.gz"))
         _save(path, mask, volume.affine)
         rows.append({"case": cases.names[index], "file": path.name, **_sizes(run, mask, volume.spacing)})

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from multiway.explain import ModeMap, average_curves, save_maps, save_mode_map, top_pairs
+from multiway.files import make_folder
 from multiway.tasks.answers import Answer, write_frame
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import average_attention
@@ -56,7 +57,7 @@ def write_explanations(run: Run, data: ExplainedData, chosen: Sequence[tuple[int
         for sample in dict.fromkeys(sample for sample, _ in chosen)
     ]
     average = average_attention(run, data, data.prepared.samples.splits["test"])
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     paths = [*_write_maps(folder, average, days), *_write_tables(folder, days)]
     items = [item for day in days for item in day.tickers]
     notes = [*strongest(average), *map(sentence, items), *_tested(items), *([NOT_ATTRIBUTION] if average else [])]

@@ -9,6 +9,7 @@ from multiway.data.volumes import Cases, Volume, VolumeHeader, write_nifti
 from multiway.data.volumes.preparing import prepared_header
 from multiway.data.volumes.resampling import interpolated
 from multiway.explain import ModeMap, average_curves, save_maps, save_planes, top_pairs
+from multiway.files import make_folder
 from multiway.tasks.answers import Answer
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.explanation import (
@@ -31,7 +32,7 @@ def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: P
     Raises:
         ConfigError: nibabel or captum is not installed.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     lines, paths, maps, curves = [], [], [], []
     for item, index in zip(explain_cases(run, cases, indices), indices, strict=True):
         paths += write_case(folder, item, cases.read(int(index)), cases)
@@ -51,7 +52,7 @@ def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: P
 
 def write_maps(run: Run, cases: Cases, index: int, folder: Path) -> list[Path]:
     """Write one case's attention and gradients as NIfTI on the grid of its file, without picture or test."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     return _write_nifti(folder, explain_case(run, cases, index, deletion=False), cases.read(index), cases)
 
 
