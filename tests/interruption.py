@@ -37,6 +37,11 @@ def kill_at(monkeypatch, count):
     _before_step(monkeypatch, count, die)
 
 
+def act_at(monkeypatch, count, action):
+    """Do something before one step, counted over every training of the run."""
+    _before_step(monkeypatch, count, action)
+
+
 def _before_step(monkeypatch, count, action):
     original, steps = loop._Loop._step, []
 

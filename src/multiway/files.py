@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import hashlib
+import io
 import os
 import re
 import secrets
@@ -71,6 +72,15 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """Write bytes atomically."""
     write_with(path, lambda temporary: temporary.write_bytes(content), len(content))
+
+
+def write_array(path: Path, values: Any) -> None:
+    """Write an array of numpy atomically, as .npy; through memory, since numpy is silent where a file is cut short."""
+    import numpy as np
+
+    content = io.BytesIO()
+    np.save(content, values, allow_pickle=False)
+    write_bytes(path, content.getvalue())
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: dict[str, str] | None = None) -> None:

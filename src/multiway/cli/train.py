@@ -1,15 +1,16 @@
 """`multiway train`: one command per task, each with its own options; or a recipe; or an interrupted run."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from multiway.cli import commands, completion, declared, options, show
 from multiway.cli.lazily import workflows
 from multiway.cli.options import Epochs, Quiet, Recipe, Seeds, Sets
 from multiway.cli.show import Answer
+from multiway.errors import ConfigError
 
 SILENT = ("resume", "quiet", "as_json")
 """What may stand beside `--resume`: it changes nothing of the run."""
@@ -28,22 +29,12 @@ RunOut = Annotated[
 ]
 
 
-class Tasks(TyperGroup):
-    """The tasks as commands, each made when it is named."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Names of the tasks."""
-        return list(declared.tasks())
-
-    def get_command(self, ctx: Any, name: str) -> Any:
-        """The command of a task."""
-        return _command_of(name) if name in declared.tasks() else None
-
-
 def add_to(app: typer.Typer) -> None:
-    """Register this file's command."""
-    callback = commands.command(train, "train")
-    app.add_typer(typer.Typer(cls=Tasks, callback=callback, invoke_without_command=True), name="train")
+    """Register this file's command, and one below it for each task."""
+    group = typer.Typer(callback=commands.command(train, "train"), invoke_without_command=True)
+    for task in declared.tasks():
+        group.command(task)(commands.command(_training_of(task), "train", [task]))
+    app.add_typer(group, name="train")
 
 
 def train(
@@ -81,14 +72,14 @@ def _nothing_beside(ctx: typer.Context) -> None:
     others = [name for name in _given(ctx) if name not in SILENT]
     if others:
         dashed = "--set" if others[0] == "sets" else f"--{others[0]}"
-        raise typer.BadParameter(f"--resume continues a run as it was started. Leave out {dashed}")
+        raise ConfigError(f"train: --resume continues a run as it was started. Leave out {dashed}.")
 
 
 def _given(ctx: typer.Context) -> list[str]:
     return [name for name in ctx.params if getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"]
 
 
-def _command_of(task: str) -> Any:
+def _training_of(task: str) -> Callable[..., Answer]:
     def function(
         data: Data = None,
         out: RunOut = None,
@@ -109,9 +100,7 @@ def _command_of(task: str) -> Any:
         )
 
     function.__doc__ = declared.purpose_of(task)
-    app = typer.Typer(add_completion=False)
-    app.command(name=task)(commands.command(function, "train", [task]))
-    return typer.main.get_command(app)
+    return function
 
 
 def _answer(trained: "workflows.Trained") -> Answer:

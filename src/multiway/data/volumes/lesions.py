@@ -120,16 +120,11 @@ def _write_all(cases: Cases, folder: Path, options: LesionOptions) -> None:
 
 def _write(path: Path, values: NDArray[np.uint8], affine: Field3 | None, kind: str) -> None:
     if kind == "npy":
-        files.write_with(path, lambda temporary: _save_npy(temporary, values))
+        files.write_array(path, values)
         return
     from multiway.data.volumes.nifti import write_nifti
 
     write_nifti(path, values, affine)
-
-
-def _save_npy(path: Path, values: NDArray[Any]) -> None:
-    with path.open("wb") as file:
-        np.save(file, values, allow_pickle=False)
 
 
 def paint_lesions(

@@ -52,7 +52,7 @@ def _predict_scene(run: Run, source: str, out: Path) -> Answer:
     mask = predict_scene(run, read_scene(source, run.config.read.max_bytes))
     files.make_folder(out)
     path = out / f"{Path(source).stem}.npy"
-    _save_npy(path, mask)
+    files.write_array(path, mask)
     frame = pd.DataFrame([{"case": Path(source).stem, "file": path.name, **_sizes(run, mask, None)}])
     write_frame(frame, out / TABLE)
     return Answer(frame=frame, files=(path, out / TABLE), notes=[f"1 mask and {TABLE} written to {out}"])
@@ -181,16 +181,8 @@ def _sizes(run: Run, mask: NDArray[Any], spacing: tuple[float, ...] | None) -> d
 
 def _save(path: Path, mask: NDArray[Any], affine: NDArray[np.float64] | None) -> None:
     if affine is None:
-        _save_npy(path, mask)
+        files.write_array(path, mask)
         return
     from multiway.data.volumes.nifti import write_nifti
 
     write_nifti(path, mask, affine)
-
-
-def _save_npy(path: Path, mask: NDArray[Any]) -> None:
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as file:
-            np.save(file, mask, allow_pickle=False)
-
-    files.write_with(path, write)
