@@ -1,6 +1,7 @@
 """A write is seen whole or not at all."""
 
 import errno
+import os
 import re
 from pathlib import Path
 
@@ -100,6 +101,16 @@ def test_a_full_disk_is_one_line_with_what_is_needed_and_free(kind, tmp_path):
 def test_a_folder_that_is_gone_is_one_line(tmp_path):
     with pytest.raises(StorageError, match=r"No such file or directory\. Its folder is gone or was never there"):
         files.write_text(tmp_path / "gone" / "a", "new")
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path, monkeypatch):
+    def refuse(self, *_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(StorageError, match=r"a could not be written: Read-only file system\. Write where you may"):
+        files.write_text(tmp_path / "a", "new")
 
 
 def test_what_a_block_made_goes_with_its_error(tmp_path):

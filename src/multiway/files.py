@@ -60,7 +60,8 @@ def atomic_path(path: Path, needed: int | None = None) -> Iterator[Path]:
             if is_new:
                 note(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a disk that is read-only has no such file, and says so otherwise
+            temporary.unlink()
         _temporary.discard(temporary)
 
 
@@ -147,7 +148,8 @@ def _as_os_error(error: Exception) -> OSError | None:
 
 def _room(path: Path, needed: Callable[[], int] | None) -> str:
     folder = next((folder for folder in path.absolute().parents if folder.exists()), Path("/"))
-    wants = "" if needed is None else f"it needs {needed():,} bytes or more, and "
+    size = 0 if needed is None else needed()
+    wants = f"it needs {size:,} bytes or more, and " if size else ""
     return f"; {wants}{shutil.disk_usage(folder).free:,} bytes are free"
 
 

@@ -143,7 +143,7 @@ def test_a_signal_inside_an_import_is_one_line(tmp_path):
         ("multiway --help >/dev/full", 1, "multiway: error: output: No space left on device\n"),
         ("multiway evaluate absent 2>/dev/full", 1, ""),
         ("multiway evaluate absent 2>&-", 1, ""),
-        ("multiway recipes | head -1", 1, ""),
+        ("multiway recipes | true", 1, ""),
     ],
 )
 def test_streams_that_are_closed_or_full(command, code, err, tmp_path):

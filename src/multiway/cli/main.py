@@ -4,8 +4,6 @@ import sys
 from typing import NoReturn
 
 from multiway.cli import process
-from multiway.errors import MultiwayError
-from multiway.memory import keep_freed_memory
 
 
 def run() -> NoReturn:
@@ -13,16 +11,24 @@ def run() -> NoReturn:
 
     A signal ends it with one line and 128 and the signal's number; a training saves its state first and exits with 1.
     """
-    process.open_streams()
-    keep_freed_memory()
     try:
         with process.Stoppable():
-            from multiway.cli.app import app
-
-            app()
+            process.open_streams()
+            _call()
     except process.Stopped as stopped:
         process.say(str(stopped))
         sys.exit(stopped.code)
+
+
+def _call() -> NoReturn:
+    """Everything is imported here, where a signal is seen to already."""
+    from multiway.cli.app import app
+    from multiway.errors import MultiwayError
+    from multiway.memory import keep_freed_memory
+
+    keep_freed_memory()
+    try:
+        app()
     except MultiwayError as error:
         process.say(f"error: {error}")
     except OSError as error:

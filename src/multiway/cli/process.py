@@ -4,11 +4,8 @@ import contextlib
 import os
 import signal
 import sys
-from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
-
-from multiway import files
 
 IMPORT = "<frozen importlib._bootstrap>"
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -41,7 +38,9 @@ def _stop(number: int, frame: FrameType | None) -> None:
     """Raise, or end at once inside an import: libraries turn what is raised there into other errors."""
     stopped = Stopped(number)
     if _is_importing(frame):
-        files.take_back()
+        take_back = getattr(sys.modules.get("multiway.files"), "take_back", None)
+        if take_back is not None:
+            take_back()
         say(str(stopped))
         os._exit(stopped.code)
     raise stopped
@@ -67,7 +66,7 @@ def open_streams() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
     if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 def drop_output() -> None:

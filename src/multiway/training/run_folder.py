@@ -48,10 +48,12 @@ class RunFolder:
         cls.check_free(path)
         files.make_folder(path.parent)
         temporary = path.with_name(files.temporary_name(f".{path.name}"))
+        content = yaml.safe_dump(config, sort_keys=False, allow_unicode=True).encode()
         try:
-            with files.storing(path):
+            with files.storing(path, lambda: len(content)):
                 temporary.mkdir()
-                files.write_text(temporary / CONFIG, yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+                (temporary / CONFIG).write_bytes(content)
+                files.sync_file(temporary / CONFIG)
                 os.rename(temporary, path)  # fails if a folder with a run is there by now
                 files.sync_folder(path.parent)
         except StorageError:

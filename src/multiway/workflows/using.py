@@ -80,8 +80,9 @@ def explain(run: Path, *, out: Path | None = None, options: dict[str, Any] | Non
 
 def report(run: Path, *, out: Path | None = None) -> Path:
     """Write the one-file HTML report of a run, or of its seeds together."""
-    files.check_place(out)
-    runs, target = load_runs(run), out or run / "report.html"
+    target = out or run / "report.html"
+    files.check_place(target)
+    runs = load_runs(run)
     files.write_text(target, runs[0].task.report(runs))
     return target
 
