@@ -114,7 +114,7 @@ class RunFolder:
         """Hold the folder for this process; the lock goes with the process, whatever ends it.
 
         Raises:
-            RunError: Another process holds it, or a file of the run cannot be written; says how to go on.
+            RunError: Another process holds it.
         """
         descriptor = os.open(self.path, os.O_RDONLY)
         try:
@@ -122,10 +122,6 @@ class RunFolder:
             yield
         except BlockingIOError:
             raise RunError(f"{self.path} is in use by another process. Wait for it, or stop it first.") from None
-        except StorageError as error:
-            if (self.path / CONFIG).is_file():
-                raise StorageError(f"{error} Then continue: `multiway train --resume {self.path}`.") from None
-            raise
         finally:
             os.close(descriptor)
 
