@@ -115,6 +115,16 @@ def test_integrated_gradients_are_those_of_the_formula(generator):
     assert model.training
 
 
+def test_gradients_of_the_weights_are_neither_made_nor_left_switched_off():
+    seen = []
+    model = nn.Sequential(nn.Flatten(), nn.Linear(8, 2))
+    model[1].bias.requires_grad_(False)
+    model.register_forward_hook(lambda *_: seen.append(model[1].weight.requires_grad))
+    integrated_gradients(model, torch.ones(1, 1, 2, 2, 2), torch.tensor([0]), steps=6)
+    assert seen and not any(seen)
+    assert [weight.requires_grad for weight in model.parameters()] == [True, False]
+
+
 def test_the_gap_is_the_part_of_the_change_that_too_few_steps_miss():
     class Step(nn.Module):
         def forward(self, x):

@@ -1,4 +1,4 @@
-"""Errors of numbers beside scikit-learn's, by hand where it has none, and what they say where they are undefined."""
+"""Errors of numbers beside scikit-learn's, and what they say where they are undefined."""
 
 import numpy as np
 import pytest
@@ -27,22 +27,13 @@ def test_scores_are_scikit_learns(metric):
     assert metric(truth, predicted) == pytest.approx(SAME[metric](truth, predicted), rel=ROUNDING64)
 
 
-@pytest.mark.parametrize("metric", [*SAME, regression.smape, regression.wape], ids=lambda metric: metric.__name__)
+@pytest.mark.parametrize("metric", SAME, ids=lambda metric: metric.__name__)
 def test_axes_do_not_matter(metric):
     truth, predicted = make_case((7, 5, 3))
     assert metric(truth, predicted) == pytest.approx(metric(truth.ravel(), predicted.ravel()), rel=ROUNDING64)
 
 
-def test_relative_errors_by_hand():
-    truth, predicted = np.array([2.0, -4.0, 0.0]), np.array([3.0, -2.0, 0.0])
-    assert regression.smape(truth, predicted) == pytest.approx((2 / 5 + 4 / 6 + 0) / 3, rel=ROUNDING64)
-    assert regression.wape(truth, predicted) == pytest.approx(3 / 6, rel=ROUNDING64)
-    assert regression.mase(truth, predicted, np.array([1.0, 2.0, 4.0])) == pytest.approx(1 / 1.5, rel=ROUNDING64)
-    seasonal = regression.mase(truth, predicted, np.array([1.0, 2.0, 4.0]), season=2)
-    assert seasonal == pytest.approx(1 / 3, rel=ROUNDING64)
-
-
-@pytest.mark.parametrize("metric", [*SAME, regression.smape, regression.wape], ids=lambda metric: metric.__name__)
+@pytest.mark.parametrize("metric", SAME, ids=lambda metric: metric.__name__)
 def test_nothing_has_no_score(metric):
     assert metric(np.empty(0), np.empty(0)) is None
 
@@ -50,6 +41,3 @@ def test_nothing_has_no_score(metric):
 def test_what_cannot_be_said_is_none():
     zeros, ones = np.zeros(3), np.ones(3)
     assert regression.r2(ones, zeros) is None
-    assert regression.wape(zeros, ones) is None
-    assert regression.mase(zeros, ones, ones) is None
-    assert regression.mase(zeros, ones, np.arange(3.0), season=3) is None

@@ -93,7 +93,7 @@ def every_page(name: str = "OT", **changes: object) -> Page:
         groups=[("", 1), (name, 1)], strong=[0], note=name, style="numbers scores",
     )  # fmt: skip
     times = pd.date_range("2016-07-01", periods=2, freq="D")
-    finding = kinds.Finding("warning", name, where="row 411", value=name, fix=name)
+    finding = kinds.Finding("warning", name, where="row 411", fix=name)
     picture = kinds.Picture(name, [grey_png(np.zeros((4, 5), np.uint8))] * 2, "Dice 0.667")
     answer = kinds.Answer(name=name, sentence=name, is_wrong=True, content=[kinds.Text(words=name), table])
     contents: dict[str, list[kinds.Section]] = {

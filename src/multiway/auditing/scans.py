@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.agreement import check_one_label
-from multiway.auditing.duplicates import check_duplicates
+from multiway.auditing.duplicates import check_duplicates, digest_of
 from multiway.auditing.groups import check_groups
 from multiway.auditing.lookup import check_lookup
 from multiway.auditing.report import Verdict, found
@@ -16,6 +16,9 @@ from multiway.data.volumes import Cases, IntensityScale, VolumeOptions, read_cas
 from multiway.data.volumes.intensity import BYTES
 from multiway.data.volumes.volume import VolumeHeader
 
+BLOCKS = found(
+    "blocks", "note", "blocks of one scene share no pixel, but neighbours look alike: scores hold for this scene alone"
+)
 NOT_SCALED = found("statistics", "note", "scaling was not looked at, as training refuses these splits")
 Rows = NDArray[np.int64]
 
@@ -78,38 +81,72 @@ def _numbered(values: Iterable[object]) -> Rows:
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int64)
 
 
-class Moments:
-    """Mean and mean square of each channel of each volume `(channels, *sizes)`, as they are read."""
+class Images:
+    """What an audit keeps of images as they are read, one at a time.
 
-    def __init__(self) -> None:
+    Args:
+        names: Of all images, in the order they are added.
+        patients: One per image, if known.
+        splits: Indices of images.
+        what: What one is called: "volume".
+    """
+
+    def __init__(
+        self, names: Sequence[str], patients: Sequence[str] | None, splits: dict[str, Rows], what: str
+    ) -> None:
+        self.names, self.patients, self.splits, self.what = names, patients, splits, what
+        self.digests: list[bytes | None] = []
+        self.labels: list[str] = []
         self.means: list[NDArray[np.float64]] = []
         self.squares: list[NDArray[np.float64]] = []
 
-    def add(self, volume: NDArray[Any]) -> None:
-        """Take in one volume."""
-        values = volume.reshape(len(volume), -1).astype(np.float64)
-        self.means.append(values.mean(1))
-        self.squares.append(np.square(values).mean(1))
+    def add(self, values: NDArray[Any], label: str, *, is_used: bool = True) -> None:
+        """Take in `(channels, *sizes)` and what is to be told of it; one that is in no split is not compared."""
+        self.digests.append(digest_of(values) if is_used else None)
+        self.labels.append(label)
+        voxels = values.reshape(len(values), -1).astype(np.float64)
+        self.means.append(voxels.mean(1))
+        self.squares.append(np.square(voxels).mean(1))
 
-    def numbers(self, rows: Iterable[int]) -> dict[str, NDArray[np.float64]]:
-        """Centre and spread over some volumes; what never varies has spread 1."""
+    def verdicts(
+        self,
+        cases: Cases | None,
+        scale: IntensityScale | None,
+        options: VolumeOptions,
+        told: Sequence[str] = (),
+        target: str = "the class",
+    ) -> Iterator[Verdict | None]:
+        """All that can be said of the images.
+
+        Args:
+            cases: Where they come from; None for blocks of one scene.
+            scale: How training scales them; None where it refuses the splits.
+            options: How they are read.
+            told: What the grid of each image should not tell; nothing is looked up if it is empty.
+            target: That in words.
+        """
+        yield BLOCKS if cases is None else check_patients(self.patients, self.splits)
+        yield from check_copies(self.digests, self.labels, self.names, self.splits, self.what)
+        if cases is not None and told:
+            yield check_grid(cases, told, target)
+        yield NOT_SCALED if scale is None else self._scaling(scale, options)
+
+    def _scaling(self, scale: IntensityScale, options: VolumeOptions) -> Verdict:
+        """Whether intensities are scaled by the training images alone, by each image itself, or by fixed numbers."""
+        if scale.per_volume:
+            return "each volume is scaled by itself"
+        low, high = options.window or BYTES
+        if set(scale.centre) == {low} and set(scale.spread) == {high - low}:
+            return f"intensities are scaled by fixed numbers, {low:g} to {high:g}, and none was learnt"
+        used = {"centre": np.array(scale.centre), "spread": np.array(scale.spread)}
+        training, every = (self._moments(rows) for rows in (self.splits["train"], range(len(self.means))))
+        names = [f"channel {place}" for place in range(len(scale.centre))]
+        return check_statistics(used, training, every, names, rows="training volumes")
+
+    def _moments(self, rows: Iterable[int]) -> dict[str, NDArray[np.float64]]:
+        """Centre and spread of each channel over some images; what never varies has spread 1."""
         chosen = list(rows)
         centre = np.mean([self.means[row] for row in chosen], axis=0)
         square = np.mean([self.squares[row] for row in chosen], axis=0)
         variance = square - centre**2
         return {"centre": centre, "spread": np.where(variance > 1e-12 * square, np.sqrt(np.abs(variance)), 1.0)}
-
-
-def check_scale(scale: IntensityScale, moments: Moments, training: Rows, options: VolumeOptions) -> Verdict:
-    """Whether intensities are scaled by the training volumes alone, by each volume itself, or by fixed numbers."""
-    if scale.per_volume:
-        return "each volume is scaled by itself"
-    low, high = options.window or BYTES
-    if set(scale.centre) == {low} and set(scale.spread) == {high - low}:
-        return f"intensities are scaled by fixed numbers, {low:g} to {high:g}, and none was learnt"
-    used = {"centre": np.array(scale.centre), "spread": np.array(scale.spread)}
-    names = [f"channel {place}" for place in range(len(scale.centre))]
-    return check_statistics(
-        used, moments.numbers(training.tolist()), moments.numbers(range(len(moments.means))), names,
-        rows="training volumes",
-    )  # fmt: skip

@@ -58,6 +58,24 @@ def as_pandas(source: Any) -> pd.DataFrame:
     return frame
 
 
+def library_of(source: Any) -> str:
+    """Name of the library that a frame is of; a path gives pandas."""
+    if isinstance(source, pd.DataFrame | str | Path):
+        return "pandas"
+    import narwhals.stable.v2 as nw
+
+    return str(nw.get_native_namespace(nw.from_native(source, eager_only=True)).__name__)
+
+
+def as_library(frame: pd.DataFrame, library: str) -> Any:
+    """A frame in polars where that is asked for; else as it is."""
+    if library != "polars":
+        return frame
+    import polars
+
+    return polars.from_pandas(frame)
+
+
 def _starts_as_parquet(path: Path, findings: Findings) -> bool:
     try:
         with path.open("rb") as file:

@@ -2,10 +2,15 @@
 
 from multiway.explain.deletion import Deletion as Deletion
 from multiway.explain.deletion import deletion_test as deletion_test
+from multiway.explain.explanation import Explanation as Explanation
+from multiway.explain.explanation import draw_explanation as draw_explanation
+from multiway.explain.explanation import load_explanation as load_explanation
+from multiway.explain.explanation import save_explanation as save_explanation
 from multiway.explain.figures import plot_mode_map as plot_mode_map
 from multiway.explain.figures import save_mode_map as save_mode_map
 from multiway.explain.labels import lag_labels as lag_labels
 from multiway.explain.labels import slice_labels as slice_labels
+from multiway.explain.labels import span_labels as span_labels
 from multiway.explain.labels import time_labels as time_labels
 from multiway.explain.maps import ModeMap as ModeMap
 from multiway.explain.maps import Pair as Pair
@@ -13,11 +18,17 @@ from multiway.explain.maps import average_maps as average_maps
 from multiway.explain.maps import mode_maps as mode_maps
 from multiway.explain.maps import rollout as rollout
 from multiway.explain.maps import sample_maps as sample_maps
+from multiway.explain.maps import strongest as strongest
 from multiway.explain.maps import top_pairs as top_pairs
 from multiway.explain.plane_figures import plot_planes as plot_planes
 from multiway.explain.plane_figures import save_planes as save_planes
 from multiway.explain.storage import load_maps as load_maps
 from multiway.explain.storage import save_maps as save_maps
+from multiway.explain.volumes import VolumeExplanation as VolumeExplanation
+from multiway.explain.volumes import explain_volume as explain_volume
+from multiway.explain.volumes import has_maps as has_maps
+from multiway.explain.volumes import maps_of as maps_of
+from multiway.explain.volumes import volume_maps as volume_maps
 from multiway.explain.voxels import DeletionCurves as DeletionCurves
 from multiway.explain.voxels import average_curves as average_curves
 from multiway.explain.voxels import deletion_curves as deletion_curves

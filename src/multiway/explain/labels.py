@@ -56,6 +56,13 @@ def slice_labels(slices: int, stride: int = 1, spacing: float | None = None) -> 
     return tuple(_slices(start, stop) + _millimetres(start, stop, spacing) for start, stop in spans)
 
 
+def span_labels(length: int, count: int) -> tuple[str, ...]:
+    """Name equal spans of one axis by their voxels: "8-11", or "8" where a span is one voxel."""
+    step = -(-length // count)
+    ends = [(index * step, min((index + 1) * step, length) - 1) for index in range(count)]
+    return tuple(str(low) if high <= low else f"{low}-{high}" for low, high in ends)
+
+
 def _slices(start: int, stop: int) -> str:
     return f"slice {start}" if stop == start + 1 else f"slices {start}–{stop - 1}"
 

@@ -194,6 +194,11 @@ def top_pairs(item: ModeMap, count: int = 5, *, head: int | None = None, include
     return [Pair(item.query_labels[row], item.key_labels[best[row]], float(strength[row]), even) for row in order]
 
 
+def strongest(maps: Sequence[ModeMap], count: int = 3) -> list[str]:
+    """The strongest pairs of each map in words, a line each."""
+    return [f"{item.mode}, block {item.layer}: {pair}" for item in maps for pair in top_pairs(item, count)]
+
+
 def _layer(item: ModeMap) -> int:
     return item.layer or 0
 

@@ -4,22 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from multiway.explain.canvas import new_figure
-from multiway.explain.planes import (
-    COOL_WARM,
-    WARM,
-    Array,
-    Plane,
-    Spacing,
-    attention_level,
-    gradient_level,
-    grey_levels,
-    planes,
-    ramp,
-    strongest_slice,
-)
+from multiway.explain.planes import Array, Plane, Spacing, grey_levels, overlay, planes, strongest_slice
 from multiway.files import write_with
 
 if TYPE_CHECKING:
@@ -54,9 +40,9 @@ def plot_planes(
     figure = new_figure(7.5, 2.5 * len(rows) + 0.4, dpi=130)
     grid = figure.subplots(len(rows), 3, squeeze=False)
     levels = grey_levels(volume)
-    for row, (name, overlay) in enumerate(rows):
+    for row, (name, values) in enumerate(rows):
         for column, plane in enumerate(shown):
-            _draw(grid[row, column], plane, levels, name, overlay, strongest_slice(telling, plane.axis))
+            _draw(grid[row, column], plane, levels, name, values, strongest_slice(telling, plane.axis))
     figure.suptitle("".join(c for c in title if c.isprintable())[:90].replace("$", r"\$"), fontsize=9)
     return figure
 
@@ -71,14 +57,13 @@ def save_planes(path: Path, volume: Array, overlays: dict[str, Array], **more: A
     write_with(path, lambda temporary: figure.savefig(temporary, format="png"))
 
 
-def _draw(axes: Any, plane: Plane, levels: Array, name: str, overlay: Array | None, index: int) -> None:
+def _draw(axes: Any, plane: Plane, levels: Array, name: str, values: Array | None, index: int) -> None:
     picture = plane.stack(levels)[index]
     aspect = picture.shape[1] / picture.shape[0] / plane.ratio
     axes.imshow(picture, cmap="gray", vmin=0, vmax=255, aspect=aspect, interpolation="nearest")
-    if overlay is not None:
-        level, stops = (gradient_level(overlay), COOL_WARM) if name == "gradients" else (attention_level(overlay), WARM)
-        colours = ramp(stops, 256)[np.round(255 * plane.stack(level)[index]).astype(int)]
-        axes.imshow(colours, aspect=aspect, interpolation="nearest")
+    if values is not None:
+        places, colours = overlay(name, values, 256)
+        axes.imshow(colours[plane.stack(places)[index]], aspect=aspect, interpolation="nearest")
     axes.set_title(f"{plane.name} {index}, {name}", fontsize=8)
     axes.set_xticks([]), axes.set_yticks([])
     left, right, top, bottom = plane.edges

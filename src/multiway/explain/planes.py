@@ -122,6 +122,12 @@ def ramp(stops: Sequence[tuple[int, int, int, int]], count: int) -> npt.NDArray[
     ).astype(np.uint8)
 
 
+def overlay(name: str, values: Array, count: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    """Places of "attention" or "gradients" in a ramp of at most 256 colours, and these colours."""
+    level, stops = (gradient_level, COOL_WARM) if name == "gradients" else (attention_level, WARM)
+    return np.round((count - 1) * level(values)).astype(np.uint8), ramp(stops, count)
+
+
 def strongest_slice(values: Array, axis: int) -> int:
     """The slice across an axis where the sum of absolute values is largest."""
     others = tuple(other for other in range(values.ndim) if other != axis)

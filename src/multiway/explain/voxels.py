@@ -1,7 +1,8 @@
 """What a network made of a volume, voxel by voxel: attention rolled out, integrated gradients, a deletion test."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -110,11 +111,9 @@ def integrated_gradients(
         ConfigError: captum is not installed.
     """
     method = _captum().IntegratedGradients(model)
-    was_training = model.training
-    model.eval()
-    try:
-        empty = torch.full_like(volumes, baseline)
-        values = torch.zeros_like(volumes)
+    empty = torch.full_like(volumes, baseline)
+    values = torch.zeros_like(volumes)
+    with _frozen(model):
         for start, end in pairwise(PIECES):
             values += method.attribute(
                 torch.lerp(empty, volumes.detach(), end),
@@ -126,9 +125,20 @@ def integrated_gradients(
         with torch.no_grad():
             rows = torch.arange(len(volumes))
             change = model(volumes)[rows, target] - model(empty)[rows, target]
+    return Gradients(values, change, values.flatten(1).sum(1) - change)
+
+
+@contextmanager
+def _frozen(model: nn.Module) -> Iterator[None]:
+    """Put a model into evaluation and spare it the gradients of its weights, which cost as much as those wanted."""
+    was_training, weights = model.training, [weight for weight in model.parameters() if weight.requires_grad]
+    model.eval().requires_grad_(False)
+    try:
+        yield
     finally:
         model.train(was_training)
-    return Gradients(values, change, values.flatten(1).sum(1) - change)
+        for weight in weights:
+            weight.requires_grad_(True)
 
 
 class DeletionCurves(NamedTuple):

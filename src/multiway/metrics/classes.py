@@ -25,9 +25,7 @@ def auc(labels: Labels, probabilities: Probabilities) -> float | None:
     count = probabilities.shape[1]
     if count == 2:
         return _binary_auc(labels == 1, probabilities[:, -1])
-    areas = [_binary_auc(labels == position, probabilities[:, position]) for position in range(count)]
-    defined = [area for area in areas if area is not None]
-    return float(np.mean(defined)) if len(defined) == count else None
+    return _mean([_binary_auc(labels == position, probabilities[:, position]) for position in range(count)])
 
 
 def _binary_auc(positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> float | None:
@@ -97,9 +95,8 @@ def youden_threshold(labels: Labels, probabilities: Probabilities) -> float | No
     positive, scores = labels == 1, probabilities[:, -1]
     if probabilities.shape[1] != 2 or positive.all() or not positive.any():
         return None
-    values, inverse = np.unique(scores, return_inverse=True)
-    below = [np.cumsum(np.bincount(inverse, weights=group, minlength=len(values))) for group in (~positive, positive)]
-    gains = below[0][:-1] / (~positive).sum() - below[1][:-1] / positive.sum()
+    values, (negatives, positives) = _shares_up_to(positive, scores)
+    gains = negatives[:-1] - positives[:-1]
     middles = (values[:-1] + values[1:]) / 2
     best = gains.max(initial=0.0)
     if best <= 0:
@@ -112,12 +109,18 @@ def roc_points(positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> dict
     """False and true positive rates for every threshold that occurs, from (0, 0) to (1, 1); None for a lone class."""
     if positive.all() or not positive.any():
         return None
-    values, inverse = np.unique(-scores, return_inverse=True)
-    rates = []
-    for group in (~positive, positive):
-        found = np.cumsum(np.bincount(inverse, weights=group, minlength=len(values)))
-        rates.append([0.0, *(found / group.sum()).tolist()])
-    return {"false_positive_rate": rates[0], "true_positive_rate": rates[1], "threshold": (-values).tolist()}
+    values, (false, true) = _shares_up_to(positive, -scores)
+    rates = {"false_positive_rate": [0.0, *false.tolist()], "true_positive_rate": [0.0, *true.tolist()]}
+    return {**rates, "threshold": (-values).tolist()}
+
+
+def _shares_up_to(
+    positive: NDArray[np.bool_], scores: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+    """Scores that occur, in order, and the shares of negative and of positive cases up to each."""
+    values, inverse = np.unique(scores, return_inverse=True)
+    counts = [np.bincount(inverse, weights=group, minlength=len(values)) for group in (~positive, positive)]
+    return values, [np.cumsum(count) / count.sum() for count in counts]
 
 
 def confusion_matrix(labels: Labels, predicted: Labels, num_classes: int) -> NDArray[np.int64]:
@@ -131,7 +134,7 @@ def reliability_table(labels: Labels, probabilities: Probabilities, bins: int = 
 
     Each row: low, high (excluded, but for 1), count, confidence (mean probability) and accuracy.
     """
-    confidence, right = _confidence(labels, probabilities)
+    confidence, right = probabilities.max(1), probabilities.argmax(1) == labels
     places = np.minimum((confidence * bins).astype(np.int64), bins - 1)
     return [
         {
@@ -151,8 +154,3 @@ def calibration_error(labels: Labels, probabilities: Probabilities, bins: int = 
         return None
     rows = reliability_table(labels, probabilities, bins)
     return float(sum(row["count"] * abs(row["confidence"] - row["accuracy"]) for row in rows) / len(labels))
-
-
-def _confidence(labels: Labels, probabilities: Probabilities) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    predicted = probabilities.argmax(1)
-    return probabilities[np.arange(len(labels)), predicted], predicted == labels

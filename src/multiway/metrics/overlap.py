@@ -23,7 +23,11 @@ class Overlap(NamedTuple):
     missed: int
 
     def dice(self) -> float | None:
-        """2 both / (2 both + predicted + missed); None where neither mask has a voxel."""
+        """Dice coefficient, 2 both / (2 both + predicted + missed): 0 where one mask of the two is empty.
+
+        Undefined (None) where both are: a case with nothing to find and nothing found says nothing of overlap, and
+        counting it as 1 would raise a mean by empty cases alone.
+        """
         total = 2 * self.both + self.predicted + self.missed
         return 2 * self.both / total if total else None
 
@@ -40,14 +44,7 @@ def overlap(predicted: Tensor, target: Tensor) -> Overlap:
 
 
 def dice(predicted: Tensor, target: Tensor) -> float | None:
-    """Dice coefficient of two masks: 2 |P ∩ T| / (|P| + |T|).
-
-    Undefined (None) where both are empty: a case with nothing to find and nothing found says nothing of overlap, and
-    counting it as 1 would raise a mean by empty cases alone. One empty mask of the two gives 0.
-
-    Args:
-        predicted: Boolean mask.
-        target: Boolean mask of the same sizes.
+    """Dice coefficient of two masks; see `Overlap.dice`.
 
     Raises:
         ShapeError: The sizes differ.

@@ -1,14 +1,15 @@
 """Attention per mode as labelled pictures, every layer and head, with the strongest pairs in words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from markupsafe import Markup
 
-from multiway.explain.maps import ModeMap, Pair, top_pairs
+from multiway.explain.maps import Floats, ModeMap, top_pairs
+from multiway.explain.shrinking import shrink
 from multiway.report import text
-from multiway.report.heatmap import png_data_uri, shrink
+from multiway.report.png import grey_png
 
 MAX_PICTURES = 96
 NARROW_PIXELS = 240
@@ -17,39 +18,33 @@ LABEL_PIXELS = 13
 
 
 class Picture(NamedTuple):
-    """One layer and head."""
+    """One layer and head; `pairs` are (query, key, weight), and white is no attention, black the largest."""
 
     layer: str
     head: str
     source: Markup
-    largest: str
-    scale: float
-    pairs: list[tuple[str, str, str]]
+    largest: float
+    pairs: list[tuple[str, str, float]]
 
 
-class Label(NamedTuple):
-    """A position's label at its place in percent; `is_minor` ones are hidden where there is little room."""
+class Axis(NamedTuple):
+    """Names of positions; every `wide`-th is labelled, and every `narrow`-th where there is little room."""
 
-    text: str
-    place: float
-    is_minor: bool
+    names: list[str]
+    wide: int
+    narrow: int
 
 
 class Figure(NamedTuple):
-    """One mode: its pictures and what stands around them."""
+    """One mode: its pictures and what stands around them; `even` is the weight of an even look."""
 
     mode: str
     sample: str
-    layers: list[str]
-    heads: list[str]
     pictures: list[Picture]
-    rows: list[Label]
-    columns: list[Label]
-    row_names: list[str]
-    column_names: list[str]
+    rows: Axis
+    columns: Axis
     width: int
-    ratio: str
-    even: str
+    even: float
     notes: list[str]
 
 
@@ -62,71 +57,49 @@ def figures(maps: Sequence[ModeMap]) -> list[Figure]:
 
 
 def _figure(group: Sequence[ModeMap]) -> Figure:
-    shown, note = shrink(group)
-    first = shown[0]
-    queries, keys = len(first.query_labels), len(first.key_labels)
-    width = int(min(WIDE_PIXELS, max(36 * keys, 120)))
+    (shown, note), first = shrink(group), group[0]
+    queries, keys = shown[0].query_labels, shown[0].key_labels
+    width = int(min(WIDE_PIXELS, max(36 * len(keys), 120)))
     with_heads = sum(item.num_heads + 1 for item in shown) <= MAX_PICTURES
-    pictures = [
-        picture for full, item in zip(group, shown, strict=True) for picture in _pictures(full, item, with_heads)
-    ]
+    windows = f"mean over {first.num_samples:,} windows" if first.num_samples > 1 else ""
     return Figure(
         mode=first.mode,
-        sample=_sample(group[0]),
-        layers=list(dict.fromkeys(picture.layer for picture in pictures)),
-        heads=list(dict.fromkeys(picture.head for picture in pictures)),
-        pictures=pictures,
-        rows=_labels(first.query_labels, width * queries / keys),
-        columns=_labels(first.key_labels, width),
-        row_names=[text.name(label) for label in first.query_labels],
-        column_names=[text.name(label) for label in first.key_labels],
+        sample=first.sample or windows,
+        pictures=[item for pair in zip(group, shown, strict=True) for item in _pictures(*pair, with_heads)],
+        rows=_axis(queries, width * len(queries) / len(keys)),
+        columns=_axis(keys, width),
         width=width,
-        ratio=f"{keys} / {queries}",
-        even=_share(1 / len(group[0].key_labels)),
+        even=1 / len(first.key_labels),
         notes=[line for line in (note, "" if with_heads else "Only the mean over heads is drawn.") if line],
     )
 
 
-def _pictures(full: ModeMap, item: ModeMap, with_heads: bool) -> list[Picture]:
-    layer = "All layers (rollout)" if item.layer is None else f"Layer {item.layer + 1}"
-    heads: list[tuple[str, int | None]] = [("Mean", None)]
-    if with_heads and item.num_heads > 1:
-        heads += [(f"Head {head + 1}", head) for head in range(item.num_heads)]
-    pictures = []
-    for name, head in heads:
-        source, largest = png_data_uri(item.head_mean() if head is None else item.weights[head])
-        pictures.append(
-            Picture(
-                layer,
-                name,
-                source,
-                _share(largest),
-                round(largest, 6),
-                _in_words(top_pairs(full, 5, head=head)),
-            )
-        )
-    return pictures
+def _pictures(full: ModeMap, shown: ModeMap, with_heads: bool) -> Iterator[Picture]:
+    """The mean over heads, then the heads; pairs come from the whole map."""
+    layer = "All layers (rollout)" if full.layer is None else f"Layer {full.layer + 1}"
+    heads = range(full.num_heads) if with_heads and full.num_heads > 1 else []
+    for head in (None, *heads):
+        weights = shown.head_mean() if head is None else shown.weights[head]
+        pairs = [(text.name(pair.query), text.name(pair.key), pair.weight) for pair in top_pairs(full, 5, head=head)]
+        yield Picture(layer, "Mean" if head is None else f"Head {head + 1}", *picture(weights), pairs)
 
 
-def _in_words(pairs: Sequence[Pair]) -> list[tuple[str, str, str]]:
-    return [(text.name(pair.query), text.name(pair.key), _share(pair.weight)) for pair in pairs]
+def picture(weights: Floats) -> tuple[Markup, float]:
+    """Draw weights in greys, white for 0 and black for the largest, which is returned with them."""
+    largest = float(np.nanmax(weights, initial=0.0))
+    level = np.nan_to_num(weights / (largest or 1.0)).clip(0, 1)
+    return grey_png(np.round(255 * (1 - level)).astype(np.uint8)), largest
 
 
-def _share(weight: float) -> str:
-    return text.percent(100 * weight, 0 if weight >= 0.1 else 1 if weight >= 0.01 else 2)
-
-
-def _labels(labels: Sequence[str], pixels: float) -> list[Label]:
+def _axis(labels: Sequence[str], pixels: float) -> Axis:
     """Label every position, or every k-th where they would touch; in narrow places a multiple of that."""
-    wide = int(np.ceil(len(labels) * LABEL_PIXELS / pixels))
-    narrow = wide * int(np.ceil(len(labels) * LABEL_PIXELS / min(pixels, NARROW_PIXELS) / wide))
-    return [
-        Label(text.name(labels[index]), round(100 * (index + 0.5) / len(labels), 2), index % narrow != 0)
-        for index in range(0, len(labels), wide)
-    ]
+    room = len(labels) * LABEL_PIXELS
+    wide = int(np.ceil(room / pixels))
+    return Axis(
+        [text.name(label) for label in labels], wide, wide * int(np.ceil(room / min(pixels, NARROW_PIXELS) / wide))
+    )
 
 
-def _sample(item: ModeMap) -> str:
-    if item.sample:
-        return item.sample
-    return f"mean over {item.num_samples:,} windows" if item.num_samples > 1 else ""
+def share(weight: float) -> str:
+    """Write a weight in percent, small ones with more digits."""
+    return text.percent(100 * weight, 0 if weight >= 0.1 else 1 if weight >= 0.01 else 2)

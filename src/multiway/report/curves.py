@@ -1,7 +1,7 @@
 """Charts of a classification: ROC, reliability, confusion, and the deletion test."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,25 +40,32 @@ def roc_chart(curves: Sequence[RocCurve], colours: Mapping[str, int]) -> Chart:
     colours: Numbers by name; curves of other names take them in order.
     """
     shown = curves[:MAX_CURVES]
-    styles = {item.name: f"s{colours.get(item.name, index % NUM_COLOURS)}" for index, item in enumerate(shown)}
-    words = [f"false positive rate {place:.2f}" for place in GRID]
-    series = [charts.Series(item.name, styles[item.name], _on_grid(item)) for item in shown]
-    lines = [charts.curve(item.false_positive, item.true_positive, styles[item.name]) for item in reversed(shown)]
-    drawing = charts.frame(
-        [DIAGONAL, *lines],
-        number_ticks(UNIT, 5),
-        number_ticks(UNIT, 5),
+    styles = [f"s{colours.get(item.name, index % NUM_COLOURS)}" for index, item in enumerate(shown)]
+    styled = list(zip(shown, styles, strict=True))
+    drawing = _unit_square(
+        GRID,
+        [f"false positive rate {place:.2f}" for place in GRID],
+        [charts.Series(item.name, style, _on_grid(item)) for item, style in styled],
+        curves=[charts.curve(item.false_positive, item.true_positive, style) for item, style in reversed(styled)],
         describes=f"ROC curves: {text.listing([item.label() for item in shown])}.",
-        height=300,
         x_title="false positive rate",
-        readout=charts.Readout(GRID, words, series),
     )
     return Chart(
         drawing=drawing,
         title="Receiver operating characteristic: true positive rate at each false positive rate",
-        legend=[(item.label(), styles[item.name]) for item in shown],
+        legend=[(item.label(), style) for item, style in styled],
         note=f"The first {len(shown)} of {len(curves)} curves are drawn." if len(curves) > len(shown) else "",
         is_square=True,
+    )
+
+
+def _unit_square(
+    at: Floats, words: Sequence[str], series: Sequence[charts.Series], *, curves: Sequence[Markup] = (), **rest: Any
+) -> charts.Drawing:
+    """Both axes from 0 to 1, and the diagonal."""
+    ticks, curves = number_ticks(UNIT, 5), [DIAGONAL, *curves]
+    return charts.Drawing(
+        curves=curves, x_ticks=ticks, y_ticks=ticks, at=at, words=words, series=series, height=300, **rest
     )
 
 
@@ -78,34 +85,27 @@ def reliability_chart(bins: Sequence[Mapping[str, float]], unit: str = "cases") 
         return None
     places, accuracy, counts = (np.array([item[key] for item in known]) for key in ("confidence", "accuracy", "count"))
     low, high = _wilson(accuracy, counts)
-    words = [f"confidence {x:.2f}, {text.count(int(n))} {unit}" for x, n in zip(places, counts, strict=True)]
-    series = [charts.Series(CORRECT, "v0", accuracy), charts.Series("95 % interval", "b0", low, 0, high)]
-    drawing = charts.frame(
-        [DIAGONAL],
-        number_ticks(UNIT, 5),
-        number_ticks(UNIT, 5),
+    drawing = _unit_square(
+        places,
+        [f"confidence {x:.2f}, {text.count(int(n))} {unit}" for x, n in zip(places, counts, strict=True)],
+        [charts.Series(CORRECT, "v0", accuracy), charts.Series("95 % interval", "b0", low, high)],
         describes=f"Share of {unit} {CORRECT} against the confidence.",
-        height=300,
         x_title="confidence",
-        marks=[*_intervals(places, low, high), *_dots(places, accuracy, counts)],
-        readout=charts.Readout(places, words, series),
+        marks=[
+            *_marks("interval", places, low, "height:{}%", 100 * (high - low)),
+            *_marks("dot", places, accuracy, "--size:{}px", 5 + 9 * np.sqrt(counts / counts.max())),
+        ],
     )
     return Chart(drawing=drawing, title=f"Share {CORRECT}, by confidence", is_square=True)
 
 
-def _intervals(places: Floats, low: Floats, high: Floats) -> list[Markup]:
-    shape = Markup('<i class="interval" style="left:{}%;bottom:{}%;height:{}%"></i>')
-    return [shape.format(*_pct(x, down, up - down)) for x, down, up in zip(places, low, high, strict=True)]
-
-
-def _dots(places: Floats, heights: Floats, counts: Floats) -> list[Markup]:
-    shape = Markup('<i class="dot" style="left:{}%;bottom:{}%;--size:{}px"></i>')
-    sizes = np.round(5 + 9 * np.sqrt(counts / counts.max()), 1)
-    return [shape.format(*_pct(x, y), size) for x, y, size in zip(places, heights, sizes, strict=True)]
-
-
-def _pct(*places: float) -> list[float]:
-    return [round(100 * float(place), 2) for place in places]
+def _marks(style: str, places: Floats, heights: Floats, size: str, sizes: Floats) -> list[Markup]:
+    """Signs at points, each of its own size."""
+    shape = Markup('<i class="{}" style="left:{}%;bottom:{}%;' + size + '"></i>')
+    return [
+        shape.format(style, charts.pct(x), charts.pct(y), round(float(length), 2))
+        for x, y, length in zip(places, heights, sizes, strict=True)
+    ]
 
 
 def _wilson(share: Floats, count: Floats) -> tuple[Floats, Floats]:
@@ -148,34 +148,9 @@ def deletion_sections(
     hidden: What is hidden, in words.
     """
     styles = {name: DELETION_STYLES.get(name, "s4") for name in curves.marked} | {"at random": "s3"}
-    chance = curves.area()
-    rows: list[list[Cell | str]] = [
-        [
-            Cell(name, swatch=styles[name]),
-            text.number(curves.area(name), 3),
-            text.signed(curves.area(name) - chance, 3),
-        ]
-        for name in curves.marked
-    ]
-    return [
-        Chart(
-            drawing=_deletion_drawing(curves, styles, what, hidden, from_zero),
-            title=f"Probability of {what}, by share of the {hidden} hidden",
-            legend=list(styles.items()),
-        ),
-        Table(
-            columns=["Hidden first", "Mean probability", "against random"],
-            rows=[*rows, [Cell("at random", swatch="s3"), text.number(chance, 3), ""]],
-        ),
-    ]
-
-
-def _deletion_drawing(
-    curves: DeletionCurves, styles: Mapping[str, str], what: str, hidden: str, from_zero: bool
-) -> charts.Drawing:
-    shares = np.asarray(curves.shares, float)
     lines = {name: (styles[name], values) for name, values in {**curves.marked, "at random": curves.random}.items()}
-    return charts.lines(
+    shares, chance = np.asarray(curves.shares, float), curves.area()
+    drawing = charts.lines(
         lines,
         shares,
         [f"{share:.0%} hidden" for share in shares],
@@ -184,3 +159,16 @@ def _deletion_drawing(
         describes=f"Probability of {what}, by share hidden",
         x_title=f"share of the {hidden} hidden",
     )
+    words = f"Probability of {what}, by share of the {hidden} hidden"
+    areas = {name: curves.area(name) for name in curves.marked}
+    differences = {name: text.signed(area - chance, 3) for name, area in areas.items()}
+    return [
+        Chart(drawing=drawing, title=words, legend=list(styles.items())),
+        Table(
+            columns=["Hidden first", "Mean probability", "against random"],
+            rows=[
+                [Cell(name, swatch=styles[name]), text.number(area, 3), differences.get(name, "")]
+                for name, area in (areas | {"at random": chance}).items()
+            ],
+        ),
+    ]

@@ -49,26 +49,20 @@ def variate_bars(
     if not models or not len(names):
         return None
     values = {model: np.asarray(errors[model], float) for model in models}
-    first, others = values[models[0]], models[1:]
-    shown = np.argsort(-np.nan_to_num(first, nan=-1.0), kind="stable")[:MAX_BARS]
+    first = values[models[0]]
     largest = max(float(np.nanmax(array, initial=0.0)) for array in values.values()) or 1.0
-    places = {model: np.round(100 * array / largest, 2) for model, array in values.items()}
-    decimals = text.decimals_for(first[np.isfinite(first)])
-    words = {model: [text.number(float(value), decimals) for value in array] for model, array in values.items()}
-    bars = [
-        Bar(
-            names[row],
-            words[models[0]][row],
-            float(np.nan_to_num(places[models[0]][row])),
-            colours[models[0]],
-            marks=[
-                (title(model), colours[model], float(places[model][row]), words[model][row])
-                for model in others
-                if np.isfinite(places[model][row])
-            ],
-        )
-        for row in shown
-    ]
+    decimals = text.decimals_for(first)
+    rows = np.argsort(-np.nan_to_num(first, nan=-1.0), kind="stable")[:MAX_BARS]
+
+    def mark(model: str, row: int) -> tuple[str, int, float, str]:
+        value = float(values[model][row])
+        return title(model), colours[model], round(100 * value / largest, 2), text.number(value, decimals)
+
+    bars = []
+    for row in rows:
+        (_, colour, width, words), *marks = (mark(model, row) for model in models)
+        known = [item for item in marks if np.isfinite(item[2])]
+        bars.append(Bar(names[row], words, float(np.nan_to_num(width)), colour, marks=known))
     return Bars(
         title=f"{metric}, by variate, worst first",
         bars=bars,
@@ -94,30 +88,28 @@ def training_chart(rows: Sequence[TrainingRow], kept: Sequence[float] = ()) -> C
     seeds = sorted({row.seed for row in rows}, key=lambda seed: (seed is not None, seed or 0))
     epochs = sorted({row.epoch for row in rows})
     across = scale_of([epochs], margin=0.01)
-    up = scale_of([[value for row in rows for value in (row.train, row.validation) if value is not None]])
-    curves, series = [], []
-    for kind, style in (("train", "t0"), ("validation", "t1")):
-        for seed in seeds:
-            values = _losses(rows, seed, kind, epochs)
-            known = np.isfinite(values)
-            curves.append(charts.curve(across.place(epochs)[known], charts.places_of(up, values[known]), style))
-            series.append(charts.Series(f"{kind}, seed {seed}" if len(seeds) > 1 else kind, style, values))
-    drawing = charts.frame(
-        curves,
+    lines = {
+        f"{kind}, seed {seed}" if len(seeds) > 1 else kind: (style, _losses(rows, seed, kind, epochs))
+        for kind, style in (("train", "t0"), ("validation", "t1"))
+        for seed in seeds
+    }
+    drawing = charts.lines(
+        lines,
+        across.place(epochs),
+        [f"epoch {epoch:g}" for epoch in epochs],
+        scale_of([values for _, values in lines.values()]),
         number_ticks(across, 6),
-        number_ticks(up, 5),
-        describes="Training and validation loss by epoch.",
+        describes="Loss by epoch",
         height=200,
         x_title="epoch",
         marks=[charts.rule(float(across.place(epoch)), "best", "kept" if len(kept) == 1 else "") for epoch in kept],
-        readout=charts.Readout(across.place(epochs), [f"epoch {epoch:g}" for epoch in epochs], series),
     )
     return Chart(drawing=drawing, title="Loss by epoch", legend=[("training", "t0"), ("validation", "t1")])
 
 
 def _losses(rows: Sequence[TrainingRow], seed: int | None, kind: str, epochs: Sequence[float]) -> Floats:
-    found = {row.epoch: getattr(row, kind) for row in rows if row.seed == seed and getattr(row, kind) is not None}
-    return np.array([found.get(epoch, np.nan) for epoch in epochs], float)
+    found = {row.epoch: getattr(row, kind) for row in rows if row.seed == seed}
+    return np.array([found.get(epoch) for epoch in epochs], float)
 
 
 def timeline(names: Sequence[str], ends: Sequence[pd.Index]) -> Timeline:

@@ -1,17 +1,17 @@
 """Forecasts as small charts, one per variate: history, what happened, each model's line, and the bands."""
 
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from markupsafe import Markup
 
 from multiway.report import charts, text
 from multiway.report.palette import in_order, title
-from multiway.report.scales import axis_numbers, axis_ticks, number_ticks, scale_of, stamps_in_words
+from multiway.report.scales import Floats, axis_numbers, axis_ticks, scale_of, stamps_in_words
 
 MAX_PANELS = 24
 
@@ -34,124 +34,89 @@ class ForecastPanel:
     lines: Mapping[str, npt.ArrayLike]
     group: str = "Forecast"
     history_times: pd.Index | None = None
-    history: npt.ArrayLike | None = None
+    history: npt.ArrayLike = ()
     actual: npt.ArrayLike | None = None
     bands: Mapping[float, tuple[npt.ArrayLike, npt.ArrayLike]] = field(default_factory=dict)
 
 
-class _Sheet:
-    """One panel with the places of its values."""
-
-    def __init__(self, panel: ForecastPanel, colours: Mapping[str, int]) -> None:
-        self.panel, self.colours, self.models = panel, colours, in_order(panel.lines, colours)
-        self.history = np.asarray(np.zeros(0) if panel.history is None else panel.history, float)
-        self.kept = charts.thin(self.history)
-        self.past_times = panel.times[:0] if panel.history_times is None else panel.history_times
-        numbers = axis_numbers([self.past_times, panel.times])
-        self.across = scale_of(numbers, margin=0)
-        self.past, self.ahead = (self.across.place(part) for part in numbers)
-        edges = [edge for pair in panel.bands.values() for edge in pair]
-        arrays = [panel.history, panel.actual, *panel.lines.values(), *edges]
-        self.up = scale_of([array for array in arrays if array is not None])
-        self.y_ticks = number_ticks(self.up, 4)
-
-    def drawing(self, label_width: int) -> charts.Drawing:
-        """History, bands from the widest to the narrowest, what happened, and the lines."""
-        begin = [float((self.past[-1] + self.ahead[0]) / 2)] if len(self.past) and len(self.ahead) else []
-        times = [self.past_times, self.panel.times] if len(self.past_times) else [self.panel.times]
-        past = charts.curve(self.past[self.kept], charts.places_of(self.up, self.history[self.kept]), "past")
-        return charts.frame(
-            [*self._bands(), past, *self._lines()],
-            axis_ticks(times, self.across, 4),
-            self.y_ticks,
-            describes=self._description(),
-            height=150,
-            marks=[charts.rule(place, "start") for place in begin],
-            readout=self._readout(),
-            label_width=label_width,
-        )
-
-    def _bands(self) -> list[Markup]:
-        edges = [[charts.places_of(self.up, edge) for edge in pair] for _, pair in sorted(self.panel.bands.items())]
-        bands = [charts.band(self.ahead, low, high, f"b{min(index, 2)}") for index, (low, high) in enumerate(edges)]
-        return bands[::-1]
-
-    def _lines(self) -> list[Markup]:
-        drawn = [
-            charts.curve(self.ahead, charts.places_of(self.up, self.panel.lines[model]), f"s{self.colours[model]}")
-            for model in reversed(self.models)
-        ]
-        if self.panel.actual is not None:  # it goes on from the last row of history
-            places = np.concatenate([self.past[-1:], self.ahead])
-            values = np.concatenate([self.history[-1:], np.asarray(self.panel.actual, float)])
-            drawn.insert(0, charts.curve(places[-len(values) :], charts.places_of(self.up, values), "actual"))
-        return drawn
-
-    def _readout(self) -> charts.Readout:
-        stamps, start = stamps_in_words(self.past_times), len(self.kept)
-        labels = [stamps[int(row)] for row in self.kept] + stamps_in_words(self.panel.times)
-        actual = np.asarray([] if self.panel.actual is None else self.panel.actual, float)
-        series = [charts.Series("actual", "actual", np.concatenate([self.history[self.kept], actual]))]
-        series += [
-            charts.Series(title(model), f"s{self.colours[model]}", self.panel.lines[model], start)
-            for model in self.models
-        ]
-        series += [
-            charts.Series(f"{level:g} % band", f"b{min(index, 2)}", low, start, high)
-            for index, (level, (low, high)) in enumerate(sorted(self.panel.bands.items()))
-        ]
-        return charts.Readout(np.concatenate([self.past[self.kept], self.ahead]), labels, series)
-
-    def _description(self) -> str:
-        stamps = stamps_in_words(self.panel.times)
-        span = f" from {stamps[0]} to {stamps[-1]}" if stamps else ""
-        parts = [f"forecast by {text.listing([title(model) for model in self.panel.lines])}"]
-        parts += [f"{len(self.history)} rows of history"] if len(self.history) else []
-        parts += ["the actual values"] if self.panel.actual is not None else []
-        parts += [f"{level:g} % band" for level in sorted(self.panel.bands)]
-        return f"{text.name(self.panel.name)}{span}: {text.listing(parts)}."
-
-
-class Panel(NamedTuple):
-    """One small chart."""
-
-    name: str
-    chart: charts.Drawing
-
-
 class Group(NamedTuple):
-    """The charts of one forecast, and a word about those left out."""
+    """The charts of one forecast by variate, and a word about those left out."""
 
     title: str
     span: str
-    panels: list[Panel]
+    panels: list[tuple[str, charts.Drawing]]
     note: str
-    levels: list[str]
+    levels: list[float]
     has_actual: bool
     models: list[tuple[str, int]]
 
 
 def groups(panels: Sequence[ForecastPanel], colours: Mapping[str, int]) -> list[Group]:
     """Sort panels into their groups, in the order given."""
-    found: dict[str, list[_Sheet]] = {}
+    found: dict[str, list[ForecastPanel]] = {}
     for panel in panels:
-        found.setdefault(panel.group, []).append(_Sheet(panel, colours))
-    return [_group(name, sheets, colours) for name, sheets in found.items()]
+        found.setdefault(panel.group, []).append(panel)
+    return [_group(name, members, colours) for name, members in found.items()]
 
 
-def _group(name: str, sheets: Sequence[_Sheet], colours: Mapping[str, int]) -> Group:
-    shown = sheets[:MAX_PANELS]
-    times = stamps_in_words(shown[0].panel.times)
-    width = max((len(tick.label) for sheet in shown for tick in sheet.y_ticks), default=1)
+def _group(name: str, panels: Sequence[ForecastPanel], colours: Mapping[str, int]) -> Group:
+    shown = panels[:MAX_PANELS]
+    drawings = [_drawing(panel, colours) for panel in shown]
+    width = max(drawing.widest_label for drawing in drawings)
+    models = in_order(dict.fromkeys(model for panel in shown for model in panel.lines), colours)
     return Group(
         title=name,
-        span=f"{times[0]} to {times[-1]}" if times else "",
-        panels=[Panel(sheet.panel.name, sheet.drawing(width)) for sheet in shown],
-        note=f"The first {len(shown)} of {len(sheets)} variates are drawn." if len(sheets) > len(shown) else "",
-        levels=[f"{level:g}" for level in sorted({level for sheet in shown for level in sheet.panel.bands})],
-        has_actual=any(sheet.panel.actual is not None for sheet in shown),
-        models=[
-            (title(model), colours[model])
-            for model in in_order(dict.fromkeys(model for sheet in shown for model in sheet.models), colours)
-        ],
+        span=_span(shown[0].times),
+        panels=[(panel.name, replace(item, label_width=width)) for panel, item in zip(shown, drawings, strict=True)],
+        note=f"The first {len(shown)} of {len(panels)} variates are drawn." if len(panels) > len(shown) else "",
+        levels=sorted({level for panel in shown for level in panel.bands}),
+        has_actual=any(panel.actual is not None for panel in shown),
+        models=[(title(model), colours[model]) for model in models],
     )
+
+
+def _span(times: pd.Index) -> str:
+    return " to ".join(stamps_in_words(times)[:: max(len(times) - 1, 1)])
+
+
+def _drawing(panel: ForecastPanel, colours: Mapping[str, int]) -> charts.Drawing:
+    """What happened before and since, the models' lines in front of it, the bands behind."""
+    history = np.asarray(panel.history, float)
+    kept = charts.thin(history)
+    times = [panel.times[:0] if panel.history_times is None else panel.history_times, panel.times]
+    numbers = axis_numbers(times)
+    across = scale_of(numbers, margin=0)
+    past, ahead = (across.place(part) for part in numbers)
+    known = np.concatenate([history[kept], np.ravel([] if panel.actual is None else panel.actual)])
+    lines = _lines(panel, colours, len(kept))
+    return charts.lines(
+        {**lines, "actual": ("actual", known)} if len(known) else lines,
+        np.concatenate([past[kept], ahead]),
+        [*np.array(stamps_in_words(times[0]))[kept], *stamps_in_words(times[1])],
+        scale_of([known, *panel.lines.values(), *itertools.chain(*panel.bands.values())]),
+        axis_ticks(times, across, 4),
+        describes=f"{text.name(panel.name)}, {_span(panel.times)}",
+        bands=_bands(panel, len(kept)),
+        most=4,
+        height=150,
+        marks=[charts.rule(float((past[-1] + ahead[0]) / 2), "start")] if len(past) and len(ahead) else [],
+    )
+
+
+def _lines(panel: ForecastPanel, colours: Mapping[str, int], skipped: int) -> dict[str, tuple[str, Floats]]:
+    return {
+        title(model): (f"s{colours[model]}", _after(skipped, panel.lines[model]))
+        for model in in_order(panel.lines, colours)
+    }
+
+
+def _bands(panel: ForecastPanel, skipped: int) -> list[charts.Series]:
+    return [
+        charts.Series(f"{level:g} % band", f"b{min(index, 2)}", _after(skipped, low), _after(skipped, high))
+        for index, (level, (low, high)) in enumerate(sorted(panel.bands.items()))
+    ]
+
+
+def _after(skipped: int, values: npt.ArrayLike) -> Floats:
+    """Values of the forecast, with nothing over the history."""
+    return np.concatenate([np.full(skipped, np.nan), np.asarray(values, float)])

@@ -4,14 +4,16 @@ import base64
 import functools
 import hashlib
 import itertools
+from collections.abc import Callable
 from importlib import resources
 
 import jinja2
 from markupsafe import Markup
 
 from multiway.report import text
-from multiway.report.charts import Readouts
-from multiway.report.sections import Cell, Fact, Page, Section
+from multiway.report.attention import share
+from multiway.report.charts import HEIGHT, WIDTH, Readouts, pct
+from multiway.report.sections import Cell, Fact, Page
 
 
 def render(page: Page) -> str:
@@ -43,25 +45,19 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    filters: dict[str, Callable[..., object]] = {
         "name": text.name,
         "whole": text.whole,
         "script_json": text.script_json,
-        "kind": _kind,
+        "kind": lambda section: type(section).__name__.lower(),
+        "pct": pct,
+        "share": share,
         "fact": lambda item: Fact(*item),
-        "cell": _cell,
+        "cell": lambda item: Cell(item) if isinstance(item, str) else item,
     }
-    environment.globals["zip"] = zip
+    environment.filters |= filters
+    environment.globals |= {"zip": zip, "view_box": f"0 0 {WIDTH} {HEIGHT}"}
     return environment
-
-
-def _cell(item: Cell | str) -> Cell:
-    return Cell(item) if isinstance(item, str) else item
-
-
-def _kind(section: Section) -> str:
-    """Name of the macro that sets a section."""
-    return type(section).__name__.lower()
 
 
 def _read(file: str) -> str:

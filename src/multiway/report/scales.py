@@ -8,18 +8,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 Floats = npt.NDArray[np.float64]
 
-# Step of the ticks, and how a tick is written; the finest that gives no more ticks than asked for is taken.
-_TIME_STEPS = [
-    *[(pd.Timedelta(seconds=n), f"{n}s", "%H:%M:%S") for n in (1, 5, 15, 30)],
-    *[(pd.Timedelta(minutes=n), f"{n}min", "%H:%M") for n in (1, 5, 15, 30)],
-    *[(pd.Timedelta(hours=n), f"{n}h", "%H:%M") for n in (1, 3, 6, 12)],
-    *[(pd.Timedelta(days=n), f"{n}D", "%-d %b") for n in (1, 2, 5, 10)],
-    *[(pd.Timedelta(days=30.4 * n), f"{n}MS", "%b %Y") for n in (1, 2, 3, 6)],
-    *[(pd.Timedelta(days=365.25 * n), f"{n}YS", "%Y") for n in (1, 2, 5, 10, 20, 50, 100)],
+# Steps of ticks in time; the finest that gives no more ticks than asked for is taken.
+_STEPS = [
+    pd.Timedelta(f"{count}{unit}")
+    for unit, counts in {"s": (1, 5, 15, 30), "min": (1, 5, 15, 30), "h": (1, 3, 6, 12), "D": (1, 2, 5, 10)}.items()
+    for count in counts
 ]
+_MONTH = pd.Timedelta(days=30.4375)
+_MONTHS = (1, 2, 3, 6, *(12 * years for years in (1, 2, 5, 10, 20, 50, 100)))
 
 
 class Tick(NamedTuple):
@@ -39,11 +39,6 @@ class Scale(NamedTuple):
         """Map values to their places."""
         return (np.asarray(values, float) - self.low) / (self.high - self.low)
 
-    def contains(self, value: float) -> bool:
-        """Tell whether a value lies on the axis, up to rounding."""
-        slack = 1e-9 * (self.high - self.low)
-        return self.low - slack <= value <= self.high + slack
-
 
 def scale_of(arrays: Sequence[npt.ArrayLike], *, from_zero: bool = False, margin: float = 0.04) -> Scale:
     """Span every finite value with a little room; a constant gets room around it."""
@@ -60,8 +55,8 @@ def number_ticks(scale: Scale, most: int = 5, *, grouped: bool = True) -> list[T
     span = scale.high - scale.low
     power = 10.0 ** math.floor(math.log10(span / most))
     step = next(power * factor for factor in (1, 2, 5, 10, 20) if span / (power * factor) <= most)
-    first = math.ceil(scale.low / step - 1e-9)
-    values = [index * step for index in range(first, first + most + 2) if scale.contains(index * step)]
+    first, last = math.ceil(scale.low / step - 1e-9), math.floor(scale.high / step + 1e-9)
+    values = [index * step for index in range(first, last + 1)]
     return [Tick(float(scale.place(value)), _tick_label(value, step, grouped)) for value in values]
 
 
@@ -76,70 +71,51 @@ def _tick_label(value: float, step: float, grouped: bool) -> str:
 
 def axis_numbers(parts: Sequence[pd.Index]) -> list[Floats]:
     """Put indexes on one axis: seconds for time stamps, the numbers themselves, or a place per row."""
-    stamps = _as_stamps(parts)
-    if stamps is not None:
-        return [_seconds(part) for part in stamps]
-    if _are_numbers(parts):
-        return [np.asarray(part, float) for part in parts]
-    ends = np.cumsum([len(part) for part in parts])
-    return [np.arange(end - len(part), end, dtype=float) for end, part in zip(ends, parts, strict=True)]
+    joined = _joined(parts)
+    if isinstance(joined, pd.DatetimeIndex):
+        numbers = _seconds(joined)
+    else:
+        numbers = np.asarray(joined if is_numeric_dtype(joined.dtype) else range(len(joined)), float)
+    return np.split(numbers, np.cumsum([len(part) for part in parts])[:-1])
 
 
-def axis_ticks(parts: Sequence[pd.Index], scale: Scale, most: int = 5) -> list[Tick]:
+def axis_ticks(parts: Sequence[pd.Index], scale: Scale, most: int) -> list[Tick]:
     """Ticks for what `axis_numbers` placed: round times, or round numbers."""
-    stamps = _as_stamps(parts)
-    if stamps is not None:
-        return time_ticks(scale, most, stamps[0].tz)
-    if _are_numbers(parts):
+    joined = _joined(parts)
+    if isinstance(joined, pd.DatetimeIndex):
+        return time_ticks(scale, most, joined.tz)
+    if is_numeric_dtype(joined.dtype):
         return number_ticks(scale, most, grouped=False)  # they may be years
-    labels = [str(label) for part in parts for label in part]
-    step = max(1, math.ceil(len(labels) / most))
-    return [Tick(float(scale.place(row)), labels[row]) for row in range(0, len(labels), step)]
+    step = max(1, math.ceil(len(joined) / most))
+    return [Tick(float(scale.place(row)), str(joined[row])) for row in range(0, len(joined), step)]
 
 
-def _as_stamps(parts: Sequence[pd.Index]) -> list[pd.DatetimeIndex] | None:
-    """Time stamps of every part, or `None` where one part has none."""
-    found = [part.to_timestamp() if isinstance(part, pd.PeriodIndex) else part for part in parts]
-    stamps = [part for part in found if isinstance(part, pd.DatetimeIndex)]
-    return stamps if stamps and len(stamps) == len(found) else None
+def _joined(parts: Sequence[pd.Index]) -> pd.Index:
+    joined = parts[0].append(list(parts[1:]))
+    return joined.to_timestamp() if isinstance(joined, pd.PeriodIndex) else joined
 
 
-def _are_numbers(parts: Sequence[pd.Index]) -> bool:
-    return all(pd.api.types.is_numeric_dtype(part.dtype) for part in parts)
-
-
-def time_ticks(scale: Scale, most: int = 5, zone: tzinfo | None = None) -> list[Tick]:
+def time_ticks(scale: Scale, most: int, zone: tzinfo | None) -> list[Tick]:
     """Ticks at round times of the zone's clock; `scale` is in seconds."""
     low, high = (pd.Timestamp(edge, unit="s", tz="UTC").tz_convert(zone).tz_localize(None) for edge in scale)
-    for step, frequency, shape in _TIME_STEPS:
+    local, shape = _round_times(low, high, most)
+    days = local == local.normalize() if "%H" in shape else np.zeros(len(local))  # midnight is written as the day
+    places = scale.place(_seconds(local.tz_localize(zone, ambiguous="NaT", nonexistent="NaT")))
+    return [
+        Tick(float(place), f"{stamp.day} {stamp:%b}" if is_day else stamp.strftime(shape))
+        for place, stamp, is_day in zip(places, local, days, strict=True)
+        if np.isfinite(place)
+    ]
+
+
+def _round_times(low: pd.Timestamp, high: pd.Timestamp, most: int) -> tuple[pd.DatetimeIndex, str]:
+    """Times at the finest step that suits, and how they are written."""
+    for step in _STEPS:
         if (high - low) / step <= most:
-            local = pd.date_range(_floor(low, frequency, step), high, freq=frequency)
-            local = local[local >= low]
-            found = local.tz_localize(zone, ambiguous="NaT", nonexistent="NaT")
-            return [
-                Tick(float(place), _time_label(stamp, shape, step))
-                for place, stamp in zip(scale.place(_seconds(found)), local, strict=True)
-                if np.isfinite(place)
-            ]
-    return number_ticks(scale, most)
-
-
-def _floor(stamp: pd.Timestamp, frequency: str, step: pd.Timedelta) -> pd.Timestamp:
-    if frequency.endswith("MS"):
-        months = int(frequency[:-2])
-        return stamp.normalize().replace(month=(stamp.month - 1) // months * months + 1, day=1)
-    if frequency.endswith("YS"):
-        years = int(frequency[:-2])
-        return stamp.normalize().replace(year=max(stamp.year // years * years, 1), month=1, day=1)
-    return stamp.floor(step)
-
-
-def _time_label(stamp: pd.Timestamp, shape: str, step: pd.Timedelta) -> str:
-    if step < pd.Timedelta(days=1) and stamp == stamp.normalize():
-        return f"{stamp.day} {stamp:%b}"
-    if "%-d" in shape:
-        return f"{stamp.day} {stamp:%b}"
-    return stamp.strftime(shape)
+            return pd.date_range(low.ceil(step), high, freq=step), "%H:%M" if step.seconds % 60 == 0 else "%H:%M:%S"
+    months = next((count for count in _MONTHS if (high - low) / (count * _MONTH) <= most), _MONTHS[-1])
+    firsts = pd.date_range(low.ceil("D"), high, freq="MS")
+    return firsts[(12 * firsts.year + firsts.month - 1) % months == 0], "%b %Y" if months < 12 else "%Y"
 
 
 def _seconds(times: pd.DatetimeIndex) -> Floats:

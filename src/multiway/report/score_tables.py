@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from multiway.report import text
-from multiway.report.scores import UNDEFINED, Metric, Score, Scores, place_of
+from multiway.report.scores import UNDEFINED, Column, Score, Scores
 from multiway.report.sections import Bar, Bars, Cell, Table
 
 
@@ -32,7 +32,7 @@ def score_table(
     models, columns = [model for model, _ in scores.ranked(split)], scores.columns(split)
     cells = [_column(scores, models, column, split, reference if differences else "") for column in columns]
     heads = [Cell(scores.name(model), swatch=f"s{colours.get(model, 0)}") for model in models]
-    last = _against(scores, models, reference, split) if reference in models else []
+    last = _against(scores, models, reference, split)
     return Table(
         columns=[
             first,
@@ -47,7 +47,7 @@ def score_table(
     )
 
 
-def _groups(columns: Sequence[tuple[str, str]], has_last: bool) -> list[tuple[str, int]]:
+def _groups(columns: Sequence[Column], has_last: bool) -> list[tuple[str, int]]:
     """Scales over the columns, where there are any."""
     scales = [scale for _, scale in columns]
     if not any(scales):
@@ -56,36 +56,28 @@ def _groups(columns: Sequence[tuple[str, str]], has_last: bool) -> list[tuple[st
     return [("", 1), *named, *([("", 1)] if has_last else [])]
 
 
-def _column(scores: Scores, models: Sequence[str], column: tuple[str, str], split: str, reference: str) -> list[Cell]:
-    decimals, metric = scores.decimals(column, split), scores.metric(column[0])
+def _column(scores: Scores, models: Sequence[str], column: Column, split: str, reference: str) -> list[Cell]:
+    decimals, higher = scores.decimals(column, split), scores.higher(column[0])
     found = {model: score for model in models if (score := scores.all.get((model, split, *column))) is not None}
-    best = _best([score.number for score in found.values()], metric)
+    finite = [score.number for score in found.values() if math.isfinite(score.number)]
+    best = text.number((max if higher else min)(finite), decimals) if higher is not None and len(finite) > 1 else None
     base = found[reference].number if reference in found else math.nan
     cells = {}
     for model, score in found.items():
         words = UNDEFINED if score.value is None else text.number(score.value, decimals)
         small = score.spread(decimals) or ("" if model == reference else text.relative(score.number, base))
-        cells[model] = Cell(words, small, is_best=best is not None and words == text.number(best, decimals))
+        cells[model] = Cell(words, small, is_best=words == best)
     return [cells.get(model, Cell()) for model in models]
 
 
-def _best(values: Sequence[float], metric: Metric | None) -> float | None:
-    """The best of several; None where there is but one, or no value is better than another."""
-    finite = [value for value in values if math.isfinite(value)]
-    if metric is None or metric.higher is None or len(finite) < 2:
-        return None
-    return max(finite) if metric.higher else min(finite)
-
-
 def _against(scores: Scores, models: Sequence[str], reference: str, split: str) -> list[Cell]:
+    """How far each model is from the reference, by the deciding metric."""
     decides = scores.primary()
-    if decides is None:
+    if decides is None or reference not in models:
         return []
-    base = scores.get(reference, *place_of(decides, split)).number
-    values = [scores.get(model, *place_of(decides, split)).number for model in models]
+    values = {model: scores.of(model, decides, split).number for model in models}
     return [
-        Cell("" if model == reference else text.relative(value, base))
-        for model, value in zip(models, values, strict=True)
+        Cell("" if model == reference else text.relative(value, values[reference])) for model, value in values.items()
     ]
 
 

@@ -16,6 +16,8 @@ from multiway.report.palette import title
 
 Row = Mapping[str, Any]
 Seeds = Sequence[Sequence[Row]]
+Column = tuple[str, str]
+"""Metric and scale."""
 UNDEFINED = "undefined"
 
 # 97.5 % points of Student's t for 1 to 30 degrees of freedom; beyond, the normal's is close enough.
@@ -118,16 +120,13 @@ class Scores:
     def __init__(
         self, seeds: Seeds, metrics: Sequence[Metric], chosen: str, models: Mapping[str, str] | None = None
     ) -> None:
-        self.metrics, self.chosen, self.titles = metrics, chosen, models or {}
+        self.metrics = {metric.name: metric for metric in metrics}
+        self.chosen, self.titles = chosen, models or {}
         found: dict[tuple[str, str, str, str], list[Row]] = {}
-        for row in (row for rows in seeds for row in rows if self.metric(row["metric"]) is not None):
+        for row in (row for rows in seeds for row in rows if row["metric"] in self.metrics):
             key = (str(row["model"]), str(row["split"]), str(row["metric"]), str(row.get("scale", "")))
             found.setdefault(key, []).append(row)
         self.all = {key: over_seeds(rows) for key, rows in found.items()}
-
-    def metric(self, name: str) -> Metric | None:
-        """The metric of that name in the rows."""
-        return next((metric for metric in self.metrics if metric.name == name), None)
 
     def name(self, model: str) -> str:
         """A model in words."""
@@ -141,59 +140,52 @@ class Scores:
         """Models that are scored."""
         return list(dict.fromkeys(model for model, of, _, _ in self.all if of == split))
 
-    def columns(self, split: str = "test") -> list[tuple[str, str]]:
+    def columns(self, split: str = "test") -> list[Column]:
         """Metrics with their scales, those of one scale side by side."""
-        found = list(dict.fromkeys((name, scale) for _, of, name, scale in self.all if of == split))
-        scales = list(dict.fromkeys(scale for _, scale in found))
-        ranks = {id(metric): rank for rank, metric in enumerate(self.metrics)}
-        return sorted(found, key=lambda column: (scales.index(column[1]), ranks[id(self.metric(column[0]))]))
+        found = dict.fromkeys((name, scale) for _, of, name, scale in self.all if of == split)
+        scales, names = list(dict.fromkeys(scale for _, scale in found)), list(self.metrics)
+        return sorted(found, key=lambda column: (scales.index(column[1]), names.index(column[0])))
 
     def get(self, model: str, metric: str, split: str = "test", scale: str = "") -> Score:
         """One score; an undefined one where there is none."""
         return self.all.get((model, split, metric, scale), Score(None))
 
-    def primary(self) -> tuple[str, str] | None:
+    def of(self, model: str, column: Column, split: str = "test") -> Score:
+        """The score of a column."""
+        return self.get(model, column[0], split, column[1])
+
+    def primary(self) -> Column | None:
         """Metric and scale that decide: the first that is defined for the chosen model on the test split."""
-        defined = (column for column in self.columns() if self.get(self.chosen, *place_of(column)).value is not None)
-        return next(defined, None)
+        return next((column for column in self.columns() if self.of(self.chosen, column).value is not None), None)
 
     def ranked(self, split: str = "test") -> list[tuple[str, Score]]:
         """Models by the deciding metric, the best first."""
         decides = self.primary() or next(iter(self.columns(split)), None)
         if decides is None:
             return []
-        found = [(model, self.get(model, decides[0], split, decides[1])) for model in self.models(split)]
+        found = [(model, self.of(model, decides, split)) for model in self.models(split)]
         sign = -1.0 if self.higher(decides[0]) else 1.0
         return sorted(found, key=lambda item: sign * item[1].number if item[1].value is not None else math.inf)
 
-    def decimals(self, column: tuple[str, str], split: str = "test") -> int:
+    def decimals(self, column: Column, split: str = "test") -> int:
         """Digits after the point that a column takes."""
-        metric = self.metric(column[0])
-        if metric is not None and metric.decimals is not None:
-            return metric.decimals
-        values = [self.get(model, column[0], split, column[1]).number for model in self.models(split)]
-        return text.decimals_for(values)
+        given = self.metrics[column[0]].decimals
+        values = (self.of(model, column, split).number for model in self.models(split))
+        return text.decimals_for(values) if given is None else given
 
     def heading(self, name: str) -> str:
         """A metric in words."""
-        metric = self.metric(name)
-        return name if metric is None else metric.title
+        return self.metrics[name].title
 
     def higher(self, name: str) -> bool | None:
         """Whether more of a metric is better."""
-        metric = self.metric(name)
-        return None if metric is None else metric.higher
-
-
-def place_of(column: tuple[str, str], split: str = "test") -> tuple[str, str, str]:
-    """Metric, split and scale, as `Scores.get` takes them."""
-    return column[0], split, column[1]
+        return self.metrics[name].higher
 
 
 def best_rival(scores: Scores) -> tuple[str, Score] | None:
     """The best baseline by the deciding metric."""
-    rivals = [item for item in scores.ranked() if item[0] != scores.chosen and item[1].value is not None]
-    return rivals[0] if rivals else None
+    known = (item for item in scores.ranked() if item[1].value is not None)
+    return next((item for item in known if item[0] != scores.chosen), None)
 
 
 def verdict(scores: Scores) -> str:
@@ -202,7 +194,7 @@ def verdict(scores: Scores) -> str:
     if decides is None:
         return ""
     metric, decimals = scores.heading(decides[0]), scores.decimals(decides)
-    own, rival = scores.get(scores.chosen, *place_of(decides)), best_rival(scores)
+    own, rival = scores.of(scores.chosen, decides), best_rival(scores)
     start = f"{text.sentence_case(scores.name(scores.chosen))} has a test {metric} of {own.in_words(decimals)}"
     if rival is None:
         return f"{start}."

@@ -4,7 +4,6 @@ Words come escaped and cleaned onto the page; markup is only what the chart engi
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from markupsafe import Markup
@@ -67,12 +66,11 @@ class Fact(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One finding of a check: how grave, what, where, the value, and what can be done about it."""
+    """One finding of a check: how grave, what, where, and what can be done about it."""
 
     severity: str
     message: str
     where: str = ""
-    value: str = ""
     fix: str = ""
 
 
@@ -84,31 +82,27 @@ class Picture(NamedTuple):
     remark: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Text:
+class Text(NamedTuple):
     """Words: a paragraph, a remark in a smaller size, a heading, or a warning."""
 
     words: str
     style: Literal["support", "note", "heading", "warning", "none"] = "note"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Code:
+class Code(NamedTuple):
     """A command, whole however long."""
 
     words: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Facts:
+class Facts(NamedTuple):
     """Labels and values: large figures, small ones side by side, or a list."""
 
     items: Sequence[Fact]
     style: Literal["figures", "setting", "listing"] = "setting"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Table:
+class Table(NamedTuple):
     """Rows of cells, the first of each its head; what is wider than the page scrolls in its box.
 
     columns: Heads, the first over the rows' names.
@@ -128,8 +122,7 @@ class Table:
     style: str = "numbers"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Chart:
+class Chart(NamedTuple):
     """A drawing of the chart engine with its legend."""
 
     drawing: Drawing
@@ -139,34 +132,29 @@ class Chart:
     is_square: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Bars:
-    """One bar per name, those beyond `open` folded away; `legend` is (name, class of the style sheet)."""
+class Bars(NamedTuple):
+    """One bar per name, all but the first folded away; `legend` is (name, class of the style sheet)."""
 
     title: str
     bars: Sequence[Bar]
     remark: str = ""
     legend: Legend = ()
     note: str = ""
-    open: int = 24
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Panels:
+class Panels(NamedTuple):
     """Small charts of forecasts in groups, with a selector of group and variate."""
 
     groups: Sequence[Group]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Images:
+class Images(NamedTuple):
     """Pictures side by side."""
 
     pictures: Sequence[Picture]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Planes:
+class Planes(NamedTuple):
     """One volume in three planes with sliders."""
 
     name: str
@@ -182,30 +170,26 @@ class Planes:
         return list(self.films[0].overlays)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class HeatMaps:
+class HeatMaps(NamedTuple):
     """Attention per mode, with a selector of layer and head."""
 
     figures: Sequence[Figure]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Timeline:
+class Timeline(NamedTuple):
     """Stretches along time, each with its name, left end and width in percent."""
 
     blocks: Sequence[tuple[str, float, float]]
     ticks: Sequence[Tick]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Findings:
+class Findings(NamedTuple):
     """What a check found; empty says that it found nothing."""
 
     findings: Sequence[Finding] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Answer:
+class Answer(NamedTuple):
     """One answer under its name, and the sections that explain it."""
 
     name: str
@@ -219,8 +203,7 @@ Section = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Part:
+class Part(NamedTuple):
     """One numbered part of the page, with its explanation at the side; without content it is left out.
 
     id: Of the link to it, unique on the page.
@@ -234,8 +217,7 @@ class Part:
     side: Sequence[str | tuple[str, str]] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Page:
+class Page(NamedTuple):
     """One report.
 
     title: Name of the run or of the data.
@@ -251,7 +233,7 @@ class Page:
     parts: Sequence[Part | None] = ()
     source: str = ""
     created: str = ""
-    setting: Mapping[str, str] = field(default_factory=dict)
+    setting: Mapping[str, str] = {}
     verdict: str = ""
     support: Sequence[str] = ()
     overview: Sequence[Section | None] = ()

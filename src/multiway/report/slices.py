@@ -6,19 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from multiway.explain.planes import (
-    COOL_WARM,
-    WARM,
-    Array,
-    Plane,
-    Spacing,
-    attention_level,
-    gradient_level,
-    grey_levels,
-    planes,
-    ramp,
-    strongest_slice,
-)
+from multiway.explain.planes import Array, Plane, Spacing, grey_levels, overlay, planes, strongest_slice
 from multiway.report.png import grey_png, palette_png
 
 MAX_SLICES = 32
@@ -61,12 +49,10 @@ def films(
         attention: Relative, 1 is an even look, `(*sizes)`.
         gradients: Signed, `(*sizes)`.
     """
-    overlays = {}
-    if attention is not None:
-        overlays["attention"] = (attention_level(attention), ramp(WARM, LEVELS))
-    if gradients is not None:
-        overlays["gradients"] = (gradient_level(gradients), ramp(COOL_WARM, LEVELS))
-    telling = next((item for item in (gradients, attention) if item is not None), volume)
+    given = {"attention": attention, "gradients": gradients}
+    known = {name: values for name, values in given.items() if values is not None}
+    overlays = {name: overlay(name, values, LEVELS) for name, values in known.items()}
+    telling = known.get("gradients", known.get("attention", volume))
     levels = grey_levels(volume)
     shown = planes(levels.shape, axes, spacing, orientation)
     return [_film(plane, levels, overlays, strongest_slice(telling, plane.axis)) for plane in shown]
@@ -76,6 +62,11 @@ def _film(plane: Plane, levels: Array, overlays: dict[str, tuple[Array, Array]],
     stack = plane.stack(levels)
     kept = np.unique(np.linspace(0, len(stack) - 1, min(len(stack), MAX_SLICES)).round().astype(int))
     step = -(-max(stack.shape[1:]) // MAX_SIDE)
+
+    def strip(values: Array) -> Array:
+        slices = plane.stack(values)[kept, ::step, ::step]
+        return slices.reshape(-1, slices.shape[2])
+
     return Film(
         name=plane.name,
         num_slices=len(kept),
@@ -83,20 +74,9 @@ def _film(plane: Plane, levels: Array, overlays: dict[str, tuple[Array, Array]],
         ratio=round(plane.ratio, 4),
         edges=plane.edges,
         words=[_word(plane, int(index), len(stack)) for index in kept],
-        scan=grey_png(_strip(stack[kept, ::step, ::step])),
-        overlays={
-            name: palette_png(_strip(_indices(plane.stack(level)[kept, ::step, ::step])), colours)
-            for name, (level, colours) in overlays.items()
-        },
+        scan=grey_png(strip(levels)),
+        overlays={name: palette_png(strip(level), colours) for name, (level, colours) in overlays.items()},
     )
-
-
-def _indices(level: Array) -> Array:
-    return np.round((LEVELS - 1) * level).astype(np.uint8)
-
-
-def _strip(stack: Array) -> Array:
-    return np.ascontiguousarray(stack.reshape(-1, stack.shape[2]))
 
 
 def _word(plane: Plane, index: int, count: int) -> str:

@@ -48,10 +48,8 @@ def script_json(value: Any) -> Markup:
 
 def decimals_for(values: Iterable[float]) -> int:
     """Choose decimals that show about four digits of the largest value, for a column to share."""
-    largest = max((abs(value) for value in values if math.isfinite(value)), default=1.0)
-    if largest == 0:
-        return 4
-    return min(max(4 - max(math.floor(math.log10(largest)), 0), 0) + max(-math.floor(math.log10(largest)) - 2, 0), 9)
+    power = math.floor(math.log10(max((abs(value) for value in values if value and math.isfinite(value)), default=1.0)))
+    return min(max(4 - max(power, 0), 0) + max(-power - 2, 0), 9)
 
 
 def number(value: float | None, decimals: int) -> str:

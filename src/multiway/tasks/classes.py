@@ -1,4 +1,4 @@
-"""What tasks on classes share: loss, weights of classes, thresholds, metrics, and the table of predictions."""
+"""What tasks on classes share: thresholds, metrics, and the table of predictions."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -9,45 +9,16 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from multiway.metrics import classes
 from multiway.metrics.resampling import Metric
-from multiway.training import TrainingConfig
+from multiway.training.class_losses import NO_TARGET as NO_TARGET
+from multiway.training.class_losses import class_loss as class_loss
+from multiway.training.class_losses import class_weights as class_weights
 
 Labels = NDArray[Any]
 Outputs = Mapping[str, NDArray[np.float64]]
 """Probabilities `(cases, classes)` by model."""
-NO_TARGET = -100
-"""Label of what is not learned from."""
-
-
-def class_loss(
-    logits: Tensor, labels: Tensor, weights: Tensor | None = None, smoothing: float = 0.0
-) -> tuple[Tensor, Tensor]:
-    """Sum of the cross-entropy over the labels that are not `NO_TARGET`, and their number or weight.
-
-    Args:
-        logits: `(cases, classes)`.
-        labels: `(cases,)`.
-        weights: Of the classes.
-        smoothing: Share of a label that is spread over all classes.
-    """
-    weights = None if weights is None else weights.to(labels.device)
-    loss = F.cross_entropy(
-        logits.float(), labels, weights, ignore_index=NO_TARGET, label_smoothing=smoothing, reduction="sum"
-    )
-    known = labels != NO_TARGET
-    return loss, known.sum().to(loss.dtype) if weights is None else weights[labels[known]].sum()
-
-
-def class_weights(labels: Labels, num_classes: int, training: TrainingConfig) -> Tensor | None:
-    """Weights that make every class of the training labels count the same, 1 on average over the cases."""
-    if training.class_weights == "none":
-        return None
-    counts = np.bincount(labels, minlength=num_classes)
-    present = int((counts > 0).sum())
-    return torch.tensor(len(labels) / (present * np.maximum(counts, 1)), dtype=torch.float32)
 
 
 def youden_thresholds(labels: Labels, outputs: Outputs) -> dict[str, Tensor]:
@@ -78,18 +49,12 @@ def prediction_frame(
     cases: Mapping[str, Sequence[Any]], labels: Labels, outputs: Outputs, split: str, names: Sequence[str]
 ) -> pd.DataFrame:
     """Columns that name each case, then model, split, label, predicted class and the probability of each class."""
-    heads = [
-        {
-            **cases,
-            "model": model,
-            "split": split,
-            "label": [names[place] for place in labels],
-            "predicted": [names[place] for place in classes.predicted_classes(shares)],
-        }
-        for model, shares in outputs.items()
-    ]
-    tails = [probability_frame(shares, names) for shares in outputs.values()]
-    frames = [pd.concat([pd.DataFrame(head), tail], axis=1) for head, tail in zip(heads, tails, strict=True)]
+    labelled = [names[place] for place in labels]
+    frames = []
+    for model, shares in outputs.items():
+        found = [names[place] for place in classes.predicted_classes(shares)]
+        head = pd.DataFrame({**cases, "model": model, "split": split, "label": labelled, "predicted": found})
+        frames.append(pd.concat([head, probability_frame(shares, names)], axis=1))
     return pd.concat(frames, ignore_index=True)
 
 

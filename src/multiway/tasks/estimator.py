@@ -1,35 +1,48 @@
 """What every estimator shares: parameters and config, fit, save and load, in scikit-learn's manners."""
 
+import dataclasses
 import inspect
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from multiway.config import merge, nest
+from multiway.config import Config, merge, nest
+from multiway.data import datasets
 from multiway.errors import ConfigError, NotFittedError, closest
+from multiway.metrics.classes import predicted_classes
+from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
+from multiway.tasks.protocol import OURS
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
 
+ALL = "all"
+"""Name of a split that holds every sample of other data."""
+NOT_IN_CONFIG = ("settings", "progress")
+PLACES = {"model": "model.name", "layer": "model.layer", "seed": "training.seed"}
+"""Arguments whose place in the config is not told by their name."""
 
+
+@dataclasses.dataclass(eq=False, repr=False, kw_only=True)
 class Estimator:
-    """A task as an estimator: constructor arguments stored under their own names, `fit` leaves `run_`.
+    """A task as an estimator: its dataclass fields are constructor arguments, `fit` leaves `run_`.
 
     `predict` gives one value per sample in the order of the data, `evaluate` a frame of scores, `explain` what the
     task's explanation holds, and `scores_` the frame of the run's own scores.
     """
 
     task: ClassVar[str]
-    fields: ClassVar[dict[str, str]]
-    """Place in the config of each constructor argument but the last two: {"epochs": "training.epochs"}."""
-    kind: ClassVar[str] = "classifier"
+    kind: ClassVar[str] = "none"
     """Of scikit-learn's kinds of estimators: classifier, regressor, or none."""
 
-    run_: Run
-    scores_: pd.DataFrame
-    settings: dict[str, Any] | None
-    progress: bool
+    epochs: int | None = None
+    seed: int = 0
+    settings: dict[str, Any] | None = None
+    progress: bool = False
 
     def config(self, known: object = None) -> Any:
         """The arguments as the config of a run; an argument that is None keeps its usual value.
@@ -39,20 +52,26 @@ class Estimator:
         """
         task = task_of(self.task)
         settings = task.brought(known)
-        for name, place in self.fields.items():
+        for name, place in _places(type(self)).items():
             value = getattr(self, name)
             if value is not None:
                 settings = merge(settings, nest(place, value))
         return task.config.parse(merge(settings, dict(self.settings or {})), type(self).__name__)
 
-    def _fit(self, source: Any, known: object = None) -> Self:
-        self._take(runs.fitted(task_of(self.task), self.config(known), source, progress=self.progress))
+    def _fit(self, source: Any, config: Any) -> Self:
+        self._take(runs.fitted(task_of(self.task), config, source, progress=self.progress))
         return self
 
     def _take(self, run: Run) -> None:
         """Hold a run; more attributes are set by the task's estimator."""
         self.run_ = run
         self.scores_ = pd.DataFrame(run.scores)
+
+    def _scores_of(self, data: Any) -> pd.DataFrame:
+        """Every score on other data, with intervals, beside the baselines."""
+        run = self._run()
+        later = run.task.prepare(run.config, data, run.state)
+        return pd.DataFrame(run.task.score(run, run.task.predict(run, later, ALL), ALL))
 
     def _run(self) -> Run:
         if not hasattr(self, "run_"):
@@ -78,7 +97,7 @@ class Estimator:
         run = runs.load(Path(path))
         if run.task.name != cls.task:
             raise ConfigError(f"{cls.__name__}.load: {path} is a run of {run.task.name}, not of {cls.task}.")
-        new = cls(**_parameters(run.config, cls.fields))
+        new = cls(**_parameters(run.config, _places(cls)))
         new._take(run)
         return new
 
@@ -120,11 +139,73 @@ class Estimator:
         )
 
 
-def _parameters(config: Any, fields: dict[str, str]) -> dict[str, Any]:
+class Classifier(Estimator):
+    """An estimator of classes: `fit` leaves `classes_`, in the order of the probabilities."""
+
+    kind = "classifier"
+    classes_: NDArray[Any]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities `(samples, classes)`, in the order of `classes_`."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class of each sample: above one half for two classes, else the most probable."""
+        places = predicted_classes(self.predict_proba(X))
+        chosen: NDArray[Any] = self.classes_[places]
+        return chosen
+
+    def score(self, X: Any, y: Any) -> float:
+        """Share of samples whose class is right."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+
+class Regressor(Estimator):
+    """An estimator of numbers, one per sample."""
+
+    kind = "regressor"
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Number of each sample, in the units of the target."""
+        raise NotImplementedError
+
+    def score(self, X: Any, y: Any) -> float:
+        """R² of the predictions; 0 where the targets do not vary."""
+        return r2(np.asarray(y, np.float64), self.predict(X)) or 0.0
+
+
+def located(source: Any) -> Any:
+    """Path of a file, or of the known data set of that name; data in memory as they are."""
+    return datasets.locate(str(source)) if isinstance(source, str | Path) else source
+
+
+def own_score(scores: pd.DataFrame, metric: str, where: Mapping[str, str] | None = None) -> float:
+    """Our model's value in a frame of scores, NaN where it is undefined; `where` names more columns."""
+    wanted = pd.Series({"model": OURS, "metric": metric, **(where or {})})
+    rows = scores[(scores[wanted.index] == wanted).all(axis=1)]
+    return float(rows["value"].astype(float).iloc[0])
+
+
+def _places(cls: type[Estimator]) -> dict[str, str]:
+    """Place in the config of each constructor argument: {"epochs": "training.epochs"}."""
+    config = task_of(cls.task).config
+    return {name: PLACES.get(name) or _place(config, name) for name in _defaults(cls) if name not in NOT_IN_CONFIG}
+
+
+def _place(config: type[Config], name: str) -> str:
+    """A field of the config, or of the one part that has it."""
+    if name in config.model_fields:
+        return name
+    parts = {part: field.annotation for part, field in config.model_fields.items()}
+    (owner,) = (part for part, kind in parts.items() if name in getattr(kind, "model_fields", ()))
+    return f"{owner}.{name}"
+
+
+def _parameters(config: Any, places: dict[str, str]) -> dict[str, Any]:
     """Constructor arguments that give the same config, without its data."""
     plain = config.plain()
     plain.pop("data", None)
-    found = {name: _popped(plain, place.split(".")) for name, place in fields.items()}
+    found = {name: _popped(plain, place.split(".")) for name, place in places.items()}
     given = {name: value for name, value in found.items() if value is not None}
     return {**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}, "settings": plain}
 

@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pandas as pd
-from torch import nn
+import torch
 
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run
@@ -17,21 +17,19 @@ SCORED = ("validation", "test")
 def fit(run: Run, context: Context) -> Run:
     """Fit everything a run consists of, in place."""
     seconds: dict[str, float] = {}
-    best: dict[str, Row] = {}
-    learnt: dict[str, Any] = {}
-    histories: dict[str, list[Row]] = {}
+    found: dict[str, History | dict[str, Any] | None] = {}
     for name, model in run.models.items():
         clock = time.perf_counter()
-        found = run.task.fit(run, name, run.prepared, context if name == OURS else context.part(name))
-        if isinstance(found, History):
-            best[name] = _best(found)
-            histories[name] = found.rows
-        elif found is not None:
-            learnt[name] = found
+        found[name] = run.task.fit(run, name, run.prepared, context if name == OURS else context.part(name))
         model.to("cpu").eval()
         seconds[name] = time.perf_counter() - clock
-    run.facts |= {"best": best, "learnt": learnt, "parameters": parameters_of(run)}
-    run.facts["histories"] = {name: rows for name, rows in histories.items() if name != OURS}
+    histories = {name: each for name, each in found.items() if isinstance(each, History)}
+    run.facts |= {
+        "best": {name: _best(history) for name, history in histories.items()},
+        "learnt": {name: each for name, each in found.items() if isinstance(each, dict)},
+        "parameters": parameters_of(run),
+        "histories": {name: history.rows for name, history in histories.items() if name != OURS},
+    }
     clock = time.perf_counter()
     finish(run)
     seconds["evaluation"] = time.perf_counter() - clock
@@ -62,13 +60,8 @@ def announce(name: str, context: Context) -> None:
 
 def parameters_of(run: Run) -> dict[str, int]:
     """Trained numbers of every model that has any."""
-    counts = {name: count_parameters(model) for name, model in run.models.items()}
+    counts = {name: sum(map(torch.numel, model.parameters())) for name, model in run.models.items()}
     return {name: count for name, count in counts.items() if count}
-
-
-def count_parameters(model: nn.Module) -> int:
-    """Trained numbers of a model."""
-    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def _best(history: History) -> Row:

@@ -5,11 +5,11 @@ from typing import Any
 
 from multiway.errors import RunError
 from multiway.tasks.fitting import fit
-from multiway.tasks.processes import create_once, held, is_main
 from multiway.tasks.protocol import Context, Task
 from multiway.tasks.run import Models, Run, digest_of, opening, read_opening, store
 from multiway.tasks.run import load as load
 from multiway.training import RunFolder
+from multiway.training.processes import create_once, held, is_main
 
 
 def make(task: Task[Any, Any, Any], config: Any, source: Any, *, progress: bool = False) -> Run:

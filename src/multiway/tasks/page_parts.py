@@ -39,10 +39,7 @@ def headed(items: Iterable[tuple[str, Section]]) -> Iterator[Section]:
 
 
 def cost_table(
-    run: Run,
-    scores: Scores,
-    colours: Mapping[str, int],
-    more: Mapping[str, Sequence[tuple[str, str]]],
+    run: Run, scores: Scores, colours: Mapping[str, int], more: Mapping[str, Sequence[tuple[str, str]]]
 ) -> list[Table]:
     """Parameters and times of every model that has them; columns that nobody filled are left out."""
     parameters, seconds = run.facts.get("parameters", {}), run.facts.get("seconds", {})

@@ -11,17 +11,7 @@ from multiway.report.page import render
 from multiway.report.score_tables import score_bars, score_table
 from multiway.report.scores import Metric, Row, Scores
 from multiway.report.sections import Fact, Facts, Page, Part, Section, Text
-from multiway.tasks.page_parts import (
-    check_of,
-    command,
-    cost_table,
-    data_check,
-    environment,
-    environment_facts,
-    manifest_of,
-    seeds_of,
-    training,
-)
+from multiway.tasks import page_parts
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
@@ -62,17 +52,13 @@ class Subject:
         return [metric for metric in declared if metric.of is None]
 
     def rows_of(self, run: Run) -> list[Row]:
-        """Rows of a run that stand in the table of scores."""
-        metrics = [dataclasses.replace(metric, where=_but_scale(metric.where)) for metric in self.metrics(run)]
-        return [row for row in run.scores if any(metric.measures(row) for metric in metrics)]
+        """Rows of a run that stand in the table of scores, on whatever scale."""
+        metrics = self.metrics(run)
+        return [row for row in run.scores if any(m.measures({**row, "scale": m.where.get("scale")}) for m in metrics)]
 
     def scores(self, runs: Sequence[Run]) -> Scores:
         """Scores over runs that differ in their seed."""
         return Scores([self.rows_of(run) for run in runs], self.metrics(runs[0]), OURS, self.models)
-
-
-def _but_scale(where: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in where.items() if key != "scale"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -99,9 +85,9 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
 
     parts: Those of the task; the first is what the reader came for.
     """
-    run, scores, manifest = runs[0], subject.scores(runs), manifest_of(runs[0])
+    run, scores, manifest = runs[0], subject.scores(runs), page_parts.manifest_of(runs[0])
     colours, (first, *others) = colours_of(scores), parts
-    costs = cost_table(run, scores, colours, summary.costs)
+    costs = page_parts.cost_table(run, scores, colours, summary.costs)
     notes = [note(words) for words in run.facts.get("notes", ())]
     figures = Facts(items=[*_figures(scores), *_counts(runs)], style="figures")
     page = Page(
@@ -117,10 +103,10 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
             first,
             _score_part(subject, scores, colours, [*summary.tables, *costs, *notes]),
             *others,
-            data_check(summary.check or check_of(run)),
+            page_parts.data_check(summary.check or page_parts.check_of(run)),
             summary.splits,
-            training(runs, subject.rows, subject.selected_by(run)),
-            environment(environment_facts(runs, manifest), command(run)),
+            page_parts.training(runs, subject.rows, subject.selected_by(run)),
+            page_parts.environment(page_parts.environment_facts(runs, manifest), page_parts.command(run)),
         ],
     )
     return render(page)
@@ -158,7 +144,7 @@ def _figures(scores: Scores) -> list[Fact]:
 
 def _counts(runs: Sequence[Run]) -> list[Fact]:
     count = runs[0].facts.get("parameters", {}).get(OURS)
-    seeds = Fact("Seed" if len(runs) == 1 else "Seeds", ", ".join(str(seed) for seed in seeds_of(runs)))
+    seeds = Fact("Seed" if len(runs) == 1 else "Seeds", ", ".join(str(seed) for seed in page_parts.seeds_of(runs)))
     return [*([] if count is None else [Fact("Parameters", text.magnitude(count))]), seeds]
 
 

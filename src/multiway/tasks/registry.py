@@ -30,13 +30,8 @@ def task_of(name: str) -> Task[Any, Any, Any]:
     return cast(Task[Any, Any, Any], importlib.import_module(MODULES[name]).TASK)
 
 
-def every_task() -> list[Task[Any, Any, Any]]:
-    """All tasks, in the order of the table."""
-    return [task_of(name) for name in TASKS]
-
-
 def task_of_data(path: str | Path) -> str:
     """The task that data look like they are for."""
     if datasets.is_dataset(str(path)):
         return datasets.dataset(str(path)).task
-    return next((task.name for task in every_task() if task.recognises(path)), TASKS[0])
+    return next((name for name in TASKS if task_of(name).recognises(path)), TASKS[0])

@@ -20,12 +20,8 @@ from multiway.training import RunFolder, seed_everything
 
 FORMAT = 2
 """Of run folders; one more whenever an older one cannot be read any longer."""
-PREPROCESSING, SCORES, CALIBRATION, BASELINES = (
-    "preprocessing.json",
-    "scores.json",
-    "calibration.safetensors",
-    "baselines",
-)
+PREPROCESSING, SCORES = "preprocessing.json", "scores.json"
+CALIBRATION, BASELINES = "calibration.safetensors", "baselines"
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OSError)
 """What reading stored values raises where one is absent or does not fit."""
 

@@ -69,7 +69,7 @@ def cell_row(name: str, cell: Cell, runs: Sequence[Run], seeds: int) -> Row:
         "parameters": first.facts["parameters"],
         "best_epochs": [run.facts["best"].get(OURS, {}).get("epoch") for run in runs],
         "seconds": round(math.fsum(value for run in runs for value in run.facts["seconds"].values()), 1),
-        "each": [_values(run, OURS) for run in runs],
+        "each": [{each.name: score_of(run, OURS, each)["value"] for each in scored_metrics(run)} for run in runs],
         **first.task.cell_facts(runs),
         **_cell_tail(first),
     }
@@ -84,10 +84,6 @@ def _measured(runs: Sequence[Run], model: str, prefix: str, *, is_mean: bool) ->
         if metric.spread and not is_mean:
             found[f"{prefix}{metric.name}_sd"] = deviation(values)
     return found
-
-
-def _values(run: Run, model: str) -> Row:
-    return {metric.name: score_of(run, model, metric)["value"] for metric in scored_metrics(run)}
 
 
 def _cell_head(name: str, cell: Cell, seeds: int) -> Row:

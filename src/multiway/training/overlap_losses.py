@@ -4,11 +4,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from multiway.data.masks.labels import IGNORED
 from multiway.errors import ShapeError
 from multiway.metrics.overlap import soft_skeleton
 
-IGNORED = -1
-"""Label of voxels that are neither learned from nor scored."""
 SMOOTH = 1.0
 """Added above and below in a soft Dice, so that a sample without a class still has a gradient."""
 

@@ -8,12 +8,12 @@ from multiway.config import merge, nest
 from multiway.data.datasets import catalogue
 from multiway.tasks.protocol import Option, Task
 from multiway.tasks.protocol import options_of as declared_by
-from multiway.tasks.registry import every_task, task_of
+from multiway.tasks.registry import TASKS, task_of
 
 
 def declarations() -> dict[str, Any]:
     """What a command line has to know of tasks and data sets, in plain values."""
-    tasks = {task.name: {"purpose": _purpose(task), "options": _options(task)} for task in every_task()}
+    tasks = {task.name: {"purpose": _purpose(task), "options": _options(task)} for task in map(task_of, TASKS)}
     return {"tasks": tasks, "data_sets": {name: known.task for name, known in catalogue().items()}}
 
 

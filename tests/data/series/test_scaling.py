@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from multiway.data import Scaler
+from multiway.data import Scaler, mase_scales
 from tolerances import LONG64, ROUNDING64, TIGHT64
 
 
@@ -53,3 +53,9 @@ def test_json_keeps_every_bit(values):
     again = Scaler.from_dict(json.loads(json.dumps(scaler.to_dict())))
     assert np.array_equal(again.mean, scaler.mean) and np.array_equal(again.std, scaler.std)
     assert again.constant == scaler.constant
+
+
+def test_mase_scales_are_mean_seasonal_differences():
+    training = np.array([[0.0, 1.0], [2.0, np.nan], [6.0, 2.0], [3.0, 5.0]])
+    np.testing.assert_allclose(mase_scales(training, 2), [(6 + 1) / 2, 1.0])
+    np.testing.assert_array_equal(mase_scales(training, 4), [0.0, 0.0])

@@ -5,7 +5,15 @@ import pytest
 import torch
 
 from data.volumes import scans
-from multiway.data.volumes import IntensityScale, VolumeOptions, VolumeSplit, load_values, read_cases, store
+from multiway.data.volumes import (
+    IntensityScale,
+    VolumeOptions,
+    VolumeSplit,
+    VolumeState,
+    load_values,
+    read_cases,
+    store,
+)
 from multiway.errors import ConfigError, DataError
 from tolerances import SUMS32, SUMS64
 
@@ -58,7 +66,8 @@ def test_a_scale_survives_json(values):
     import json
 
     for fitted in (scale(values), scale(values, normalise="volume")):
-        assert IntensityScale.from_dict(json.loads(json.dumps(fitted.to_dict()))) == fitted
+        state = VolumeState(classes=("a", "b"), channels=2, sizes=(3, 4, 5), axes=("x", "y", "z"), scale=fitted)
+        assert VolumeState.parse(json.loads(json.dumps(state.plain()))) == state
 
 
 def test_constant_channels_are_shifted(values):

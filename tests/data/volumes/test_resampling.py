@@ -14,7 +14,7 @@ from data.volumes import scans
 from multiway.data.volumes import Volume, VolumeHeader, VolumeOptions, prepare
 from multiway.data.volumes.geometry import turned, turns
 from multiway.data.volumes.preparing import prepared_header
-from multiway.data.volumes.resampling import interpolated
+from multiway.data.volumes.resampling import interpolated, to_grid
 from multiway.data.volumes.volume import axes_of
 from multiway.errors import ConfigError, DataError
 from tolerances import ROUNDING64, SUMS32
@@ -206,3 +206,22 @@ def test_what_is_refused():
     ):  # fmt: skip
         with pytest.raises(ConfigError, match=text):
             VolumeOptions.parse(fields)
+
+
+def test_to_grid_is_an_identity_on_the_same_grid_and_an_inverse_of_a_crop():
+    draw = np.random.default_rng(0)
+    classes = draw.integers(0, 4, (5, 6, 7))
+    affine = np.array([[0, 2.0, 0, 5], [1.5, 0, 0, -3], [0, 0, -3.0, 9], [0, 0, 0, 1]])
+    assert np.array_equal(to_grid(classes, affine, (5, 6, 7), affine, nearest=True), classes)
+    shifted = affine.copy()
+    shifted[:, 3] = affine @ [1, 2, 3, 1]  # voxel (0, 0, 0) of the crop is (1, 2, 3) of the whole
+    whole = to_grid(classes, shifted, (8, 9, 12), affine, nearest=True)
+    assert np.array_equal(whole[1:6, 2:8, 3:10], classes) and whole.sum() == classes.sum()
+
+
+def test_to_grid_cuts_where_values_end():
+    """A voxel centre on the far face still shows the last value, but is nearest to no voxel."""
+    values, halved = np.arange(1, 5).reshape(1, 1, 4), np.diag([1.0, 1, 0.5, 1])
+    linear, nearest = (to_grid(values, np.eye(4), (1, 1, 10), halved, nearest=near)[0, 0] for near in (False, True))
+    assert linear.tolist() == [1, 1.5, 2, 2.5, 3, 3.5, 4, 4, 0, 0]
+    assert nearest.tolist() == [1, 2, 2, 3, 3, 4, 4, 0, 0, 0]

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from multiway import workflows
+from multiway.auditing import random_windows
 from multiway.data import Scaler
 from multiway.errors import ConfigError, DataError
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting.auditing import audit, random_windows
+from multiway.tasks.forecasting.auditing import audit
 from multiway.tasks.forecasting.prepared import prepare
 from multiway.tasks.forecasting.task import TASK
 from tasks.forecasting.panels import HORIZON, LOOKBACK, make_config
@@ -47,15 +48,14 @@ def test_windows_at_random_are_flagged_and_cannot_be_trained_on(data_file, tmp_p
 
 
 def test_the_published_halves_hold_every_window_once(data_file):
-    config = make_config(data=str(data_file), split=RANDOM)
     panel = prepare(make_config(data=str(data_file)), str(data_file)).panel
-    split = random_windows(panel, config)
+    split = random_windows(panel, LOOKBACK, HORIZON, seed=0)
     count = panel.num_rows - LOOKBACK - HORIZON + 1
     assert {name: len(starts) for name, starts in split.starts.items()} == {"train": 142, "validation": 143}
     assert sorted(np.concatenate(list(split.starts.values())).tolist()) == list(range(count))
     short = dataclasses.replace(panel, values=panel.values[:LOOKBACK])
     with pytest.raises(DataError, match="12 rows hold no two windows"):
-        random_windows(short, config)
+        random_windows(short, LOOKBACK, HORIZON, seed=0)
 
 
 def test_a_run_is_audited_with_the_scaling_it_stores(finished):

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from multiway.errors import ConfigError, DataError
+from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.forecasting import backtest_frame, score_backtest
-from multiway.tasks.forecasting.model import RidgeAndNetwork
 from tasks.forecasting.panels import HORIZON, LOOKBACK, fitted, forecast, make_frame, read, scores_on
 from tolerances import LONG32, SUMS32
 
@@ -108,7 +108,7 @@ def test_scores_on_the_training_file_s_test_rows_are_the_stored_ones(finished, f
 
 def test_a_backtest_forecasts_in_the_batches_that_scoring_does(finished, monkeypatch):
     later = make_frame(rows=400)
-    monkeypatch.setattr("multiway.tasks.forecasting.evaluation.BATCH_CELLS", 3 * (LOOKBACK + HORIZON) * 100)
+    monkeypatch.setattr("multiway.data.series.windows.BATCH_CELLS", 3 * (LOOKBACK + HORIZON) * 100)
     sizes: list[int] = []
     forecasts = RidgeAndNetwork.all_forecasts
 

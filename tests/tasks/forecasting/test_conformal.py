@@ -3,7 +3,7 @@ import math
 import numpy as np
 import torch
 
-from multiway.tasks.forecasting.baselines import naive
+from multiway.ops import naive
 from multiway.tasks.forecasting.conformal import fit_radii, measure_coverage
 from tasks.forecasting.panels import make_windows
 from tolerances import ROUNDING32

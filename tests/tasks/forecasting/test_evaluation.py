@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from multiway.data import Scaler
-from multiway.tasks.forecasting.baselines import naive
-from multiway.tasks.forecasting.evaluation import batches, mase_scales, measure, score_rows
+from multiway.ops import naive
+from multiway.tasks.forecasting.evaluation import measure, score_rows
 from tasks.forecasting.panels import make_windows
 from tolerances import COARSE32, LONG32, SUMS32
 
@@ -28,7 +28,7 @@ def cells(windows):
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_scores_agree_with_numpy(missing, monkeypatch):
     windows = make_windows(90, 2, 6, 5, missing=missing)
-    monkeypatch.setattr("multiway.tasks.forecasting.evaluation.BATCH_CELLS", 130)  # several unequal batches
+    monkeypatch.setattr("multiway.data.series.windows.BATCH_CELLS", 130)  # several unequal batches
     rows = score_rows(measure(windows, wrong_forecast, SCALER), "test", SCALER, MASE_SCALE)
     got = {(row["scale"], row["metric"]): row["value"] for row in rows}
     forecast, target, keep = cells(windows)
@@ -53,7 +53,7 @@ def test_errors_are_kept_by_step_and_variate():
 
 def test_no_window_is_dropped():
     windows = make_windows(90, 2, 6, 5)
-    seen = torch.cat([index for index, _ in batches(windows)])
+    seen = torch.cat([index for index, _ in windows.batches()])
     assert seen.tolist() == list(range(90 - 6 - 5 + 1))
     assert measure(windows, wrong_forecast, SCALER)["twice"].count.unique().tolist() == [80.0]
 
@@ -77,9 +77,3 @@ def test_a_perfect_forecast_of_zero_has_no_percentage_error():
 def test_enormous_errors_stay_finite():
     errors = measure(make_windows(30, 2, 6, 5), lambda past, _: {"far": naive(past, 5) * 0 + 1e30}, SCALER)["far"]
     assert float(errors.squared[0, 0] / errors.count[0, 0]) == pytest.approx(1e60, rel=COARSE32)
-
-
-def test_mase_scales_are_mean_seasonal_differences():
-    training = np.array([[0.0, 1.0], [2.0, np.nan], [6.0, 2.0], [3.0, 5.0]])
-    np.testing.assert_allclose(mase_scales(training, 2), [(6 + 1) / 2, 1.0])
-    np.testing.assert_array_equal(mase_scales(training, 4), [0.0, 0.0])

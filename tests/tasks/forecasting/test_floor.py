@@ -4,11 +4,9 @@ from torch import Tensor
 
 from multiway.data import Windows
 from multiway.tasks.forecasting.floor import PENALTIES, fit_floor
-from multiway.tasks.forecasting.moments import complete_moments, complete_stretches, normal_equations
+from multiway.tasks.forecasting.moments import complete_moments, normal_equations
 from tasks.forecasting.panels import make_windows
-from tolerances import COARSE32, LONG32, LONG64, SUMS32, SUMS64, assert_same
-
-SIZES = [(200, 3, 13, 7), (61, 2, 1, 5), (47, 1, 11, 1), (40, 2, 17, 23)]
+from tolerances import LONG64, SUMS32, assert_same
 
 
 def steps_of(windows: Windows) -> tuple[Tensor, Tensor]:
@@ -18,44 +16,10 @@ def steps_of(windows: Windows) -> tuple[Tensor, Tensor]:
     return (batch["past"].double() - last).permute(2, 0, 1), (batch["future"].double() - last).permute(2, 0, 1)
 
 
-@pytest.mark.parametrize(("rows", "variates", "lookback", "horizon"), SIZES)
-def test_moments_from_lagged_products_are_the_sums_over_windows(rows, variates, lookback, horizon):
-    windows = make_windows(rows, variates, lookback, horizon)
-    x, y = steps_of(windows)
-    moments = complete_moments(windows)
-    assert_same(moments.gram, x.mT @ x)
-    assert_same(moments.cross, x.mT @ y)
-    assert_same(moments.square, y.square().sum((1, 2)))
-    assert moments.count.tolist() == [len(windows) * horizon] * variates
-
-
-def test_moments_do_not_depend_on_the_level():
-    low, high = (
-        Windows(values, None, start=0, stop=300, lookback=12, horizon=5)
-        for values in (torch.arange(300.0)[:, None].sin(), torch.arange(300.0)[:, None].sin() + 64)
-    )
-    torch.testing.assert_close(complete_moments(low).gram, complete_moments(high).gram, rtol=LONG32, atol=COARSE32)
-
-
 def test_moments_of_stretches_add_up():
     windows = make_windows(150, 2, 9, 4)
     parts = [complete_moments(windows, start, stop) for start, stop in ((0, 50), (50, 51), (51, len(windows)))]
     assert_same(sum(part.cross for part in parts), complete_moments(windows).cross)
-
-
-def test_moments_of_many_variates_are_made_in_groups(monkeypatch):
-    windows = make_windows(80, 5, 6, 3)
-    whole = complete_moments(windows)
-    monkeypatch.setattr("multiway.tasks.forecasting.moments.CELLS_PER_CHUNK", 200)
-    assert_same(complete_moments(windows).gram, whole.gram)
-
-
-def test_the_error_from_moments_is_that_of_the_forecasts(generator):
-    windows = make_windows(120, 3, 8, 5)
-    x, y = steps_of(windows)
-    weight = torch.randn(3, 5, 8, generator=generator, dtype=torch.float64)
-    expected = (y - x @ weight.mT).square().sum()
-    assert complete_moments(windows).squared_error(weight) == pytest.approx(float(expected), rel=SUMS64)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -123,27 +87,12 @@ def test_windows_with_a_mask_and_no_gap_are_complete_ones():
         assert_same(got, want)
 
 
-@pytest.mark.parametrize("gaps", [[], [0], [199], [70], [60, 61, 90, 130], list(range(0, 200, 9))])
-def test_stretches_hold_the_complete_windows_and_no_other(gaps):
-    windows = make_windows(200, 2, 8, 5)
-    observed = torch.ones(200, 2, dtype=torch.bool)
-    observed[gaps, 1] = False
-    windows._observed = observed
-    stretches, rest = complete_stretches(windows, 3, 180)
-    inside = [index for first, last in stretches for index in range(first, last)]
-    assert sorted(inside + rest.tolist()) == list(range(3, 180))
-    assert all(observed[index : index + 13].all() for index in inside)
-    assert all(last - first >= 32 for first, last in stretches)
-    complete = [index for index in range(3, 180) if observed[index : index + 13].all()]
-    assert len(complete) - len(inside) < 32 * (len(gaps) + 1)
-
-
 def test_few_gaps_give_what_many_small_steps_give(monkeypatch):
     training = make_windows(400, 2, 8, 5)
     training._observed = torch.ones(400, 2, dtype=torch.bool)
     training._observed[[90, 91, 260], [0, 0, 1]] = False
     by_stretches = normal_equations(training)
-    monkeypatch.setattr("multiway.tasks.forecasting.moments.SHORTEST_STRETCH", 10_000)
+    monkeypatch.setattr("multiway.data.series.stretches.SHORTEST_STRETCH", 10_000)
     for got, want in zip(by_stretches, normal_equations(training), strict=True):
         assert_same(got, want)
 

@@ -30,7 +30,7 @@ def test_forecasts_come_first_then_the_scores_and_the_run_itself_last(page):
 def test_the_future_is_shown_before_the_past(finished):
     panels = next(sections([finished], finished_data(finished))).content[0]
     assert [group.title for group in panels.groups] == ["After the end of the data", "Last test window"]
-    assert [panel.name for panel in panels.groups[0].panels] == list(finished.state.names)
+    assert [name for name, _ in panels.groups[0].panels] == list(finished.state.names)
 
 
 def finished_data(run):
@@ -39,7 +39,7 @@ def finished_data(run):
 
 def test_scores_by_step_and_variate_are_means_of_the_errors(finished):
     _, errors, *_ = sections([finished], None)
-    series = {item.name: item.values for item in errors.content[0].drawing.readout.series}
+    series = {item.name: item.values for item in errors.content[0].drawing.series}
     rows = pd.read_parquet(finished.folder.path / "errors.parquet").query("split == 'test' and model == 'ridge'")
     np.testing.assert_allclose(series["ridge"], rows.groupby("step")["mse"].mean())
     own = pd.read_parquet(finished.folder.path / "errors.parquet").query("split == 'test' and model == 'multiway'")
@@ -49,7 +49,7 @@ def test_scores_by_step_and_variate_are_means_of_the_errors(finished):
 
 def test_the_test_rows_are_said_to_bear_the_choice_out_or_not(finished):
     scores = [{**row, "value": 1.0} if row["model"] == "ridge" else {**row, "value": 2.0} for row in finished.scores]
-    said = head([dataclasses.replace(finished, scores=scores)], None).support
+    said = head([dataclasses.replace(finished, scores=scores)]).support
     assert "100.0\u202f% above ridge" in said[0]
     assert "It is no better than ridge there: the gain seen on validation did not hold." in said[0]
     assert said[1].startswith("The network alone is no better than ridge on the test rows")

@@ -1,71 +1,21 @@
-import numpy as np
 import pytest
 
-from multiway.tasks.forecasting.selection import select_blend, sentence
-from tolerances import COARSE32
-
-
-def parts(floor_noise: float, network_noise: float, windows: int = 600, seed: int = 0):
-    """Errors of two forecasts of one truth, in blocks that hang together."""
-    rng = np.random.default_rng(seed)
-    floor = floor_noise * rng.standard_normal((windows, 40))
-    network = network_noise * rng.standard_normal((windows, 40))
-    return (floor**2).mean(1), (floor * network).mean(1), (network**2).mean(1)
-
-
-def test_the_optimum_is_the_lowest_point_of_the_parabola():
-    a, b, c = parts(1.0, 1.3)
-    found = select_blend(a, b, c, block=20)
-    weights = np.linspace(0, 1, 2001)
-    errors = (1 - weights) ** 2 * a.mean() + 2 * weights * (1 - weights) * b.mean() + weights**2 * c.mean()
-    assert found.optimum == pytest.approx(weights[errors.argmin()], abs=COARSE32)
-    assert found.blend_error < min(found.floor_error, found.network_error)
-    assert found.choice == "blend" and found.blocks == 30
-
-
-def test_a_far_better_network_is_taken_alone():
-    assert select_blend(*parts(1.0, 0.1), block=20).choice == "network"
-
-
-def test_a_far_worse_network_leaves_the_floor():
-    assert select_blend(*parts(0.1, 1.0), block=20).choice == "floor"
-
-
-def test_equal_forecasts_leave_the_floor():
-    a, _, _ = parts(1.0, 1.0)
-    found = select_blend(a, a, a, block=20)
-    assert (found.weight, found.choice, found.blend_error) == (0.0, "floor", found.floor_error)
-
-
-def test_one_block_leaves_the_floor():
-    found = select_blend(*parts(1.0, 0.1, windows=30), block=20)
-    assert found.weight == 0 and found.deviation == float("inf") and found.blocks == 1
-
-
-def test_the_share_shrinks_with_uncertainty():
-    a, b, c = parts(1.0, 1.3)
-    sure, unsure = select_blend(a, b, c, block=5), select_blend(a[:100], b[:100], c[:100], block=25)
-    assert unsure.deviation > sure.deviation
-    for found in (sure, unsure):
-        assert found.weight == pytest.approx(found.optimum * (1 - (found.deviation / found.optimum) ** 2))
-
-
-def test_the_deviation_is_the_spread_of_the_optimum_over_new_data():
-    optima = [select_blend(*parts(1.0, 1.3, seed=seed), block=20) for seed in range(60)]
-    spread = np.std([found.optimum for found in optima])
-    assert spread == pytest.approx(np.mean([found.deviation for found in optima]), rel=0.35)
+from multiway.ops import Selection
+from multiway.tasks.forecasting.selection import sentence
 
 
 @pytest.mark.parametrize(
-    ("noises", "words"),
+    ("weight", "words"),
     [
-        ((1.0, 1.3), "a blend of"),
-        ((1.0, 0.1), "the network,"),
-        ((0.1, 1.0), "ridge: validation does not show that the network adds to it"),
+        (0.4, "a blend of 40% network and 60% ridge, 30.0 % below ridge on validation"),
+        (1.0, "the network, 30.0 % below ridge on validation"),
+        (0.0, "ridge: validation does not show that the network adds to it"),
     ],
 )
-def test_the_sentence_names_the_choice(noises, words):
-    assert words in sentence(select_blend(*parts(*noises), block=20))
+def test_the_sentence_names_the_choice(weight, words):
+    errors = {"floor_error": 1.0, "network_error": 0.8, "blend_error": 0.7}
+    selection = Selection(weight=weight, optimum=0.5, deviation=0.1, blocks=7, **errors)
+    assert words in sentence(selection)
 
 
 def test_the_sentence_of_a_run_without_a_network():

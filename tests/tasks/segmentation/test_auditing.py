@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
+from multiway.data.masks.examples import read_examples
+from multiway.data.masks.patches import fit_scale
 from multiway.data.volumes import IntensityScale
 from multiway.tasks.segmentation.auditing import audit
-from multiway.tasks.segmentation.patches import fit_scale
-from multiway.tasks.segmentation.sources import read_examples
 from tasks.segmentation.lesion_files import config_of, write_boxes, write_scene
 
 

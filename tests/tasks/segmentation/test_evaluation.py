@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multiway.data.masks.patches import fit_scale
 from multiway.data.volumes import VolumeOptions
 from multiway.tasks.segmentation.evaluation import case_weights, measure, score_rows
 from multiway.tasks.segmentation.fitting import mean_dice
-from multiway.tasks.segmentation.patches import fit_scale
 from multiway.tasks.segmentation.predictors import Constant, Threshold, Voxelwise
 from tasks.segmentation.lesion_files import examples_at, write_boxes, write_scene
 from tolerances import ROUNDING64

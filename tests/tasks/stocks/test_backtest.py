@@ -8,11 +8,11 @@ from multiway.errors import ConfigError, DataError
 from multiway.tasks.stocks.backtest import backtest
 from multiway.tasks.stocks.portfolio import (
     buy_and_hold,
-    long_short,
     long_short_weights,
     max_drawdown,
     random_rankings,
     sharpe,
+    trade,
 )
 from tolerances import ROUNDING64, SUMS64
 
@@ -63,13 +63,13 @@ def slow_long_short(p_up, returns, top, cost):
 @pytest.mark.parametrize("cost", [0.0, 0.003])
 def test_the_portfolio_is_that_of_a_plain_loop(top, cost):
     p_up, returns = draw()
-    track = long_short(p_up, returns, top=top, cost=cost)
+    track = trade(long_short_weights(p_up, top), returns, cost)
     np.testing.assert_allclose(track.wealth, slow_long_short(p_up, returns, top, cost), rtol=SUMS64)
 
 
 def test_two_tickers_by_hand():
     p_up, returns = np.array([[0.9, 0.2], [0.8, 0.1]]), np.array([[0.10, -0.10], [0.0, 0.05]])
-    track = long_short(p_up, returns, top=0.5, cost=0.01)
+    track = trade(long_short_weights(p_up, 0.5), returns, 0.01)
     assert track.gross == pytest.approx([0.10, -0.025], rel=SUMS64)
     # day 1 buys .5 and sells .5; they drift to .55/1.1 and -.45/1.1 of the capital, so only the short leg is fixed
     assert track.traded == pytest.approx([1.0, 0.5 - 0.45 / 1.1], rel=SUMS64)
@@ -118,7 +118,7 @@ def test_random_rankings_trade_as_often_as_the_ranking_itself():
 
 def test_costs_take_what_was_traded_and_nothing_else():
     p_up, returns = draw()
-    free, paid = (long_short(p_up, returns, top=0.3, cost=cost) for cost in (0.0, 0.002))
+    free, paid = (trade(long_short_weights(p_up, 0.3), returns, cost) for cost in (0.0, 0.002))
     np.testing.assert_allclose(free.net, free.gross, atol=ROUNDING64)
     np.testing.assert_allclose(paid.gross, free.gross, atol=ROUNDING64)
     np.testing.assert_allclose((1 + paid.net) / (1 + paid.gross), 1 - 0.002 * paid.traded, rtol=SUMS64)

@@ -7,10 +7,11 @@ import pytest
 
 from data.stocks.stock_panels import make_panel, make_texts
 from multiway.data.stocks import StockOptions, StockProtocol, build_samples, read_stocks, tomorrow
+from multiway.data.stocks.flat import flat_inputs, flat_movements, num_inputs
 from multiway.metrics import movements
 from multiway.tasks.stocks import logistic
 from multiway.tasks.stocks.baselines import TABLES, Calendar, Majority, Previous, log_loss
-from multiway.tasks.stocks.logistic import PENALTIES, Logistic, inputs, num_inputs
+from multiway.tasks.stocks.logistic import PENALTIES, Logistic
 from tolerances import LONG32, ROUNDING64, SUMS64
 
 E = 3
@@ -143,12 +144,12 @@ def test_inputs_are_what_the_windows_show():
     vectors = make_vectors(samples)
     rows = samples.splits["test"]
     labelled = samples.labels[rows] >= 0
-    found = inputs(samples, rows, labelled, vectors)
+    found = flat_inputs(samples, rows, labelled, vectors)
     expected = [
         slow_inputs(samples, rows[day], stock, vectors) for day, stock in zip(*np.nonzero(labelled), strict=True)
     ]
     np.testing.assert_allclose(found, expected, rtol=LONG32, atol=LONG32)
-    plain = inputs(samples, rows, labelled)
+    plain = flat_inputs(samples, rows, labelled)
     np.testing.assert_array_equal(plain, found[:, : plain.shape[1]])
 
 
@@ -191,7 +192,7 @@ def test_only_training_movements_are_learnt_from():
 def test_many_movements_are_thinned_evenly(monkeypatch):
     samples = make_samples(name="stocknet")
     monkeypatch.setattr(logistic, "MOVEMENTS", 50)
-    values, labels = logistic._labelled(SimpleNamespace(samples=samples, vectors=None), "train")
+    values, labels = flat_movements(samples, "train", 50)
     assert len(values) == len(labels) == 50
     assert np.isfinite(says(fit_logistic(samples)[0], samples, samples.splits["test"])).all()
 

@@ -11,17 +11,17 @@ from multiway.errors import ConfigError
 from multiway.explain import load_maps
 from multiway.tasks import lifecycle
 from multiway.tasks.run import Models
-from multiway.tasks.stocks.attention import TARGET, TOKEN, average_attention
+from multiway.tasks.stocks.attention import TARGET, TOKEN, average_attention, batch_of
 from multiway.tasks.stocks.explanation import (
     chosen_pairs,
     explain_day,
     interesting,
     named_sample,
     named_stocks,
+    texts_of,
 )
 from multiway.tasks.stocks.explanation_files import explain, spreadsheet_safe, texts_frame
-from multiway.tasks.stocks.explanation_inputs import ExplainedData
-from multiway.tasks.stocks.prediction import reload
+from multiway.tasks.stocks.prepared import reload
 from multiway.tasks.stocks.task import TASK as task
 from tasks.stocks.quotes import WORDS, make_config, make_prices, write_stocks
 from tolerances import LONG32, SUMS32
@@ -40,23 +40,23 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def data(run):
-    return ExplainedData.of(run, reload(run))
+    return reload(run)
 
 
 def targets_of_test(data):
-    rows = data.prepared.samples.splits["test"]
-    return [(int(rows[day]), int(stock)) for day, stock in np.argwhere(data.prepared.target_mask[rows])]
+    rows = data.samples.splits["test"]
+    return [(int(rows[day]), int(stock)) for day, stock in np.argwhere(data.target_mask[rows])]
 
 
-def test_the_vectors_of_a_day_are_the_means_of_its_texts(data):
-    sample = int(data.prepared.samples.splits["test"][3])
-    texts, batch = data.texts_of(sample), data.batch(sample)
-    assert len(texts) == data.prepared.samples.groups.sizes[data.prepared.samples.text_rows[sample]].sum()
-    for stock, slot in np.argwhere(data.prepared.samples.text_rows[sample] > 0):
+def test_the_vectors_of_a_day_are_the_means_of_its_texts(run, data):
+    sample = int(data.samples.splits["test"][3])
+    texts, batch = texts_of(data, sample), batch_of(run, data, [sample])
+    assert len(texts) == data.samples.groups.sizes[data.samples.text_rows[sample]].sum()
+    for stock, slot in np.argwhere(data.samples.text_rows[sample] > 0):
         here = (texts.stock == stock) & (texts.slot == slot)
         mean = texts.vectors[here].mean(0).numpy()
         np.testing.assert_allclose(batch["text"][0, stock, slot].numpy(), mean, rtol=LONG32, atol=SUMS32)
-        assert (data.prepared.texts.ticker[texts.item[here]] == stock).all()
+        assert (data.texts.ticker[texts.item[here]] == stock).all()
 
 
 def test_the_texts_that_tell_are_found_and_speak_for_what_they_say(run, data):
@@ -86,7 +86,7 @@ def test_an_explanation_says_what_was_predicted_and_what_came(run, data):
 
 
 def test_maps_carry_tickers_and_dates(run, data):
-    day = explain_day(run, data, int(data.prepared.samples.splits["test"][-1]), [0, 2])
+    day = explain_day(run, data, int(data.samples.splits["test"][-1]), [0, 2])
     modes = [f"{mode} ({stream})" for stream in ("texts", "prices", "prices to texts") for mode in ("stocks", "days")]
     assert [item.mode for item in day.maps] == modes
     assert [item.ticker for item in day.tickers] == ["ACME", "ZED"]
@@ -99,9 +99,9 @@ def test_maps_carry_tickers_and_dates(run, data):
 
 
 def test_the_average_names_days_by_their_distance(run, data):
-    maps = average_attention(run, data, data.prepared.samples.splits["test"])
+    maps = average_attention(run, data)
     assert maps[1].query_labels == (TOKEN, "2 before", "1 before", TARGET)
-    assert maps[1].num_samples == len(data.prepared.samples.splits["test"])
+    assert maps[1].num_samples == len(data.samples.splits["test"])
     assert maps[1].ordered and not maps[0].ordered
 
 
@@ -110,31 +110,33 @@ def test_modes_without_attention_and_full_attention_have_no_maps(run, data):
         config = run.config.replace(model={**run.config.model, **fields})
         return dataclasses.replace(run, config=config, models=Models(task, config, run.state))
 
-    sample = int(data.prepared.samples.splits["test"][0])
+    sample = int(data.samples.splits["test"][0])
     only_days = explain_day(with_model(attended_modes=[1]), data, sample, [0])
     assert {item.mode.split()[0] for item in only_days.maps} == {"days"} and only_days.tickers[0].looks == []
     for fields in ({"attended_modes": []}, {"attention": "full"}):
         assert explain_day(with_model(**fields), data, sample, [0]).maps == []
-        assert average_attention(with_model(**fields), data, data.prepared.samples.splits["test"]) == []
+        assert average_attention(with_model(**fields), data) == []
 
 
 def test_without_a_choice_the_most_confident_errors_are_explained(run, data):
     rows = run.tables["predictions"].query("model == 'multiway' and split == 'test'")
     wrong = rows[rows["predicted"] != rows["label"]]
     best = wrong.loc[(wrong["p_up"] - 0.5).abs().idxmax()]
-    heading, day, name = interesting(run, 2)[0]
+    heading, sample, stock = interesting(run, data, 2)[0]
+    day, name = str(data.samples.target_days[sample]), run.state.tickers[stock]
     assert (heading, day, name) == ("Most confident errors", str(best["date"].date()), best["ticker"])
-    sample, stock = chosen_pairs(run, data, None, None)[0]
-    assert (run.state.tickers[stock], str(data.target_days[sample])) == (best["ticker"], day)
+    assert chosen_pairs(run, data, None, None)[0] == (sample, stock)
 
 
 def test_a_day_and_tickers_can_be_named(run, data):
-    last = data.target_days[-1]
-    assert chosen_pairs(run, data, None, ["NA"]) == [(len(data.target_days) - 1, 1)]
-    assert chosen_pairs(run, data, str(last), ["ZED", "ACME"]) == [(len(data.target_days) - 1, i) for i in (2, 0)]
+    last = data.samples.target_days[-1]
+    assert chosen_pairs(run, data, None, ["NA"]) == [(len(data.samples.target_days) - 1, 1)]
+    assert chosen_pairs(run, data, str(last), ["ZED", "ACME"]) == [
+        (len(data.samples.target_days) - 1, i) for i in (2, 0)
+    ]
     day_alone = chosen_pairs(run, data, str(last), None)
-    assert {sample for sample, _ in day_alone} == {len(data.target_days) - 1}
-    assert all(data.prepared.target_mask[sample, stock] for sample, stock in day_alone)
+    assert {sample for sample, _ in day_alone} == {len(data.samples.target_days) - 1}
+    assert all(data.target_mask[sample, stock] for sample, stock in day_alone)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ def test_a_day_or_ticker_that_is_not_there_is_said(run, data, date, tickers, tex
 
 
 def test_a_named_day_is_found(run, data):
-    assert named_sample(data, str(data.target_days[7])) == 7
+    assert named_sample(data, str(data.samples.target_days[7])) == 7
     assert named_stocks(run, ["NA"]) == [1]
 
 
@@ -191,5 +193,5 @@ def test_a_run_of_prices_is_explained_without_texts(tmp_path):
     assert "stocks.csv" in names and "texts.csv" not in names
     assert not any("texts" in name for name in names)
     assert not any("deletion test over" in line for line in lines)
-    data = ExplainedData.of(run, reload(run))
+    data = reload(run)
     assert texts_frame([explain_day(run, data, 40, [0])]).empty

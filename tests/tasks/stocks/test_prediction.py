@@ -12,7 +12,8 @@ from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle
 from multiway.tasks.run import digest_of
 from multiway.tasks.scores import score_table
-from multiway.tasks.stocks.prediction import prediction_table, prepared_within, reload
+from multiway.tasks.stocks.prediction import prediction_table
+from multiway.tasks.stocks.prepared import prepared_within, reload
 from multiway.tasks.stocks.task import TASK as task
 from tasks.stocks.quotes import (
     DAYS,

@@ -7,15 +7,14 @@ import pytest
 import torch
 
 from multiway.data.encoders import encode_texts
-from multiway.data.stocks import read_stocks
+from multiway.data.stocks import encoding, read_stocks
+from multiway.data.stocks.encoding import group_means
+from multiway.data.stocks.scale import StockScale
 from multiway.errors import DataError
-from multiway.tasks.classes import NO_TARGET, class_weights
+from multiway.tasks.classes import class_weights
 from multiway.tasks.run import digest_of
-from multiway.tasks.stocks import inputs
 from multiway.tasks.stocks.fitting import MovementLoss
-from multiway.tasks.stocks.inputs import group_means
 from multiway.tasks.stocks.prepared import prepare
-from multiway.tasks.stocks.scale import StockScale
 from tasks.stocks.quotes import make_config, make_prices, make_texts, write_stocks
 from tolerances import ROUNDING32, SUMS32
 
@@ -74,7 +73,7 @@ def test_a_batch_is_what_the_samples_say(prepared):
     for place, row in enumerate(rows[[4, 0]]):
         for stock in range(len(samples.tickers)):
             label = int(samples.labels[row, stock])
-            assert int(batch["label"][place, stock]) == (label if label >= 0 else NO_TARGET)
+            assert int(batch["label"][place, stock]) == label
             assert bool(batch["target_mask"][place, stock]) == (label >= 0)
             for slot, day in enumerate(samples.slots[row]):
                 valid = day >= 0 and samples.slot_valid[row, stock, slot] and samples.known[day, stock]
@@ -110,40 +109,16 @@ def test_a_group_is_the_mean_of_its_texts(prepared):
 
 
 def test_vectors_that_do_not_fit_are_refused(prepared, monkeypatch):
-    monkeypatch.setattr(inputs, "free_memory", lambda: 1000)
+    monkeypatch.setattr(encoding, "free_memory", lambda: 1000)
     with pytest.raises(
         DataError, match=r"vectors of \d+ stock-days with texts would take .* GB, and 1e-06 GB are free"
     ):
         prepared_of(make_prices(), make_texts(make_prices()))
 
 
-def test_dates_are_day_month_and_year():
-    scale = dataclasses.replace(_plain_scale(), years=(2014, 2016))
-    days = np.array(["2014-01-01", "2015-12-31", "2019-07-16"], "datetime64[D]")
-    expected = [[-0.5, -0.5, -0.5], [0.5, 0.5, 0.0], [0.0, 6 / 11 - 0.5, 0.5]]
-    np.testing.assert_allclose(scale.dates(days), expected, atol=ROUNDING32)
-
-
-def test_the_weekday_counts_from_monday_and_dates_may_be_left_out():
-    days = np.array(["2015-11-02", "2015-11-05", "2015-11-08"], "datetime64[D]")  # Monday, Thursday, Sunday
-    weekday = dataclasses.replace(_plain_scale(), date_features=("weekday",))
-    np.testing.assert_allclose(weekday.dates(days), [[-0.5], [0.0], [0.5]], atol=ROUNDING32)
-    assert dataclasses.replace(weekday, date_features=()).dates(days).size == 0
-
-
 def test_a_scale_comes_back_from_plain_values(prepared):
     state = prepared.scale.to_dict()
     assert StockScale.from_dict(state).to_dict() == state
-    bare = _plain_scale().to_dict()
-    assert StockScale.from_dict(bare).to_dict() == bare
-
-
-def _plain_scale():
-    one = np.ones(3, np.float32)
-    return StockScale(
-        centre=one, spread=one, text_centre=None, text_spread=None, years=(2020, 2020), movement_spread=1.0,
-        movement_levels=(-1.0, 0.0, 1.0),
-    )  # fmt: skip
 
 
 class Fixed(torch.nn.Module):

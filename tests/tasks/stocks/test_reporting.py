@@ -16,7 +16,7 @@ from multiway.tasks.page_parts import command
 from multiway.tasks.stocks import StockConfig, sections, showing
 from multiway.tasks.stocks.backtest import backtest
 from multiway.tasks.stocks.grid import grid_part
-from multiway.tasks.stocks.prediction import reload
+from multiway.tasks.stocks.prepared import reload
 from multiway.tasks.stocks.sections import SUBJECT
 from multiway.tasks.stocks.task import TASK as task
 from multiway.tasks.stocks.trading import backtest_run
@@ -99,7 +99,7 @@ def test_the_backtest_is_that_of_the_command(parts, run):
     table, expected = parts["backtest"][2], backtest_run(run, None, None, {}).rows()
     assert [row[0] for row in table.rows] == [row["portfolio"] for row in expected]
     assert [row[2] for row in table.rows] == [showing.signed_percent(row["return_net"]) for row in expected]
-    line = parts["backtest"][1].drawing.readout.series[0]
+    line = parts["backtest"][1].drawing.series[0]
     assert line.name == "long-short" and line.values[-1] == pytest.approx(100 * expected[0]["return_net"])
 
 

@@ -11,7 +11,7 @@ from multiway import workflows
 from multiway.errors import ConfigError
 from multiway.tasks import lifecycle
 from multiway.tasks.stocks.backtest import WORDS, backtest
-from multiway.tasks.stocks.prediction import reload
+from multiway.tasks.stocks.prepared import reload
 from multiway.tasks.stocks.task import TASK as task
 from multiway.tasks.stocks.trading import backtest_reloaded, backtest_run, evening_texts, tradable, tradable_predictions
 from multiway.tasks.volumes.task import TASK as volumes

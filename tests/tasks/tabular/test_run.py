@@ -84,17 +84,6 @@ def test_a_report_and_a_comparison(folder, target, tmp_path):
     assert len(rows) == 8 and (tmp_path / "both.html").read_text().startswith("<!doctype html>")
 
 
-def test_an_audit_finds_copies_of_the_target_and_repeated_rows(tmp_path):
-    frame = patients(200).assign(code=lambda frame: np.where(frame["ill"] == "yes", 7, 3))
-    pd.concat([frame, frame[:60]]).to_csv(tmp_path / "leaky.csv", index=False)
-    report = workflows.audit("tabular", {"data": str(tmp_path / "leaky.csv"), "read": {"target": "ill"}})
-    text = "\n".join(report.lines())
-    assert report.leaks and "1 columns are the target under another name: code" in text
-    assert "rows are in two splits" in text
-    sound = workflows.audit("tabular", {"data": str(tmp_path / "leaky.csv"), "read": {"target": "weight"}})
-    assert "no column is the target" in "\n".join(sound.lines())
-
-
 def test_an_audit_of_a_run_looks_at_what_its_scaling_learnt(folder):
     text = "\n".join(workflows.audit(folder / "ill").lines())
     assert "what scaling learnt (mean and std of 2 variates) comes from the training rows alone" in text

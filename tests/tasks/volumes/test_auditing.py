@@ -7,11 +7,14 @@ import pandas as pd
 import pytest
 
 from multiway import workflows
-from multiway.data.volumes import IntensityScale
+from multiway.data.volumes import IntensityScale, prepare_volumes
 from multiway.errors import DataError
 from multiway.tasks.volumes.auditing import audit
-from multiway.tasks.volumes.prepared import prepare
 from tasks.volumes.blocks import make_config, make_volumes, write_npz, write_table
+
+
+def prepare(config, source):
+    return prepare_volumes(source, config.read, config.split)
 
 
 def found(report):

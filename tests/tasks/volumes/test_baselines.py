@@ -5,12 +5,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from multiway.data.volumes import IntensityScale, VolumeBatches
+from multiway.data.volumes import IntensityScale, VolumeBatches, VolumeState
 from multiway.tasks.baselines import Linear, fit_logistic
 from multiway.tasks.volumes.baselines import PooledLogistic
 from multiway.tasks.volumes.evaluation import probabilities
 from multiway.tasks.volumes.fitting import ClassLoss, build_model
-from multiway.tasks.volumes.prepared import VolumeState
 from multiway.training import seed_everything
 from tasks.volumes.blocks import NETWORK, SIZES, make_config, make_volumes
 from tolerances import LONG32, ROUNDING64, SUMS32

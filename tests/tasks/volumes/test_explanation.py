@@ -13,17 +13,24 @@ from multiway.data.volumes import (
     Volume,
     VolumeHeader,
     VolumeOptions,
+    VolumeState,
     read_header,
     read_volume,
+    to_scan,
     write_nifti,
 )
 from multiway.errors import ConfigError, DataError
 from multiway.explain import load_maps
 from multiway.tasks.run import Models, Run
 from multiway.tasks.volumes import VolumeConfig
-from multiway.tasks.volumes.explanation import average_attention, explain_case, named_cases, network_input
-from multiway.tasks.volumes.explanation_files import to_scan, write_explanations, write_maps
-from multiway.tasks.volumes.prepared import VolumeState
+from multiway.tasks.volumes.explanation import (
+    average_attention,
+    explain_case,
+    named_cases,
+    network_input,
+    write_explanations,
+    write_maps,
+)
 from multiway.tasks.volumes.task import TASK
 from tolerances import LONG32, SUMS32
 
@@ -176,7 +183,7 @@ def test_a_map_goes_back_to_where_its_voxels_came_from(tmp_path, options):
     values = (place @ np.array([0.3, -0.2, 0.1]) + 100).astype(np.float32)
     write_nifti(cases.scans.paths[0], values, AFFINE)
     prepared = cases.prepared(0)
-    found = to_scan(prepared.values[0], cases.read(0), cases)
+    found = to_scan(prepared.values[0], cases.read(0), cases.options)
     assert found.shape == values.shape
     inverse = np.linalg.inv(prepared.affine)
     there = place @ inverse[:3, :3].T + inverse[:3, 3]
@@ -196,7 +203,7 @@ def test_a_map_goes_back_to_where_its_voxels_came_from(tmp_path, options):
 def test_bare_arrays_keep_their_grid(tmp_path):
     cases = make_cases(tmp_path, VolumeOptions(size=(8, 6, 9)), shapes=[SIZES], affine=None, sizes=(8, 6, 9))
     scan = cases.read(0)
-    found = to_scan(cases.prepared(0).values[0].astype(np.float32), scan, cases)
+    found = to_scan(cases.prepared(0).values[0].astype(np.float32), scan, cases.options)
     np.testing.assert_array_equal(found[:, 3:9], scan.values[0][:, 3:9])
     assert found[:, :3].max() == found[:, 9:].max() == 0
 
@@ -216,7 +223,7 @@ def test_files_lie_on_the_scan_and_say_what_was_found(tmp_path):
         np.testing.assert_allclose(image.affine, scan.affine)
         assert image.shape == scan.shape
         item = explain_case(run, cases, 2, deletion=False)
-        expected = to_scan(getattr(item, name), cases.read(2), cases)
+        expected = to_scan(getattr(item, name), cases.read(2), cases.options)
         np.testing.assert_allclose(image.get_fdata(), expected, rtol=SUMS32, atol=SUMS32)
     maps = load_maps(tmp_path / "out" / "maps.npz")
     assert [item.sample for item in maps[::6]] == ["mean over 2 cases", "scan2", "scan0"]
@@ -230,7 +237,7 @@ def test_files_lie_on_the_scan_and_say_what_was_found(tmp_path):
 def test_maps_of_a_prediction_are_written_without_a_picture(tmp_path):
     pytest.importorskip("nibabel")
     run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
-    paths = write_maps(run, cases, 0, tmp_path / "maps")
+    paths = write_maps(tmp_path / "maps", explain_case(run, cases, 0, deletion=False), cases, 0)
     assert [path.name for path in paths] == ["case-scan0-attention.nii.gz", "case-scan0-gradients.nii.gz"]
     assert sorted((tmp_path / "maps").iterdir()) == paths
 

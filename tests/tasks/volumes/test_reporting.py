@@ -1,21 +1,24 @@
 """The report says what the predictions say, shows the worst errors, and does without what is not there."""
 
+import base64
 import dataclasses
+import io
+import struct
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from matplotlib.image import imread
 
-from multiway.data.volumes import IntensityScale
+from multiway.data.volumes import IntensityScale, VolumeState
 from multiway.errors import ConfigError, DataError
 from multiway.metrics import classes
 from multiway.models import create_model
 from multiway.tasks.run import Run
 from multiway.tasks.volumes import sections
 from multiway.tasks.volumes.config import VolumeConfig
-from multiway.tasks.volumes.prepared import VolumeState
 from multiway.tasks.volumes.reload import ERRORS, RIGHT, interesting, reload_cases
 from multiway.tasks.volumes.sections import SUBJECT, compare, head, report
 from multiway.tasks.volumes.task import TASK as task
@@ -26,17 +29,17 @@ SIZES = (8, 8, 8)
 COUNTS = {"train": 8, "val": 6, "test": 12}
 
 
-def write_data(path, num_classes=2):
+def write_data(path, num_classes=2, sizes=SIZES):
     chance = np.random.default_rng(3)
     arrays = {}
     for split, count in COUNTS.items():
-        arrays[f"{split}_images"] = chance.integers(0, 256, (count, *SIZES), dtype=np.uint8)
+        arrays[f"{split}_images"] = chance.integers(0, 256, (count, *sizes), dtype=np.uint8)
         arrays[f"{split}_labels"] = (np.arange(count) % num_classes).astype(np.uint8)[:, None]
     np.savez(path, **arrays)
     return path
 
 
-def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", **changes):
+def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", sizes=SIZES, **changes):
     """Predictions are drawn, not made, so that the report cannot pass by computing them again."""
     chance = np.random.default_rng(100 + seed)
     torch.manual_seed(seed)
@@ -45,11 +48,11 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", **change
     run = Run(
         task=task,
         config=VolumeConfig(data=str(path), model=own, training={"seed": seed}),
-        models={"multiway": create_model(name, sizes=SIZES, num_classes=num_classes, **fields).eval()},
+        models={"multiway": create_model(name, sizes=sizes, num_classes=num_classes, **fields).eval()},
         state=VolumeState(
             classes=("0", "1", "2")[:num_classes],
             channels=1,
-            sizes=SIZES,
+            sizes=sizes,
             axes=("depth", "height", "width"),
             scale=IntensityScale(centre=(0.0,), spread=(255.0,)),
         ),
@@ -109,8 +112,8 @@ def test_the_parts_say_what_the_predictions_say(tmp_path):
     area = classes.auc(labels, probabilities)
     assert roc.legend[0][0] == f"multiway, AUC {area:.3f}"
     assert roc.legend[1][0].startswith("ResNet-18 3D, ")
-    assert "the most frequent class is right in 50.0\u202f%." in head([run], None).support[0]
-    assert head([run], None).check is None
+    assert "the most frequent class is right in 50.0\u202f%." in head([run]).support[0]
+    assert head([run]).check is None
 
 
 def test_the_worst_errors_come_first_then_a_right_case_of_each_class(tmp_path):
@@ -143,6 +146,22 @@ def test_a_report_shows_cases_attention_and_the_deletion_test(tmp_path):
         "summary", "cases", "scores", "errors", "calibration", "attention", "data-check", "splits", "environment",
     ]  # fmt: skip
     assert "None" not in page.text
+
+
+def test_pictures_of_volumes_of_a_real_size_are_whole_and_few(tmp_path, monkeypatch):
+    """Of large volumes, half as many cases are shown."""
+    monkeypatch.setattr("multiway.tasks.volumes.reload.SHOWN_CASES", 2)
+    monkeypatch.setattr("multiway.tasks.volumes.reload.SHOWN_RIGHT", 2)
+    sizes = (64, 64, 64)
+    images = Page(report([make_run(write_data(tmp_path / "set.npz", sizes=sizes), sizes=sizes)])).all("img")
+    assert sum(attrs.get("class") == "over gradients" for attrs in images) == 2 * 3
+    assert len(images) > 2 * 9
+    for attrs in images:
+        content = base64.b64decode(attrs["src"].removeprefix("data:image/png;base64,"), validate=True)
+        width, height = struct.unpack(">2I", content[16:24])
+        assert content[-8:-4] == b"IEND"
+        shown = imread(io.BytesIO(content))
+        assert shown.shape[:2] == (height, width) and shown[..., :3].any()
 
 
 def test_seeds_are_averaged_and_compared(tmp_path):

@@ -1,6 +1,7 @@
 """The step between times: inferred through gaps and repeats, and the season that goes with it."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -134,3 +135,16 @@ def integer_step(times: pd.Index) -> int:
     differences = np.diff(times.to_numpy())
     differences = differences[differences > 0]
     return int(pd.Series(differences).mode().iloc[0]) if len(differences) else 1
+
+
+def time_like(times: pd.Index, moment: Any) -> Any:
+    """A time of the kind of an index's: a whole number, or a stamp in its time zone.
+
+    Raises:
+        ValueError: It is no time.
+        TypeError: It is of another kind.
+    """
+    if not isinstance(times, pd.DatetimeIndex):
+        return int(moment)
+    stamp = pd.Timestamp(moment)
+    return stamp.tz_localize(times.tz) if isinstance(stamp, pd.Timestamp) and stamp.tz is None else stamp

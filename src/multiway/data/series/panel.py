@@ -2,14 +2,14 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import listed
-from multiway.data.series.frequency import integer_step
+from multiway.data.series.frequency import integer_step, time_like
 from multiway.errors import DataError
 
 
@@ -52,6 +52,22 @@ class Panel:
     def slice(self, start: int, stop: int) -> Self:
         """Rows from `start` up to `stop`."""
         return dataclasses.replace(self, values=self.values[start:stop], times=self.times[start:stop])
+
+    def row_of(self, moment: Any) -> int:
+        """The last row of a time.
+
+        Raises:
+            DataError: It is none of the panel's times.
+        """
+        try:
+            rows = np.flatnonzero(self.times == time_like(self.times, moment))
+        except (TypeError, ValueError):
+            rows = np.empty(0, dtype=np.int64)
+        if not len(rows):
+            raise DataError(
+                f"{self.source}: the cutoff {moment} is none of its times, {self.times[0]} to {self.times[-1]}."
+            )
+        return int(rows[-1])
 
     def future_times(self, count: int) -> pd.Index:
         """The next `count` times after the last; steps of days and more keep their hour when clocks change.

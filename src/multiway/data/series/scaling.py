@@ -72,3 +72,12 @@ def _moments(
     mean = values.sum(0) / count
     deviation = np.where(observed, values - mean, 0.0)
     return mean, np.sqrt(np.square(deviation).sum(0) / count)
+
+
+def mase_scales(training: NDArray[np.float64], season: int) -> NDArray[np.float64]:
+    """Mean absolute seasonal difference of the training rows, per variate; 0 where it is undefined."""
+    if len(training) <= season:
+        return np.zeros(training.shape[1])
+    difference = np.abs(training[season:] - training[:-season])
+    count = np.maximum((~np.isnan(difference)).sum(0), 1)
+    return np.asarray(np.nansum(difference, 0) / count)

@@ -3,10 +3,12 @@
 import dataclasses
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 from pydantic import Field
 
 from multiway.config import Config
+from multiway.data.series.frequency import time_like
 from multiway.data.series.panel import Panel
 from multiway.errors import ConfigError, DataError
 
@@ -25,6 +27,10 @@ class Borders:
     train: tuple[int, int]
     validation: tuple[int, int]
     test: tuple[int, int]
+
+    def by_name(self) -> dict[str, tuple[int, int]]:
+        """Range of each split, in the order of time."""
+        return {"train": self.train, "validation": self.validation, "test": self.test}
 
 
 class SplitOptions(Config):
@@ -112,10 +118,7 @@ def date_borders(times: pd.Index, validation_start: str | None, test_start: str 
 
 def _row_of(times: pd.Index, moment: str) -> int:
     try:
-        wanted = int(moment) if not isinstance(times, pd.DatetimeIndex) else pd.Timestamp(moment)
-        if isinstance(times, pd.DatetimeIndex) and isinstance(wanted, pd.Timestamp) and wanted.tz is None:
-            wanted = wanted.tz_localize(times.tz)
-        return int(times.searchsorted(wanted))
+        return int(times.searchsorted(time_like(times, moment)))
     except (ValueError, TypeError):
         raise ConfigError(f"split: {moment!r} is not a time like {times[0]}.") from None
 
@@ -126,7 +129,7 @@ def check_borders(borders: Borders, lookback: int, horizon: int, rows: int | Non
     Raises:
         DataError: With the lengths of all three splits.
     """
-    stretches = {"train": borders.train, "validation": borders.validation, "test": borders.test}
+    stretches = borders.by_name()
     lengths = ", ".join(f"{name} {stop - start}" for name, (start, stop) in stretches.items())
     for name, (start, stop) in stretches.items():
         needed = lookback + horizon if name == "train" else horizon
@@ -139,4 +142,20 @@ def check_borders(borders: Borders, lookback: int, horizon: int, rows: int | Non
             raise DataError(
                 f"split: {name} covers rows {start} to {stop} and its past {lookback} more before them. "
                 f"Got {rows} rows. Choose other borders."
+            )
+
+
+def check_values(panel: Panel, borders: Borders) -> None:
+    """Refuse a series without a training value, and a split without any.
+
+    Raises:
+        DataError: With the series that have none, and the rows.
+    """
+    for name, (start, stop) in borders.by_name().items():
+        empty = np.isnan(panel.values[start:stop]).all(0)
+        if empty.all() or (name == "train" and empty.any()):
+            shown = ", ".join(panel.names[index] for index in np.flatnonzero(empty)[:5])
+            raise DataError(
+                f"{panel.source}: {shown} has no value in the {name} rows, {panel.times[start]} to "
+                f"{panel.times[stop - 1]}. Leave it out with variates (--variates NAME,NAME), or move the split."
             )

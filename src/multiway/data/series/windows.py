@@ -1,5 +1,7 @@
 """Windows of a panel: strided views of one tensor, gathered per batch."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -7,6 +9,8 @@ from torch import Tensor
 
 from multiway.data.series.splits import Borders, check_borders
 from multiway.errors import DataError
+
+BATCH_CELLS = 500_000
 
 
 class Windows:
@@ -57,6 +61,16 @@ class Windows:
         if self._observed is not None:
             batch |= self._copies("_observed", self._observed, index)
         return batch
+
+    def spread(self, count: int) -> dict[str, Tensor]:
+        """Copy at most so many windows, evenly spread from the first to the last."""
+        return self.gather(torch.linspace(0, len(self) - 1, min(count, len(self))).long())
+
+    def batches(self, rows: Tensor | None = None) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
+        """Some windows, or all in order, in batches that stay in a processor's cache."""
+        size = max(BATCH_CELLS // (self.num_variates * (self.lookback + self.horizon)), 1)
+        for index in torch.split(torch.arange(len(self)) if rows is None else rows, size):
+            yield index, self.gather(index)
 
     def _copies(self, suffix: str, rows: Tensor, index: Tensor) -> dict[str, Tensor]:
         past, future = self._blocks(rows, 0, self.lookback), self._blocks(rows, self.lookback, self.horizon)
@@ -114,15 +128,19 @@ def split_windows(scaled: NDArray[np.float64], borders: Borders, lookback: int, 
         DataError: A split is too short for one window or reaches past the rows, or a number overflows float32.
     """
     check_borders(borders, lookback, horizon, len(scaled))
-    missing = np.isnan(scaled)
     _check_range(scaled)
-    values = torch.from_numpy(np.where(missing, 0, scaled).astype(np.float32))
-    observed = torch.from_numpy(~missing) if missing.any() else None
-    stretches = {"train": borders.train, "validation": borders.validation, "test": borders.test}
+    values, observed = observed_rows(scaled)
     return {
         name: Windows(values, observed, start=start, stop=stop, lookback=lookback, horizon=horizon)
-        for name, (start, stop) in stretches.items()
+        for name, (start, stop) in borders.by_name().items()
     }
+
+
+def observed_rows(scaled: NDArray[np.float64]) -> tuple[Tensor, Tensor | None]:
+    """Rows in float32 with 0 for missing cells, and which cells are there; None where all are."""
+    missing = np.isnan(scaled)
+    values = torch.from_numpy(np.where(missing, 0, scaled).astype(np.float32))
+    return values, torch.from_numpy(~missing) if missing.any() else None
 
 
 def _check_range(scaled: NDArray[np.float64]) -> None:

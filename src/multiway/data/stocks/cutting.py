@@ -43,7 +43,7 @@ def build_samples(panel: StockPanel, texts: StockTexts | None, protocol: StockPr
     labels = movement_labels(panel.movement.T[targets], protocol)
     parts = _inputs(panel, texts, protocol, targets)
     if protocol.complete:
-        labels = np.where(_is_complete(parts), labels, -1).astype(np.int8)
+        labels = np.where(parts.is_complete(np.arange(len(targets))), labels, -1).astype(np.int8)
     labelled = (labels >= 0).any(1)
     splits = split_days(panel.days[targets[labelled]], protocol, panel.source)
     rows = np.flatnonzero(labelled)
@@ -94,10 +94,3 @@ def _texts(texts: StockTexts | None, windows: Windows) -> tuple[NDArray[np.int32
     if texts is None:
         return np.zeros(windows.valid.shape, np.int32), Groups.empty()
     return group_texts(texts, windows.after, windows.before, windows.valid)
-
-
-def _is_complete(samples: StockSamples) -> NDArray[np.bool_]:
-    """`(S, N)` whether every slot of the ticker's window has a text and a known price."""
-    filled = samples.price_valid(np.arange(len(samples.targets))) & (samples.text_rows > 0)
-    complete: NDArray[np.bool_] = np.all(filled | ~samples.slot_valid, axis=2)
-    return complete

@@ -49,10 +49,35 @@ class StockSamples:
     feature_names: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
+    @property
+    def target_days(self) -> NDArray[np.datetime64]:
+        """`(S,)` day that is predicted."""
+        return np.asarray(self.days[self.targets])
+
     def price_valid(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """`(rows, N, W)` whether the slot belongs to the ticker's window and its features are known."""
         valid: NDArray[np.bool_] = self.slot_valid[rows] & self.known[self.slots[rows]].swapaxes(1, 2)
         return valid
+
+    def days_seen(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """`(D, N)` whether one of these samples shows what is known of this day of this ticker."""
+        slots = self.slots[rows]
+        sample, ticker, slot = np.nonzero(self.price_valid(rows) & (slots >= 0)[:, None])
+        seen = np.zeros_like(self.known)
+        seen[slots[sample, slot], ticker] = True
+        return seen
+
+    def is_complete(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """`(rows, N)` whether every slot of the ticker's window has a text and a known price."""
+        filled = self.price_valid(rows) & (self.text_rows[rows] > 0)
+        complete: NDArray[np.bool_] = np.all(filled | ~self.slot_valid[rows], axis=2)
+        return complete
+
+    def last_days(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """`(rows,)` position of the window's last day before the target day, -1 without one."""
+        slots = self.slots[rows]
+        last: NDArray[np.int64] = np.where(slots < self.targets[rows][:, None], slots, -1).max(1)
+        return last
 
     def counts(self) -> dict[str, int]:
         """Labels in each split."""

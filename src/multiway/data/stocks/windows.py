@@ -56,3 +56,13 @@ def cut_windows(
 def day_numbers(days: NDArray[np.datetime64]) -> NDArray[np.int64]:
     """Days since 1970."""
     return days.astype("datetime64[D]").astype(np.int64)
+
+
+def weekdays(days: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    """0 on Mondays to 6 on Sundays; day 0 was a Thursday."""
+    return (day_numbers(days) + 3) % 7
+
+
+def months(days: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    """0 in January to 11 in December."""
+    return days.astype("datetime64[M]").astype(np.int64) % 12

@@ -13,11 +13,13 @@ TARGET = "target"
 
 
 def checked_frame(owner: Any, X: Any, *, reset: bool) -> pd.DataFrame:
-    """Inputs as a frame; `owner` learns or is held to their number and names.
+    """Inputs as a frame; `owner` learns their number and names, or is fitted and held to them.
 
     Raises:
         ValueError: They are no table of numbers, or not like those of the training.
     """
+    if not reset:
+        _validation().check_is_fitted(owner)
     if _has_words(X) or (not reset and owner.run_.state.columns.categories):
         frame = as_pandas(X)
         if reset:

@@ -50,6 +50,10 @@ class IntensityScale:
             return cls(centre=centre, spread=spread)
         return cls(centre=(0.0,) * channels, spread=(1.0,) * channels, per_volume=kind == "volume")
 
+    def apply_to(self, values: NDArray[Any]) -> Tensor:
+        """Normalise one volume `(channels, *sizes)`."""
+        return self.apply(torch.from_numpy(np.ascontiguousarray(values))[None])[0]
+
     def apply(self, volumes: Tensor) -> Tensor:
         """Normalise `(batch, channels, *sizes)` to float32; each volume by itself, whatever is beside it."""
         if self.per_volume:
@@ -60,16 +64,6 @@ class IntensityScale:
             for values in (self.centre, self.spread)
         )
         return (volumes.to(torch.float32) - centre) / spread
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values that JSON keeps exactly."""
-        return {"centre": list(self.centre), "spread": list(self.spread), "per_volume": self.per_volume}
-
-    @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> Self:
-        """Undo `to_dict`."""
-        centre, spread = (tuple(float(value) for value in state[name]) for name in ("centre", "spread"))
-        return cls(centre=centre, spread=spread, per_volume=bool(state.get("per_volume", False)))
 
 
 def _range_of(store: NDArray[Any]) -> tuple[float, float]:

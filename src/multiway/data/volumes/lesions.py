@@ -23,6 +23,7 @@ from multiway.config import Config
 from multiway.data.findings import quoted
 from multiway.data.volumes.cases import Cases
 from multiway.data.volumes.loading import read_cases
+from multiway.data.volumes.nifti import write_nifti
 from multiway.errors import DataError, RunError
 
 Field3 = NDArray[np.float64]
@@ -121,10 +122,8 @@ def _write_all(cases: Cases, folder: Path, options: LesionOptions) -> None:
 def _write(path: Path, values: NDArray[np.uint8], affine: Field3 | None, kind: str) -> None:
     if kind == "npy":
         files.write_array(path, values)
-        return
-    from multiway.data.volumes.nifti import write_nifti
-
-    write_nifti(path, values, affine)
+    else:
+        write_nifti(path, values, affine)
 
 
 def paint_lesions(

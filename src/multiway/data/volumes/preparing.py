@@ -10,6 +10,7 @@ from multiway.data.volumes import resampling
 from multiway.data.volumes.depth import with_depth
 from multiway.data.volumes.geometry import Affine, regridded, spacing_of, turned, turns
 from multiway.data.volumes.options import VolumeOptions
+from multiway.data.volumes.resampling import Array
 from multiway.data.volumes.volume import Volume, VolumeHeader, axes_of
 from multiway.errors import DataError
 
@@ -48,7 +49,7 @@ def prepare(volume: Volume, options: VolumeOptions, *, is_mask: bool = False) ->
     return Volume(values=np.ascontiguousarray(values), affine=affine, source=volume.source, axes=options.axes or axes)
 
 
-def windowed(values: resampling.Array, window: tuple[float, float]) -> resampling.Array:
+def windowed(values: Array, window: tuple[float, float]) -> Array:
     """Set what lies outside to the nearer end, in float32."""
     return np.clip(values.astype(np.float32), np.float32(window[0]), np.float32(window[1]))
 
@@ -124,6 +125,15 @@ def prepared_header(header: VolumeHeader, options: VolumeOptions, source: str) -
         sizes = options.size
     channels, dtype = (2 * header.channels, np.dtype(np.float32)) if options.distance else (header.channels, dtype)
     return VolumeHeader(sizes=tuple(sizes), channels=channels, dtype=dtype, affine=affine, axes=options.axes or axes)
+
+
+def to_scan(values: Array, scan: Volume, options: VolumeOptions, *, nearest: bool = False) -> Array:
+    """Bring values `(x, y, z)` from the prepared grid of a scan back to that of its file; what was cut off is 0."""
+    affine = np.eye(4) if scan.affine is None else scan.affine
+    header = VolumeHeader(sizes=scan.sizes, channels=scan.channels, dtype=scan.values.dtype, affine=affine)
+    grid = prepared_header(header, options, scan.source)
+    assert grid.affine is not None
+    return resampling.to_grid(values, grid.affine, scan.sizes, affine, nearest=nearest)
 
 
 def differing(what: str, values: dict[str, str]) -> str:

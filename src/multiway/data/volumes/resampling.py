@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.data.volumes.geometry import Affine
+
 Array = NDArray[Any]
 
 
@@ -33,6 +35,28 @@ def interpolated(
         places = scales[axis] * np.arange(sizes[axis], dtype=np.float64) + offsets[axis]
         result = _along(result, axis + 1, places, nearest)
     return result if nearest or values.dtype == np.float64 else result.astype(np.float32, copy=False)
+
+
+def to_grid(values: Array, affine: Affine, sizes: Sequence[int], wanted: Affine, *, nearest: bool = False) -> Array:
+    """Bring values to another grid whose axes run along theirs, in any order; what lies outside is 0.
+
+    Args:
+        values: `(x, y, z)`.
+        affine: From their voxels to millimetres.
+        sizes: Of the other grid.
+        wanted: From its voxels to millimetres.
+        nearest: Take the nearest voxel, for masks.
+    """
+    way = np.linalg.inv(affine) @ wanted
+    order = [int(np.abs(way[:3, axis]).argmax()) for axis in range(3)]
+    scales = [float(way[order[axis], axis]) for axis in range(3)]
+    offsets = [float(way[order[axis], 3]) for axis in range(3)]
+    found: Array = interpolated(values.transpose(order)[None], sizes, scales, offsets, nearest=nearest)[0]
+    for axis, size in enumerate(sizes):
+        places, end = scales[axis] * np.arange(size) + offsets[axis], values.shape[order[axis]] - 0.5
+        beyond = places >= end if nearest else places > end
+        found[(slice(None),) * axis + ((places < -0.5) | beyond,)] = 0
+    return found
 
 
 def _is_exact(values: Array) -> bool:

@@ -13,8 +13,24 @@ BARE_AXES = ("depth", "height", "width")
 LETTER_AXES = {"R": "x", "L": "x", "A": "y", "P": "y", "S": "z", "I": "z"}
 
 
+class Placed:
+    """What lies somewhere in the body, where there is an affine."""
+
+    affine: NDArray[np.float64] | None
+
+    @property
+    def spacing(self) -> tuple[float, ...] | None:
+        """Millimetres from voxel to voxel along each axis."""
+        return None if self.affine is None else spacing_of(self.affine)
+
+    @property
+    def orientation(self) -> str | None:
+        """Where each axis points, as three of R L A P S I; the nearest for an oblique scan."""
+        return None if self.affine is None else orientation_of(self.affine)
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
-class Volume:
+class Volume(Placed):
     """One scan.
 
     values: `(channels, *sizes)`, in the type of the file.
@@ -38,19 +54,9 @@ class Volume:
         """Number of values per voxel."""
         return int(self.values.shape[0])
 
-    @property
-    def spacing(self) -> tuple[float, ...] | None:
-        """Millimetres from voxel to voxel along each axis."""
-        return None if self.affine is None else spacing_of(self.affine)
-
-    @property
-    def orientation(self) -> str | None:
-        """Where each axis points, as three of R L A P S I; the nearest for an oblique scan."""
-        return None if self.affine is None else orientation_of(self.affine)
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class VolumeHeader:
+class VolumeHeader(Placed):
     """What a file says of its volume before any voxel is read; fields as those of `Volume`."""
 
     sizes: tuple[int, ...]
@@ -64,16 +70,6 @@ class VolumeHeader:
         """Bytes that its values take in memory."""
         count = self.channels * int(self.dtype.itemsize)
         return count * math.prod(self.sizes)
-
-    @property
-    def spacing(self) -> tuple[float, ...] | None:
-        """Millimetres from voxel to voxel along each axis."""
-        return None if self.affine is None else spacing_of(self.affine)
-
-    @property
-    def orientation(self) -> str | None:
-        """Where each axis points."""
-        return None if self.affine is None else orientation_of(self.affine)
 
 
 def axes_of(affine: NDArray[np.float64] | None) -> tuple[str, ...]:

@@ -9,10 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.data import Panel, Windows
+from multiway.data import Panel, Windows, all_windows
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.forecasting.evaluation import batches
-from multiway.tasks.forecasting.later import all_windows
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
@@ -33,7 +31,7 @@ def backtest_frame(run: Run, panel: Panel, cutoffs: int | Sequence[Any] = 10, st
         DataError: The panel is too short, or a cutoff leaves no room for its look-back or horizon.
         ConfigError: No cutoff was asked for.
     """
-    windows = all_windows(run.config, run.state, panel)
+    windows = all_windows(panel, run.state.scaler, run.config.lookback, run.config.horizon)
     rows = _first_rows(run, panel, cutoffs, step, len(windows))
     ends, steps, variates = rows + run.config.lookback, run.config.horizon, panel.num_variates
     ahead = (ends[:, None] + np.arange(steps)).repeat(variates, 0).ravel()  # in the order cutoff, variate, step
@@ -60,7 +58,7 @@ def _first_rows(
         return np.arange(count - 1, -1, -step)[:cutoffs][::-1].copy()
     if not len(cutoffs):
         raise ConfigError("backtest: give at least one cutoff.")
-    rows: NDArray[np.int64] = np.array([_row_of(panel, moment) for moment in cutoffs]) - run.config.lookback + 1
+    rows: NDArray[np.int64] = np.array([panel.row_of(moment) for moment in cutoffs]) - run.config.lookback + 1
     outside = [moment for row, moment in zip(rows, cutoffs, strict=True) if not 0 <= row < count]
     if outside:
         raise _no_room(run, panel, outside[0])
@@ -75,26 +73,11 @@ def _no_room(run: Run, panel: Panel, moment: Any) -> DataError:
     )
 
 
-def _row_of(panel: Panel, moment: Any) -> int:
-    try:
-        wanted = pd.Timestamp(moment) if isinstance(panel.times, pd.DatetimeIndex) else int(moment)
-        if isinstance(wanted, pd.Timestamp) and wanted.tz is None:
-            wanted = wanted.tz_localize(panel.times.tz)  # type: ignore[attr-defined]
-        rows = np.flatnonzero(panel.times == wanted)
-    except (TypeError, ValueError):
-        rows = np.empty(0, dtype=np.int64)
-    if not len(rows):
-        raise DataError(
-            f"{panel.source}: the cutoff {moment} is none of its times, {panel.times[0]} to {panel.times[-1]}."
-        )
-    return int(rows[-1])
-
-
 @torch.no_grad()
 def _forecasts(run: Run, windows: Windows, rows: Tensor) -> dict[str, NDArray[np.float64]]:
     """Every model's forecasts in the units of the data, flat in the order cutoff, variate, step."""
     parts: dict[str, list[Tensor]] = {}
-    for _, batch in batches(windows, rows):
+    for _, batch in windows.batches(rows):
         for name, forecast in model_of(run).all_forecasts(batch["past"], batch.get("past_observed")).items():
             parts.setdefault(name, []).append(forecast)
     whole = {name: run.state.scaler.inverse(torch.cat(each).double().numpy()) for name, each in parts.items()}

@@ -3,13 +3,11 @@
 import math
 from collections.abc import Callable
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from multiway import ops
 from multiway.data import Windows
-from multiway.tasks.forecasting.evaluation import batches
 from multiway.tasks.protocol import Row
 
 Forecast = Callable[[Tensor, Tensor | None], Tensor]
@@ -20,35 +18,21 @@ MAX_CELLS = 100_000_000
 def fit_radii(windows: Windows, forecast: Forecast, levels: tuple[float, ...]) -> Tensor:
     """Half-widths `(levels, horizon, variates)` in scaled units.
 
-    For n validation windows the radius at level α is the ⌈(n + 1) α⌉-th smallest absolute error (Vovk et al.
-    2005; Lei et al. 2018), so that a new exchangeable window is covered with probability at least α; with fewer
-    than α / (1 - α) windows it is the largest error, and covers less. Overlapping windows are not exchangeable and
-    the future may be harder than validation; coverage is therefore measured. Where all errors would not fit into
-    memory, every k-th window is used.
+    Overlapping windows are not exchangeable and the future may be harder than validation; coverage is therefore
+    measured. Where all errors would not fit into memory, every k-th window is used. See `ops.conformal_radii`.
     """
     if not levels:
         return torch.zeros(0, windows.horizon, windows.num_variates)
     stride = math.ceil(len(windows) * windows.horizon * windows.num_variates / MAX_CELLS)
     errors = []
-    for index, batch in batches(windows):
+    for index, batch in windows.batches():
         rows = torch.nonzero(index % stride == 0).flatten()
         past, seen = batch["past"][rows], batch.get("past_observed")
         error = (forecast(past, None if seen is None else seen[rows]) - batch["future"][rows]).abs_()
         observed = batch.get("future_observed")
         error = error if observed is None else torch.where(observed[rows], error, torch.nan)
         errors.append(error.permute(1, 2, 0))
-    return torch.from_numpy(_quantiles(torch.cat(errors, -1).numpy(), [level / 100 for level in levels]))
-
-
-def _quantiles(errors: NDArray[np.float32], levels: list[float]) -> NDArray[np.float32]:
-    """The ⌈(n + 1) α⌉-th smallest along the last axis, n counting what is not NaN; 0 where nothing is left."""
-    count = (~np.isnan(errors)).sum(-1)
-    ranks = [
-        np.clip(np.ceil((count + 1) * level).astype(np.int64) - 1, 0, np.maximum(count - 1, 0)) for level in levels
-    ]
-    errors.partition(np.unique(ranks), axis=-1)  # NaN goes last
-    radii = [np.take_along_axis(errors, rank[..., None], -1)[..., 0] for rank in ranks]
-    return np.nan_to_num(np.stack(radii), nan=0.0)
+    return torch.from_numpy(ops.conformal_radii(torch.cat(errors, -1).numpy(), [level / 100 for level in levels]))
 
 
 @torch.no_grad()
@@ -56,7 +40,7 @@ def measure_coverage(windows: Windows, forecast: Forecast, radii: Tensor) -> tup
     """Share of targets inside the bands, `(levels, horizon)`, and mean scaled width, `(levels,)`."""
     inside = torch.zeros(len(radii), windows.horizon, dtype=torch.float64)
     count = torch.zeros(windows.horizon, dtype=torch.float64)
-    for _, batch in batches(windows):
+    for _, batch in windows.batches():
         error = (forecast(batch["past"], batch.get("past_observed")) - batch["future"]).abs()
         keep = batch.get("future_observed", torch.ones_like(error, dtype=torch.bool))
         inside += ((error[None] <= radii[:, None]) & keep[None]).sum((1, 3))

@@ -2,15 +2,15 @@
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 
-from multiway.data import Panel, datasets
+from multiway.data import Panel
+from multiway.data.loading import as_library, library_of
 from multiway.errors import ConfigError
-from multiway.tasks.estimator import Estimator
+from multiway.tasks.estimator import Estimator, located, own_score
 from multiway.tasks.forecasting.backtest import backtest_frame
 from multiway.tasks.forecasting.explanation import Explanation, explain
 from multiway.tasks.forecasting.future import future_frame
@@ -18,8 +18,7 @@ from multiway.tasks.forecasting.later import prepare_later, read_later
 from multiway.tasks.run import Run
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Selected:
+class Selected(NamedTuple):
     """What validation chose: in a sentence, the network's weight, the best one by itself, and its uncertainty."""
 
     sentence: str
@@ -28,6 +27,7 @@ class Selected:
     deviation: float | None
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class Forecaster(Estimator):
     """Forecast a panel of series: ridge, a Higher-Order Transformer over it, and validation between the two.
 
@@ -49,41 +49,16 @@ class Forecaster(Estimator):
     """
 
     task = "forecast"
-    kind = "none"
-    fields: ClassVar[dict[str, str]] = {
-        "horizon": "horizon", "lookback": "lookback", "epochs": "training.epochs", "network": "network",
-        "season": "season", "missing": "read.missing", "duplicates": "read.duplicates", "gaps": "read.gaps",
-        "levels": "levels", "seed": "training.seed",
-    }  # fmt: skip
 
-    def __init__(
-        self,
-        horizon: int = 96,
-        *,
-        lookback: int = 96,
-        epochs: int | None = None,
-        network: bool = True,
-        season: int | None = None,
-        missing: str = "error",
-        duplicates: str = "error",
-        gaps: str = "error",
-        levels: tuple[float, ...] = (80.0, 95.0),
-        seed: int = 0,
-        settings: dict[str, Any] | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.horizon = horizon
-        self.lookback = lookback
-        self.epochs = epochs
-        self.network = network
-        self.season = season
-        self.missing = missing
-        self.duplicates = duplicates
-        self.gaps = gaps
-        self.levels = levels
-        self.seed = seed
-        self.settings = settings
-        self.progress = progress
+    horizon: int = 96
+    _: dataclasses.KW_ONLY
+    lookback: int = 96
+    network: bool = True
+    season: int | None = None
+    missing: str = "error"
+    duplicates: str = "error"
+    gaps: str = "error"
+    levels: tuple[float, ...] = (80.0, 95.0)
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Fit on a frame (pandas or polars, wide or long) or on the path of a file; nothing is written to disk.
@@ -96,14 +71,13 @@ class Forecaster(Estimator):
             raise ConfigError(
                 "Forecaster.fit: the series are forecast from themselves. Put them into X and leave y out."
             )
-        self._fit(_located(X))
-        self._library = _library_of(X)
+        self._fit(located(X), self.config())
+        self._library = library_of(X)
         return self
 
     def _take(self, run: Run) -> None:
         super()._take(run)
-        chosen, names = run.facts["selection"], [field.name for field in dataclasses.fields(Selected)]
-        self.selection_ = Selected(**{name: chosen.get(name) for name in names})
+        self.selection_ = Selected(*map(run.facts["selection"].get, Selected._fields))
         self.coverage_ = run.facts["coverage"]
         self.n_features_in_ = len(run.state.names)
         self.feature_names_in_ = np.array(run.state.names, dtype=object)
@@ -117,19 +91,18 @@ class Forecaster(Estimator):
             layout: "long" or "wide"; that of the data if not given.
         """
         run, panel = self._run(), self._panel(X)
-        library = self._library if X is None else _library_of(X)
-        return _native(future_frame(run, panel, levels, layout or panel.layout), library)
+        library = self._library if X is None else library_of(X)
+        return as_library(future_frame(run, panel, levels, layout or panel.layout), library)
 
     def evaluate(self, X: Any) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""
         run = self._run()
-        later = prepare_later(run.config, run.state, _located(X))
+        later = prepare_later(run.config, run.state, located(X))
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, "test"), later.source))
 
     def score(self, X: Any, y: None = None) -> float:
         """Negative MSE on scaled data, so that greater is better."""
-        chosen = self.evaluate(X).query("model == 'multiway' and scale == 'scaled' and metric == 'mse'")
-        return -float(chosen["value"].iloc[0])
+        return -own_score(self.evaluate(X), "mse", {"scale": "scaled"})
 
     def backtest(self, X: Any = None, *, cutoffs: int | Sequence[Any] = 10, step: int | None = None) -> pd.DataFrame:
         """Forecast from past moments, given as times or by their number and step, without fitting again."""
@@ -143,32 +116,10 @@ class Forecaster(Estimator):
     def _panel(self, X: Any) -> Panel:
         run = self._run()
         if X is not None:
-            return read_later(run.config, run.state, _located(X))
+            return read_later(run.config, run.state, located(X))
         if run.prepared is None:
             raise ConfigError("Forecaster: it was loaded without its data; give a frame with the history.")
         panel: Panel = run.prepared.panel
         return panel
 
     _library = "pandas"
-
-
-def _located(source: Any) -> Any:
-    return datasets.locate(str(source)) if isinstance(source, str | Path) else source
-
-
-def _library_of(source: Any) -> str:
-    """Name of the library that a frame is of; a path gives pandas."""
-    if isinstance(source, pd.DataFrame | str | Path):
-        return "pandas"
-    import narwhals.stable.v2 as nw
-
-    return str(nw.get_native_namespace(nw.from_native(source, eager_only=True)).__name__)
-
-
-def _native(frame: pd.DataFrame, library: str) -> Any:
-    """A frame in polars where the data was; else as it is."""
-    if library != "polars":
-        return frame
-    import polars
-
-    return polars.from_pandas(frame)

@@ -1,7 +1,7 @@
 """Scores of several forecasts over the same windows: per variate and step, on the scaled and the file's own scale."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
 import numpy as np
@@ -15,7 +15,6 @@ from multiway.tasks.protocol import Row
 
 Forecasts = Mapping[str, Tensor]
 Predict = Callable[[Tensor, Tensor | None], Forecasts]
-BATCH_CELLS = 500_000
 SMALLEST = torch.finfo(torch.float32).tiny
 
 
@@ -60,19 +59,12 @@ class _Truth:
         self.size = (self.target + offset).abs_().clamp_min_(SMALLEST)
 
 
-def batches(windows: Windows, rows: Tensor | None = None) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
-    """Some windows, or all in order, in batches that stay in a processor's cache."""
-    size = max(BATCH_CELLS // (windows.num_variates * (windows.lookback + windows.horizon)), 1)
-    for index in torch.split(torch.arange(len(windows)) if rows is None else rows, size):
-        yield index, windows.gather(index)
-
-
 @torch.no_grad()
 def measure(windows: Windows, predict: Predict, scaler: Scaler) -> dict[str, Errors]:
     """Errors of every forecast that `predict` makes, over all windows."""
     offset = torch.from_numpy(scaler.mean / scaler.std).float()
     totals: dict[str, Errors] = {}
-    for _, batch in batches(windows):
+    for _, batch in windows.batches():
         truth = _Truth(batch["future"], batch.get("future_observed"), offset)
         added: dict[int, str] = {}
         for name, forecast in predict(batch["past"], batch.get("past_observed")).items():
@@ -119,28 +111,16 @@ def _means(error: Errors, std: Tensor, mase_scale: Tensor) -> list[tuple[str, st
 
 def error_frame(errors: Mapping[str, Errors], split: str, names: tuple[str, ...]) -> pd.DataFrame:
     """Scaled errors by split, model, variate and step, as a tidy table."""
-    return pd.concat([_error_frame(error, split, model, names) for model, error in errors.items()], ignore_index=True)
-
-
-def _error_frame(error: Errors, split: str, model: str, names: tuple[str, ...]) -> pd.DataFrame:
-    count = error.count.clamp_min(1)
-    steps, variates = error.count.shape
-    return pd.DataFrame(
-        {
+    parts = []
+    for model, error in errors.items():
+        steps, variates = error.count.shape
+        columns = {
             "split": split,
             "model": model,
             "variate": np.tile(np.array(names, dtype=object), steps),
             "step": np.repeat(np.arange(1, steps + 1), variates),
-            "mse": (error.squared / count).flatten().numpy(),
-            "mae": (error.absolute / count).flatten().numpy(),
+            "mse": (error.squared / error.count.clamp_min(1)).flatten().numpy(),
+            "mae": (error.absolute / error.count.clamp_min(1)).flatten().numpy(),
         }
-    )
-
-
-def mase_scales(training: NDArray[np.float64], season: int) -> NDArray[np.float64]:
-    """Mean absolute seasonal difference of the scaled training rows, per variate; 0 where it is undefined."""
-    if len(training) <= season:
-        return np.zeros(training.shape[1])
-    difference = np.abs(training[season:] - training[:-season])
-    count = np.maximum((~np.isnan(difference)).sum(0), 1)
-    return np.asarray(np.nansum(difference, 0) / count)
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)

@@ -1,6 +1,5 @@
 """What the network attended to, per mode, under the user's own names and times."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,27 +7,27 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from multiway.data import Panel, Windows
+from multiway.data import Panel, Windows, last_window
 from multiway.errors import RunError
-from multiway.explain import ModeMap, lag_labels, load_maps, mode_maps, save_maps, save_mode_map, time_labels, top_pairs
-from multiway.files import make_folder
+from multiway.explain import Explanation as Explanation
+from multiway.explain import (
+    ModeMap,
+    draw_explanation,
+    lag_labels,
+    load_explanation,
+    mode_maps,
+    save_explanation,
+    time_labels,
+    top_pairs,
+)
 from multiway.models import HOTForecaster
 from multiway.tasks.answers import Answer
-from multiway.tasks.forecasting.later import last_window
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.run import Run
 
 FOLDER = "explanation"
 MODES = ("variate", "time")
 MAX_WINDOWS = 256
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Explanation:
-    """Attention averaged over test windows, and of the last window of the data."""
-
-    average: list[ModeMap]
-    last: list[ModeMap]
 
 
 def explain(run: Run, panel: Panel, windows: Windows | None) -> Explanation:
@@ -39,10 +38,10 @@ def explain(run: Run, panel: Panel, windows: Windows | None) -> Explanation:
     """
     patch, lookback = network_of(run).config.patch_length, run.config.lookback
     times = time_labels(panel.times[-lookback:], patch)
-    last = _maps(run, *last_window(run.config, run.state, panel), times, sample="last window")
+    last = _maps(run, *last_window(panel, run.state.scaler, lookback), times, sample="last window")
     if windows is None:
         return Explanation(average=last, last=last)
-    batch = windows.gather(torch.linspace(0, len(windows) - 1, min(MAX_WINDOWS, len(windows))).long())
+    batch = windows.spread(MAX_WINDOWS)
     average = _maps(run, batch["past"], batch.get("past_observed"), lag_labels(lookback, patch))
     return Explanation(average=average, last=last)
 
@@ -68,18 +67,6 @@ def _maps(run: Run, past: Tensor, observed: Tensor | None, times: Sequence[str],
     return mode_maps(maps, MODES, (run.state.names, times), **facts)
 
 
-def save_explanation(folder: Path, explanation: Explanation) -> None:
-    """Write both sets of maps as arrays."""
-    make_folder(folder)
-    save_maps(folder / "average.npz", explanation.average)
-    save_maps(folder / "last.npz", explanation.last)
-
-
-def load_explanation(folder: Path) -> Explanation:
-    """Read what `save_explanation` wrote."""
-    return Explanation(average=load_maps(folder / "average.npz"), last=load_maps(folder / "last.npz"))
-
-
 def write_explanation(run: Run, out: Path | None) -> Answer:
     """Write the stored maps as arrays and PNG files, beside the run or elsewhere; say what is strongest."""
     assert run.folder is not None
@@ -90,14 +77,3 @@ def write_explanation(run: Run, out: Path | None) -> Answer:
         save_explanation(out, maps)
     strongest = [f"{item.mode}, block {item.layer}: {pair}" for item in maps.average for pair in top_pairs(item, 3)]
     return Answer(files=draw_explanation(out or stored, maps), notes=strongest)
-
-
-def draw_explanation(folder: Path, explanation: Explanation) -> list[Path]:
-    """Write a PNG per mode and block, heads averaged."""
-    paths = []
-    for kind, maps in (("average", explanation.average), ("last", explanation.last)):
-        for item in maps:
-            path = folder / f"{kind}-{item.mode}-block{item.layer}.png"
-            save_mode_map(path, item)
-            paths.append(path)
-    return paths

@@ -2,12 +2,11 @@
 
 from torch import Tensor, nn
 
+from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.conformal import fit_radii
-from multiway.tasks.forecasting.model import RidgeAndNetwork
 from multiway.tasks.forecasting.prepared import Prepared
 from multiway.tasks.forecasting.selection import choose, facts_of
-from multiway.tasks.forecasting.state import ForecastState
 from multiway.tasks.protocol import Context, Row
 from multiway.training import LOSSES, Batch, History, train
 
@@ -22,13 +21,6 @@ class WindowLoss:
         """Sum over observed cells, and their number."""
         forecast = model(batch["past"], batch.get("past_observed"))
         return self.loss(forecast, batch["future"], batch.get("future_observed"))
-
-
-def build(config: ForecastConfig, state: ForecastState) -> RidgeAndNetwork:
-    """Draw a model of the right sizes."""
-    count = len(state.names)
-    network = config.network_config(count) if config.network else None
-    return RidgeAndNetwork(config.lookback, config.horizon, state.season, 1 if state.shared else count, network)
 
 
 def fit(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig, context: Context) -> History | None:

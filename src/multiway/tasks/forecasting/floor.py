@@ -2,14 +2,14 @@
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from multiway import ops
-from multiway.data import Windows
-from multiway.tasks.forecasting.moments import complete_moments, complete_stretches, masked_steps, normal_equations
+from multiway.data import Windows, complete_stretches
+from multiway.tasks.forecasting.moments import complete_moments, masked_steps, normal_equations
 
 PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 STANDARD_ERRORS = 2.0
@@ -40,11 +40,13 @@ class Floor:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "weight"}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class _Candidate:
+class _Best(NamedTuple):
+    """The best penalty of one kind, and all that were tried."""
+
     weight: Tensor
     penalty: float
     error: float
+    tried: list[dict[str, Any]]
 
 
 def fit_floor(training: Windows, validation: Windows) -> Floor:
@@ -59,23 +61,18 @@ def fit_floor(training: Windows, validation: Windows) -> Floor:
     moments too. With missing cells see `normal_equations`; validation errors then count observed cells.
     """
     gram, cross = normal_equations(training)
-    shared, tried_shared = _best_penalty(gram.sum(0, keepdim=True), cross.sum(0, keepdim=True), validation)
-    if training.num_variates == 1:
-        return _floor(shared, True, 0.0, None, tried_shared)
-    own, tried_own = _best_penalty(gram, cross, validation)
+    shared = _best_penalty(gram.sum(0, keepdim=True), cross.sum(0, keepdim=True), validation)
+    own = shared if training.num_variates == 1 else _best_penalty(gram, cross, validation)
     gain, deviation = _gain(shared, own, validation)
     is_shared = deviation is None or gain <= STANDARD_ERRORS * deviation
-    return _floor(shared if is_shared else own, is_shared, gain, deviation, tried_shared + tried_own)
-
-
-def _floor(best: _Candidate, shared: bool, gain: float, deviation: float | None, tried: list[dict[str, Any]]) -> Floor:
+    best = shared if is_shared else own
     return Floor(
-        weight=best.weight, shared=shared, penalty=best.penalty, validation_mse=best.error, gain_of_own=gain,
-        gain_deviation=deviation, candidates=tried,
+        weight=best.weight, shared=is_shared, penalty=best.penalty, validation_mse=best.error, gain_of_own=gain,
+        gain_deviation=deviation, candidates=shared.tried + (own.tried if own is not shared else []),
     )  # fmt: skip
 
 
-def _best_penalty(gram: Tensor, cross: Tensor, validation: Windows) -> tuple[_Candidate, list[dict[str, Any]]]:
+def _best_penalty(gram: Tensor, cross: Tensor, validation: Windows) -> _Best:
     weights = [weight.float() for weight in ops.ridge_path(gram, cross, PENALTIES)]
     sums, count = _squared_errors(validation, weights, blocks=1)
     errors = (sums[:, 0] / count.clamp_min(1)).tolist()
@@ -84,10 +81,10 @@ def _best_penalty(gram: Tensor, cross: Tensor, validation: Windows) -> tuple[_Ca
         {"shared": len(gram) == 1, "penalty": penalty, "validation_mse": error}
         for penalty, error in zip(PENALTIES, errors, strict=True)
     ]
-    return _Candidate(weight=weights[best], penalty=PENALTIES[best], error=errors[best]), tried
+    return _Best(weights[best], PENALTIES[best], errors[best], tried)
 
 
-def _gain(shared: _Candidate, own: _Candidate, validation: Windows) -> tuple[float, float | None]:
+def _gain(shared: _Best, own: _Best, validation: Windows) -> tuple[float, float | None]:
     """Validation error of the shared matrix minus that of own ones, and its standard error over blocks."""
     blocks = len(validation) // (validation.lookback + validation.horizon)
     gain = shared.error - own.error

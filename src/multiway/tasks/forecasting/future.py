@@ -5,9 +5,8 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from multiway.data import Panel
+from multiway.data import Panel, last_window
 from multiway.errors import ConfigError
-from multiway.tasks.forecasting.later import last_window
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
@@ -51,8 +50,8 @@ def _wide(names: tuple[str, ...], columns: dict[str, NDArray[np.float64]]) -> di
 
 def forecast_columns(run: Run, panel: Panel, levels: tuple[float, ...]) -> dict[str, NDArray[np.float64]]:
     """Point forecast and bands, `(horizon, variates)` each, in the units of the data."""
-    past, observed = last_window(run.config, run.state, panel)
     scaler = run.state.scaler
+    past, observed = last_window(panel, scaler, run.config.lookback)
     with torch.no_grad():
         scaled = model_of(run)(past, observed)[0].double().numpy()
     columns = {OURS: scaler.inverse(scaled)}

@@ -7,8 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from multiway.data import Borders, Panel, Scaler, Windows, borders_of, read_panel, season_of, split_windows
-from multiway.errors import DataError
+from multiway.data import (
+    Borders,
+    Panel,
+    Scaler,
+    Windows,
+    borders_of,
+    check_values,
+    read_panel,
+    season_of,
+    split_windows,
+)  # fmt: skip
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.floor import Floor, fit_floor
 
@@ -52,7 +61,7 @@ def prepare(config: ForecastConfig, source: Any) -> Prepared:
     panel = read_panel(source, config.read)
     panel.future_times(1)  # a step that is unknown is unknown before the training, too
     borders = borders_of(panel, config.split)
-    _check_values(panel, borders)
+    check_values(panel, borders)
     scaler = Scaler.fit(panel.values[slice(*borders.train)])
     windows = split_windows(scaler.transform(panel.values), borders, config.lookback, config.horizon)
     notes = (*panel.notes, *_notes(config, season_in(config, panel), len(windows["validation"])))
@@ -62,25 +71,6 @@ def prepare(config: ForecastConfig, source: Any) -> Prepared:
 def season_in(config: ForecastConfig, panel: Panel) -> int:
     """Steps in a season: as configured, or from the frequency."""
     return config.season or season_of(panel.frequency)
-
-
-def _check_values(panel: Panel, borders: Borders) -> None:
-    """Refuse a series without a training value, and a split without any."""
-    for name in ("train", "validation", "test"):
-        start, stop = getattr(borders, name)
-        if stop > panel.num_rows:
-            raise DataError(
-                f"{panel.source}: the split's {name} rows end at {stop} and the file has {panel.num_rows}. "
-                f"Set protocol to another (--set split.protocol=fraction)."
-            )
-        missing = np.isnan(panel.values[start:stop])
-        empty = missing.all(0)
-        if empty.all() or (name == "train" and empty.any()):
-            shown = ", ".join(panel.names[index] for index in np.flatnonzero(empty)[:5])
-            raise DataError(
-                f"{panel.source}: {shown} has no value in the {name} rows, {panel.times[start]} to "
-                f"{panel.times[stop - 1]}. Leave it out with variates (--variates NAME,NAME), or move the split."
-            )
 
 
 def _notes(config: ForecastConfig, season: int, validation: int) -> tuple[str, ...]:

@@ -2,39 +2,35 @@
 
 import functools
 import statistics
-import time
-from collections.abc import Iterator, Sequence
+import timeit
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
 
-from multiway.data import Panel, Windows
+from multiway.compress.measuring import count_flops
+from multiway.data import Panel
 from multiway.errors import MultiwayError
-from multiway.explain import ModeMap, deletion_test
 from multiway.report import text
-from multiway.report.attention import figures
 from multiway.report.diagnostics import step_lines, timeline, variate_bars
 from multiway.report.forecasts import ForecastPanel, groups
 from multiway.report.palette import title
 from multiway.report.scores import Score, Scores
-from multiway.report.sections import Cell, Chart, HeatMaps, Panels, Part, Section, Table, Text
+from multiway.report.sections import Cell, Chart, Panels, Part, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison, names_of
-from multiway.tasks.forecasting.explanation import load_explanation
+from multiway.tasks.forecasting.attention import attention_part
 from multiway.tasks.forecasting.future import forecast_columns
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.forecasting.prepared import Prepared, prepare
-from multiway.tasks.page_parts import NOT_ATTRIBUTION, split_table
+from multiway.tasks.page_parts import split_table
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
 HISTORY_WINDOWS = 2
-DELETION_WINDOWS = 64
 RULE = (
     "The blend's validation error is a parabola in the network's share; the share is its lowest point, drawn towards "
     "ridge by the uncertainty between blocks of validation windows that share no rows."
@@ -44,8 +40,7 @@ ERROR = "MSE, scaled"
 
 def report(runs: Sequence[Run]) -> str:
     """The HTML report of runs that differ in their seed; the first is shown in detail."""
-    prepared = _data_of(runs[0])
-    return pages.report(SUBJECT, runs, head(runs, prepared), sections(runs, prepared))
+    return pages.report(SUBJECT, runs, head(runs), sections(runs, _data_of(runs[0])))
 
 
 def compare(runs_of: Sequence[Sequence[Run]]) -> str:
@@ -53,7 +48,7 @@ def compare(runs_of: Sequence[Sequence[Run]]) -> str:
     return comparison(SUBJECT, runs_of, [_compared_steps(runs_of)])
 
 
-def head(runs: Sequence[Run], prepared: Prepared | None) -> pages.Summary:
+def head(runs: Sequence[Run]) -> pages.Summary:
     """The choice on validation and what the test rows make of it, costs, the data check and the splits."""
     run = runs[0]
     has_network = "floor_error" in run.facts["selection"]
@@ -83,7 +78,7 @@ def sections(runs: Sequence[Run], prepared: Prepared | None) -> Iterator[Part]:
     )
     yield _errors_part(run, colours)
     yield _coverage(run)
-    yield _attention(run, prepared)
+    yield attention_part(run, prepared)
 
 
 def _setting(run: Run) -> dict[str, str]:
@@ -134,13 +129,10 @@ def _support(scores: Scores, has_network: bool) -> Iterator[str]:
         return
     others = [model for model in scores.models() if model == "ridge" or "naive" in model]
     against = [f"{_relative(own, scores.get(name, 'mse', scale='scaled'))} {title(name)}" for name in others]
-    words = f"On the test rows its MSE is {text.number(own.value, text.decimals_for([own.number]))}"
+    beside = f": {text.listing(against)}." if against else "."
     beaten = " It is no better than ridge there: the gain seen on validation did not hold."
-    yield (
-        words
-        + (f": {text.listing(against)}." if against else ".")
-        + (beaten if has_network and own.number > ridge.number else "")
-    )
+    remark = beaten if has_network and own.number > ridge.number else ""
+    yield f"On the test rows its MSE is {text.number(own.value, text.decimals_for([own.number]))}{beside}{remark}"
     network = scores.get("network", "mse", scale="scaled")
     if network.value is not None and ridge.value is not None:
         verb = "is no better than" if network.number >= ridge.number else "beats"
@@ -177,35 +169,23 @@ def _choice(run: Run, colours: dict[str, int]) -> list[Section]:
     return [Table(title="The choice on validation", columns=columns, rows=rows, strong=[2])]
 
 
+@torch.no_grad()
 def _costs(run: Run) -> dict[str, list[tuple[str, str]]]:
     """FLOPs and latency of one window."""
-    past = torch.zeros(1, run.config.lookback, len(run.state.names))
-    model = model_of(run)
+    past, model = torch.zeros(1, run.config.lookback, len(run.state.names)), model_of(run)
     models = {"ridge": model.floor, **({} if model.network is None else {"network": model.network})}
     return {
         name: [
-            ("FLOPs per window", text.magnitude(_flops(module, past))),
-            ("Latency per window", text.duration(_latency(module, past))),
+            ("FLOPs per window", text.magnitude(count_flops(module, past))),
+            ("Latency per window", text.duration(_latency(functools.partial(module, past)))),
         ]
         for name, module in models.items()
     }
 
 
-@torch.no_grad()
-def _flops(module: torch.nn.Module, past: Tensor) -> float:
-    with FlopCounterMode(display=False) as counter:
-        module(past)
-    return float(counter.get_total_flops())
-
-
-@torch.no_grad()
-def _latency(module: torch.nn.Module, past: Tensor) -> float:
-    times = []
-    for _ in range(6):
-        start = time.perf_counter()
-        module(past)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[1:])
+def _latency(call: Callable[[], Any]) -> float:
+    """Median of five calls, after one that warms up."""
+    return statistics.median(timeit.repeat(call, number=1, repeat=6)[1:])
 
 
 def _forecasts(run: Run, prepared: Prepared) -> list[ForecastPanel]:
@@ -239,17 +219,15 @@ def _panels(run: Run, panel: Panel, times: pd.Index, actual: Any, group: str) ->
     ]
 
 
-def _errors(run: Run, column: str, order: Sequence[str] | None = None) -> dict[str, NDArray[np.float64]]:
+def _errors(run: Run, column: str) -> dict[str, NDArray[np.float64]]:
     """Mean squared test error by model along a column."""
-    errors = run.tables["errors"].query("split == 'test'")
-    means = errors.groupby(["model", column], sort=False)["mse"].mean()
-    found = {str(model): means[model] for model in dict.fromkeys(errors["model"])}
-    return {model: (values if order is None else values.reindex(order)).to_numpy() for model, values in found.items()}
+    parts = run.tables["errors"].query("split == 'test'").groupby("model", sort=False)
+    return {str(model): part.groupby(column, sort=False)["mse"].mean().to_numpy() for model, part in parts}
 
 
 def _errors_part(run: Run, colours: dict[str, int]) -> Part:
     lines = {title(name): (f"s{colours[name]}", values) for name, values in _errors(run, "step").items()}
-    bars = variate_bars(run.state.names, _errors(run, "variate", list(run.state.names)), colours, ERROR)
+    bars = variate_bars(run.state.names, _errors(run, "variate"), colours, ERROR)
     side = ["Test error by distance into the future and by variate."]
     return Part(id="errors", title="Where the error lies", side=side, content=[_steps(lines), bars])
 
@@ -300,62 +278,3 @@ def _coverage_table(run: Run, styles: dict[float, str]) -> Table:
         for row in run.facts["coverage"]
     ]
     return Table(columns=["Claimed", "Measured", "Difference, points", "Mean width, scaled"], rows=rows)
-
-
-def _attention(run: Run, prepared: Prepared | None) -> Part:
-    maps = _maps(run)
-    tested = None if prepared is None or not maps else _deletion(run, prepared.windows["test"], maps)
-    side = [
-        "One map per mode. Each row is a position that looks.",
-        "The shade says how much of its look falls on each column.",
-        NOT_ATTRIBUTION,
-    ]
-    content = [HeatMaps(figures=figures(maps)) if maps else None, tested]
-    return Part(id="attention", title="Attention", side=side, content=content)
-
-
-def _maps(run: Run) -> list[ModeMap]:
-    if run.folder is None or run.model.network is None:
-        return []
-    return load_explanation(run.folder.path / "explanation").average
-
-
-def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> Table | None:
-    """Hide what the first block attends to most, and as much at random, and see what the forecast loses."""
-    index = torch.linspace(0, len(windows) - 1, min(DELETION_WINDOWS, len(windows))).long()
-    batch = windows.gather(index)
-    found = [
-        (item, deletion_test(item, functools.partial(_error_without, run, batch, item.mode)))
-        for item in maps
-        if item.layer == 0 and len(item.key_labels) > 1
-    ]
-    decimals = text.decimals_for([error for _, test in found for error in (test.error_attended, test.error_random)])
-    rows: list[list[Cell | str]] = [
-        [
-            item.mode,
-            Cell(f"{test.num_hidden} of {len(item.key_labels)}", style="left"),
-            *(text.number(error, decimals) for error in (test.error_attended, test.error_random, test.error_intact)),
-        ]
-        for item, test in found
-    ]
-    words = (
-        "If attention marks what matters, hiding what is attended most should hurt more than hiding as much at random."
-    )
-    heads = ["Error, attended most", "Error, at random", "Error, nothing hidden"]
-    table = Table(title="Deletion test", columns=["Mode", Cell("Hidden", style="left"), *heads], rows=rows, note=words)
-    return table if rows else None
-
-
-@torch.no_grad()
-def _error_without(run: Run, batch: dict[str, Tensor], mode: str, positions: NDArray[Any]) -> float:
-    """Squared error of the network where it cannot see some positions of a mode."""
-    network = model_of(run).network
-    assert network is not None
-    seen = batch.get("past_observed", torch.ones_like(batch["past"], dtype=torch.bool)).clone()
-    patch = network.config.patch_length
-    for position in positions:
-        if mode == "time":
-            seen[:, position * patch : (position + 1) * patch] = False
-        else:
-            seen[:, :, position] = False
-    return float((network(batch["past"], seen) - batch["future"]).square().mean())

@@ -7,21 +7,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.data import CheckReport, Panel, check_file
+from multiway.data import CheckReport, Panel, check_file, mase_scales
 from multiway.errors import ConfigError
+from multiway.explain import save_explanation
+from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.answers import Answer, check_target, write_frame, written
 from multiway.tasks.forecasting import auditing, explanation, fitting, sections
 from multiway.tasks.forecasting.backtest import backtest_frame, score_backtest
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.conformal import coverage_rows
-from multiway.tasks.forecasting.evaluation import Errors, error_frame, mase_scales, measure, score_rows
+from multiway.tasks.forecasting.evaluation import Errors, error_frame, measure, score_rows
 from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.later import prepare_later, read_later
-from multiway.tasks.forecasting.model import RidgeAndNetwork, model_of
+from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.forecasting.options import OPTIONS
 from multiway.tasks.forecasting.prepared import Prepared, prepare, season_in
 from multiway.tasks.forecasting.state import ForecastState
@@ -79,7 +80,9 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def build(self, config: ForecastConfig, state: ForecastState, name: str) -> nn.Module:
         """Ridge and network side by side."""
-        return fitting.build(config, state)
+        count = len(state.names)
+        network = config.network_config(count) if config.network else None
+        return RidgeAndNetwork(config.lookback, config.horizon, state.season, 1 if state.shared else count, network)
 
     def fit(self, run: Run, name: str, prepared: Prepared, context: Context) -> History | dict[str, Any] | None:
         """Ridge in closed form, then the network."""
@@ -122,7 +125,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         network = model_of(run).network
         if network is not None and network.config.attention == "kronecker":
             maps = explanation.explain(run, prepared.panel, prepared.windows["test"])
-            explanation.save_explanation(folder.path / explanation.FOLDER, maps)
+            save_explanation(folder.path / explanation.FOLDER, maps)
 
     def metrics(self, config: ForecastConfig) -> tuple[Metric, ...]:
         """MSE on scaled data decides."""
@@ -183,8 +186,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def sample(self, run: Run, prepared: Prepared) -> tuple[Tensor | None, ...]:
         """Validation windows, evenly spread."""
-        windows = prepared.windows["validation"]
-        batch = windows.gather(torch.linspace(0, len(windows) - 1, min(SAMPLED, len(windows))).long())
+        batch = prepared.windows["validation"].spread(SAMPLED)
         return batch["past"], batch.get("past_observed")
 
 

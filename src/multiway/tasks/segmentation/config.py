@@ -4,8 +4,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from multiway.config import Config, merge
-from multiway.data.volumes import AugmentOptions, VolumeOptions, VolumeSplit
+from multiway.config import merge
+from multiway.data.masks.options import MaskOptions
 from multiway.models import list_models
 from multiway.training import TrainingConfig
 
@@ -19,20 +19,9 @@ TRAINING: dict[str, Any] = {
 """Fields of `TrainingConfig` where a segmentation differs from a forecast."""
 
 
-class SegmentConfig(Config):
+class SegmentConfig(MaskOptions):
     """A run of the task `segment`; stored in its folder."""
 
-    data: str | None = None
-    """A table of images and masks, a scene as .npz, or a known name: lesions, indian-pines."""
-    read: VolumeOptions = VolumeOptions()
-    split: VolumeSplit = VolumeSplit()
-    augment: AugmentOptions = AugmentOptions()
-    classes: tuple[str, ...] | None = None
-    """Names of the mask's values in their order; the values themselves if not given."""
-    ignore: int | None = None
-    """Value of the mask that is neither learned from nor scored."""
-    block: int = Field(12, ge=1)
-    """Side of the blocks that a scene is cut into, in pixels; a block belongs to one split."""
     model: dict[str, Any] = Field(default_factory=dict)
     """`name` of a model and its fields, without the channels and classes that the data set."""
     baselines: tuple[Baseline, ...] | None = None

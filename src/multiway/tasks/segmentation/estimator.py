@@ -1,28 +1,26 @@
 """`Segmenter`: the task in scikit-learn's manners."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
-from multiway.data import datasets
+from multiway.data.masks.examples import Examples, examples_of_cases, read_examples
 from multiway.data.scenes import is_scene, read_scene
-from multiway.data.volumes import read_cases
+from multiway.data.volumes import cases_of_arrays, read_cases
 from multiway.errors import ConfigError
 from multiway.explain import ModeMap
-from multiway.tasks.estimator import Estimator
-from multiway.tasks.protocol import OURS
+from multiway.tasks.estimator import Estimator, located, own_score
 from multiway.tasks.run import Run
 from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline
-from multiway.tasks.segmentation.examples import Examples, examples_of_cases
 from multiway.tasks.segmentation.explanation import MOST_CASES, attention_maps
 from multiway.tasks.segmentation.prediction import predict_scene, predict_volume
-from multiway.tasks.segmentation.sources import read_examples
-from multiway.tasks.volumes.arrays import cases_of_arrays
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class Segmenter(Estimator):
     """Give every voxel a class with a Higher-Order Transformer, scored on held-out images beside simple baselines.
 
@@ -40,32 +38,12 @@ class Segmenter(Estimator):
     """
 
     task = "segment"
-    kind = "none"
-    fields: ClassVar[dict[str, str]] = {
-        "model": "model.name", "epochs": "training.epochs", "validation": "split.validation", "test": "split.test",
-        "baselines": "baselines", "seed": "training.seed",
-    }  # fmt: skip
 
-    def __init__(
-        self,
-        model: str | None = None,
-        *,
-        epochs: int | None = None,
-        validation: float | None = None,
-        test: float | None = None,
-        baselines: Sequence[str] | None = None,
-        seed: int = 0,
-        settings: dict[str, Any] | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.model = model
-        self.epochs = epochs
-        self.validation = validation
-        self.test = test
-        self.baselines = baselines
-        self.seed = seed
-        self.settings = settings
-        self.progress = progress
+    model: str | None = None
+    _: dataclasses.KW_ONLY
+    validation: float | None = None
+    test: float | None = None
+    baselines: Sequence[str] | None = None
 
     def fit(self, X: Any, y: Any = None, *, patients: Sequence[Any] | None = None) -> Self:
         """Fit on arrays, or on a path with masks; nothing is written to disk.
@@ -81,10 +59,11 @@ class Segmenter(Estimator):
             ConfigError: An argument does not fit.
         """
         if not isinstance(X, str | Path):
-            return self._fit(_examples(self.config(), X, y, patients=patients))
+            config = self.config()
+            return self._fit(_examples(config, X, y, patients=patients), config)
         if y is not None or patients is not None:
             raise ConfigError("Segmenter.fit: a path holds its own masks and patients. Leave y out.")
-        return self._fit(datasets.locate(str(X)), known=X)
+        return self._fit(located(X), self.config(X))
 
     def _take(self, run: Run) -> None:
         super()._take(run)
@@ -99,28 +78,22 @@ class Segmenter(Estimator):
         Returns:
             `(cases, *sizes)` for arrays and `(rows, columns)` for a scene; for a path of images a list of masks.
         """
-        run = self._run()
-        if not isinstance(X, str | Path):
-            cases, _ = cases_of_arrays(X, options=run.config.read)
-            return np.stack([predict_volume(run, cases.read(index)) for index in range(cases.count)])
-        source = datasets.locate(str(X))
-        if is_scene(source):
+        run, source, is_path = self._run(), located(X), isinstance(X, str | Path)
+        if is_path and is_scene(source):
             return predict_scene(run, read_scene(source, run.config.read.max_bytes))
-        found = read_cases(source, run.config.read, None, same_sizes=False)
-        return [predict_volume(run, found.read(index)) for index in range(found.count)]
+        read = run.config.read
+        cases = read_cases(source, read, same_sizes=False) if is_path else cases_of_arrays(X, options=read)[0]
+        masks = [predict_volume(run, cases.read(index)) for index in range(cases.count)]
+        return masks if is_path else np.stack(masks)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean Dice over images and classes, of a scene over all its pixels; NaN where it is undefined."""
         metric = headline(self._run().state.num_modes)
-        frame = self.evaluate(X, y)
-        chosen = frame[(frame["model"] == OURS) & (frame["metric"] == metric) & (frame["class"] == MEAN)]
-        return float(chosen["value"].astype(float).iloc[0])
+        return own_score(self.evaluate(X, y), metric, {"class": MEAN})
 
     def evaluate(self, X: Any, y: Any = None) -> pd.DataFrame:
         """Every score on other images with masks, with intervals, beside the baselines."""
-        run = self._run()
-        later = run.task.prepare(run.config, self._later(X, y), run.state)
-        return pd.DataFrame(run.task.score(run, run.task.predict(run, later, ALL), ALL))
+        return self._scores_of(self._later(X, y))
 
     def explain(self, X: Any, y: Any = None) -> list[ModeMap]:
         """Attention per mode and block, averaged over patches about what the masks of the first images mark.
@@ -135,7 +108,7 @@ class Segmenter(Estimator):
     def _later(self, X: Any, y: Any) -> Examples:
         run = self._run()
         if isinstance(X, str | Path):
-            return read_examples(datasets.locate(str(X)), run.config, run.state.values, split=False)
+            return read_examples(located(X), run.config, run.state.values, split=False)
         return _examples(run.config, X, y, run.state.values)
 
 

@@ -1,6 +1,7 @@
 """Scores of a segmentation: one row per case and class, and their means with intervals over cases."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.metrics.overlap import cl_dice, hd95, overlap
+from multiway.data.masks.examples import Examples
+from multiway.data.masks.labels import IGNORED
+from multiway.metrics.overlap import cl_dice, dice, hd95, overlap
 from multiway.metrics.resampling import percentiles, resamples
-from multiway.tasks.segmentation.examples import Example, Examples
+from multiway.tasks.protocol import Row
 from multiway.tasks.segmentation.predictors import Predictor
-from multiway.training.overlap_losses import IGNORED
 
 MEAN = "mean"
 ALL = "all"
@@ -28,50 +30,33 @@ def measure(predict: Predictor, examples: Examples, rows: Sequence[int], *, surf
     on volumes, unless `surfaces` is false; of a scene's blocks, which cut through its fields, only overlaps mean
     anything.
     """
-    found = []
-    has_surface = surfaces and examples.num_modes == 3
+    found: list[Row] = []
     for row in rows:
         example = examples.read(row)
-        found += _rows_of_case(predict(example.values), example, examples, row, has_surface)
+        metrics: dict[str, Callable[[Tensor, Tensor], float | None]] = {"dice": dice}
+        if surfaces and examples.num_modes == 3:
+            metrics |= {"cl_dice": cl_dice, "hd95": functools.partial(hd95, spacing=example.spacing)}
+        name = examples.names[row]
+        case = {"case": name, "patient": name if examples.patients is None else examples.patients[row]}
+        found += [{**case, **each} for each in _by_class(predict(example.values), example.target, examples, metrics)]
     return pd.DataFrame(found)
 
 
-def _rows_of_case(
-    classes: NDArray[np.int64], example: Example, examples: Examples, row: int, surfaces: bool
-) -> list[dict[str, Any]]:
-    target = torch.from_numpy(example.target.astype(np.int64))
+def _by_class(
+    classes: NDArray[np.int64], known: NDArray[np.int16], examples: Examples,
+    metrics: dict[str, Callable[[Tensor, Tensor], float | None]],
+) -> Iterator[Row]:  # fmt: skip
+    """Counts of every class of a case, and the metrics of those that are scored."""
+    target = torch.from_numpy(known.astype(np.int64))
     given = torch.where(target == IGNORED, IGNORED, torch.from_numpy(classes))
-    patient = examples.names[row] if examples.patients is None else examples.patients[row]
-    rows = []
     for label, name in enumerate(examples.classes):
-        mine, wanted = given == label, target == label
-        counts = overlap(mine, wanted)
-        is_scored = label in examples.scored
-        rows.append(
-            {
-                "case": examples.names[row],
-                "patient": patient,
-                "class": name,
-                "scored": is_scored,
-                **counts._asdict(),
-                "dice": _number(counts.dice() if is_scored else None),
-                **(_surface_metrics(mine, wanted, example, is_scored) if surfaces else {}),
-            }
-        )
-    return rows
+        mine, wanted, is_scored = given == label, target == label, label in examples.scored
+        values = {metric: of(mine, wanted) if is_scored else None for metric, of in metrics.items()}
+        defined = {metric: np.nan if value is None else value for metric, value in values.items()}
+        yield {"class": name, "scored": is_scored, **overlap(mine, wanted)._asdict(), **defined}
 
 
-def _surface_metrics(mine: Tensor, wanted: Tensor, example: Example, is_scored: bool) -> dict[str, float]:
-    if not is_scored:
-        return {"cl_dice": np.nan, "hd95": np.nan}
-    return {"cl_dice": _number(cl_dice(mine, wanted)), "hd95": _number(hd95(mine, wanted, example.spacing))}
-
-
-def _number(value: float | None) -> float:
-    return np.nan if value is None else value
-
-
-def score_rows(frame: pd.DataFrame, model: str, split: str, draws: int) -> list[dict[str, Any]]:
+def score_rows(frame: pd.DataFrame, model: str, split: str, draws: int) -> list[Row]:
     """Means over cases of one model on one split, each with a bootstrap interval over patients.
 
     `dice`, `cl_dice` and `hd95` are means over the cases where they are defined, of each class and over classes
@@ -80,20 +65,19 @@ def score_rows(frame: pd.DataFrame, model: str, split: str, draws: int) -> list[
     """
     classes = list(dict.fromkeys(frame["class"][frame["scored"]]))
     weights = case_weights(frame.drop_duplicates("case")["patient"].to_numpy(), draws)
-    means = [name for name in ("dice", "cl_dice", "hd95") if name in frame]
-    tables = {name: _table(frame, name, classes) for name in (*means, *COUNTS)}
+    tables = {name: _table(frame, name, classes) for name in ("dice", "cl_dice", "hd95", *COUNTS) if name in frame}
+    both, predicted, missed = (weights @ tables.pop(name) for name in COUNTS)
     rows = []
-    for metric in means:
-        values = tables[metric]
-        rows += _rows(metric, classes, _means(weights, values), np.isfinite(values).sum(0))
-    both, predicted, missed = (weights @ tables[name] for name in COUNTS)
-    total = 2 * both + predicted + missed
-    pooled = np.divide(2 * both, total, out=np.full(total.shape, np.nan), where=total > 0)
+    for metric, values in tables.items():
+        known = np.isfinite(values)
+        means = _ratio(weights @ np.where(known, values, 0), weights @ known.astype(np.float64))
+        rows += _rows(metric, classes, means, known.sum(0))
+    pooled = _ratio(2 * both, 2 * both + predicted + missed)
     rows += _rows("dice_pooled", classes, pooled, np.isfinite(tables["dice"]).sum(0))
     every = list(dict.fromkeys(frame["class"]))
     hits, missing = (weights @ _table(frame, name, every).sum(1) for name in ("both", "missed"))
-    right = (hits / np.maximum(hits + missing, 1))[:, None]
-    rows += [row for row in _rows("acc", [ALL], right, np.array([weights.shape[1]])) if row["class"] == ALL]
+    right = hits / np.maximum(hits + missing, 1)
+    rows.append({"metric": "acc", "class": ALL, **_interval(right), "cases": weights.shape[1]})
     return [{"model": model, "split": split, **row} for row in rows]
 
 
@@ -109,26 +93,22 @@ def case_weights(patients: NDArray[Any], draws: int, seed: int = 0) -> Floats:
     return np.stack([np.ones(len(patients)), *drawn])
 
 
-def _means(weights: Floats, values: Floats) -> Floats:
-    """Weighted mean over cases where values are defined, `(draws, classes)`; NaN where none is."""
-    known = np.isfinite(values)
-    total, count = weights @ np.where(known, values, 0), weights @ known.astype(np.float64)
-    return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """Quotients, NaN where nothing is below."""
+    return np.asarray(np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0))
 
 
-def _rows(metric: str, classes: list[str], values: Floats, cases: NDArray[Any]) -> list[dict[str, Any]]:
+def _rows(metric: str, classes: list[str], values: Floats, cases: NDArray[Any]) -> list[Row]:
     """One row per class and one for their mean; the first draw is the data themselves."""
     known = np.isfinite(values)
-    mean = np.divide(
-        np.where(known, values, 0).sum(1), known.sum(1), out=np.full(len(values), np.nan), where=known.any(1)
-    )
+    mean = _ratio(np.where(known, values, 0).sum(1), known.sum(1))
     columns = [*zip(classes, values.T, cases.tolist(), strict=True), (MEAN, mean, int(cases.max(initial=0)))]
     return [
         {"metric": metric, "class": name, **_interval(column), "cases": int(count)} for name, column, count in columns
     ]
 
 
-def _interval(column: Floats) -> dict[str, float | None]:
+def _interval(column: Floats) -> Row:
     if not np.isfinite(column[0]):
         return {"value": None, "low": None, "high": None}
     drawn = column[1:]

@@ -5,18 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
 
+from multiway.data.masks.examples import Examples, read_examples
+from multiway.data.masks.patches import cut_middle
 from multiway.errors import ConfigError, closest
-from multiway.explain import ModeMap, mode_maps, save_maps, save_mode_map, top_pairs
+from multiway.explain import ModeMap, mode_maps, save_maps, save_mode_map, span_labels, strongest
 from multiway.files import make_folder
 from multiway.tasks.answers import Answer
 from multiway.tasks.run import Run
-from multiway.tasks.segmentation.examples import Example, Examples
-from multiway.tasks.segmentation.patches import cut
-from multiway.tasks.segmentation.sources import read_examples
 
 MOST_CASES = 8
 MAPS = "attention.npz"
@@ -47,22 +44,7 @@ def explain_run(run: Run, out: Path | None, cases: Sequence[str] | None) -> Answ
     for item in maps:
         paths.append(folder / f"{item.mode}-block{item.layer}.png")
         save_mode_map(paths[-1], item)
-    strongest = [f"{item.mode}, block {item.layer}: {pair}" for item in maps for pair in top_pairs(item, 3)]
-    return Answer(files=paths, notes=strongest)
-
-
-@torch.no_grad()
-def attention_maps(run: Run, examples: Examples, rows: Sequence[int]) -> list[ModeMap]:
-    """One map per mode and block, averaged over a patch of each of some images.
-
-    Raises:
-        ConfigError: The network has no attention.
-    """
-    model: Any = run.model
-    if not hasattr(model, "forward_with_maps"):
-        raise ConfigError("explain: the network of this run has no attention. Choose another model.name.")
-    batch = torch.stack([_patch(run, examples, row) for row in rows])
-    return label_maps(run, model.forward_with_maps(batch)[1])
+    return Answer(files=paths, notes=strongest(maps))
 
 
 def _rows(examples: Examples, cases: Sequence[str] | None) -> list[int]:
@@ -74,32 +56,24 @@ def _rows(examples: Examples, cases: Sequence[str] | None) -> list[int]:
     return [examples.names.index(case) for case in cases]
 
 
-def _patch(run: Run, examples: Examples, row: int) -> Tensor:
-    """The patch about the middle of what the mask marks, or of the image where it marks nothing."""
-    example: Example = examples.read(row)
-    marked = np.argwhere(example.target >= int(examples.background))
-    centre = marked.mean(0) if len(marked) else np.array(example.target.shape) / 2
-    rooms = [max(size - side, 0) for size, side in zip(example.target.shape, run.state.patch, strict=True)]
-    starts = [
-        min(max(int(at) - side // 2, 0), room) for at, side, room in zip(centre, run.state.patch, rooms, strict=True)
-    ]
-    return cut(example, starts, run.state.patch, run.state.scale)[0]
+@torch.no_grad()
+def attention_maps(run: Run, examples: Examples, rows: Sequence[int]) -> list[ModeMap]:
+    """One map per mode and block, averaged over a patch of each of some images.
 
+    Modes are named by the axes, with bands before them where the network has that mode, and positions by voxels.
 
-def label_maps(run: Run, maps: Sequence[Sequence[Any]]) -> list[ModeMap]:
-    """Name modes by the axes, with bands before them where the network has that mode, and positions by voxels."""
-    found = []
-    for layer, block in enumerate(maps):
-        names = [*(["bands"] if len(block) > run.state.num_modes else []), *run.state.axes]
-        lengths = [*([run.state.channels] if len(block) > run.state.num_modes else []), *run.state.patch]
-        labels = [_spans(length, mode.shape[-1]) for length, mode in zip(lengths, block, strict=True)]
-        items = mode_maps([block], names, labels, ordered=names)
+    Raises:
+        ConfigError: The network has no attention.
+    """
+    model: Any = run.model
+    if not hasattr(model, "forward_with_maps"):
+        raise ConfigError("explain: the network of this run has no attention. Choose another model.name.")
+    state, found = run.state, []
+    batch = torch.stack([cut_middle(examples, row, state.patch, state.scale) for row in rows])
+    for layer, block in enumerate(model.forward_with_maps(batch)[1]):
+        modes = dict(zip(state.axes, state.patch, strict=True))
+        modes = {"bands": state.channels, **modes} if len(block) > state.num_modes else modes
+        labels = [span_labels(length, mode.shape[-1]) for length, mode in zip(modes.values(), block, strict=True)]
+        items = mode_maps([block], list(modes), labels, ordered=list(modes))
         found += [dataclasses.replace(item, layer=layer) for item in items]
     return found
-
-
-def _spans(length: int, count: int) -> list[str]:
-    """Voxels of each position: "8-11", or "8" where a position is one voxel."""
-    step = -(-length // count)
-    ends = [(index * step, min((index + 1) * step, length) - 1) for index in range(count)]
-    return [str(low) if high <= low else f"{low}-{high}" for low, high in ends]

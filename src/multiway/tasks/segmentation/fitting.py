@@ -1,70 +1,51 @@
 """How segmenters are built and fitted: what fits the data, the loss, and the score that chooses the epoch."""
 
-import dataclasses
 import math
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from multiway.config import Config
+from multiway.data.masks.examples import Examples
+from multiway.data.masks.patches import GridPatches, TrainingPatches
 from multiway.data.volumes import IntensityScale
 from multiway.errors import ConfigError
 from multiway.models import create_model, model_config
 from multiway.tasks.fitting import announce
 from multiway.tasks.protocol import OURS, Context
+from multiway.tasks.run import Run
 from multiway.tasks.segmentation.config import LARGEST_PATCH, SegmentConfig
-from multiway.tasks.segmentation.evaluation import headline, measure, score_rows
-from multiway.tasks.segmentation.examples import Examples
-from multiway.tasks.segmentation.patches import GridPatches, TrainingPatches, fit_scale
-from multiway.tasks.segmentation.predictors import Constant, NetworkPredictor, Threshold, Voxelwise
+from multiway.tasks.segmentation.evaluation import MEAN, headline, measure, score_rows
+from multiway.tasks.segmentation.predictors import Constant, Predictor, Threshold, Voxelwise, network_predictor
 from multiway.training import Batch, History, train
 from multiway.training.overlap_losses import segmentation_loss
 
 PLAIN = "unet"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class SegmentState:
-    """What a run has learnt of its images.
-
-    classes: Names, in the order of the logits.
-    values: Values of the masks, in the order of `classes`.
-    axes: Names of the axes of an image.
-    patch: Sizes that the network sees at once.
-    background: Whether class 0 is what no mask marks.
-    """
+class SegmentState(Config):
+    """What a run has learnt of its images."""
 
     classes: tuple[str, ...]
+    """Names, in the order of the logits."""
     values: tuple[int, ...]
+    """Values of the masks, in the order of `classes`."""
     channels: int
+    """Values per voxel."""
     axes: tuple[str, ...]
+    """Names of the axes of an image."""
     scale: IntensityScale
+    """Intensities of the training images."""
     patch: tuple[int, ...]
+    """Sizes that the network sees at once."""
     background: bool
+    """Whether class 0 is what no mask marks."""
 
     @property
     def num_modes(self) -> int:
         """Axes of an image."""
         return len(self.axes)
-
-    def plain(self) -> dict[str, Any]:
-        """Values for JSON."""
-        return {**vars(self), "scale": self.scale.to_dict()}
-
-    @classmethod
-    def parse(cls, plain: dict[str, Any]) -> Self:
-        """Undo `plain`."""
-        tuples = {name: tuple(plain[name]) for name in ("classes", "values", "axes", "patch")}
-        return cls(**{**plain, **tuples, "scale": IntensityScale.from_dict(plain["scale"])})
-
-
-def learn(config: SegmentConfig, examples: Examples) -> SegmentState:
-    """Intensities of the training images, and the sizes that fit them."""
-    return SegmentState(
-        classes=examples.classes, values=examples.values, channels=examples.channels, axes=examples.axes,
-        scale=fit_scale(examples, config.read), patch=patch_of(config, examples), background=examples.background,
-    )  # fmt: skip
 
 
 class PatchLoss:
@@ -123,7 +104,7 @@ def check_fits(config: SegmentConfig, examples: Examples) -> None:
             classes are not one positive number each.
     """
     name, fields = config.network(examples.num_modes)
-    modes = getattr(_model_config(name, fields, examples), "num_modes", 2)
+    modes = getattr(model_config(name, **fields, **_sizes(examples)), "num_modes", 2)
     if modes != examples.num_modes:
         raise ConfigError(f"model: {name} takes images of {modes} axes. Got {examples.num_modes}: {examples.source}.")
     patch_of(config, examples)
@@ -141,22 +122,26 @@ def patch_of(config: SegmentConfig, examples: Examples) -> tuple[int, ...]:
     Raises:
         ConfigError: A size is no multiple of the model's stride, or their number is another than the axes'.
     """
-    name, fields = config.network(examples.num_modes)
-    stride = int(getattr(_model_config(name, fields, examples), "stride", 1))
-    if examples.num_modes == 2:
-        plain, plain_fields = config.network(2, plain=True)
-        stride = math.lcm(stride, int(getattr(_model_config(plain, plain_fields, examples), "stride", 1)))
+    num_modes, stride = examples.num_modes, _stride(config, examples)
     if config.patch is not None:
-        if len(config.patch) != examples.num_modes or any(side % stride for side in config.patch):
+        if len(config.patch) != num_modes or any(side % stride for side in config.patch):
             raise ConfigError(
-                f"patch: {examples.num_modes} sizes are needed, each a multiple of {stride}, the model's stride. Got "
-                f"{config.patch}. Set others (--set patch={[8 * stride] * examples.num_modes})."
+                f"patch: {num_modes} sizes are needed, each a multiple of {stride}, the model's stride. Got "
+                f"{config.patch}. Set others (--set patch={[8 * stride] * num_modes})."
             )
         return config.patch
-    sizes = [examples.read(row).target.shape for row in examples.rows("train")]
-    if examples.num_modes == 2:
-        return tuple(max(min(each) // stride, 1) * stride for each in zip(*sizes, strict=True))
-    return tuple(-(-min(max(each), LARGEST_PATCH) // stride) * stride for each in zip(*sizes, strict=True))
+    sizes = zip(*(example.target.shape for example in examples.each("train")), strict=True)
+    if num_modes == 2:
+        return tuple(max(min(each) // stride, 1) * stride for each in sizes)
+    return tuple(-(-min(max(each), LARGEST_PATCH) // stride) * stride for each in sizes)
+
+
+def _stride(config: SegmentConfig, examples: Examples) -> int:
+    """What sides of a patch are multiples of; in scenes, for the plain network too."""
+    networks = [config.network(examples.num_modes)]
+    networks += [config.network(2, plain=True)] if examples.num_modes == 2 else []
+    configs = [model_config(name, **fields, **_sizes(examples)) for name, fields in networks]
+    return math.lcm(*(int(getattr(each, "stride", 1)) for each in configs))
 
 
 def build_model(config: SegmentConfig, state: SegmentState, name: str) -> nn.Module:
@@ -169,10 +154,10 @@ def build_model(config: SegmentConfig, state: SegmentState, name: str) -> nn.Mod
     return Constant() if name == "background" else Threshold()
 
 
-def fit_model(
-    model: Any, name: str, examples: Examples, config: SegmentConfig, state: SegmentState, context: Context
-) -> History | dict[str, Any]:
+def fit_model(run: Run, name: str, examples: Examples, context: Context) -> History | dict[str, Any]:
     """Train a network and keep the weights of the best validation Dice; or fit a baseline."""
+    model: Any = run.models[name]
+    config, state = run.config, run.state
     if name not in (OURS, PLAIN):
         facts: dict[str, Any] = model.fit(examples, state.scale, config.training.seed)
         return facts
@@ -186,30 +171,18 @@ def fit_model(
         ),
         GridPatches(examples, examples.rows("validation"), state.scale, state.patch),
         config.training,
-        validation_score=lambda trained: mean_dice(network_predictor(trained, config, state), examples, "validation"),
+        validation_score=lambda trained: mean_dice(network_predictor(run, trained), examples, "validation"),
         run=context.folder,
         progress=context.progress,
     )  # fmt: skip
 
 
-def network_predictor(model: nn.Module, config: SegmentConfig, state: SegmentState) -> NetworkPredictor:
-    """Predict with a trained network as the config says."""
-    return NetworkPredictor(
-        model=model.eval(), scale=state.scale, patch=state.patch, overlap=config.overlap,
-        batch_size=config.training.batch_size,
-    )  # fmt: skip
-
-
-def mean_dice(predict: NetworkPredictor, examples: Examples, split: str) -> float:
+def mean_dice(predict: Predictor, examples: Examples, split: str) -> float:
     """Mean Dice of a split, by cases of volumes and over all pixels of a scene; 0 where nothing is defined."""
     rows = score_rows(measure(predict, examples, examples.rows(split), surfaces=False), OURS, split, 0)
-    wanted = (headline(examples.num_modes), "mean")
+    wanted = (headline(examples.num_modes), MEAN)
     return next((row["value"] for row in rows if (row["metric"], row["class"]) == wanted), None) or 0.0
 
 
-def _model_config(name: str, fields: dict[str, Any], examples: Examples) -> Config:
-    return model_config(name, **fields, **_sizes(examples))
-
-
-def _sizes(examples: Any) -> dict[str, int]:
-    return {"in_channels": examples.channels, "num_classes": len(examples.classes)}
+def _sizes(found: Examples | SegmentState) -> dict[str, int]:
+    return {"in_channels": found.channels, "num_classes": len(found.classes)}

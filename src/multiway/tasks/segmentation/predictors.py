@@ -1,6 +1,6 @@
 """Functions from an image to a class per voxel: a network over windows, and the baselines it has to beat."""
 
-import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,10 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from multiway.data.masks.examples import Examples
 from multiway.data.volumes import IntensityScale
 from multiway.models import sliding_window
 from multiway.tasks.baselines import Facts, Linear, fit_logistic
-from multiway.tasks.segmentation.examples import Examples
+from multiway.tasks.run import Run
 
 Array = NDArray[Any]
 Predictor = Callable[[Array], NDArray[np.int64]]
@@ -22,27 +23,27 @@ MOST_VOXELS = 40_000
 PENALTY = 2e-3
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class NetworkPredictor:
-    """A network over overlapping windows; class probabilities are blended."""
+def predictor_of(run: Run, name: str) -> Predictor:
+    """A model of a run."""
+    model: Any = run.models[name]
+    if hasattr(model, "predict"):
+        return functools.partial(model.predict, scale=run.state.scale)
+    return network_predictor(run, model)
 
-    model: nn.Module
-    scale: IntensityScale
-    patch: tuple[int, ...]
-    overlap: float
-    batch_size: int
 
-    def __call__(self, values: Array) -> NDArray[np.int64]:
-        """Most probable class of each voxel."""
-        return np.asarray(self.probabilities(values).argmax(0))
+def network_predictor(run: Run, model: nn.Module) -> Predictor:
+    """A network over overlapping windows, whose class probabilities are blended."""
+    config, state, device = run.config, run.state, next(model.parameters()).device
 
-    def probabilities(self, values: Array) -> Tensor:
-        """`(classes, *sizes)`, which sum to one at every voxel."""
-        device = next(self.model.parameters()).device
-        volume = self.scale.apply(torch.from_numpy(np.ascontiguousarray(values))[None])[0].to(device)
-        return sliding_window(
-            lambda batch: self.model(batch).float().softmax(1), volume, self.patch, self.overlap, self.batch_size
-        ).cpu()
+    def predict(values: Array) -> NDArray[np.int64]:
+        shares = sliding_window(
+            lambda batch: model(batch).float().softmax(1), state.scale.apply_to(values).to(device), state.patch,
+            config.overlap, config.training.batch_size,
+        )  # fmt: skip
+        return np.asarray(shares.cpu().argmax(0))
+
+    model.eval()
+    return predict
 
 
 class Constant(nn.Module):
@@ -57,9 +58,8 @@ class Constant(nn.Module):
     def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> dict[str, Any]:
         """Count the training voxels."""
         counts = np.zeros(len(examples.classes), np.int64)
-        for row in examples.rows("train"):
-            target = examples.read(row).target
-            counts += np.bincount(target[target >= 0], minlength=len(counts))
+        for example in examples.each("train"):
+            counts += np.bincount(example.target[example.target >= 0], minlength=len(counts))
         self.label.fill_(0 if examples.background else int(counts.argmax()))
         return {"label": int(self.label)}
 
@@ -81,8 +81,7 @@ class Threshold(nn.Module):
         """Try every interval between 256 levels of the training range, by histograms of both classes."""
         edges = _edges(examples)
         inside, all_ = np.zeros(BINS), np.zeros(BINS)
-        for row in examples.rows("train"):
-            example = examples.read(row)
+        for example in examples.each("train"):
             inside += np.histogram(example.values[0][example.target == 1], edges)[0]
             all_ += np.histogram(example.values[0][example.target >= 0], edges)[0]
         low, high = (float(edges[place]) for place in _best_interval(inside, all_))
@@ -97,8 +96,8 @@ class Threshold(nn.Module):
 
 def _edges(examples: Examples) -> NDArray[np.float64]:
     """Levels over the range of the training voxels."""
-    ends = [(values.min(), values.max()) for values in (examples.read(row).values for row in examples.rows("train"))]
-    least, greatest = float(min(low for low, _ in ends)), float(max(high for _, high in ends))
+    ends = [(float(each.values.min()), float(each.values.max())) for each in examples.each("train")]
+    least, greatest = min(low for low, _ in ends), max(high for _, high in ends)
     return np.linspace(least, greatest if greatest > least else least + 1, BINS + 1)
 
 
@@ -121,20 +120,17 @@ class Voxelwise(Linear):
 
     def predict(self, values: Array, scale: IntensityScale) -> NDArray[np.int64]:
         """Most probable class of each voxel."""
-        volume = scale.apply(torch.from_numpy(np.ascontiguousarray(values))[None])[0]
+        volume = scale.apply_to(values)
         return np.asarray(self(volume.flatten(1).T).argmax(1).reshape(volume.shape[1:]))
 
 
 def _voxels(examples: Examples, scale: IntensityScale, seed: int) -> tuple[Tensor, Tensor]:
     """Channels and classes of training voxels that count, as many of each case."""
     draw = np.random.default_rng(seed)
-    train = examples.rows("train")
+    most = max(MOST_VOXELS // len(examples.rows("train")), 1)
     features, labels = [], []
-    for row in train:
-        example = examples.read(row)
-        places = np.flatnonzero(example.target >= 0)
-        places = draw.permutation(places)[: max(MOST_VOXELS // len(train), 1)]
-        volume = scale.apply(torch.from_numpy(example.values)[None])[0]
-        features.append(volume.flatten(1)[:, torch.from_numpy(places)].T)
+    for example in examples.each("train"):
+        places = draw.permutation(np.flatnonzero(example.target >= 0))[:most]
+        features.append(scale.apply_to(example.values).flatten(1)[:, torch.from_numpy(places)].T)
         labels.append(torch.from_numpy(example.target.ravel()[places].astype(np.int64)))
     return torch.cat(features), torch.cat(labels)

@@ -1,23 +1,25 @@
 """What the report of a segmentation says: slices with their masks, Dice by class and case by case."""
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.report import charts, text
 from multiway.report.png import grey_png, palette_png
 from multiway.report.scales import Scale, number_ticks
-from multiway.report.scores import Metric, Scores, verdict
+from multiway.report.scores import UNDEFINED, Metric, Scores, verdict
 from multiway.report.sections import Cell, Chart, Images, Part, Picture, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison
-from multiway.tasks.page_parts import split_table
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.segmentation.evaluation import headline
 from multiway.tasks.segmentation.showing import Shown, load_slices
+from multiway.tasks.volumes.parts import INTERVAL, selected_by, splits_part
 
 OVERLAY = np.array([[0, 0, 0, 0], [0, 158, 115, 150], [213, 94, 0, 170], [0, 114, 178, 170]], np.uint8)
 """Nothing, marked correctly, marked wrongly, missed; colours that colour-blind readers tell apart."""
@@ -43,7 +45,7 @@ def head(runs: Sequence[Run]) -> pages.Summary:
     return pages.Summary(
         verdict=verdict(SUBJECT.scores(runs)),
         support=[kind if pooled else "Dice is a mean over test cases."],
-        splits=_splits(run),
+        splits=splits_part({split: {"cases": count} for split, count in run.facts["splits"].items()}),
         tables=_by_class(runs),
     )
 
@@ -65,11 +67,6 @@ def _setting(run: Run) -> dict[str, str]:
     }
 
 
-def _selected_by(run: Run) -> str:
-    log = run.folder.read_log() if run.folder else []
-    return "highest validation Dice" if any("validation_score" in row for row in log) else "lowest validation loss"
-
-
 def _metrics(run: Run) -> list[Metric]:
     """The metric that decides for this run in front, and the unit of its distances."""
     named = [
@@ -84,8 +81,8 @@ SUBJECT = pages.Subject(
     kicker="Segmentation report",
     rows="cases",
     setting=_setting,
-    selected_by=_selected_by,
-    interval="over cases, or over patients where they are known (bootstrap)",
+    selected_by=functools.partial(selected_by, "Dice"),
+    interval=INTERVAL,
     about=[
         "Dice is a mean over the cases where it is defined.",
         "A case with nothing to find and nothing found has none; one of the two alone counts 0.",
@@ -94,22 +91,12 @@ SUBJECT = pages.Subject(
 )
 
 
-def _splits(run: Run) -> Part:
-    table = split_table(
-        {split: {"cases": count} for split, count in run.facts["splits"].items()}, {"cases": "Cases"}, total="cases"
-    )
-    side = ["Fitted on the first, chosen on the second, scored once on the last."]
-    return Part(id="splits", title="Splits", side=side, content=[table])
-
-
 def _by_class(runs: Sequence[Run]) -> list[Section]:
     """The metric that decides, by class and model; nothing where there is one class."""
-    run, decides = runs[0], headline(runs[0].state.num_modes)
-    scored = run.tables["cases"][(run.tables["cases"]["split"] == "test") & run.tables["cases"]["scored"]]
-    classes = list(dict.fromkeys(map(str, scored["class"])))[:MAX_CLASSES]
+    decides, whole = headline(runs[0].state.num_modes), SUBJECT.scores(runs)
+    classes = list(dict.fromkeys(map(str, _scored(runs[0])["class"])))[:MAX_CLASSES]
     if len(classes) < 2:
         return []
-    whole = SUBJECT.scores(runs)
     models = whole.models()
     rows: list[list[Cell | str]] = [[name, *_class_cells(runs, models, decides, name)] for name in classes]
     columns = ["Class", *(whole.name(model) for model in models)]
@@ -120,10 +107,7 @@ def _class_cells(runs: Sequence[Run], models: Sequence[str], metric: str, name: 
     rows = [[row for row in run.scores if (row["metric"], row["class"]) == (metric, name)] for run in runs]
     found = Scores(rows, _metrics(runs[0]), OURS)
     scores = [found.get(model, metric) for model in models]
-    return [
-        Cell("undefined" if score.value is None else text.number(score.value, 3), small=score.spread(3))
-        for score in scores
-    ]
+    return [Cell(UNDEFINED if each.value is None else text.number(each.value, 3), each.spread(3)) for each in scores]
 
 
 def _slices(run: Run) -> Part:
@@ -155,14 +139,21 @@ def _cases(run: Run) -> Part:
     """Dice of the test cases, worst to best, one line per model."""
     scores = SUBJECT.scores([run])
     colours = pages.colours_of(scores)
-    test = run.tables["cases"][(run.tables["cases"]["split"] == "test") & run.tables["cases"]["scored"]]
-    dice = test.groupby(["model", "case"], sort=False)["dice"].mean().dropna()
+    dice = _scored(run).groupby(["model", "case"], sort=False)["dice"].mean().dropna()
     lines = {
-        scores.name(str(name)): (f"s{colours.get(str(name), 0)}", _spread_out(np.sort(values.to_numpy())))
+        scores.name(str(name)): (f"s{colours.get(str(name), 0)}", _at_percents(np.sort(values.to_numpy())))
         for name, values in dice.groupby(level="model", sort=False)
     }
     chart = Chart(
-        drawing=_case_drawing(lines),
+        drawing=charts.lines(
+            lines,
+            PERCENTS / 100,
+            [f"{share:.0f} % of cases" for share in PERCENTS],
+            Scale(0.0, 1.0),
+            number_ticks(Scale(0.0, 100.0), 5),
+            describes="Dice of the test cases from worst to best",
+            x_title="share of the test cases, worst first, in percent",
+        ),
         title="Dice of the test cases, worst to best",
         legend=[(name, style) for name, (style, _) in lines.items()],
     )
@@ -170,18 +161,12 @@ def _cases(run: Run) -> Part:
     return Part(id="cases", title="Case by case", side=side, content=[chart if lines else None])
 
 
-def _spread_out(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _at_percents(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Values at every percent of the cases."""
     return np.interp(PERCENTS, np.linspace(0, 100, len(values)), values)
 
 
-def _case_drawing(lines: charts.Lines) -> charts.Drawing:
-    return charts.lines(
-        lines,
-        PERCENTS / 100,
-        [f"{share:.0f} % of cases" for share in PERCENTS],
-        Scale(0.0, 1.0),
-        number_ticks(Scale(0.0, 100.0), 5),
-        describes="Dice of the test cases from worst to best",
-        x_title="share of the test cases, worst first, in percent",
-    )
+def _scored(run: Run) -> pd.DataFrame:
+    """Test cases by class and model, of the classes that are scored."""
+    cases = run.tables["cases"]
+    return cases[(cases["split"] == "test") & cases["scored"]]

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from multiway import files
+from multiway.data.masks.examples import Examples
 from multiway.tasks.segmentation.evaluation import Floats
-from multiway.tasks.segmentation.examples import Examples
 from multiway.tasks.segmentation.predictors import Predictor
 from multiway.training import RunFolder
 

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport
+from multiway.data.masks.checking import check_masks
+from multiway.data.masks.examples import Examples, read_examples
+from multiway.data.masks.patches import GridPatches, fit_scale
 from multiway.data.scenes import is_scene
 from multiway.errors import ConfigError
 from multiway.tasks.answers import Answer
@@ -19,10 +20,8 @@ from multiway.tasks.protocol import OURS, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import best_baseline_remark, models_of, score_of, shown
 from multiway.tasks.segmentation import auditing, sections
-from multiway.tasks.segmentation.checking import check_segmentation
 from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline, measure, score_rows
-from multiway.tasks.segmentation.examples import Examples
 from multiway.tasks.segmentation.explanation import explain_run
 from multiway.tasks.segmentation.fitting import (
     SegmentState,
@@ -30,12 +29,12 @@ from multiway.tasks.segmentation.fitting import (
     build_model,
     check_fits,
     fit_model,
-    learn,
+    patch_of,
 )
-from multiway.tasks.segmentation.patches import GridPatches
-from multiway.tasks.segmentation.prediction import predict_masks, predictor_of
+from multiway.tasks.segmentation.prediction import predict_masks
+from multiway.tasks.segmentation.predictors import predictor_of
 from multiway.tasks.segmentation.showing import save_slices
-from multiway.tasks.segmentation.sources import read_examples
+from multiway.tasks.volumes.evaluation import some_volumes
 from multiway.tasks.volumes.options import SCANS
 from multiway.training import History, RunFolder
 
@@ -62,16 +61,11 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
         self, config: SegmentConfig, source: Any, state: SegmentState | None = None, *, progress: bool = False
     ) -> Examples:
         """Images with masks; all of those of later data are one split."""
-        if state is not None:
-            return self._later(config, source, state)
-        examples = source if isinstance(source, Examples) else read_examples(source, config)
-        check_fits(config, examples)
-        return examples
-
-    def _later(self, config: SegmentConfig, source: Any, state: SegmentState) -> Examples:
-        is_read = isinstance(source, Examples)
-        examples = source if is_read else read_examples(source, config, state.values, split=False)
-        if (examples.channels, examples.num_modes) != (state.channels, state.num_modes):
+        values = None if state is None else state.values
+        examples = source if isinstance(source, Examples) else read_examples(source, config, values, split=not values)
+        if state is None:
+            check_fits(config, examples)
+        elif (examples.channels, examples.num_modes) != (state.channels, state.num_modes):
             raise ConfigError(
                 f"{examples.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. "
                 f"Got {examples.num_modes} axes and {examples.channels} channels."
@@ -80,7 +74,7 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
 
     def check(self, config: SegmentConfig) -> CheckReport:
         """What is in images and masks, or in a scene."""
-        return check_segmentation(config)
+        return check_masks(config)
 
     def audit(self, config: SegmentConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.tasks.segmentation.auditing`."""
@@ -88,7 +82,10 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
 
     def learn(self, config: SegmentConfig, prepared: Examples) -> SegmentState:
         """Intensities and sizes."""
-        return learn(config, prepared)
+        return SegmentState(
+            classes=prepared.classes, values=prepared.values, channels=prepared.channels, axes=prepared.axes,
+            scale=fit_scale(prepared, config.read), patch=patch_of(config, prepared), background=prepared.background,
+        )  # fmt: skip
 
     def names(self, config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
         """The network, and the baselines that fit the data."""
@@ -100,7 +97,7 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
 
     def fit(self, run: Run, name: str, prepared: Examples, context: Context) -> History | dict[str, Any] | None:
         """See `multiway.tasks.segmentation.fitting`."""
-        return fit_model(run.models[name], name, prepared, run.config, run.state, context)
+        return fit_model(run, name, prepared, context)
 
     def predict(self, run: Run, prepared: Examples, split: str) -> dict[str, pd.DataFrame]:
         """Counts and metrics of every case and class, by model; the masks themselves are not kept."""
@@ -172,9 +169,7 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
 
     def sample(self, run: Run, prepared: Examples) -> tuple[Tensor | None, ...]:
         """Some validation patches."""
-        source = GridPatches(prepared, prepared.rows("validation"), run.state.scale, run.state.patch)
-        rows = np.linspace(0, len(source) - 1, min(8, len(source))).round().astype(np.int64)
-        return (source.gather(torch.from_numpy(rows))["volume"],)
+        return (some_volumes(GridPatches(prepared, prepared.rows("validation"), run.state.scale, run.state.patch)),)
 
 
 TASK = Segmentation()

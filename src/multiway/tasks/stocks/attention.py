@@ -1,24 +1,29 @@
 """What the network looked at: attention over stocks and over days, under tickers and dates."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from multiway.data.stocks.prepared import PreparedStocks
 from multiway.explain import ModeMap, average_maps, mode_maps
 from multiway.tasks.devices import device_of
 from multiway.tasks.run import Run
-from multiway.tasks.stocks.attribution import Batch
-from multiway.tasks.stocks.explanation_inputs import ExplainedData
+from multiway.tasks.stocks.evaluation import INPUTS
 
 STREAMS = {"text": "texts", "price": "prices", "cross": "prices to texts"}
 """Where a map is from: the encoder, the decoder, or the decoder's look at the encoder."""
 TOKEN, TARGET = "token", "target day"
-AVERAGED_DAYS = 64
+AVERAGED_DAYS, AT_ONCE = 64, 8
+
+
+def batch_of(run: Run, prepared: PreparedStocks, rows: Sequence[int] | NDArray[np.int64]) -> dict[str, Tensor]:
+    """Inputs of some samples, where the network is."""
+    found, device = prepared.every.gather(torch.tensor(rows)), device_of(run.model)
+    return {name: found[name].to(device) for name in INPUTS if name in found}
 
 
 def has_attention(run: Run) -> bool:
@@ -28,15 +33,13 @@ def has_attention(run: Run) -> bool:
 
 
 @torch.no_grad()
-def maps_of(run: Run, batch: Batch, days: Sequence[str], sample: str = "") -> list[ModeMap]:
+def maps_of(run: Run, batch: Mapping[str, Tensor], days: Sequence[str], sample: str = "") -> list[ModeMap]:
     """Attention of a batch, averaged over it: per stream, block and attended mode."""
     if not has_attention(run):
         return []
     model: Any = run.model.eval()
-    inputs = (batch["prices"], batch["price_valid"], batch["dates"], batch.get("text"), batch.get("text_valid"))
-    found = model.forward_with_maps(*inputs)[1]
-    attended = model.config.attended_modes
-    labels = (tuple(run.state.tickers), tuple(days))
+    found = model.forward_with_maps(*(batch.get(name) for name in INPUTS))[1]
+    attended, labels = model.config.attended_modes, (run.state.tickers, tuple(days))
     maps: list[ModeMap] = []
     for stream, name in STREAMS.items():
         modes = (f"stocks ({name})", f"days ({name})")
@@ -46,19 +49,15 @@ def maps_of(run: Run, batch: Batch, days: Sequence[str], sample: str = "") -> li
     return maps
 
 
-def average_attention(run: Run, data: ExplainedData, samples: NDArray[np.int64]) -> list[ModeMap]:
-    """Attention averaged over samples, at most 64 of them, evenly spread; days are named by their distance."""
-    if not has_attention(run) or not len(samples):
+def average_attention(run: Run, prepared: PreparedStocks) -> list[ModeMap]:
+    """Attention averaged over the test days, at most 64 of them, evenly spread; days are named by their distance."""
+    rows = prepared.samples.splits["test"]
+    if not has_attention(run) or not len(rows):
         return []
-    places = np.linspace(0, len(samples) - 1, min(AVERAGED_DAYS, len(samples))).round().astype(int)
-    chosen = samples[places]
-    labels = lag_labels(data.prepared.samples.slots.shape[1])
-    source = data.prepared.inputs(chosen)
-    device = device_of(run.model)
-    groups = []
-    for index in torch.arange(len(chosen)).split(8):
-        batch = {name: tensor.to(device) for name, tensor in source.gather(index).items()}
-        groups.append(maps_of(run, batch, labels))
+    chosen = rows[np.linspace(0, len(rows) - 1, min(AVERAGED_DAYS, len(rows))).round().astype(int)]
+    labels = lag_labels(prepared.samples.slots.shape[1])
+    starts = range(0, len(chosen), AT_ONCE)
+    groups = [maps_of(run, batch_of(run, prepared, chosen[start : start + AT_ONCE]), labels) for start in starts]
     return average_maps(groups, sample=f"mean over {len(chosen)} test days")
 
 

@@ -1,7 +1,6 @@
 """What trading by the predictions would have returned, beside holding every ticker and beside random rankings."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,17 +14,20 @@ from multiway.tasks.stocks.portfolio import (
     Floats,
     Track,
     buy_and_hold,
-    long_short,
     long_short_weights,
     max_drawdown,
     random_rankings,
     sharpe,
+    trade,
 )
 
 COST_BPS = 10.0
 DRAWS = 200
 BAND = (5, 95)
 WORDS = "Not investment advice."
+HELD = "held from the close before each day to its own"
+LEFT_OUT = "borrowing, slippage and limits of size are left out"
+INDEPENDENT = "its standard error takes the days as independent"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,16 +66,14 @@ class Backtest:
 
     def table(self) -> list[Row]:
         """One row per portfolio: what it returned over all days, and its risk."""
-        order = np.argsort(self.chance.wealth[-1])[len(self.chance.wealth[-1]) // 2]
-        median = Track(**{name: getattr(self.chance, name)[:, order] for name in ("gross", "net", "traded")})
+        middle = np.argsort(self.chance.wealth[-1])[len(self.chance.wealth[-1]) // 2]
+        median = Track(**{name: values[:, middle] for name, values in vars(self.chance).items()})
         rows = {"long-short": self.track, "buy and hold": self.hold, "random ranking (median)": median}
-        return [self._row(name, track) for name, track in rows.items()]
+        return [{"portfolio": name, "days": len(self.days), **self._figures(track)} for name, track in rows.items()]
 
-    def _row(self, name: str, track: Track) -> Row:
+    def _figures(self, track: Track) -> Row:
         ratio, error = sharpe(track.net, self.days_per_year)
         return {
-            "portfolio": name,
-            "days": len(self.days),
             "return_gross": float(np.prod(1 + track.gross) - 1),
             "return_net": float(track.wealth[-1] - 1),
             "sharpe": ratio,
@@ -110,24 +110,16 @@ class Backtest:
 
     def assumptions(self) -> list[str]:
         """What the figures suppose, one sentence each."""
-        rule = (
-            "every ticker above one half is bought, every one below sold short"
-            if self.top is None
-            else f"the highest {self.top:.0%} of the ranking are bought, the lowest {self.top:.0%} sold short"
-        )
+        (long, short), top = self.tickers, self.top
+        rule = "every ticker above one half is bought, every one below sold short"
+        if top is not None:
+            rule = f"the highest {top:.0%} of the ranking are bought, the lowest {top:.0%} sold short"
+        tickers = f"{long:.0f} and {short:.0f} tickers a day on average"
+        costs = f"Each trade costs {self.cost_bps:g} basis points of its value"
         return [
-            (
-                f"Half the capital is long and half short in equal parts ({rule}; {self.tickers[0]:.0f} and "
-                f"{self.tickers[1]:.0f} tickers a day on average), held from the close before each day to its own."
-            ),
-            (
-                f"Each trade costs {self.cost_bps:g} basis points of its value, and is made at the very close that the "
-                "prediction has just seen; borrowing, slippage and limits of size are left out."
-            ),
-            (
-                f"The Sharpe ratio is annualised with {self.days_per_year} days; its standard error takes the days as "
-                "independent."
-            ),
+            f"Half the capital is long and half short in equal parts ({rule}; {tickers}), {HELD}.",
+            f"{costs}, and is made at the very close that the prediction has just seen; {LEFT_OUT}.",
+            f"The Sharpe ratio is annualised with {self.days_per_year} days; {INDEPENDENT}.",
         ]
 
 
@@ -158,17 +150,16 @@ def backtest(
     """
     check_settings(top, cost_bps, draws)
     days, p_up, returns = _tables(predictions)
-    settings: dict[str, Any] = {"top": top, "cost": cost_bps / 10_000}
-    track = long_short(p_up, returns, **settings)
+    cost, weights = cost_bps / 10_000, long_short_weights(p_up, top)
     return Backtest(
         days=days,
-        track=track,
-        hold=buy_and_hold(returns, cost=cost_bps / 10_000),
-        chance=random_rankings(p_up, returns, **settings, draws=draws, seed=seed),
-        tickers=_sides(p_up, top),
+        track=trade(weights, returns, cost),
+        hold=buy_and_hold(returns, cost=cost),
+        chance=random_rankings(p_up, returns, top=top, cost=cost, draws=draws, seed=seed),
+        tickers=(float((weights > 0).sum(axis=1).mean()), float((weights < 0).sum(axis=1).mean())),
         top=top,
         cost_bps=cost_bps,
-        days_per_year=_days_per_year(days),
+        days_per_year=YEAR if bool(np.is_busday(days).all()) else CALENDAR_YEAR,
     )
 
 
@@ -192,20 +183,8 @@ def _tables(predictions: pd.DataFrame) -> tuple[NDArray[np.datetime64], Floats, 
         raise DataError("backtest: no prediction has a movement to hold it for. Predict days whose close is known.")
     twice = known.duplicated(["date", "ticker"])
     if twice.any():
-        row = known[twice].iloc[0]
-        raise DataError(
-            f"backtest: give one row per ticker and date. Got two of {row['ticker']} on {row['date']}; "
-            "choose one model."
-        )
+        _, date, ticker = next(known.loc[twice, ["date", "ticker"]].itertuples())
+        raise DataError(f"backtest: give one row per ticker and date. Got two of {ticker} on {date}; choose one model.")
     p_up, returns = (known.pivot(index="date", columns="ticker", values=name) for name in ("p_up", "movement"))
     days = pd.to_datetime(p_up.index).to_numpy().astype("datetime64[D]")
     return days, p_up.to_numpy(float), returns.to_numpy(float)
-
-
-def _sides(p_up: Floats, top: float | None) -> tuple[float, float]:
-    weights = long_short_weights(p_up, top)
-    return float((weights > 0).sum(axis=1).mean()), float((weights < 0).sum(axis=1).mean())
-
-
-def _days_per_year(days: NDArray[np.datetime64]) -> int:
-    return YEAR if bool(np.is_busday(days).all()) else CALENDAR_YEAR

@@ -4,6 +4,7 @@ Each is a module of buffers with `says(prepared, rows)`: for samples of this or 
 probability of a rise, `(rows, tickers)`, or with a third axis quantiles.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.data.stocks import StockSamples
-from multiway.tasks.stocks.prepared import Prepared
+from multiway.data.stocks.prepared import PreparedStocks
+from multiway.data.stocks.windows import months, weekdays
 
 Rows = NDArray[np.int64]
 Probabilities = NDArray[np.float64]
 
-WEEKDAYS, MONTHS = 7, 12
+SIZES = {"weekday": 7, "month": 12, "last": 2, "next": 2}
+"""What a day is looked up by; `last` and `next` say whether those days trade."""
 PRIOR = 1.0
 """Movements that each cell of a look-up is given beforehand, with the share of rises of all."""
 TABLES: tuple[tuple[str, ...], ...] = (
@@ -27,8 +30,8 @@ TABLES: tuple[tuple[str, ...], ...] = (
     ("weekday", "last", "next"),
     ("weekday", "month", "last", "next"),
 )
-"""Look-ups that the calendar baseline chooses from; `last` and `next` say whether those days trade."""
-MOST_CELLS = WEEKDAYS * MONTHS * 4
+"""Look-ups that the calendar baseline chooses from."""
+MOST_CELLS = math.prod(SIZES.values())
 
 
 class Majority(nn.Module):
@@ -40,12 +43,12 @@ class Majority(nn.Module):
         super().__init__()
         self.register_buffer("share", torch.zeros((), dtype=torch.float64))
 
-    def fit(self, prepared: Prepared) -> dict[str, Any]:
+    def fit(self, prepared: PreparedStocks) -> dict[str, Any]:
         """Count the training labels."""
         self.share.fill_(_share(prepared.samples))
         return {"share": float(self.share)}
 
-    def says(self, prepared: Prepared, rows: Rows) -> Probabilities:
+    def says(self, prepared: PreparedStocks, rows: Rows) -> Probabilities:
         """The same everywhere."""
         return np.full((len(rows), len(prepared.samples.tickers)), float(self.share))
 
@@ -53,7 +56,7 @@ class Majority(nn.Module):
 class Previous(Majority):
     """The direction of the last movement known before the day; the share of rises in training where there is none."""
 
-    def says(self, prepared: Prepared, rows: Rows) -> Probabilities:
+    def says(self, prepared: PreparedStocks, rows: Rows) -> Probabilities:
         """1 after a rise, 0 after a fall."""
         last = prepared.samples.previous[rows]
         return np.where(last > 0, 1.0, np.where(last < 0, 0.0, float(self.share)))
@@ -79,7 +82,7 @@ class Calendar(nn.Module):
         """What is looked up."""
         return TABLES[int(self.choice)]
 
-    def fit(self, prepared: Prepared) -> dict[str, Any]:
+    def fit(self, prepared: PreparedStocks) -> dict[str, Any]:
         """Count rises in every cell of each look-up; take the look-up with the lowest log loss on validation."""
         samples = prepared.samples
         tables = [_table(samples, keys) for keys in TABLES]
@@ -95,7 +98,7 @@ class Calendar(nn.Module):
         named = {" + ".join(keys): loss for keys, loss in zip(TABLES, losses, strict=True)}
         return {"keys": list(self.keys), "validation_loss": named}
 
-    def says(self, prepared: Prepared, rows: Rows) -> Probabilities:
+    def says(self, prepared: PreparedStocks, rows: Rows) -> Probabilities:
         """Share of rises in the training cell."""
         shares: Probabilities = self.shares.numpy()[_cells(prepared.samples, rows, self.keys)]
         return shares
@@ -106,19 +109,16 @@ class TrainingQuantiles(nn.Module):
 
     levels: Tensor
 
-    def __init__(self, quantiles: tuple[float, ...]) -> None:
+    def __init__(self, count: int) -> None:
         super().__init__()
-        self.quantiles = quantiles
-        self.register_buffer("levels", torch.zeros(len(quantiles), dtype=torch.float64))
+        self.register_buffer("levels", torch.zeros(count, dtype=torch.float64))
 
-    def fit(self, prepared: Prepared) -> dict[str, Any]:
-        """Sort the training movements."""
-        rows = prepared.samples.splits["train"]
-        moved = prepared.samples.returns[rows][prepared.target_mask[rows]].astype(np.float64)
-        self.levels.copy_(torch.from_numpy(np.quantile(moved, self.quantiles)))
+    def fit(self, prepared: PreparedStocks) -> dict[str, Any]:
+        """Take those that the scale has learnt."""
+        self.levels.copy_(torch.tensor(prepared.scale.movement_levels, dtype=torch.float64))
         return {}
 
-    def says(self, prepared: Prepared, rows: Rows) -> Probabilities:
+    def says(self, prepared: PreparedStocks, rows: Rows) -> Probabilities:
         """The same everywhere."""
         levels = self.levels.numpy()
         return np.broadcast_to(levels, (len(rows), len(prepared.samples.tickers), len(levels)))
@@ -137,37 +137,23 @@ def _share(samples: StockSamples) -> float:
 
 def _table(samples: StockSamples, keys: tuple[str, ...]) -> Probabilities:
     rows = samples.splits["train"]
-    labels, share = samples.labels[rows], _share(samples)
+    labels, size = samples.labels[rows], math.prod(SIZES[key] for key in keys)
     cells = _cells(samples, rows, keys)[labels >= 0]
-    size = int(np.prod([_size(key) for key in keys]))
     rises = np.bincount(cells, weights=labels[labels >= 0], minlength=size)
-    shares: Probabilities = (rises + PRIOR * share) / (np.bincount(cells, minlength=size) + PRIOR)
+    shares: Probabilities = (rises + PRIOR * _share(samples)) / (np.bincount(cells, minlength=size) + PRIOR)
     return shares
-
-
-def _size(key: str) -> int:
-    return {"weekday": WEEKDAYS, "month": MONTHS}.get(key, 2)
 
 
 def _cells(samples: StockSamples, rows: Rows, keys: tuple[str, ...]) -> NDArray[np.int64]:
     """`(rows, tickers)` cell of each movement."""
-    targets = samples.targets[rows]
-    day = samples.days[targets].astype("datetime64[D]")
+    days, last = samples.target_days[rows], samples.last_days(rows)
     values: dict[str, NDArray[Any]] = {
-        "weekday": ((day.astype(np.int64) + 3) % WEEKDAYS)[:, None],
-        "month": (day.astype("datetime64[M]").astype(np.int64) % MONTHS)[:, None],
-        "last": _last_traded(samples, rows),
-        "next": samples.traded[targets],
+        "weekday": weekdays(days)[:, None],
+        "month": months(days)[:, None],
+        "last": samples.traded[last] & (last >= 0)[:, None],
+        "next": samples.traded[samples.targets[rows]],
     }
     cells = np.zeros((len(rows), len(samples.tickers)), np.int64)
     for key in keys:
-        cells = cells * _size(key) + values[key]
+        cells = cells * SIZES[key] + values[key]
     return cells
-
-
-def _last_traded(samples: StockSamples, rows: Rows) -> NDArray[np.bool_]:
-    """Whether the ticker traded on the last slot before the target day; False without one."""
-    slots = samples.slots[rows]
-    last = np.where(slots == samples.targets[rows][:, None], -1, slots).max(1)
-    traded: NDArray[np.bool_] = samples.traded[last] & (last >= 0)[:, None]
-    return traded

@@ -1,14 +1,14 @@
 """Everything that determines a run that predicts the movements of stocks."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from multiway.config import Config, merge
+from multiway.config import Config
 from multiway.data.encoders import TextOptions
 from multiway.data.stocks import StockOptions, StockProtocol
-from multiway.errors import closest
 from multiway.models import list_models, model_config
+from multiway.tasks.settings import check_model, network_fields, starting_from
 from multiway.training import TrainingConfig
 
 Baseline = Literal["majority", "previous", "logistic", "calendar"]
@@ -41,7 +41,7 @@ class StockConfig(Config):
     """For the target `quantiles`: the probabilities, ascending."""
     baselines: tuple[Baseline, ...] = ("majority", "previous", "logistic", "calendar")
     """What is fitted and scored beside it, under the same protocol; quantiles have those of the training days."""
-    training: TrainingConfig = TrainingConfig.parse(TRAINING)
+    training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     select: Literal["macro_f1", "f1", "mcc", "acc", "loss"] = "macro_f1"
     """Which score on validation chooses the epoch; ties go to the lower loss. Quantiles: always the loss."""
     draws: int = Field(1000, ge=0)
@@ -49,21 +49,9 @@ class StockConfig(Config):
     block_days: int = Field(5, ge=1)
     """Consecutive target days that the bootstrap draws together."""
 
-    @field_validator("training", mode="before")
-    @classmethod
-    def _training_starts_from_that_of_movements(cls, training: Any) -> Any:
-        return merge(TRAINING, training) if isinstance(training, dict) else training
-
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        classifiers = list_models("*stock_classifier*")
-        if self.model_name not in classifiers:
-            raise ValueError(
-                f"model.name must be one of {', '.join(classifiers)}{closest(self.model_name, classifiers)}"
-            )
-        given = [name for name in SET_BY_DATA if name in self.model]
-        if given:
-            raise ValueError(f"model.{given[0]} is set by the data. Leave it out")
+        check_model(self.model, OURS, list_models("*stock_classifier*"), SET_BY_DATA)
         if self.training.loss != "cross_entropy" or self.training.validation_loss not in (None, "cross_entropy"):
             raise ValueError(
                 "the target decides the loss: cross-entropy of movements, pinball of quantiles. Leave training.loss out"
@@ -100,14 +88,13 @@ class StockConfig(Config):
 
     def network_fields(self, stocks: int, slots: int, price_features: int, text_features: int | None) -> dict[str, Any]:
         """Fields of `create_model` on this data; without texts the network reads prices."""
-        own = {name: value for name, value in self.model.items() if name != "name"}
-        if text_features is None:
-            own["modality"] = "price"
-        else:
-            own.setdefault("modality", "multimodal")
-            own["text_features"] = text_features
-        sizes = {"num_stocks": stocks, "num_slots": slots, "price_features": price_features}
-        return {**own, **sizes, "date_features": len(self.dates), "num_outputs": self.num_outputs}
+        modality: dict[str, Any] = {"modality": "price"}
+        if text_features is not None:
+            modality = {"modality": self.model.get("modality", "multimodal"), "text_features": text_features}
+        return network_fields(
+            self.model, num_stocks=stocks, num_slots=slots, price_features=price_features,
+            date_features=len(self.dates), num_outputs=self.num_outputs, **modality,
+        )  # fmt: skip
 
     def network_config(self, stocks: int, slots: int, price_features: int, text_features: int | None) -> Config:
         """Config of the network on this data.

@@ -1,22 +1,23 @@
 """`StockMovementClassifier`: the task in scikit-learn's manners."""
 
+import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data import datasets
 from multiway.data.stocks import StockPanel, StockTexts, read_stocks
 from multiway.errors import ConfigError
-from multiway.tasks.estimator import Estimator
+from multiway.tasks.estimator import Estimator, located, own_score
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.config import OURS
-from multiway.tasks.stocks.prediction import evaluate_stocks, prediction_table, prepared_within, reading_of
+from multiway.tasks.stocks.prediction import evaluate_stocks, prediction_table
+from multiway.tasks.stocks.prepared import prepared_within, reading_of
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class StockMovementClassifier(Estimator):
     """Predict rise or fall of stocks' next day, scored on later days beside simple baselines. Not investment advice.
 
@@ -35,33 +36,14 @@ class StockMovementClassifier(Estimator):
     """
 
     task = "stocks"
-    fields: ClassVar[dict[str, str]] = {
-        "model": "model.name", "epochs": "training.epochs", "validation": "protocol.validation",
-        "test": "protocol.test", "encoder": "text.encoder", "baselines": "baselines", "seed": "training.seed",
-    }  # fmt: skip
+    kind = "classifier"
 
-    def __init__(
-        self,
-        model: str = OURS,
-        *,
-        epochs: int | None = None,
-        validation: float = 0.1,
-        test: float = 0.2,
-        encoder: str = "auto",
-        baselines: Sequence[str] = ("majority", "previous", "logistic", "calendar"),
-        seed: int = 0,
-        settings: dict[str, Any] | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.model = model
-        self.epochs = epochs
-        self.validation = validation
-        self.test = test
-        self.encoder = encoder
-        self.baselines = baselines
-        self.seed = seed
-        self.settings = settings
-        self.progress = progress
+    model: str = OURS
+    _: dataclasses.KW_ONLY
+    validation: float = 0.1
+    test: float = 0.2
+    encoder: str = "auto"
+    baselines: Sequence[str] = ("majority", "previous", "logistic", "calendar")
 
     def fit(self, prices: Any, texts: Any = None) -> Self:
         """Fit on frames or paths; nothing is written to disk.
@@ -76,8 +58,8 @@ class StockMovementClassifier(Estimator):
             DataError: The data is not sound.
             ConfigError: An argument does not fit.
         """
-        panel, found = read_stocks(_source(prices), self.config().read, texts=texts)
-        return self._fit((panel, found))
+        config = self.config()
+        return self._fit(read_stocks(located(prices), config.read, texts=texts), config)
 
     def _take(self, run: Run) -> None:
         super()._take(run)
@@ -102,8 +84,7 @@ class StockMovementClassifier(Estimator):
         """Share of right directions on the test days, from the run's first test day to the last day of the prices."""
         scores = self.evaluate(prices, texts)
         (metric,) = {"acc", "mae"} & set(scores["metric"])
-        value = float(scores.query("model == 'multiway' and metric == @metric")["value"].iloc[0])
-        return value if metric == "acc" else -value
+        return own_score(scores, metric) if metric == "acc" else -own_score(scores, metric)
 
     def evaluate(self, prices: Any = None, texts: Any = None) -> pd.DataFrame:
         """Every score on the test days with intervals; on prices that reach further than those of `fit`, of them."""
@@ -126,25 +107,18 @@ class StockMovementClassifier(Estimator):
         Returns:
             One `multiway.tasks.stocks.explanation.DayExplanation` for each day.
         """
-        from multiway.tasks.stocks.explanation import chosen_pairs, explain_day
-        from multiway.tasks.stocks.explanation_inputs import ExplainedData
+        from multiway.tasks.stocks.explanation import chosen_pairs, explain_pairs
 
         run = self._run()
-        data = ExplainedData.of(run, prepared_within(run, *self._read(prices, texts)))
-        pairs = chosen_pairs(run, data, date, tickers)
-        days = dict.fromkeys(sample for sample, _ in pairs)
-        return [explain_day(run, data, day, [stock for each, stock in pairs if each == day]) for day in days]
+        prepared = prepared_within(run, *self._read(prices, texts))
+        return explain_pairs(run, prepared, chosen_pairs(run, prepared, date, tickers))
 
     def _read(self, prices: Any, texts: Any) -> tuple[StockPanel, StockTexts | None]:
         run = self._run()
         if prices is not None:
-            return read_stocks(_source(prices), reading_of(run, is_other=True), texts=texts)
+            return read_stocks(located(prices), reading_of(run, is_other=True), texts=texts)
         if texts is not None:
             raise ConfigError("StockMovementClassifier: texts come with their prices. Give both.")
         if run.prepared is None:
             raise ConfigError("StockMovementClassifier: this one was loaded and holds no prices. Give them.")
         return run.prepared.panel, run.prepared.texts
-
-
-def _source(prices: Any) -> Any:
-    return datasets.locate(str(prices)) if isinstance(prices, str | Path) else prices

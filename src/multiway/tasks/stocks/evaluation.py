@@ -1,7 +1,8 @@
 """Probabilities of a rise, or quantiles of a movement, and their scores with intervals over blocks of days."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,18 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.data.stocks import StockSamples
-from multiway.metrics import classes, movements, resampling
+from multiway.data.stocks.inputs import StockInputs
+from multiway.data.stocks.scale import StockScale
+from multiway.metrics import classes, movements, quantiles, resampling
 from multiway.metrics.movements import MIDDLE
-from multiway.metrics.quantiles import share_above_zero
 from multiway.metrics.resampling import Metric
 from multiway.tasks.devices import device_of
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.inputs import StockInputs, outputs_of
-from multiway.tasks.stocks.quantiles import levels_of, quantile_metrics
-from multiway.tasks.stocks.scale import StockScale
 
+INPUTS = ("prices", "price_valid", "dates", "text", "text_valid")
+"""What the network takes of a batch, in its order."""
 Values = NDArray[np.float64]
 SEED = 0
 """Of the bootstrap: every model and seed is measured on the same draws."""
@@ -28,7 +31,7 @@ SEED = 0
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Scored:
-    """Every target movement of a split, with what the models said of it.
+    """Movements of a split, with what the models said of it.
 
     days, tickers: `(movements,)`.
     labels: 1 rise, 0 fall; -1 for quantiles of a movement that the protocol does not label.
@@ -43,10 +46,10 @@ class Scored:
     found: dict[str, Values]
 
 
-def batches(source: StockInputs, size: int) -> Iterator[dict[str, Tensor]]:
-    """All samples in order."""
-    for index in torch.arange(len(source)).split(size):
-        yield source.gather(index)
+def outputs_of(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    """What the network says of every stock, `(batch, stocks, outputs)` float32."""
+    found: Tensor = model(*(batch.get(name) for name in INPUTS))
+    return found.float()
 
 
 @torch.no_grad()
@@ -56,20 +59,20 @@ def predicted(model: nn.Module, source: StockInputs, config: StockConfig, scale:
     device = device_of(model)
     size = config.training.validation_batch_size or config.training.batch_size
     found = []
-    for batch in batches(source, size):
-        outputs = outputs_of(model, {name: tensor.to(device) for name, tensor in batch.items()}).double()
-        found.append((outputs.softmax(-1)[..., 1] if config.target == "movement" else levels_of(outputs, scale)).cpu())
+    for index in torch.arange(len(source)).split(size):
+        batch = {name: tensor.to(device) for name, tensor in source.gather(index).items()}
+        outputs = outputs_of(model, batch).double()
+        found.append((outputs.softmax(-1)[..., 1] if config.target == "movement" else scale.levels(outputs)).cpu())
     return np.asarray(torch.cat(found).numpy())
 
 
 def scored(
-    samples: StockSamples, rows: NDArray[np.int64], target_mask: NDArray[np.bool_], found: dict[str, Values]
+    samples: StockSamples, rows: NDArray[np.int64], chosen: NDArray[np.bool_], found: dict[str, Values]
 ) -> Scored:
-    """Take the target movements out of what the models say, `(rows, stocks)` by model."""
-    chosen = target_mask[rows]
+    """Take the chosen movements, `(rows, stocks)`, out of what the models say, `(rows, stocks)` each."""
     day, stock = np.nonzero(chosen)
     return Scored(
-        days=samples.days[samples.targets[rows][day]],
+        days=samples.target_days[rows][day],
         tickers=np.array(samples.tickers, dtype=object)[stock],
         labels=samples.labels[rows][chosen].astype(np.int64),
         returns=samples.returns[rows][chosen].astype(np.float64),
@@ -84,15 +87,19 @@ def auc(labels: NDArray[Any], probabilities: Values) -> float | None:
 
 def metrics_of(config: StockConfig) -> dict[str, Metric]:
     """Every metric of a run, by name; of labels and probabilities, or of movements and quantiles."""
-    if config.target == "quantiles":
-        return quantile_metrics(config.quantiles)
-    return {
-        "acc": movements.accuracy,
-        "f1": movements.f1,
-        "macro_f1": movements.macro_f1,
-        "mcc": movements.mcc,
-        "auc": auc,
+    if config.target == "movement":
+        names = {"acc": movements.accuracy, "f1": movements.f1, "macro_f1": movements.macro_f1, "mcc": movements.mcc}
+        return {**names, "auc": auc}
+    metrics: dict[str, Metric] = {
+        "pinball": partial(quantiles.pinball, quantiles=config.quantiles),
+        "mae": partial(quantiles.median_error, quantiles=config.quantiles),
     }
+    return metrics | {name: quantiles.coverage for name in coverage_names(config.quantiles)}
+
+
+def coverage_names(levels: Sequence[float]) -> tuple[str, ...]:
+    """What the coverage is called, by the share that it should be: `coverage_80`; none of a single level."""
+    return (f"coverage_{round(100 * (levels[-1] - levels[0]))}",) if len(levels) > 1 else ()
 
 
 def score_rows(these: Scored, split: str, config: StockConfig) -> list[dict[str, Any]]:
@@ -131,9 +138,15 @@ def prediction_frame(these: Scored, split: str, config: StockConfig) -> pd.DataF
     return pd.concat(frames, ignore_index=True)
 
 
+def labelled_rows(run: Run, model: str = OURS, split: str = "test") -> pd.DataFrame:
+    """What a run predicted of the labelled movements of a split."""
+    rows = run.tables["predictions"]
+    return rows[(rows["model"] == model) & (rows["split"] == split) & (rows["label"] >= 0)]
+
+
 def rises_and_levels(found: Values, config: StockConfig) -> tuple[Values, pd.DataFrame]:
     """Probability of a rise, and a table of the quantiles, without columns where there are none."""
     if config.target == "movement":
         return found, pd.DataFrame(index=range(len(found)))
     names = [f"q{level:g}" for level in config.quantiles]
-    return share_above_zero(found, config.quantiles), pd.DataFrame(found, columns=names)
+    return quantiles.share_above_zero(found, config.quantiles), pd.DataFrame(found, columns=names)

@@ -7,18 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from multiway.data.stocks.prepared import PreparedStocks
 from multiway.errors import ConfigError, closest
 from multiway.explain import DeletionCurves, ModeMap
-from multiway.metrics.quantiles import share_above_zero
-from multiway.tasks.devices import device_of
-from multiway.tasks.protocol import OURS
-from multiway.tasks.run import Run
-from multiway.tasks.stocks.attention import TOKEN, maps_of, partners
-from multiway.tasks.stocks.attribution import (
+from multiway.explain.texts import (
     Batch,
     Contributions,
     SampleTexts,
@@ -26,16 +21,15 @@ from multiway.tasks.stocks.attribution import (
     contributions,
     deletion_of_texts,
     text_contributions,
+    texts_of_rows,
 )
-from multiway.tasks.stocks.explanation_inputs import ExplainedData
-from multiway.tasks.stocks.inputs import outputs_of
-from multiway.tasks.stocks.quantiles import levels_of
+from multiway.tasks import page_parts
+from multiway.tasks.run import Run
+from multiway.tasks.stocks.attention import TOKEN, batch_of, maps_of, partners
+from multiway.tasks.stocks.evaluation import labelled_rows, outputs_of, predicted, rises_and_levels
 
 EXPLAINED = 4
-NOT_ATTRIBUTION = (
-    "Attention is not attribution: it says where the network looked, not what made the answer. "
-    "The deletion test asks whether what is marked matters."
-)
+NOT_ATTRIBUTION = f"{page_parts.NOT_ATTRIBUTION} The deletion test asks whether what is marked matters."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,71 +82,83 @@ class DayExplanation:
     tickers: list[TickerExplanation]
 
 
+def explain_pairs(run: Run, prepared: PreparedStocks, pairs: Sequence[tuple[int, int]]) -> list[DayExplanation]:
+    """Explain samples and stocks, one explanation for each sample."""
+    days = dict.fromkeys(sample for sample, _ in pairs)
+    return [explain_day(run, prepared, day, [stock for each, stock in pairs if each == day]) for day in days]
+
+
 def explain_day(
-    run: Run, data: ExplainedData, sample: int, stocks: Sequence[int], *, deletion: bool = True, seed: int = 0
+    run: Run, prepared: PreparedStocks, sample: int, stocks: Sequence[int], *, deletion: bool = True
 ) -> DayExplanation:
     """Explain some tickers of one sample.
 
     Args:
         run: The fitted classifier.
-        data: Its data.
+        prepared: Its data.
         sample: Which day's sample.
         stocks: Positions of the tickers.
         deletion: Run the deletion test of texts.
-        seed: Of the random orders of the deletion test.
     """
-    batch = {name: tensor.to(device_of(run.model)) for name, tensor in data.batch(sample).items()}
-    texts = data.texts_of(sample)
-    samples = data.prepared.samples
-    slots = samples.slots[sample]
-    slot_days = np.where(slots >= 0, samples.days[np.maximum(slots, 0)], np.datetime64("NaT"))
-    date = samples.days[samples.targets[sample]]
-    maps = maps_of(run, batch, [TOKEN, *map(_day_label, slot_days)], sample=str(date))
-    rises = probabilities(run, batch)
-    score = score_of(run)
-    return DayExplanation(
-        date=date,
-        slot_days=slot_days,
-        maps=maps,
-        tickers=[
-            _explain_ticker(
-                data, sample, stock, score, batch, texts, maps, float(rises[stock]), slot_days, deletion, seed
+    day = _Day(run, prepared, sample)
+    tickers = [day.ticker(stock, deletion) for stock in stocks]
+    return DayExplanation(date=day.date, slot_days=day.slot_days, maps=day.maps, tickers=tickers)
+
+
+class _Day:
+    """What the explanations of one sample's tickers share."""
+
+    def __init__(self, run: Run, prepared: PreparedStocks, sample: int) -> None:
+        samples = prepared.samples
+        self.prepared, self.sample, self.samples = prepared, sample, samples
+        self.score, self.batch = score_of(run), batch_of(run, prepared, [sample])
+        self.rises = probabilities(run, prepared, sample)
+        self.date, slots = samples.target_days[sample], samples.slots[sample]
+        self.slot_days = np.where(slots >= 0, samples.days[np.maximum(slots, 0)], np.datetime64("NaT"))
+        self.maps = maps_of(run, self.batch, [TOKEN, *map(_day_label, self.slot_days)], sample=str(self.date))
+        self.texts = texts_of(prepared, sample)
+
+    def ticker(self, stock: int, deletion: bool) -> TickerExplanation:
+        """Explain one ticker."""
+        samples, texts = self.samples, self.texts
+        label, movement = int(samples.labels[self.sample, stock]), float(samples.returns[self.sample, stock])
+        found = contributions(self.score, self.batch, stock)
+        shares = text_contributions(found, texts)
+        return TickerExplanation(
+            ticker=samples.tickers[stock],
+            date=self.date,
+            p_up=float(self.rises[stock]),
+            label=None if label < 0 else label,
+            movement=movement if np.isfinite(movement) else None,
+            names=samples.tickers,
+            found=found,
+            texts=self._named(shares),
+            deletion=deletion_of_texts(self.score, self.batch, texts, stock, shares) if deletion else None,
+            looks=partners(self.maps, samples.tickers, stock),
+        )
+
+    def _named(self, shares: NDArray[np.float64]) -> list[TextShare]:
+        """Texts with their parts, the strongest first."""
+        source, texts = self.prepared.texts, self.texts
+        if source is None:
+            return []
+        return [
+            TextShare(
+                ticker=self.samples.tickers[texts.stock[place]],
+                day=source.day[texts.item[place]],
+                slot_day=self.slot_days[texts.slot[place]],
+                text="" if source.text is None else source.text[texts.item[place]],
+                share=float(shares[place]),
             )
-            for stock in stocks
-        ],
-    )
+            for place in np.argsort(-np.abs(shares), kind="stable")
+        ]
 
 
-def _explain_ticker(
-    data: ExplainedData,
-    sample: int,
-    stock: int,
-    score: Score,
-    batch: Batch,
-    texts: SampleTexts | None,
-    maps: Sequence[ModeMap],
-    p_up: float,
-    slot_days: NDArray[np.datetime64],
-    deletion: bool,
-    seed: int,
-) -> TickerExplanation:
-    samples = data.prepared.samples
-    label, movement = int(samples.labels[sample, stock]), float(samples.returns[sample, stock])
-    found = contributions(score, batch, stock)
-    shares = np.empty(0) if texts is None else text_contributions(found, texts)
-    tested = None if texts is None or not deletion else deletion_of_texts(score, batch, texts, stock, shares, seed=seed)
-    return TickerExplanation(
-        ticker=samples.tickers[stock],
-        date=samples.days[samples.targets[sample]],
-        p_up=p_up,
-        label=None if label < 0 else label,
-        movement=movement if np.isfinite(movement) else None,
-        names=samples.tickers,
-        found=found,
-        texts=[] if texts is None else _named_texts(data, texts, shares, slot_days),
-        deletion=tested,
-        looks=partners(maps, samples.tickers, stock),
-    )
+def texts_of(prepared: PreparedStocks, sample: int) -> SampleTexts:
+    """Texts of one sample; none where the network reads prices alone."""
+    samples = prepared.samples
+    rows = samples.text_rows[sample] if prepared.vectors is not None else np.zeros_like(samples.text_rows[sample])
+    return texts_of_rows(rows, samples.groups.of, prepared.text_vectors)
 
 
 def score_of(run: Run) -> Score:
@@ -164,20 +170,16 @@ def score_of(run: Run) -> Score:
         outputs = outputs_of(model, batch)
         if config.target == "movement":
             return outputs[..., 1] - outputs[..., 0]
-        median: Tensor = levels_of(outputs, run.state.scale)[..., list(config.quantiles).index(0.5)]
-        spread: float = run.state.scale.movement_spread
-        return median / spread
+        median: Tensor = run.state.scale.levels(outputs)[..., config.quantiles.index(0.5)]
+        return median / float(run.state.scale.movement_spread)
 
     return score
 
 
-@torch.no_grad()
-def probabilities(run: Run, batch: Batch) -> NDArray[np.float64]:
+def probabilities(run: Run, prepared: PreparedStocks, sample: int) -> NDArray[np.float64]:
     """Probability of a rise of every stock of a sample."""
-    outputs = outputs_of(run.model.eval(), batch).double().cpu()[0]
-    if run.config.target == "movement":
-        return np.asarray(outputs.softmax(-1)[:, 1].numpy())
-    return share_above_zero(levels_of(outputs, run.state.scale).numpy(), run.config.quantiles)
+    found = predicted(run.model, prepared.inputs(np.array([sample])), run.config, run.state.scale)
+    return rises_and_levels(found[0], run.config)[0]
 
 
 def named_stocks(run: Run, names: Sequence[str]) -> list[int]:
@@ -193,13 +195,13 @@ def named_stocks(run: Run, names: Sequence[str]) -> list[int]:
     return [places[name] for name in names]
 
 
-def named_sample(data: ExplainedData, date: str) -> int:
+def named_sample(prepared: PreparedStocks, date: str) -> int:
     """Sample that has a target day.
 
     Raises:
         ConfigError: It is no day, or none that is labelled.
     """
-    days = data.target_days
+    days = prepared.samples.target_days
     try:
         wanted = np.datetime64(date, "D")
     except ValueError:
@@ -214,7 +216,7 @@ def named_sample(data: ExplainedData, date: str) -> int:
 
 
 def chosen_pairs(
-    run: Run, data: ExplainedData, date: str | None, tickers: Sequence[str] | None
+    run: Run, prepared: PreparedStocks, date: str | None, tickers: Sequence[str] | None
 ) -> list[tuple[int, int]]:
     """Samples and stocks to explain: by date and tickers; else the most confident test errors.
 
@@ -224,50 +226,26 @@ def chosen_pairs(
         ConfigError: There is no such ticker, or nothing is labelled that day.
     """
     if not date and not tickers:
-        return [
-            (named_sample(data, day), run.state.tickers.index(name)) for _, day, name in interesting(run, EXPLAINED)
-        ]
-    sample = named_sample(data, date) if date else int(data.prepared.samples.splits["test"][-1])
+        return [(sample, stock) for _, sample, stock in interesting(run, prepared, EXPLAINED)]
+    sample = named_sample(prepared, date) if date else int(prepared.samples.splits["test"][-1])
     if tickers:
         return [(sample, stock) for stock in named_stocks(run, tickers)]
-    confidence = np.abs(probabilities(run, data.batch(sample)) - 0.5)
-    mask = data.prepared.target_mask[sample]
+    confidence = np.abs(probabilities(run, prepared, sample) - 0.5)
+    mask = prepared.target_mask[sample]
     order = np.argsort(-np.where(mask, confidence, -1), kind="stable")[: min(EXPLAINED, max(1, int(mask.sum())))]
     return [(sample, int(stock)) for stock in order]
 
 
-def interesting(run: Run, wrong: int, right: int = 0) -> list[tuple[str, str, str]]:
-    """Heading, date and ticker: the most confident test predictions that were wrong, then right; a ticker once each."""
-    rows = run.tables["predictions"]
-    own = rows[(rows["model"] == OURS) & (rows["split"] == "test") & (rows["label"] >= 0)]
-    own = own.assign(confidence=(own["p_up"] - 0.5).abs()).sort_values(
-        ["confidence", "ticker"], ascending=[False, True]
-    )
+def interesting(run: Run, prepared: PreparedStocks, wrong: int, right: int = 0) -> list[tuple[str, int, int]]:
+    """Heading, sample and stock: the most confident test errors, then right answers; a ticker once each."""
+    own = labelled_rows(run)
+    own = own.assign(confidence=-(own["p_up"] - 0.5).abs()).sort_values(["confidence", "ticker"])
     is_right = own["predicted"] == own["label"]
     parts = (("Most confident errors", own[~is_right], wrong), ("Most confident when right", own[is_right], right))
     return [
-        (heading, str(row.date)[:10], str(row.ticker))
+        (heading, named_sample(prepared, str(row.date)[:10]), run.state.tickers.index(row.ticker))
         for heading, part, count in parts
         for row in part.drop_duplicates("ticker").head(count).itertuples()
-    ]
-
-
-def _named_texts(
-    data: ExplainedData, texts: SampleTexts, shares: NDArray[np.float64], slot_days: NDArray[np.datetime64]
-) -> list[TextShare]:
-    source = data.prepared.texts
-    assert source is not None
-    words = source.text
-    order = np.argsort(-np.abs(shares), kind="stable")
-    return [
-        TextShare(
-            ticker=data.prepared.samples.tickers[texts.stock[place]],
-            day=source.day[texts.item[place]],
-            slot_day=slot_days[texts.slot[place]],
-            text="" if words is None else words[texts.item[place]],
-            share=float(shares[place]),
-        )
-        for place in order
     ]
 
 

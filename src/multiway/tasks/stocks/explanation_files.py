@@ -1,6 +1,6 @@
 """Explanations on disk: maps as arrays and pictures, contributions of texts and stocks as tables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import pandas as pd
 from multiway.explain import ModeMap, average_curves, save_maps, save_mode_map, top_pairs
 from multiway.files import make_folder
 from multiway.tasks.answers import Answer, write_frame
+from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.explanation import (
@@ -16,10 +17,9 @@ from multiway.tasks.stocks.explanation import (
     DayExplanation,
     TickerExplanation,
     chosen_pairs,
-    explain_day,
+    explain_pairs,
 )
-from multiway.tasks.stocks.explanation_inputs import ExplainedData
-from multiway.tasks.stocks.prediction import reload
+from multiway.tasks.stocks.prepared import reload
 
 TOP_PAIRS = 3
 MAX_TEXTS = 200
@@ -31,6 +31,9 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 def explain(run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
     """Explain a date and tickers, or the most confident test errors, beside the run or into a folder.
 
+    `maps.npz` holds the attention per mode, averaged over the test days and of each day explained, and `*.png` shows
+    it; `texts.csv` lists the texts with their contributions, `stocks.csv` those of every stock's days.
+
     Args:
         run: A finished run on a file.
         out: Folder; `explanation` in the run's own if not given.
@@ -39,76 +42,63 @@ def explain(run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
     Raises:
         ConfigError: There is no such ticker or day, or the run was fitted on tables in memory.
     """
-    data = ExplainedData.of(run, reload(run))
-    chosen = chosen_pairs(run, data, options.get("date"), options.get("tickers"))
+    prepared = reload(run)
+    days = explain_pairs(run, prepared, chosen_pairs(run, prepared, options.get("date"), options.get("tickers")))
+    average = average_attention(run, prepared)
     assert run.folder is not None
-    return write_explanations(run, data, chosen, out or run.folder.path / "explanation")
-
-
-def write_explanations(run: Run, data: ExplainedData, chosen: Sequence[tuple[int, int]], folder: Path) -> Answer:
-    """Explain (sample, stock) pairs into a folder and say what was found.
-
-    `maps.npz` holds the attention per mode, averaged over the test days and of each day explained, and `*.png` shows
-    it; `texts.csv` lists the texts with their contributions, `stocks.csv` those of every stock's days.
-    """
-    data.load(sample for sample, _ in chosen)
-    days = [
-        explain_day(run, data, sample, [stock for each, stock in chosen if each == sample])
-        for sample in dict.fromkeys(sample for sample, _ in chosen)
-    ]
-    average = average_attention(run, data, data.prepared.samples.splits["test"])
+    folder = out or run.folder.path / "explanation"
     make_folder(folder)
-    paths = [*_write_maps(folder, average, days), *_write_tables(folder, days)]
+    files = [*_write_maps(folder, average, days), *_write_tables(folder, days)]
     items = [item for day in days for item in day.tickers]
     notes = [*strongest(average), *map(sentence, items), *_tested(items), *([NOT_ATTRIBUTION] if average else [])]
-    return Answer(files=paths, notes=notes)
+    return Answer(files=files, notes=notes)
 
 
-def spreadsheet_safe(text: str) -> str:
+def spreadsheet_safe(cell: object) -> object:
     """Put an apostrophe before what a spreadsheet would run as a formula."""
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
 
 
 def texts_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:
     """One row per text and ticker explained, the strongest 200 of each."""
-    columns = ["date", "ticker", "p_up", "text_ticker", "text_day", "read_on", "contribution", "text"]
-    rows = [
-        (
-            str(item.date),
-            spreadsheet_safe(item.ticker),
-            item.p_up,
-            spreadsheet_safe(part.ticker),
-            str(part.day),
-            str(part.slot_day),
-            part.share,
-            spreadsheet_safe(part.text),
-        )
+    return _safe(
+        {
+            "date": str(item.date),
+            "ticker": item.ticker,
+            "p_up": item.p_up,
+            "text_ticker": part.ticker,
+            "text_day": str(part.day),
+            "read_on": str(part.slot_day),
+            "contribution": part.share,
+            "text": part.text,
+        }
         for day in days
         for item in day.tickers
         for part in item.texts[:MAX_TEXTS]
-    ]
-    return pd.DataFrame(rows, columns=columns)
+    )
 
 
 def stocks_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:
     """One row per ticker explained, stock and day, with what its prices and its texts contributed."""
-    columns = ["date", "ticker", "of_ticker", "day", "prices", "texts"]
-    rows = [
-        (
-            str(item.date),
-            spreadsheet_safe(item.ticker),
-            spreadsheet_safe(name),
-            str(slot_day),
-            float(item.found.prices[stock, slot]),
-            float(item.found.texts[stock, slot]),
-        )
+    return _safe(
+        {
+            "date": str(item.date),
+            "ticker": item.ticker,
+            "of_ticker": name,
+            "day": str(slot_day),
+            "prices": float(item.found.prices[stock, slot]),
+            "texts": float(item.found.texts[stock, slot]),
+        }
         for day in days
         for item in day.tickers
         for stock, name in enumerate(item.names)
         for slot, slot_day in enumerate(day.slot_days)
         if item.found.prices[stock, slot] or item.found.texts[stock, slot]
-    ]
-    return pd.DataFrame(rows, columns=columns)
+    )
+
+
+def _safe(rows: Iterable[Row]) -> pd.DataFrame:
+    return pd.DataFrame({name: spreadsheet_safe(cell) for name, cell in row.items()} for row in rows)
 
 
 def _write_maps(folder: Path, average: Sequence[ModeMap], days: Sequence[DayExplanation]) -> list[Path]:
@@ -118,8 +108,9 @@ def _write_maps(folder: Path, average: Sequence[ModeMap], days: Sequence[DayExpl
         return []
     paths = [folder / "maps.npz"]
     save_maps(paths[0], maps)
-    drawn = [("average", item) for item in average]
-    drawn += [(str(day.date), item) for day in days for item in day.maps if item.layer == _last(day.maps)]
+    drawn = [("average", item) for item in average] + [
+        (str(day.date), item) for day in days for item in _last(day.maps)
+    ]
     for name, item in drawn:
         words = item.mode.replace("(", "").replace(")", "").replace(" ", "-")
         paths.append(folder / f"{name}-{words}-block{item.layer}.png")
@@ -127,22 +118,24 @@ def _write_maps(folder: Path, average: Sequence[ModeMap], days: Sequence[DayExpl
     return paths
 
 
-def _last(maps: Sequence[ModeMap]) -> int:
-    return max((item.layer or 0 for item in maps), default=0)
+def _last(maps: Sequence[ModeMap]) -> list[ModeMap]:
+    """Maps of the last block."""
+    last = max((item.layer or 0 for item in maps), default=0)
+    return [item for item in maps if item.layer == last]
 
 
 def _write_tables(folder: Path, days: Sequence[DayExplanation]) -> list[Path]:
-    found = {"texts.csv": texts_frame(days), "stocks.csv": stocks_frame(days)}
-    paths = [folder / name for name, frame in found.items() if len(frame)]
-    for path in paths:
-        write_frame(found[path.name], path)
-    return paths
+    found = {folder / "texts.csv": texts_frame(days), folder / "stocks.csv": stocks_frame(days)}
+    written = {path: frame for path, frame in found.items() if len(frame)}
+    for path, frame in written.items():
+        write_frame(frame, path)
+    return list(written)
 
 
 def strongest(average: Sequence[ModeMap]) -> list[str]:
     """Strongest pairs of the average maps of the last block, in words."""
-    last = [item for item in average if item.layer == _last(average)]
-    return [f"{item.mode}, block {item.layer}: {pair}" for item in last for pair in top_pairs(item, TOP_PAIRS)]
+    pairs = [(item, pair) for item in _last(average) for pair in top_pairs(item, TOP_PAIRS)]
+    return [f"{item.mode}, block {item.layer}: {pair}" for item, pair in pairs]
 
 
 def sentence(item: TickerExplanation) -> str:
@@ -162,9 +155,6 @@ def _tested(found: Sequence[TickerExplanation]) -> list[str]:
     curves = [item.deletion for item in found if item.deletion is not None]
     if not curves:
         return []
-    mean = average_curves(curves)
-    line = (
-        f"deletion test over {len(curves)} answers, mean probability of the direction named while texts are hidden: "
-        f"gradient x input first {mean.area('gradients'):.3f}, at random {mean.area():.3f}"
-    )
-    return [line]
+    mean, what = average_curves(curves), "mean probability of the direction named while texts are hidden"
+    areas = f"gradient x input first {mean.area('gradients'):.3f}, at random {mean.area():.3f}"
+    return [f"deletion test over {len(curves)} answers, {what}: {areas}"]

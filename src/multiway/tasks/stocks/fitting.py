@@ -1,23 +1,22 @@
 """How the network and the baselines of a run of stocks are built and fitted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from multiway.data.stocks.flat import num_inputs
+from multiway.data.stocks.prepared import PreparedStocks, StockState
+from multiway.data.stocks.scale import StockScale
 from multiway.models import create_model
-from multiway.tasks.classes import class_loss, class_weights
+from multiway.tasks.classes import NO_TARGET, class_loss, class_weights
 from multiway.tasks.protocol import OURS, Context
 from multiway.tasks.stocks.baselines import Calendar, Majority, Previous, TrainingQuantiles
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.evaluation import metrics_of, predicted, scored
-from multiway.tasks.stocks.inputs import StockInputs, outputs_of
-from multiway.tasks.stocks.logistic import Logistic, num_inputs
-from multiway.tasks.stocks.prepared import Prepared, StockState
-from multiway.tasks.stocks.quantiles import levels_of, pinball_terms
-from multiway.tasks.stocks.scale import StockScale
+from multiway.tasks.stocks.evaluation import metrics_of, outputs_of, predicted
+from multiway.tasks.stocks.logistic import Logistic
 from multiway.training import Batch, History, TrainingConfig, train
 
 QUANTILES = "training_quantiles"
@@ -42,9 +41,17 @@ class MovementLoss:
         outputs, mask = outputs_of(model, batch), batch["target_mask"]
         if self.config.target == "quantiles":
             returns = torch.where(mask, batch["returns"], 0)
-            terms = pinball_terms(levels_of(outputs, self.scale), returns, self.config.quantiles)
+            terms = pinball_terms(self.scale.levels(outputs), returns, self.config.quantiles)
             return torch.where(mask, terms, 0).sum() / self.scale.movement_spread, mask.sum()
-        return class_loss(outputs.flatten(0, 1), batch["label"].flatten(), self.weights, self.smoothing)
+        labels = batch["label"].masked_fill(~mask, NO_TARGET)
+        return class_loss(outputs.flatten(0, 1), labels.flatten(), self.weights, self.smoothing)
+
+
+def pinball_terms(levels: Tensor, returns: Tensor, quantiles: Sequence[float]) -> Tensor:
+    """Pinball loss of every movement, averaged over the quantiles."""
+    shares = torch.tensor(quantiles, dtype=levels.dtype, device=levels.device)
+    error = returns[..., None] - levels
+    return torch.maximum(shares * error, (shares - 1) * error).mean(-1)
 
 
 def build_model(config: StockConfig, state: StockState, name: str) -> nn.Module:
@@ -56,7 +63,7 @@ def build_model(config: StockConfig, state: StockState, name: str) -> nn.Module:
     if name == OURS:
         return create_model(config.model_name, **config.network_fields(**state.sizes))
     if name == QUANTILES:
-        return TrainingQuantiles(config.quantiles)
+        return TrainingQuantiles(len(config.quantiles))
     if name == "logistic":
         sizes = state.sizes
         return Logistic(num_inputs(sizes["slots"], sizes["price_features"], sizes["text_features"]))
@@ -64,38 +71,37 @@ def build_model(config: StockConfig, state: StockState, name: str) -> nn.Module:
 
 
 def fit_model(
-    model: Any, name: str, prepared: Prepared, config: StockConfig, context: Context
+    model: Any, name: str, prepared: PreparedStocks, config: StockConfig, context: Context
 ) -> History | dict[str, Any]:
     """Train the network, or fit a baseline on the training days."""
     if name != OURS:
         facts: dict[str, Any] = model.fit(prepared)
         return facts
-    validation, rows = prepared.batches("validation"), prepared.samples.splits["train"]
+    rows = prepared.samples.splits["train"]
     labels = prepared.samples.labels[rows][prepared.target_mask[rows]]
     return train(
         model,
         MovementLoss(config, prepared.scale, config.training, class_weights(labels, 2, config.training)),
         prepared.batches("train"),
-        validation,
+        prepared.batches("validation"),
         config.training,
         validation_objective=MovementLoss(config, prepared.scale),
-        validation_score=validation_score(prepared, validation, config),
+        validation_score=validation_score(prepared, config),
         run=context.folder,
         progress=context.progress,
     )
 
 
-def validation_score(
-    prepared: Prepared, validation: StockInputs, config: StockConfig
-) -> Callable[[nn.Module], float] | None:
+def validation_score(prepared: PreparedStocks, config: StockConfig) -> Callable[[nn.Module], float] | None:
     """The score that chooses the epoch, 0 where it is undefined; None where the loss chooses."""
     if config.select == "loss" or config.target == "quantiles":
         return None
     metric, rows = metrics_of(config)[config.select], prepared.samples.splits["validation"]
+    inputs, mask = prepared.inputs(rows), prepared.target_mask[rows]
+    labels = prepared.samples.labels[rows][mask].astype(np.int64)
 
     def score(model: nn.Module) -> float:
-        outputs = predicted(model, validation, config, prepared.scale)
-        these = scored(prepared.samples, rows, prepared.target_mask, {OURS: outputs})
-        return (metric(these.labels, these.found[OURS]) or 0.0) if np.isfinite(outputs).all() else float("nan")
+        rises = predicted(model, inputs, config, prepared.scale)
+        return (metric(labels, rises[mask]) or 0.0) if np.isfinite(rises).all() else float("nan")
 
     return score

@@ -1,6 +1,7 @@
 """An equal-weight long-short portfolio held from close to close: weights, trading, costs, and what came of it."""
 
 import dataclasses
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,44 +68,24 @@ def _half(chosen: Floats) -> Floats:
     return np.asarray(np.divide(chosen, 2 * total, out=np.zeros_like(chosen), where=total > 0))
 
 
-class Holding:
-    """Weights carried from day to day, which drift with the returns until they are traded.
+def trade(wanted: Iterable[Floats], returns: Floats, cost: float) -> Track:
+    """Trade to each day's weights at the close before, and hold them for the day, through which they drift.
 
     Args:
-        cost: Of a unit of capital bought or sold, as a share of it.
+        wanted: Weights of each day, `(..., tickers)`.
+        returns: `(days, tickers)`, NaN where there is none.
+        cost: Of a unit of capital bought or sold, as a share of it; what is held at the end is not sold.
     """
-
-    def __init__(self, cost: float) -> None:
-        self.cost = cost
-        self.weights: Floats | float = 0.0
-        self.days: list[tuple[Floats, Floats, Floats]] = []
-
-    def day(self, wanted: Floats, returns: Floats) -> None:
-        """Trade to the wanted weights at the close before, then hold them for the day; `(..., tickers)`."""
-        moved = np.where(wanted != 0, np.nan_to_num(returns), 0.0)
-        gross = (wanted * moved).sum(axis=-1)
-        traded = np.abs(wanted - self.weights).sum(axis=-1)
-        net = (1 + gross) * (1 - self.cost * traded) - 1
-        self.days.append((gross, net, traded))
+    held: Floats | float = 0.0
+    days = []
+    for weights, moved in zip(wanted, np.nan_to_num(returns), strict=True):
+        gross = (weights * moved).sum(axis=-1)
+        traded = np.abs(weights - held).sum(axis=-1)
+        days.append((gross, (1 + gross) * (1 - cost * traded) - 1, traded))
         after = np.expand_dims(1 + gross, -1)
-        self.weights = np.divide(wanted * (1 + moved), after, out=np.zeros_like(wanted), where=after > 0)
-
-    def track(self) -> Track:
-        """What the days came to; what is held at the end is not sold."""
-        gross, net, traded = (np.stack(column) for column in zip(*self.days, strict=True))
-        return Track(gross=gross, net=net, traded=traded)
-
-
-def long_short(p_up: Floats, returns: Floats, *, top: float | None, cost: float) -> Track:
-    """Trade every day by the ranking of that day, `(days, tickers)`; NaN is not tradable.
-
-    Raises:
-        ConfigError: `top` is not above 0 and at most one half.
-    """
-    holding = Holding(cost)
-    for wanted, day in zip(long_short_weights(p_up, top), returns, strict=True):
-        holding.day(wanted, day)
-    return holding.track()
+        held = np.divide(weights * (1 + moved), after, out=np.zeros_like(weights), where=after > 0)
+    gross, net, traded = (np.stack(column) for column in zip(*days, strict=True))
+    return Track(gross=gross, net=net, traded=traded)
 
 
 def buy_and_hold(returns: Floats, *, cost: float) -> Track:
@@ -124,13 +105,14 @@ def random_rankings(p_up: Floats, returns: Floats, *, top: float | None, cost: f
     """
     chance = np.random.default_rng(seed)
     orders = np.stack([chance.permutation(p_up.shape[1]) for _ in range(draws)])
-    holding = Holding(cost)
-    for values, day in zip(p_up, returns, strict=True):
+
+    def weights(values: Floats) -> Floats:
         tradable = np.isfinite(values)
         middle = np.median(values[tradable]) if tradable.any() else np.nan
-        borrowed = np.where(np.isfinite(values), values, middle)[orders]
-        holding.day(long_short_weights(np.where(tradable, borrowed, np.nan), top), np.broadcast_to(day, orders.shape))
-    return holding.track()
+        borrowed = np.where(tradable, values, middle)[orders]
+        return long_short_weights(np.where(tradable, borrowed, np.nan), top)
+
+    return trade(map(weights, p_up), returns, cost)
 
 
 def sharpe(returns: Floats, days_per_year: int = YEAR) -> tuple[float | None, float | None]:

@@ -7,15 +7,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.stocks import FIELDS, StockOptions, StockPanel, StockTexts, build_samples, read_stocks, tomorrow
-from multiway.errors import ConfigError, DataError
+from multiway.data.stocks import FIELDS, StockPanel, StockTexts
+from multiway.data.stocks.prepared import PreparedStocks, match_stocks
+from multiway.errors import DataError
 from multiway.metrics.movements import MIDDLE
 from multiway.tasks.answers import Answer, check_target, written
 from multiway.tasks.devices import best_device
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.evaluation import Scored, predicted, rises_and_levels, score_rows, scored
-from multiway.tasks.stocks.prepared import Prepared, check_tickers, prepare_later
+from multiway.tasks.stocks.prepared import prepared_within, read_for
 
 CLOSE = FIELDS.index("close")
 
@@ -37,59 +38,14 @@ def predict_next(run: Run, data: str | None, out: Path | None, options: dict[str
     return written(prediction_table(run, *read_for(run, data, options.get("texts"))), out)
 
 
-def source_of(run: Run) -> str:
-    """Path of the data that the run was trained on.
-
-    Raises:
-        ConfigError: It was fitted on tables in memory.
-    """
-    if run.config.data is None:
-        raise ConfigError("this run was fitted on tables in memory, which are gone. Train on a file, or give --data.")
-    return run.task.locate(run.config.data)
-
-
-def read_for(run: Run, data: str | None, texts: str | None = None) -> tuple[StockPanel, StockTexts | None]:
-    """Prices and texts of a path, read as the run's; of other data all days, whatever the run was limited to."""
-    source = source_of(run) if data is None else run.task.locate(data)
-    return read_stocks(source, reading_of(run, data is not None, texts))
-
-
-def reading_of(run: Run, is_other: bool, texts: str | None = None) -> StockOptions:
-    """How the run reads its data, or other data."""
-    read: StockOptions = run.config.read
-    if is_other:
-        read = read.replace(start=None, end=None)
-    return read if texts is None else read.replace(texts=str(texts))
-
-
-def reload(run: Run) -> Prepared:
-    """The samples that the run was trained, chosen and scored on.
-
-    Raises:
-        ConfigError: It was fitted on tables in memory.
-        DataError: The data is no longer there, or no longer sound.
-        RunError: What encoded the texts is no longer the same.
-    """
-    panel, texts = read_for(run, None)
-    return prepare_later(run.config, run.state, panel, texts, build_samples(panel, texts, run.config.protocol))
-
-
-def prepared_within(run: Run, panel: StockPanel, texts: StockTexts | None) -> Prepared:
-    """Samples of any prices of the run's stocks, split where the run's own are."""
-    check_tickers(run.state, panel)
-    samples = build_samples(panel, texts, run.state.protocol(run.config.protocol))
-    return prepare_later(run.config, run.state, panel, texts, samples)
-
-
 def prediction_table(run: Run, panel: StockPanel, texts: StockTexts | None) -> pd.DataFrame:
     """One row per stock, in the order of the run's: what is expected of the next session.
 
     date, ticker, p_up, predicted (1 rise, 0 fall), last_close, last_day of the prices, days and texts of the window
     that were there to be read; with quantiles a column for each.
     """
-    check_tickers(run.state, panel)
-    samples = tomorrow(panel, texts, run.config.protocol)
-    prepared = prepare_later(run.config, run.state, panel, texts, samples)
+    prepared = match_stocks(run.state, panel, texts, run.config.protocol, run.config.text, ahead=True)
+    samples = prepared.samples
     rises, levels = rises_and_levels(of_network(run, prepared, np.array([0]))[0], run.config)
     last = [int(np.flatnonzero(row)[-1]) for row in panel.traded]
     columns = {
@@ -100,12 +56,12 @@ def prediction_table(run: Run, panel: StockPanel, texts: StockTexts | None) -> p
         "last_close": panel.prices[np.arange(len(last)), last, CLOSE],
         "last_day": panel.days[last].astype("datetime64[ms]"),
         "days": samples.price_valid(np.array([0]))[0].sum(1),
-        "texts": np.diff(samples.groups.starts)[samples.text_rows[0]].sum(1),
+        "texts": samples.groups.sizes[samples.text_rows[0]].sum(1),
     }
     return pd.concat([pd.DataFrame(columns), levels], axis=1)
 
 
-def predict_split(run: Run, prepared: Prepared, split: str) -> Scored:
+def predict_split(run: Run, prepared: PreparedStocks, split: str) -> Scored:
     """What every model says of the target movements of a split.
 
     Raises:
@@ -114,9 +70,10 @@ def predict_split(run: Run, prepared: Prepared, split: str) -> Scored:
     rows = prepared.samples.splits[split]
     if not prepared.target_mask[rows].any():
         raise DataError(f"{prepared.source}: {split} has no movement to score. Give prices that reach further.")
-    outputs = {OURS: of_network(run, prepared, rows)}
-    outputs |= {name: _says(model, prepared, rows) for name, model in run.models.items() if name != OURS}
-    return scored(prepared.samples, rows, prepared.target_mask, outputs)
+    baselines: dict[str, Any] = {name: model for name, model in run.models.items() if name != OURS}
+    said = {name: model.says(prepared, rows) for name, model in baselines.items()}
+    outputs = {OURS: of_network(run, prepared, rows), **said}
+    return scored(prepared.samples, rows, prepared.target_mask[rows], outputs)
 
 
 def evaluate_stocks(run: Run, panel: StockPanel, texts: StockTexts | None, split: str) -> list[Row]:
@@ -124,7 +81,7 @@ def evaluate_stocks(run: Run, panel: StockPanel, texts: StockTexts | None, split
     return score_rows(predict_split(run, prepared_within(run, panel, texts), split), split, run.config)
 
 
-def of_network(run: Run, prepared: Prepared, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def of_network(run: Run, prepared: PreparedStocks, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """What the network says of every stock, `(rows, stocks)`, or with quantiles a third axis.
 
     Raises:
@@ -135,8 +92,3 @@ def of_network(run: Run, prepared: Prepared, rows: NDArray[np.int64]) -> NDArray
     if not np.isfinite(outputs).all():
         raise DataError(f"{prepared.source}: the network gives no finite number. Look at the last prices.")
     return outputs
-
-
-def _says(model: Any, prepared: Prepared, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    said: NDArray[np.float64] = model.says(prepared, rows)
-    return said

@@ -6,29 +6,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from multiway.data import CheckReport
+from multiway.data.stocks.prepared import PreparedStocks
 from multiway.errors import MultiwayError
-from multiway.explain import average_curves
 from multiway.report import text
 from multiway.report.attention import figures
-from multiway.report.curves import deletion_sections
 from multiway.report.scores import Metric, Score, Scores, standing, verdict
 from multiway.report.sections import HeatMaps, Part, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.class_parts import calibration_part
 from multiway.tasks.comparing import comparison
-from multiway.tasks.page_parts import NOT_ATTRIBUTION, check_of, headed, split_table
+from multiway.tasks.page_parts import check_of, headed, split_table
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import average_attention
-from multiway.tasks.stocks.explanation import TickerExplanation
-from multiway.tasks.stocks.explanation_inputs import ExplainedData
+from multiway.tasks.stocks.evaluation import labelled_rows
+from multiway.tasks.stocks.explanation import NOT_ATTRIBUTION
 from multiway.tasks.stocks.grid import grid_part
-from multiway.tasks.stocks.prediction import prediction_table, reload
-from multiway.tasks.stocks.prepared import Prepared
-from multiway.tasks.stocks.showing import answer, backtest_part, deletion_note, explained_answers, next_session
+from multiway.tasks.stocks.prediction import prediction_table
+from multiway.tasks.stocks.prepared import reload
+from multiway.tasks.stocks.showing import backtest_part, deletion_parts, interesting_answers, next_session
 from multiway.tasks.stocks.trading import backtest_reloaded, evening_texts
 
 MODELS = {
@@ -54,7 +52,7 @@ def compare(groups: Sequence[Sequence[Run]]) -> str:
     return comparison(SUBJECT, groups)
 
 
-def head(runs: Sequence[Run], prepared: Prepared | None) -> pages.Summary:
+def head(runs: Sequence[Run], prepared: PreparedStocks | None) -> pages.Summary:
     """The verdict and what it should be read with, the data check and the protocol's splits."""
     run, scores = runs[0], SUBJECT.scores(runs)
     check, periods = (None, {}) if prepared is None else _check(run)
@@ -63,22 +61,23 @@ def head(runs: Sequence[Run], prepared: Prepared | None) -> pages.Summary:
     )
 
 
-def sections(runs: Sequence[Run], prepared: Prepared | None, why: str = "") -> Iterator[Part]:
+def sections(runs: Sequence[Run], prepared: PreparedStocks | None, why: str = "") -> Iterator[Part]:
     """Answers first; those parts that need the data are left out when its file is no longer there.
 
     why: Said in place of the answers where there are no data.
     """
     run = runs[0]
-    test = _own_test(run)
-    data = None if prepared is None else ExplainedData.of(run, prepared)
-    shown, tested = ([], []) if data is None else explained_answers(run, data)
-    yield _answers(run, prepared, shown, why)
+    test = labelled_rows(run)
+    found: list[Section | None] = [Text(words=why) if why else None]
+    if prepared is not None:
+        found = [_next(run, prepared), *headed(interesting_answers(run, prepared))]
+    yield _answers(run, found)
     if len(test):
         yield grid_part(test)
     rises = test["p_up"].to_numpy(float)
     yield calibration_part(test["label"].to_numpy(), np.stack([1 - rises, rises], axis=1), "movements", bins=20)
-    if data is not None and prepared is not None:
-        yield _attention(run, data, prepared, tested)
+    if prepared is not None:
+        yield _attention(run, prepared)
         traded = backtest_reloaded(run, prepared)
         if traded is not None:
             yield backtest_part(traded, evening_texts(run))
@@ -88,12 +87,11 @@ def _setting(run: Run) -> dict[str, str]:
     protocol, sizes = run.config.protocol, run.state.sizes
     named = f"{protocol.name}{', complete' if protocol.complete else ''}{', literal' if protocol.literal else ''}"
     low, high = protocol.dead_zone
+    has_zone = high > low and protocol.name != "published-code"
     reads = getattr(getattr(run.model, "config", None), "modality", "price")
     return {
         "Protocol": named,
-        "Dead zone": f"{100 * low:g} to {100 * high:g} %".replace("-", "\u2212")
-        if high > low and protocol.name != "published-code"
-        else "none",
+        "Dead zone": f"{100 * low:g} to {100 * high:g} %".replace("-", "\u2212") if has_zone else "none",
         "Tickers": str(len(run.state.tickers)),
         "Days of a window": str(sizes.get("slots", protocol.look_back)),
         "Reads": {"price": "prices", "text": "texts", "multimodal": "prices and texts"}.get(reads, reads),
@@ -130,16 +128,12 @@ def _verdict(scores: Scores) -> str:
     own, always = scores.get(OURS, "acc"), scores.get("majority", "acc")
     if own.value is None:
         return verdict(scores)
-    start = (
-        f"{text.sentence_case(OURS)} classifies the direction of {_percent(own)} of the test movements "
-        f"correctly{_span(own)}"
-    )
+    share = f"{_percent(own)} of the test movements correctly{_span(own)}"
+    start = f"{text.sentence_case(OURS)} classifies the direction of {share}"
     if always.value is None:
         return f"{start}."
-    return (
-        f"{start}; always naming the direction that was more frequent in training is right in "
-        f"{text.percent(100 * always.number)}: {_place(own, always.number)}."
-    )
+    rival = f"the direction that was more frequent in training is right in {_percent(always)}"
+    return f"{start}; always naming {rival}: {_place(own, always.number)}."
 
 
 def _place(own: Score, other: float) -> str:
@@ -155,10 +149,8 @@ def _support(scores: Scores) -> Iterator[str]:
     """What the verdict should be read with: MCC, the best baseline, and whether the labels are given away."""
     own = scores.get(OURS, "mcc")
     if own.value is not None:
-        yield (
-            f"Its Matthews correlation, pooled over all test movements, is {own.in_words(3)}; 0 is chance: "
-            f"{_place(own, 0.0)}."
-        )
+        pooled = f"Its Matthews correlation, pooled over all test movements, is {own.in_words(3)}"
+        yield f"{pooled}; 0 is chance: {_place(own, 0.0)}."
         yield from _best_baseline(scores, own)
     calendar = scores.get("calendar", "acc")
     if calendar.value is not None and calendar.value >= GIVEN_AWAY:
@@ -189,7 +181,7 @@ def _span(score: Score) -> str:
     return f" (95\u202f% interval {of} {text.number(100 * score.low, 1)} to {text.percent(100 * score.high)})"
 
 
-def _read(run: Run) -> tuple[Prepared | None, str]:
+def _read(run: Run) -> tuple[PreparedStocks | None, str]:
     """Samples of the run's data; else None and why."""
     try:
         return reload(run), ""
@@ -203,9 +195,8 @@ def _check(run: Run) -> tuple[CheckReport | None, Mapping[str, str]]:
     if found is None:
         return None, {}
     periods = {name: str(words) for name, words in found.summary.items() if PERIOD.fullmatch(name)}
-    kept = {
-        name: words for name, words in found.summary.items() if name not in periods and not name.startswith("labels of")
-    }
+    others = {name: words for name, words in found.summary.items() if name not in periods}
+    kept = {name: words for name, words in others.items() if not name.startswith("labels of")}
     return dataclasses.replace(found, summary=kept), periods
 
 
@@ -234,61 +225,33 @@ def _splits(run: Run, periods: Mapping[str, str]) -> Part:
     )
 
 
-def _own_test(run: Run) -> pd.DataFrame:
-    """Test predictions of the network that have a target."""
-    rows = run.tables["predictions"]
-    return rows[(rows["model"] == OURS) & (rows["split"] == "test") & (rows["label"] >= 0)]
-
-
-def _answers(run: Run, prepared: Prepared | None, shown: Sequence[tuple[str, TickerExplanation]], why: str) -> Part:
+def _answers(run: Run, content: Sequence[Section | None]) -> Part:
     """The next session, then the most confident answers on the test days."""
     unit = "log odds of a rise" if run.config.target == "movement" else "spreads of the median movement"
-    return Part(
-        id="answers",
-        title="Answers",
-        side=[
-            f"Single answers, and what moved them: gradient × input, in {unit}, to first order.",
-            "It counts from where the answer stands at average inputs.",
-            "The vector of a stock’s day is the mean of its texts, so its part divides exactly among them.",
-            "Texts about other stocks count too.",
-        ],
-        content=[
-            _next(run, prepared),
-            *headed((heading, answer(item)) for heading, item in shown),
-            Text(words=why) if why else None,
-        ],
-    )
+    side = [
+        f"Single answers, and what moved them: gradient × input, in {unit}, to first order.",
+        "It counts from where the answer stands at average inputs.",
+        "The vector of a stock’s day is the mean of its texts, so its part divides exactly among them.",
+        "Texts about other stocks count too.",
+    ]
+    return Part(id="answers", title="Answers", side=side, content=content)
 
 
-def _next(run: Run, prepared: Prepared | None) -> Table | None:
+def _next(run: Run, prepared: PreparedStocks) -> Table | None:
     """Predictions for the session after the data; nothing where the protocol cannot look ahead."""
     try:
-        return None if prepared is None else next_session(prediction_table(run, prepared.panel, prepared.texts))
+        return next_session(prediction_table(run, prepared.panel, prepared.texts))
     except (MultiwayError, OSError):
         return None
 
 
-def _attention(run: Run, data: ExplainedData, prepared: Prepared, tested: Sequence[TickerExplanation]) -> Part:
-    maps = average_attention(run, data, prepared.samples.splits["test"])
+def _attention(run: Run, prepared: PreparedStocks) -> Part:
+    maps = average_attention(run, prepared)
     side = [
         "One map per mode, stocks and days, for prices, for texts, and for the look of prices at texts.",
         "Each row looks; the shade says how much of its look falls on each column.",
         "The token stands before a stock’s days and gathers what is read from it.",
-        f"{NOT_ATTRIBUTION} The deletion test asks whether what is marked matters.",
+        NOT_ATTRIBUTION,
     ]
-    content = [HeatMaps(figures=figures(maps)) if maps else None, *_deletion(tested)]
+    content = [HeatMaps(figures=figures(maps)) if maps else None, *deletion_parts(run, prepared)]
     return Part(id="attention", title="Attention", side=side, content=content)
-
-
-def _deletion(tested: Sequence[TickerExplanation]) -> list[Section]:
-    curves = [item.deletion for item in tested if item.deletion is not None]
-    if not curves:
-        return []
-    answers = f"{len(curves)} test answer{'s' if len(curves) > 1 else ''}"
-    words = (
-        "Texts of a sample, whatever stock they are about, are hidden, those that spoke most for the predicted "
-        f"direction first, in the mean over {answers}. If gradient × input marks what matters, the probability falls "
-        "faster than with texts at random."
-    )
-    test = deletion_sections(average_curves(curves), "the predicted direction", hidden="texts", from_zero=False)
-    return [Text(words="Deletion test", style="heading"), Text(words=words), *test, *deletion_note(curves)]

@@ -1,19 +1,21 @@
 """Single answers and the backtest as sections of a report."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 
-from multiway.explain import DeletionCurves
+from multiway.data.stocks.prepared import PreparedStocks
+from multiway.explain import DeletionCurves, average_curves
 from multiway.report import charts, text
+from multiway.report.curves import deletion_sections
 from multiway.report.scales import axis_numbers, axis_ticks, scale_of
 from multiway.report.sections import Answer, Cell, Chart, Part, Section, Table, Text
+from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.backtest import WORDS, Backtest
-from multiway.tasks.stocks.explanation import TickerExplanation, explain_day, interesting, named_sample
-from multiway.tasks.stocks.explanation_inputs import ExplainedData
+from multiway.tasks.stocks.explanation import TickerExplanation, explain_day, interesting
 
 WRONG, RIGHT = 4, 2
 TESTED = 16
@@ -23,35 +25,6 @@ LONGEST = 300
 """Characters of a text that are shown."""
 LINES = {"long-short": "s0", "buy and hold": "s2"}
 CHANCE = "random rankings, 5 to 95 %"
-
-
-def explained_answers(
-    run: Run, data: ExplainedData
-) -> tuple[list[tuple[str, TickerExplanation]], list[TickerExplanation]]:
-    """Answers to show, with their headings, and answers for the deletion test."""
-    chosen = [
-        (heading, named_sample(data, day), run.state.tickers.index(name))
-        for heading, day, name in interesting(run, WRONG, RIGHT)
-    ]
-    tested = _tested(data)
-    data.load({sample for _, sample, _ in chosen} | {sample for sample, _ in tested})
-    shown = [
-        (heading, explain_day(run, data, sample, [stock], deletion=False).tickers[0])
-        for heading, sample, stock in chosen
-    ]
-    return shown, [explain_day(run, data, sample, [stock]).tickers[0] for sample, stock in tested]
-
-
-def _tested(data: ExplainedData) -> list[tuple[int, int]]:
-    """Samples and stocks of the deletion test."""
-    samples = data.prepared.samples
-    if not data.has_texts:
-        return []
-    rows = samples.splits["test"]
-    sizes = samples.groups.sizes[samples.text_rows[rows]].sum(axis=2)
-    day, stock = np.nonzero(data.prepared.target_mask[rows] & (sizes >= 2))
-    places = np.unique(np.linspace(0, len(day) - 1, min(TESTED, len(day))).round().astype(int))
-    return [(int(rows[day[place]]), int(stock[place])) for place in places]
 
 
 def next_session(rows: pd.DataFrame) -> Table:
@@ -73,6 +46,12 @@ def next_session(rows: pd.DataFrame) -> Table:
         ],
         style="numbers tall",
     )
+
+
+def interesting_answers(run: Run, prepared: PreparedStocks) -> Iterator[tuple[str, Answer]]:
+    """The most confident errors and right answers of the test days, each with its heading."""
+    for heading, sample, stock in interesting(run, prepared, WRONG, RIGHT):
+        yield heading, answer(explain_day(run, prepared, sample, [stock], deletion=False).tickers[0])
 
 
 def answer(item: TickerExplanation) -> Answer:
@@ -121,23 +100,49 @@ def _texts(item: TickerExplanation) -> list[Table]:
     return [Table(columns=["Moved it by", "", "About", "Day", "Text"], rows=rows, style="texts")] if rows else []
 
 
-def deletion_note(curves: Sequence[DeletionCurves]) -> list[Section]:
+def deletion_parts(run: Run, prepared: PreparedStocks) -> list[Section]:
+    """How fast the probability falls where texts are hidden, and how that differs from hiding them at random."""
+    tested = [explain_day(run, prepared, sample, [stock]).tickers[0] for sample, stock in _tested(prepared)]
+    curves = [item.deletion for item in tested if item.deletion is not None]
+    if not curves:
+        return []
+    answers = f"{len(curves)} test answer{'s' if len(curves) > 1 else ''}"
+    words = (
+        "Texts of a sample, whatever stock they are about, are hidden, those that spoke most for the predicted "
+        f"direction first, in the mean over {answers}. If gradient × input marks what matters, the probability falls "
+        "faster than with texts at random."
+    )
+    test = deletion_sections(average_curves(curves), "the predicted direction", hidden="texts", from_zero=False)
+    return [Text(words="Deletion test", style="heading"), Text(words=words), *test, *_difference(curves)]
+
+
+def _tested(prepared: PreparedStocks) -> list[tuple[int, int]]:
+    """Samples and stocks of the deletion test."""
+    samples, rows = prepared.samples, prepared.samples.splits["test"]
+    if prepared.vectors is None:
+        return []
+    sizes = samples.groups.sizes[samples.text_rows[rows]].sum(axis=2)
+    day, stock = np.nonzero(prepared.target_mask[rows] & (sizes >= 2))
+    places = np.unique(np.linspace(0, len(day) - 1, min(TESTED, len(day))).round().astype(int))
+    return [(int(rows[day[place]]), int(stock[place])) for place in places]
+
+
+def _difference(curves: Sequence[DeletionCurves]) -> list[Section]:
     """Difference between hiding what is marked and hiding at random, with its standard error over answers."""
     if len(curves) < 2:
         return []
     apart = np.array([item.area("gradients") - item.area() for item in curves])
     error = apart.std(ddof=1) / np.sqrt(len(apart))
     words = (
-        f"The mean difference from random is {apart.mean():+.4f}, its standard error over answers {error:.4f}; below 0 "
-        "what is marked matters more than texts at random."
+        f"The mean difference from random is {text.signed(apart.mean(), 4)}, its standard error over answers "
+        f"{error:.4f}; below 0 what is marked matters more than texts at random."
     )
-    return [Text(words=_true_minus(words))]
+    return [Text(words=words)]
 
 
 def backtest_part(found: Backtest, remarks: Sequence[str] = ()) -> Part:
     """Return so far, the table of portfolios, and what the figures suppose."""
     heads = ["Portfolio", "Before costs", "After costs", "Sharpe ratio a year", "Traded a day", "Largest fall"]
-    rows = [[str(row["portfolio"]), *_portfolio_cells(row)] for row in found.table()]
     return Part(
         id="backtest",
         title="Backtest",
@@ -153,7 +158,7 @@ def backtest_part(found: Backtest, remarks: Sequence[str] = ()) -> Part:
                 title="Return so far in percent, after costs",
                 legend=[*LINES.items(), (CHANCE, "b0")],
             ),
-            Table(columns=heads, rows=rows),
+            Table(columns=heads, rows=[_portfolio(row) for row in found.table()]),
             *(Text(words=line) for line in (*found.assumptions(), *remarks)),
         ],
     )
@@ -175,29 +180,27 @@ def _backtest_drawing(found: Backtest) -> charts.Drawing:
         up,
         axis_ticks([days], across, 6),
         describes="Return so far in percent, after costs",
-        bands=[charts.Series(CHANCE, "b0", low, 0, high)],
+        bands=[charts.Series(CHANCE, "b0", low, high)],
         height=260,
         marks=[charts.level(float(up.place(0.0)), "best")],
     )
 
 
-def _portfolio_cells(row: Mapping[str, float | None]) -> list[str]:
-    ratio, error = row["sharpe"], row["sharpe_error"]
-    sharpe = text.number(ratio, 2)
+def _portfolio(row: Row) -> list[str]:
+    error = "" if row["sharpe_error"] is None else f" ± {text.number(row['sharpe_error'], 2)}"
     return [
+        row["portfolio"],
         signed_percent(row["return_gross"]),
         signed_percent(row["return_net"]),
-        sharpe if error is None or ratio is None else f"{sharpe} ± {text.number(error, 2)}",
-        *(
-            text.MISSING if share is None else text.percent(100 * share)
-            for share in (row["turnover"], row["max_drawdown"])
-        ),
+        text.number(row["sharpe"], 2) + error,
+        text.percent(100 * row["turnover"]),
+        text.percent(100 * row["max_drawdown"]),
     ]
 
 
-def signed_percent(share: float | None) -> str:
+def signed_percent(share: float) -> str:
     """A share with its sign, in percent."""
-    return text.MISSING if share is None else f"{text.signed(100 * share, 1)}\u202f%"
+    return f"{text.signed(100 * share, 1)}\u202f%"
 
 
 def _true_minus(words: str) -> str:

@@ -8,21 +8,22 @@ import pandas as pd
 from torch import nn
 
 from multiway.auditing import AuditReport
+from multiway.auditing.stocks import audit_stocks
 from multiway.data import CheckReport
-from multiway.data.stocks import build_samples, check_stocks, looks_like_stocks
+from multiway.data.stocks import check_stocks, looks_like_stocks
+from multiway.data.stocks.prepared import PreparedStocks, StockState, match_stocks
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
-from multiway.tasks.stocks import auditing, sections
+from multiway.tasks.stocks import sections
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.evaluation import Scored, prediction_frame, score_rows
+from multiway.tasks.stocks.evaluation import Scored, coverage_names, prediction_frame, score_rows
 from multiway.tasks.stocks.fitting import QUANTILES, build_model, fit_model
 from multiway.tasks.stocks.options import STOCKS
 from multiway.tasks.stocks.over_seeds import intervals_of_means
-from multiway.tasks.stocks.prediction import evaluate_stocks, predict_next, predict_split, read_for
-from multiway.tasks.stocks.prepared import Prepared, StockState, learn, prepare, prepare_later, read
-from multiway.tasks.stocks.quantiles import coverage_name
+from multiway.tasks.stocks.prediction import evaluate_stocks, predict_next, predict_split
+from multiway.tasks.stocks.prepared import prepare, read, read_for
 from multiway.tasks.stocks.trading import backtest_run
 from multiway.training import History
 
@@ -35,9 +36,13 @@ OF_MOVEMENTS = (
     Metric(name="auc", title="AUC"),
     COUNT,
 )
+OF_QUANTILES = (
+    Metric(name="pinball", title="Pinball loss", higher=False, decimals=None, spread=True),
+    Metric(name="mae", title="MAE", higher=False, decimals=None),
+)
 
 
-class Stocks(Task[StockConfig, Prepared, StockState]):
+class Stocks(Task[StockConfig, PreparedStocks, StockState]):
     """Rise or fall of stocks on the next day, from prices and texts."""
 
     name = "stocks"
@@ -52,25 +57,25 @@ class Stocks(Task[StockConfig, Prepared, StockState]):
 
     def prepare(
         self, config: StockConfig, source: Any, state: StockState | None = None, *, progress: bool = False
-    ) -> Prepared:
+    ) -> PreparedStocks:
         """See `multiway.tasks.stocks.prepared`; a source is a path, or prices and texts."""
         if state is None:
             return prepare(config, source, progress=progress)
-        panel, texts = read(config, source)
-        samples = build_samples(panel, texts, state.protocol(config.protocol))
-        return prepare_later(config, state, panel, texts, samples, progress=progress)
+        protocol = state.protocol(config.protocol)
+        return match_stocks(state, *read(config, source), protocol, config.text, progress=progress)
 
     def check(self, config: StockConfig) -> CheckReport:
         """What is in prices and texts."""
         return check_stocks(self.locate(config.data or ""), config.read, config.protocol)
 
     def audit(self, config: StockConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.tasks.stocks.auditing`."""
-        return auditing.audit(config, run)
+        """See `multiway.auditing.stocks`."""
+        scale = None if run is None else run.state.scale
+        return audit_stocks(*read(config, self.locate(config.data or "")), config.protocol, scale)
 
-    def learn(self, config: StockConfig, prepared: Prepared) -> StockState:
+    def learn(self, config: StockConfig, prepared: PreparedStocks) -> StockState:
         """Names, sizes and scale."""
-        return learn(prepared)
+        return StockState.of(prepared)
 
     def names(self, config: StockConfig, state: StockState) -> tuple[str, ...]:
         """The network and the baselines of the config; quantiles have those of the training days."""
@@ -80,11 +85,11 @@ class Stocks(Task[StockConfig, Prepared, StockState]):
         """The network or a baseline."""
         return build_model(config, state, name)
 
-    def fit(self, run: Run, name: str, prepared: Prepared, context: Context) -> History | dict[str, Any] | None:
+    def fit(self, run: Run, name: str, prepared: PreparedStocks, context: Context) -> History | dict[str, Any] | None:
         """See `multiway.tasks.stocks.fitting`."""
         return fit_model(run.models[name], name, prepared, run.config, context)
 
-    def predict(self, run: Run, prepared: Prepared, split: str) -> Scored:
+    def predict(self, run: Run, prepared: PreparedStocks, split: str) -> Scored:
         """Probabilities of a rise, or quantiles, of every model."""
         return predict_split(run, prepared, split)
 
@@ -96,15 +101,15 @@ class Stocks(Task[StockConfig, Prepared, StockState]):
         """Predictions by day and ticker."""
         return {"predictions": prediction_frame(predictions, split, run.config)}
 
-    def describe(self, run: Run, prepared: Prepared) -> dict[str, Any]:
+    def describe(self, run: Run, prepared: PreparedStocks) -> dict[str, Any]:
         """Days, texts and movements."""
         texts, days = prepared.texts, prepared.panel.days
         return {
             "tickers": len(prepared.samples.tickers),
             "days": [str(days[0]), str(days[-1])],
-            "texts": 0 if texts is None else len(texts.day),
+            "texts": 0 if texts is None else texts.count,
             "texts_dropped": {} if texts is None else texts.dropped,
-            "encoder": prepared.encoder,
+            "encoder": run.state.encoder,
             "splits": {split: _split_facts(prepared, split) for split in SPLITS},
         }
 
@@ -116,16 +121,9 @@ class Stocks(Task[StockConfig, Prepared, StockState]):
         """Of directions, or of quantiles."""
         if config.target == "movement":
             return OF_MOVEMENTS
-        levels = (coverage_name(config.quantiles),) if len(config.quantiles) > 1 else ()
-        return (
-            Metric(name="pinball", title="Pinball loss", higher=False, decimals=None, spread=True),
-            Metric(name="mae", title="MAE", higher=False, decimals=None),
-            *(
-                Metric(name=name, title=f"Coverage of {name.removeprefix('coverage_')} %", higher=None)
-                for name in levels
-            ),
-            COUNT,
-        )
+        titles = {name: f"Coverage of {name.removeprefix('coverage_')} %" for name in coverage_names(config.quantiles)}
+        coverage = [Metric(name=name, title=title, higher=None) for name, title in titles.items()]
+        return (*OF_QUANTILES, *coverage, COUNT)
 
     def sentence(self, run: Run) -> str:
         """Test scores."""
@@ -164,10 +162,10 @@ class Stocks(Task[StockConfig, Prepared, StockState]):
         return sections.compare(groups)
 
 
-def _split_facts(prepared: Prepared, split: str) -> Row:
+def _split_facts(prepared: PreparedStocks, split: str) -> Row:
     samples, rows = prepared.samples, prepared.samples.splits[split]
     mask = prepared.target_mask[rows]
-    days = samples.days[samples.targets[rows]]
+    days = samples.target_days[rows]
     return {
         "days": len(rows),
         "first": str(days.min()),

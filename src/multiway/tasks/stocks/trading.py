@@ -7,14 +7,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.stocks import StockPanel, StockProtocol, StockSamples, StockTexts, build_samples
+from multiway.data.stocks import StockPanel, StockProtocol, StockSamples, StockTexts
+from multiway.data.stocks.prepared import PreparedStocks, match_stocks
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.answers import Answer, check_target, write_frame
+from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.backtest import COST_BPS, WORDS, Backtest, backtest, check_settings
-from multiway.tasks.stocks.evaluation import predicted, rises_and_levels
-from multiway.tasks.stocks.prediction import read_for
-from multiway.tasks.stocks.prepared import Prepared, check_tickers, prepare_later
+from multiway.tasks.stocks.evaluation import predicted, prediction_frame, scored
+from multiway.tasks.stocks.prepared import read_for
 
 
 def backtest_run(run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
@@ -48,7 +49,7 @@ def evening_texts(run: Run) -> list[str]:
     return [f"{read}, though the position is taken at that day's close."]
 
 
-def backtest_reloaded(run: Run, prepared: Prepared) -> Backtest | None:
+def backtest_reloaded(run: Run, prepared: PreparedStocks) -> Backtest | None:
     """The same of data that is read already; None where the run's labels are no movements."""
     if run.config.protocol.name == "published-code":
         return None
@@ -75,9 +76,7 @@ def tradable_predictions(run: Run, data: str | None = None) -> pd.DataFrame:
 
 
 def _tradable(run: Run, panel: StockPanel, texts: StockTexts | None) -> pd.DataFrame:
-    check_tickers(run.state, panel)
-    samples = build_samples(panel, texts, _every_day(run))
-    return _predictions(run, prepare_later(run.config, run.state, panel, texts, samples))
+    return _predictions(run, match_stocks(run.state, panel, texts, _every_day(run), run.config.text))
 
 
 def _every_day(run: Run) -> StockProtocol:
@@ -86,28 +85,18 @@ def _every_day(run: Run) -> StockProtocol:
     return protocol.replace(down=0.0, up=0.0) if protocol.name == "chronological" else protocol
 
 
-def _predictions(run: Run, prepared: Prepared) -> pd.DataFrame:
+def _predictions(run: Run, prepared: PreparedStocks) -> pd.DataFrame:
     samples = prepared.samples
     rows = samples.splits["test"]
     chosen = tradable(samples, rows, complete=run.config.protocol.complete)
     if not chosen.any():
         raise DataError(f"{prepared.panel.source}: no ticker can be traded on the test days. Give later prices.")
-    found = predicted(run.model, prepared.inputs(rows), run.config, run.state.scale)[chosen]
-    day, stock = np.nonzero(chosen)
-    return pd.DataFrame(
-        {
-            "date": samples.days[samples.targets[rows]][day].astype("datetime64[s]"),
-            "ticker": np.array(samples.tickers, dtype=object)[stock],
-            "p_up": rises_and_levels(found, run.config)[0],
-            "movement": samples.returns[rows][chosen].astype(np.float64),
-        }
-    )
+    found = predicted(run.model, prepared.inputs(rows), run.config, run.state.scale)
+    these = scored(samples, rows, chosen, {OURS: found})
+    return prediction_frame(these, "test", run.config)[["date", "ticker", "p_up", "movement"]]
 
 
 def tradable(samples: StockSamples, rows: NDArray[np.int64], *, complete: bool = False) -> NDArray[np.bool_]:
     """`(rows, stocks)`: the movement is known and the window showed a price before it, or all that `complete` needs."""
-    valid = samples.price_valid(rows)
-    shown = valid.any(axis=2)
-    if complete:
-        shown = ((valid & (samples.text_rows[rows] > 0)) | ~samples.slot_valid[rows]).all(axis=2)
+    shown = samples.is_complete(rows) if complete else samples.price_valid(rows).any(axis=2)
     return np.asarray(shown & np.isfinite(samples.returns[rows]))

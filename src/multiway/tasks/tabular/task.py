@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
+from multiway.auditing.tables import audit_table
 from multiway.data import CheckReport
 from multiway.data.tabular import (
     Encoding,
     PreparedTable,
-    Table,
     check_table,
     looks_like_rows,
     match_table,
@@ -23,28 +23,20 @@ from multiway.data.tabular import (
 )
 from multiway.errors import ConfigError
 from multiway.files import make_folder
+from multiway.metrics.classes import accuracy
+from multiway.metrics.regression import mse
+from multiway.models import create_model
+from multiway.tasks import targets
 from multiway.tasks.answers import Answer, check_target, written
+from multiway.tasks.comparing import comparison
 from multiway.tasks.options import names
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
-from multiway.tasks.tabular import auditing, sections
+from multiway.tasks.tabular import sections
 from multiway.tasks.tabular.config import TabularConfig
-from multiway.tasks.tabular.models import NAMES, build_model, fit_model, outputs_of
-from multiway.tasks.tabular.scoring import OF_CLASSES, OF_NUMBERS, Outputs, answers, frame_of, score_rows
+from multiway.tasks.tabular.fitting import fit_model, outputs_of
 from multiway.training import History
-
-METRICS = (
-    Metric(name="acc", title="ACC", spread=True),
-    Metric(name="auc", title="AUC", spread=True),
-    Metric(name="balanced_accuracy", title="Balanced accuracy"),
-    Metric(name="ece", title="ECE", higher=False),
-    Metric(name="mse", title="MSE", higher=False, spread=True),
-    Metric(name="rmse", title="RMSE", higher=False),
-    Metric(name="mae", title="MAE", higher=False, spread=True),
-    Metric(name="r2", title="R²"),
-)
-"""Of classes, then of numbers; a run has those of its target."""
 
 
 class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
@@ -81,8 +73,8 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
         return check_table(self.locate(config.data or ""), config.read, config.split)
 
     def audit(self, config: TabularConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.tasks.tabular.auditing`."""
-        return auditing.audit(self.prepare(config, self.locate(config.data or "")), run)
+        """See `multiway.auditing.tables`."""
+        return audit_table(self.prepare(config, self.locate(config.data or "")), None if run is None else run.state)
 
     def learn(self, config: TabularConfig, prepared: PreparedTable) -> Encoding:
         """Levels, medians and scales of the training rows."""
@@ -90,28 +82,34 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
 
     def names(self, config: TabularConfig, state: Encoding) -> tuple[str, ...]:
         """The network and the baselines of the config."""
-        return (OURS, *(NAMES[each][state.columns.classes is None] for each in config.baselines))
+        return (OURS, *targets.baseline_names(config.baselines, state.columns.classes))
 
     def build(self, config: TabularConfig, state: Encoding, name: str) -> nn.Module:
         """A network, or a baseline."""
-        return build_model(config, state, name)
+        inputs, outputs = len(state.names), state.columns.num_outputs
+        if name != OURS:
+            return targets.build_baseline(name, inputs, outputs)
+        return create_model(config.model_name, **config.network_fields(inputs, outputs))
 
     def fit(self, run: Run, name: str, prepared: PreparedTable, context: Context) -> History | dict[str, Any] | None:
-        """See `multiway.tasks.tabular.models`."""
-        return fit_model(run.models[name], prepared, run.config, context)
+        """See `multiway.tasks.tabular.fitting`."""
+        return fit_model(run.models[name], name, prepared, run.config, context)
 
-    def predict(self, run: Run, prepared: PreparedTable, split: str) -> tuple[Table, Outputs]:
+    def predict(self, run: Run, prepared: PreparedTable, split: str) -> targets.Predictions:
         """Rows, with the probabilities or numbers of every model."""
         table = prepared.part(split)
-        return table, {name: outputs_of(model, table, run.state) for name, model in run.models.items()}
+        return targets.Predictions(
+            samples={"row": table.rows.tolist()}, names=table.columns.classes, truth=table.truth, groups=table.groups,
+            outputs={name: outputs_of(model, table, run.state) for name, model in run.models.items()},
+        )  # fmt: skip
 
-    def score(self, run: Run, predictions: tuple[Table, Outputs], split: str) -> list[Row]:
+    def score(self, run: Run, predictions: targets.Predictions, split: str) -> list[Row]:
         """Accuracy and AUC, or errors, and more."""
-        return score_rows(*predictions, split, run.config.draws)
+        return predictions.scores(split, run.config.draws)
 
-    def tables(self, run: Run, predictions: tuple[Table, Outputs], split: str) -> dict[str, pd.DataFrame]:
+    def tables(self, run: Run, predictions: targets.Predictions, split: str) -> dict[str, pd.DataFrame]:
         """Predictions row by row."""
-        return {"predictions": frame_of(*predictions, split)}
+        return {"predictions": predictions.frame(split)}
 
     def describe(self, run: Run, prepared: PreparedTable) -> dict[str, Any]:
         """How many rows are in each split, and of which class."""
@@ -119,7 +117,7 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
 
     def metrics(self, config: TabularConfig) -> tuple[Metric, ...]:
         """Accuracy decides, or the squared error."""
-        return METRICS
+        return targets.METRICS
 
     def sentence(self, run: Run) -> str:
         """Two test scores."""
@@ -136,7 +134,7 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
         check_target(out)
         source = self.locate(data)
         later = match_table(source, run.config.read, run.state, has_target=False)
-        found = answers(outputs_of(run.model, later.table, run.state), run.state.columns)
+        found = targets.answers(outputs_of(run.model, later.table, run.state), run.state.columns.classes)
         frame = read_frame(source, run.config.read).drop(columns=found.columns, errors="ignore")
         return written(pd.concat([frame, found], axis=1), out, later.notes)
 
@@ -147,7 +145,7 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
                 "this run was fitted on what was in memory, which is gone. Train on a file to explain it."
             )
         test = self.prepare(run.config, self.locate(run.config.data)).part("test")
-        metric, sign = (OF_CLASSES["acc"], 1.0) if run.state.target is None else (OF_NUMBERS["mse"], -1.0)
+        metric, sign = (accuracy, 1.0) if run.state.target is None else (mse, -1.0)
         found = permutation_importance(
             test, lambda rows: sign * (metric(rows.truth, outputs_of(run.model, rows, run.state)) or 0.0)
         )
@@ -165,8 +163,8 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
         return sections.report(runs)
 
     def compare(self, groups: Sequence[Sequence[Run]]) -> str:
-        """See `multiway.tasks.tabular.sections`."""
-        return sections.compare(groups)
+        """Several runs, each with its seeds, on one page."""
+        return comparison(sections.SUBJECT, groups)
 
     def sample(self, run: Run, prepared: PreparedTable) -> tuple[Tensor | None, ...]:
         """Some validation rows."""

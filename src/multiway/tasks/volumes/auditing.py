@@ -1,28 +1,17 @@
 """Audit of a set of labelled volumes and its split."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from numpy.typing import NDArray
 
-from multiway.auditing import AuditReport, Verdict
-from multiway.auditing.duplicates import digest_of
-from multiway.auditing.scans import (
-    NOT_SCALED,
-    Moments,
-    check_copies,
-    check_grid,
-    check_patients,
-    check_scale,
-    title_of,
-    torn_cases,
-)
+from multiway.auditing import AuditReport
+from multiway.auditing.scans import Images, title_of, torn_cases
 from multiway.data import datasets
-from multiway.data.volumes import Cases, IntensityScale
+from multiway.data.volumes import Cases, IntensityScale, prepare_volumes
 from multiway.errors import DataError
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.config import VolumeConfig
-from multiway.tasks.volumes.prepared import prepare
 
 
 def audit(config: VolumeConfig, run: Run | None = None) -> AuditReport:
@@ -34,25 +23,18 @@ def audit(config: VolumeConfig, run: Run | None = None) -> AuditReport:
     source = datasets.locate(config.data or "")
     torn = torn_cases(source, config.read)
     if torn is not None:
-        volumes: Iterator[NDArray[Any]] = (torn.prepared(index).values for index in range(torn.count))
-        return AuditReport.of(title_of(torn.source, torn.splits), _verdicts(torn, volumes, None))
-    prepared = prepare(config, source)
-    scale = prepared.scale if run is None else run.state.scale
-    title = title_of(prepared.cases.source, prepared.cases.splits)
-    return AuditReport.of(title, _verdicts(prepared.cases, iter(prepared.values), scale))
+        return _report(torn, (torn.prepared(index).values for index in range(torn.count)), None)
+    prepared = prepare_volumes(source, config.read, config.split)
+    return _report(prepared.cases, prepared.values, prepared.scale if run is None else run.state.scale)
 
 
-def _verdicts(cases: Cases, volumes: Iterator[NDArray[Any]], scale: IntensityScale | None) -> Iterator[Verdict | None]:
+def _report(cases: Cases, volumes: Iterable[NDArray[Any]], scale: IntensityScale | None) -> AuditReport:
     if cases.labels is None:
         raise DataError(
             f"{cases.source}: classes are learnt from labels, and there are none. Name them (--label NAME)."
         )
-    labels = [cases.classes[label] for label in cases.labels]
-    digests, moments = [], Moments()
-    for volume in volumes:
-        digests.append(digest_of(volume))
-        moments.add(volume)
-    yield check_patients(cases.patients, cases.splits)
-    yield from check_copies(digests, labels, cases.names, cases.splits, "volume")
-    yield check_grid(cases, labels)
-    yield NOT_SCALED if scale is None else check_scale(scale, moments, cases.indices("train"), cases.options)
+    images = Images(cases.names, cases.patients, cases.splits, "volume")
+    for values, label in zip(volumes, cases.labels, strict=True):
+        images.add(values, cases.classes[label])
+    verdicts = images.verdicts(cases, scale, cases.options, images.labels)
+    return AuditReport.of(title_of(cases.source, cases.splits), verdicts)

@@ -62,7 +62,7 @@ class VolumeConfig(Config):
         for training in (self.training, self.network_training):
             if training.loss != "cross_entropy" or training.validation_loss not in (None, "cross_entropy"):
                 raise ValueError("classes are trained with training.loss=cross_entropy")
-        self.network_config((28, 28, 28), 1, 2)
+        model_config(self.model_name, **self.network_fields((28, 28, 28), 1, 2))
         return self
 
     @property
@@ -79,11 +79,3 @@ class VolumeConfig(Config):
         """Fields of `create_model` on this data."""
         own = {name: value for name, value in self.model.items() if name != "name"}
         return {**own, "sizes": sizes, "in_channels": channels, "num_classes": num_classes}
-
-    def network_config(self, sizes: tuple[int, ...], channels: int, num_classes: int) -> Config:
-        """Config of the network on this data.
-
-        Raises:
-            ConfigError: A field is unknown or does not fit.
-        """
-        return model_config(self.model_name, **self.network_fields(sizes, channels, num_classes))

@@ -1,26 +1,24 @@
 """`VolumeClassifier`: the task in scikit-learn's manners."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data import datasets
-from multiway.data.volumes import Cases, read_cases
+from multiway.data.volumes import Cases, cases_of_arrays, read_cases
 from multiway.errors import ConfigError
-from multiway.metrics.classes import predicted_classes
-from multiway.tasks.estimator import Estimator
+from multiway.tasks.estimator import Classifier, located, own_score
 from multiway.tasks.run import Run
-from multiway.tasks.volumes.arrays import cases_of_arrays
 from multiway.tasks.volumes.config import OURS
 from multiway.tasks.volumes.prediction import predict_cases
-from multiway.tasks.volumes.prepared import prepare_later
 
 
-class VolumeClassifier(Estimator):
+@dataclasses.dataclass(eq=False, repr=False)
+class VolumeClassifier(Classifier):
     """Classify volumes with a Higher-Order Transformer, scored on held-out cases beside simple baselines.
 
     Args:
@@ -37,31 +35,12 @@ class VolumeClassifier(Estimator):
     """
 
     task = "volumes"
-    fields: ClassVar[dict[str, str]] = {
-        "model": "model.name", "epochs": "training.epochs", "validation": "split.validation", "test": "split.test",
-        "baselines": "baselines", "seed": "training.seed",
-    }  # fmt: skip
 
-    def __init__(
-        self,
-        model: str = OURS,
-        *,
-        epochs: int | None = None,
-        validation: float = 0.15,
-        test: float = 0.2,
-        baselines: Sequence[str] = ("majority", "logistic"),
-        seed: int = 0,
-        settings: dict[str, Any] | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.model = model
-        self.epochs = epochs
-        self.validation = validation
-        self.test = test
-        self.baselines = baselines
-        self.seed = seed
-        self.settings = settings
-        self.progress = progress
+    model: str = OURS
+    _: dataclasses.KW_ONLY
+    validation: float = 0.15
+    test: float = 0.2
+    baselines: Sequence[str] = ("majority", "logistic")
 
     def fit(self, X: Any, y: Any = None, *, patients: Sequence[Any] | None = None) -> Self:
         """Fit on arrays, or on a path with labels; nothing is written to disk.
@@ -78,12 +57,12 @@ class VolumeClassifier(Estimator):
         if isinstance(X, str | Path):
             if y is not None or patients is not None:
                 raise ConfigError("VolumeClassifier.fit: a path holds its own labels and patients. Leave y out.")
-            return self._fit(datasets.locate(str(X)), known=X)
+            return self._fit(located(X), self.config(X))
         if y is None:
             raise ConfigError("VolumeClassifier.fit: arrays need y, one class per case.")
         config = self.config()
         cases, classes = cases_of_arrays(X, y, options=config.read, split=config.split, patients=patients)
-        return self._fit((cases, "number" if classes.dtype.kind in "iuf" else "text"))
+        return self._fit((cases, "number" if classes.dtype.kind in "iuf" else "text"), config)
 
     def _take(self, run: Run) -> None:
         super()._take(run)
@@ -98,22 +77,13 @@ class VolumeClassifier(Estimator):
         frame, _ = predict_cases(run, self._cases(X))
         return frame[[f"p_{name}" for name in run.state.classes]].to_numpy(np.float64)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Class of each case: above one half for two classes, else the most probable."""
-        places = predicted_classes(self.predict_proba(X))
-        chosen: NDArray[Any] = self.classes_[places]
-        return chosen
-
     def score(self, X: Any, y: Any = None) -> float:
         """Share of cases whose class is right; a path holds its own labels."""
-        return float(self.evaluate(X, y).query("model == 'multiway' and metric == 'acc'")["value"].iloc[0])
+        return own_score(self.evaluate(X, y), "acc")
 
     def evaluate(self, X: Any, y: Any = None) -> pd.DataFrame:
         """Every score on other labelled cases, with intervals, beside the baselines."""
-        run = self._run()
-        cases = self._cases(X) if isinstance(X, str | Path) else cases_of_arrays(X, y, options=run.config.read)[0]
-        later = prepare_later(run.config, cases, run.state)
-        return pd.DataFrame(run.task.score(run, run.task.predict(run, later, "all"), "all"))
+        return self._scores_of(self._cases(X, y))
 
     def explain(self, X: Any, index: int = 0, **options: Any) -> Any:
         """Explain one case: attention per mode, rollout to voxels, integrated gradients, deletion test.
@@ -127,8 +97,8 @@ class VolumeClassifier(Estimator):
 
         return explain_case(self._run(), self._cases(X), index, **options)
 
-    def _cases(self, X: Any) -> Cases:
+    def _cases(self, X: Any, y: Any = None) -> Cases:
         read = self._run().config.read
         if isinstance(X, str | Path):
-            return read_cases(datasets.locate(str(X)), read, same_sizes=False)
-        return cases_of_arrays(X, options=read)[0]
+            return read_cases(located(X), read, same_sizes=False)
+        return cases_of_arrays(X, y, options=read)[0]

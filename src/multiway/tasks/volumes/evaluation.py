@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -11,16 +11,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multiway.data.volumes import Cases, IntensityScale, Volume, VolumeBatches, shape_transform
+from multiway.data.volumes import Cases, PreparedVolumes, Volume, VolumeBatches, shape_transform
 from multiway.errors import DataError
 from multiway.metrics import resampling
-from multiway.tasks import classes as class_kit
+from multiway.tasks.classes import class_metrics, prediction_frame, thresholds_of
 from multiway.tasks.devices import best_device, device_of
 from multiway.tasks.protocol import Row
+from multiway.tasks.run import Run
 from multiway.tasks.volumes.config import VolumeConfig
-from multiway.tasks.volumes.prepared import Prepared, VolumeState
+from multiway.training import Source
 
 Probabilities = NDArray[np.float64]
+SAMPLE = 8
+"""Volumes that a compression is measured on."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,6 +44,12 @@ def batches(source: VolumeBatches, size: int) -> Iterator[dict[str, Tensor]]:
     """All samples in order."""
     for index in torch.arange(len(source)).split(size):
         yield source.gather(index)
+
+
+def some_volumes(source: Source) -> Tensor:
+    """Volumes of a few samples, evenly over all."""
+    rows = np.linspace(0, len(source) - 1, min(SAMPLE, len(source))).round().astype(np.int64)
+    return source.gather(torch.from_numpy(rows))["volume"]
 
 
 def evaluated(volumes: Tensor, config: VolumeConfig) -> Tensor:
@@ -67,89 +76,63 @@ def all_probabilities(model: nn.Module, source: VolumeBatches, config: VolumeCon
     return np.asarray(torch.cat(outputs).numpy())
 
 
-def predict_split(
-    models: Mapping[str, nn.Module], prepared: Prepared, config: VolumeConfig, state: VolumeState, split: str
-) -> Scored:
+def predict_split(run: Run, prepared: PreparedVolumes, split: str) -> Scored:
     """What every model says of the cases of a split."""
-    rows = prepared.rows(split)
+    cases, rows = prepared.cases, prepared.rows(split)
     if prepared.store is None:
-        return _cases_of(prepared.cases, rows, one_by_one(models, prepared.cases, rows, config, state))
-    source = prepared.batches(split)
-    outputs = {name: all_probabilities(model, source, config) for name, model in models.items()}
-    return _cases_of(prepared.cases, rows, outputs)
+        outputs = _one_by_one(run, cases, rows)
+    else:
+        source = prepared.batches(split)
+        outputs = {name: all_probabilities(model, source, run.config) for name, model in run.models.items()}
+    return Scored(
+        names=tuple(cases.names[row] for row in rows),
+        labels=prepared.labels[rows],
+        patients=None if cases.patients is None else tuple(cases.patients[row] for row in rows),
+        probabilities=outputs,
+    )
 
 
-def one_by_one(
-    models: Mapping[str, nn.Module], cases: Cases, rows: Sequence[int] | NDArray[np.int64], config: VolumeConfig,
-    state: VolumeState,
-) -> dict[str, Probabilities]:  # fmt: skip
+def _one_by_one(run: Run, cases: Cases, rows: NDArray[np.int64]) -> dict[str, Probabilities]:
     """Probabilities of cases that are read one at a time, `(cases, classes)` by model."""
-    outputs: dict[str, list[Probabilities]] = {name: [] for name in models}
+    outputs: dict[str, list[Probabilities]] = {name: [] for name in run.models}
     with contextlib.ExitStack() as moved:
-        for model in models.values():
+        for model in run.models.values():
             moved.enter_context(best_device(model))
         for row in rows:
             volume = cases.prepared(int(row))
-            for name, model in models.items():
-                outputs[name].append(probabilities_of(model, volume, config, state))
+            for name, model in run.models.items():
+                outputs[name].append(probabilities_of(run, model, volume))
     return {name: np.stack(each) for name, each in outputs.items()}
 
 
-def probabilities_of(model: nn.Module, volume: Volume, config: VolumeConfig, state: VolumeState) -> Probabilities:
+def probabilities_of(run: Run, model: nn.Module, volume: Volume) -> Probabilities:
     """Class probabilities of one prepared volume, `(classes,)`.
 
     Raises:
         DataError: It is of another size than the training's, or the network gives no finite number.
     """
-    x = to_input(volume, state.scale, state.channels, state.sizes)
-    output = np.asarray(probabilities(model.eval(), x, config)[0].numpy())
+    output = np.asarray(probabilities(model.eval(), run.state.normalised(volume), run.config)[0].numpy())
     if not np.isfinite(output).all():
         raise DataError(f"{volume.source}: the network gives no finite number. Look at the scan's intensities.")
     return output
 
 
-def to_input(volume: Volume, scale: IntensityScale, channels: int, sizes: tuple[int, ...]) -> Tensor:
-    """A prepared volume, normalised, `(1, channels, *sizes)`.
-
-    Raises:
-        DataError: It is of another size or has other channels than those of the training.
-    """
-    wanted = (channels, *sizes)
-    if volume.values.shape != wanted:
-        raise DataError(
-            f"{volume.source}: the run was trained on (channels, *sizes) {wanted}. Got {volume.values.shape}. Give "
-            f"scans of that size, or train with read.size or read.resample_to, which bring any scan to one size."
-        )
-    return scale.apply(torch.from_numpy(np.ascontiguousarray(volume.values))[None])
-
-
-def score_rows(scored: Scored, split: str, thresholds: Mapping[str, float | None], draws: int) -> list[Row]:
+def score_rows(run: Run, scored: Scored, split: str) -> list[Row]:
     """One row per model and metric: value, and its 95 % interval over cases, or over patients where they are known.
 
     A value is None where it is undefined. Every model and seed is measured on the same draws.
     """
     units = None if scored.patients is None else np.array(scored.patients, dtype=str)
-    return [
-        {"model": model, "split": split, **row}
-        for model, outputs in scored.probabilities.items()
-        for row in resampling.score_rows(
-            class_kit.class_metrics(thresholds.get(model)), scored.labels, outputs, units=units, draws=draws
+    rows: list[Row] = []
+    for model, threshold in thresholds_of(run.calibration, list(run.models)).items():
+        found = resampling.score_rows(
+            class_metrics(threshold), scored.labels, scored.probabilities[model], units=units, draws=run.config.draws
         )
-    ]
+        rows += [{"model": model, "split": split, **row} for row in found]
+    return rows
 
 
-def prediction_frame(scored: Scored, split: str, classes: Sequence[str]) -> pd.DataFrame:
+def table_of(run: Run, scored: Scored, split: str) -> pd.DataFrame:
     """Case, patient, model, split, label, predicted class and the probability of each class."""
     cases = {"case": scored.names, "patient": scored.patients or (None,) * len(scored.names)}
-    return class_kit.prediction_frame(cases, scored.labels, scored.probabilities, split, classes)
-
-
-def _cases_of(cases: Cases, rows: NDArray[np.int64], outputs: dict[str, Probabilities]) -> Scored:
-    """Some cases with what the models made of them."""
-    assert cases.labels is not None
-    return Scored(
-        names=tuple(cases.names[row] for row in rows),
-        labels=cases.labels[rows],
-        patients=None if cases.patients is None else tuple(cases.patients[row] for row in rows),
-        probabilities=outputs,
-    )
+    return prediction_frame(cases, scored.labels, scored.probabilities, split, run.state.classes)

@@ -1,48 +1,46 @@
 """What a volume classifier looked at and what made its answer, case by case, on the volume's own axes."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.data.volumes import Cases, Volume
+from multiway.data.volumes import Cases, Volume, to_scan, write_nifti
 from multiway.errors import ConfigError, closest
 from multiway.explain import (
-    DeletionCurves,
     ModeMap,
+    VolumeExplanation,
+    average_curves,
     average_maps,
-    deletion_curves,
-    integrated_gradients,
-    mode_maps,
-    rollout_to_voxels,
-    slice_labels,
+    explain_volume,
+    has_maps,
+    maps_of,
+    save_maps,
+    save_planes,
+    strongest,
+    volume_maps,
 )
+from multiway.files import make_folder
+from multiway.tasks.answers import Answer
 from multiway.tasks.devices import device_of
 from multiway.tasks.run import Run
-from multiway.tasks.volumes.evaluation import evaluated, probabilities, to_input
+from multiway.tasks.volumes.evaluation import evaluated, probabilities
+from multiway.tasks.volumes.reload import COSTLY_VOXELS
 
-Floats = NDArray[np.float32]
-AVERAGED_CASES = 64
-USUAL_BLOCK = 4
-MAX_VOXELS = 2**21
-"""Voxels that go through the network at once."""
+STEPS, FEW_STEPS = 96, 48
+"""Points of integrated gradients, and of costly volumes."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class CaseExplanation:
+class CaseExplanation(VolumeExplanation):
     """One case.
 
     volume: As the network saw it, before intensities are normalised.
     probabilities: `(classes,)`.
-    maps: Attention per block and mode; empty where the network has none.
-    attention: Rollout to voxels, 1 is an even look, `(*sizes)`.
-    gradients: Integrated gradients of the predicted class's logit, summed over channels, `(*sizes)`.
-    sums: Sum of the gradients, and the change of the logit from an empty volume, which it should equal.
-    deletion: Probability of the predicted class as blocks are hidden.
     """
 
     name: str
@@ -50,21 +48,19 @@ class CaseExplanation:
     probabilities: NDArray[np.float64]
     label: int | None = None
     patient: str | None = None
-    maps: list[ModeMap] = dataclasses.field(default_factory=list)
-    attention: Floats | None = None
-    gradients: Floats | None = None
-    sums: tuple[float, float] | None = None
-    deletion: DeletionCurves | None = None
 
     @property
     def predicted(self) -> int:
         """Class of the highest probability."""
         return int(self.probabilities.argmax())
 
+    @property
+    def picture(self) -> NDArray[np.float32]:
+        """What is drawn of the volume: its only channel, or the mean of several."""
+        return np.asarray(self.volume.values.mean(axis=0, dtype=np.float32))
 
-def explain_case(
-    run: Run, cases: Cases, index: int, *, gradients: bool = True, deletion: bool = True, seed: int = 0
-) -> CaseExplanation:
+
+def explain_case(run: Run, cases: Cases, index: int, **options: Any) -> CaseExplanation:
     """Explain one case; one volume is in memory at a time.
 
     Gradients start from, and the deletion test hides voxels as, the number 0 after normalisation: the mean of the
@@ -74,63 +70,39 @@ def explain_case(
         run: The fitted classifier.
         cases: Where the case is.
         index: Which one.
-        gradients: Compute integrated gradients beside the attention.
-        deletion: Run the deletion test.
-        seed: Of the random orders of the deletion test.
+        **options: `gradients`, `deletion`, `steps` and `seed` of `multiway.explain.explain_volume`.
 
     Raises:
         DataError: The scan is not sound, or of another size than the run was trained on.
         ConfigError: Gradients are wanted and captum is not installed.
     """
-    volume = cases.prepared(index)
+    volume, name = cases.prepared(index), cases.names[index]
+    found = probabilities(run.model.eval(), run.state.normalised(volume), run.config)[0].numpy()
     x = network_input(run, volume)
-    found = probabilities(
-        run.model.eval(), to_input(volume, run.state.scale, run.state.channels, run.state.sizes), run.config
-    )[0].numpy()
-    target = int(found.argmax())
-    maps, attention = _attention(run, x, volume, cases.axes, cases.names[index])
-    values, sums = _gradients(run, x, target) if gradients else (None, None)
-    marked = {name: item for name, item in (("attention", attention), ("gradients", values)) if item is not None}
+    options.setdefault("steps", FEW_STEPS if x[0].numel() > COSTLY_VOXELS else STEPS)
+    explained = explain_volume(run.model, x, int(found.argmax()), cases.axes, volume.spacing, name=name, **options)
     return CaseExplanation(
-        name=cases.names[index],
+        name=name,
         volume=volume,
         probabilities=found,
         label=None if cases.labels is None else int(cases.labels[index]),
         patient=None if cases.patients is None else cases.patients[index],
-        maps=maps,
-        attention=None if attention is None else attention.numpy(),
-        gradients=None if values is None else values.numpy(),
-        sums=sums,
-        deletion=_deletion(run, x, target, marked, seed) if deletion and marked else None,
+        **vars(explained),
     )
-
-
-def explain_cases(run: Run, cases: Cases, indices: Sequence[int], **options: Any) -> Iterator[CaseExplanation]:
-    """Explain cases one after another, so that memory holds one."""
-    for index in indices:
-        yield explain_case(run, cases, int(index), **options)
 
 
 def average_attention(run: Run, cases: Cases, indices: Sequence[int], sample: str = "") -> list[ModeMap]:
     """Attention averaged over cases; millimetres are left out of its labels where spacings differ."""
-    if not has_attention(run) or not len(indices):
+    if not has_maps(run.model) or not len(indices):
         return []
-    groups, spacings = [], []
+    groups, spacings = [], set()
     for index in indices:
         volume = cases.prepared(int(index))
-        spacings.append(volume.spacing)
-        maps = _maps_of(run, network_input(run, volume))
-        groups.append([[mode.cpu() for mode in block] for block in maps])
-    spacing = spacings[0] if all(item == spacings[0] for item in spacings) else None
-    labels = _labels(run, volume.sizes, spacing)
-    named = [mode_maps(maps, cases.axes, labels, ordered=cases.axes) for maps in groups]
+        spacings.add(volume.spacing)
+        groups.append(maps_of(run.model, network_input(run, volume)))
+    spacing = spacings.pop() if len(spacings) == 1 else None
+    named = [volume_maps(run.model, maps, volume.sizes, cases.axes, spacing) for maps in groups]
     return average_maps(named, sample=sample)
-
-
-def has_attention(run: Run) -> bool:
-    """Whether the network has a map per mode."""
-    kind = getattr(getattr(run.model, "config", None), "attention", None)
-    return hasattr(run.model, "forward_with_maps") and kind in (None, "kronecker")
 
 
 def network_input(run: Run, volume: Volume) -> Tensor:
@@ -139,8 +111,7 @@ def network_input(run: Run, volume: Volume) -> Tensor:
     Raises:
         DataError: It is of another size or has other channels than those the run was trained on.
     """
-    x = to_input(volume, run.state.scale, run.state.channels, run.state.sizes).to(device_of(run.model))
-    return evaluated(x, run.config)
+    return evaluated(run.state.normalised(volume).to(device_of(run.model)), run.config)
 
 
 def named_cases(cases: Cases, names: Sequence[str]) -> list[int]:
@@ -156,50 +127,56 @@ def named_cases(cases: Cases, names: Sequence[str]) -> list[int]:
     return [places[name] for name in names]
 
 
-def _attention(
-    run: Run, x: Tensor, volume: Volume, axes: Sequence[str], name: str
-) -> tuple[list[ModeMap], Tensor | None]:
-    if not has_attention(run):
-        return [], None
-    maps = _maps_of(run, x)
-    labels = _labels(run, volume.sizes, volume.spacing)
-    named = mode_maps(maps, axes, labels, ordered=axes, sample=name)
-    if not maps:
-        return named, None
-    combine = getattr(getattr(run.model, "config", None), "combine", "product")
-    return named, rollout_to_voxels(maps, volume.sizes, combine=combine)[0]
+def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: Path) -> Answer:
+    """Explain cases into a folder and say what was found.
+
+    For each case `case-NAME-attention.nii.gz` and `case-NAME-gradients.nii.gz` on the grid of its file, and
+    `case-NAME.png`; `maps.npz` holds the attention per mode of every case and its mean.
+
+    Raises:
+        ConfigError: nibabel or captum is not installed.
+    """
+    lines, paths, maps, curves = [], [], [], []
+    for index in map(int, indices):
+        item = explain_case(run, cases, index)
+        paths += [*write_maps(folder, item, cases, index), _write_picture(folder, item, cases)]
+        lines.append(_sentence(item, run.state.classes))
+        maps += item.maps
+        curves += [item.deletion] if item.deletion is not None else []
+    average = average_attention(run, cases, indices, sample=f"mean over {len(indices)} cases")
+    if average:
+        save_maps(folder / "maps.npz", [*average, *maps])
+        paths.append(folder / "maps.npz")
+    if curves:
+        mean = average_curves(curves)
+        areas = ", ".join(f"{name} {mean.area(name):.3f}" for name in mean.marked)
+        lines.append(f"deletion test, mean probability while blocks are hidden: {areas}, at random {mean.area():.3f}")
+    return Answer(files=paths, notes=[*strongest(average), *lines])
 
 
-@torch.no_grad()
-def _maps_of(run: Run, x: Tensor) -> list[list[Tensor]]:
-    forward_with_maps: Any = run.model.eval().forward_with_maps
-    found: list[list[Tensor]] = forward_with_maps(x)[1]
-    return found
+def write_maps(folder: Path, item: CaseExplanation, cases: Cases, index: int) -> list[Path]:
+    """Write one case's attention and gradients as NIfTI on the grid of its file, into a folder made if need be."""
+    make_folder(folder)
+    scan, paths = cases.read(index), []
+    for name, values in item.overlays.items():
+        paths.append(folder / f"case-{item.name}-{name}.nii.gz")
+        write_nifti(paths[-1], to_scan(values, scan, cases.options), scan.affine)
+    return paths
 
 
-def _labels(run: Run, sizes: Sequence[int], spacing: Sequence[float] | None) -> list[tuple[str, ...]]:
-    steps = spacing or (None,) * len(sizes)
-    return [slice_labels(size, block_of(run), step) for size, step in zip(sizes, steps, strict=True)]
+def _write_picture(folder: Path, item: CaseExplanation, cases: Cases) -> Path:
+    path, volume = folder / f"case-{item.name}.png", item.volume
+    save_planes(
+        path, item.picture, item.overlays, title=item.name, axes=cases.axes, spacing=volume.spacing,
+        orientation=volume.orientation,
+    )  # fmt: skip
+    return path
 
 
-def block_of(run: Run) -> int:
-    """Voxels per token, which is also what the deletion test hides at once."""
-    return int(getattr(run.model, "stride", USUAL_BLOCK))
-
-
-def _gradients(run: Run, x: Tensor, target: int) -> tuple[Tensor, tuple[float, float]]:
-    found = integrated_gradients(run.model, x, torch.tensor([target], device=x.device), batch_size=_batch(x))
-    change = float(found.change[0])
-    return found.values[0].sum(0).cpu().float(), (change + float(found.gap[0]), change)
-
-
-def _deletion(run: Run, x: Tensor, target: int, importance: dict[str, Tensor], seed: int) -> DeletionCurves:
-    def score(volumes: Tensor) -> Tensor:
-        found: Tensor = run.model(volumes).double().softmax(-1)[:, target]
-        return found
-
-    return deletion_curves(score, x[0], importance, block=block_of(run), seed=seed, batch_size=_batch(x))
-
-
-def _batch(x: Tensor) -> int:
-    return max(1, min(16, MAX_VOXELS // x[0].numel()))
+def _sentence(item: CaseExplanation, classes: Sequence[str]) -> str:
+    named = f"named {classes[item.predicted]} with {item.probabilities[item.predicted]:.0%}"
+    actual = "" if item.label is None else f"is {classes[item.label]}, "
+    if item.sums is None:
+        return f"{item.name}: {actual}{named}"
+    total, change = item.sums
+    return f"{item.name}: {actual}{named}; the gradients sum to {total:+.3f}, the logit changes by {change:+.3f}"

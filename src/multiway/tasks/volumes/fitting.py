@@ -7,17 +7,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from multiway.data.volumes import VolumeBatches, augment, shape_transform
+from multiway.data.volumes import PreparedVolumes, VolumeBatches, VolumeState, augment, shape_transform
 from multiway.metrics.classes import auc
 from multiway.models import create_model
 from multiway.tasks.baselines import Majority
 from multiway.tasks.classes import class_loss, class_weights
 from multiway.tasks.fitting import announce
 from multiway.tasks.protocol import OURS, Context
+from multiway.tasks.run import Run
 from multiway.tasks.volumes.baselines import PooledLogistic
 from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
 from multiway.tasks.volumes.evaluation import all_probabilities, evaluated
-from multiway.tasks.volumes.prepared import Prepared, VolumeState
 from multiway.training import Batch, History, TrainingConfig, train
 
 
@@ -54,10 +54,9 @@ def build_model(config: VolumeConfig, state: VolumeState, name: str) -> nn.Modul
     return create_model(NETWORKS[name], sizes=state.sizes, in_channels=state.channels, num_classes=num_classes)
 
 
-def fit_model(
-    model: nn.Module, name: str, prepared: Prepared, config: VolumeConfig, context: Context
-) -> History | dict[str, Any] | None:
+def fit_model(run: Run, name: str, prepared: PreparedVolumes, context: Context) -> History | dict[str, Any] | None:
     """Fit a model of a run: a network by steps, a baseline in closed form."""
+    model, config = run.models[name], run.config
     labels = prepared.labels[prepared.cases.indices("train")]
     if isinstance(model, Majority):
         model.fit(torch.from_numpy(labels))
@@ -69,19 +68,19 @@ def fit_model(
     settings = config.training if name == OURS else config.network_training
     return train(
         model,
-        ClassLoss(config, settings, class_weights(labels, len(prepared.cases.classes), settings)),
+        ClassLoss(config, settings, class_weights(labels, len(run.state.classes), settings)),
         training,
         validation,
         settings,
         validation_objective=ClassLoss(config, None),
-        validation_score=validation_auc(prepared, validation, config),
+        validation_score=_auc_of(prepared, validation, config),
         run=context.folder,
         progress=context.progress,
     )
 
 
-def validation_auc(
-    prepared: Prepared, validation: VolumeBatches, config: VolumeConfig
+def _auc_of(
+    prepared: PreparedVolumes, validation: VolumeBatches, config: VolumeConfig
 ) -> Callable[[nn.Module], float] | None:
     """The score that chooses the epoch, without reflections; None where validation lacks a class."""
     labels = prepared.labels[prepared.cases.indices("validation")]

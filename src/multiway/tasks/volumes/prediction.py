@@ -1,8 +1,8 @@
 """Classes of scans that nobody has labelled; one volume in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,10 @@ from multiway.tasks.devices import best_device
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.evaluation import Probabilities, probabilities_of
+from multiway.tasks.volumes.explanation import explain_case, write_maps
 
 MAX_LISTED = 20
+Found = TypeVar("Found")
 
 
 def predict_scans(run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
@@ -59,40 +61,47 @@ def predict_cases(
     Raises:
         DataError: A scan cannot be used and `keep_going` is not set, or none can be.
     """
-    rows, outputs, failed = [], [], []
+
+    def predict(index: int) -> Probabilities:
+        outputs = probabilities_of(run, run.model, cases.prepared(index))
+        if maps is not None:
+            write_maps(maps, explain_case(run, cases, index, deletion=False), cases, index)
+        return outputs
+
     with best_device(run.model):
-        for index in range(cases.count):
-            try:
-                outputs.append(probabilities_of(run.model, cases.prepared(index), run.config, run.state))
-            except DataError as error:
-                if not keep_going:
-                    raise
-                failed.append(f"left out: {error}")
-                continue
-            rows.append(index)
-            if maps is not None:
-                _write_maps(run, cases, index, maps)
-    if not rows:
+        found, failed = each_case(cases, predict, keep_going=keep_going)
+    if not found:
         raise DataError(
             f"{cases.source}: none of {cases.count} scans can be used. {failed[0] if failed else ''}".strip()
         )
-    return prediction_table(run, cases, rows, np.stack(outputs)), failed
+    return _table(run, cases, found), failed
 
 
-def prediction_table(run: Run, cases: Cases, rows: Sequence[int], outputs: Probabilities) -> pd.DataFrame:
-    """The table of `predict_cases`."""
-    names = np.array(run.state.classes, dtype=object)
+def each_case(cases: Cases, answer: Callable[[int], Found], *, keep_going: bool) -> tuple[dict[int, Found], list[str]]:
+    """Answers by the place of their case, and why the other cases were left out.
+
+    Raises:
+        DataError: A case cannot be used and `keep_going` is not set.
+    """
+    found: dict[int, Found] = {}
+    failed: list[str] = []
+    for index in range(cases.count):
+        try:
+            found[index] = answer(index)
+        except DataError as error:
+            if not keep_going:
+                raise
+            failed.append(f"left out: {error}")
+    return found, failed
+
+
+def _table(run: Run, cases: Cases, found: dict[int, Probabilities]) -> pd.DataFrame:
+    outputs, names = np.stack(list(found.values())), np.array(run.state.classes, dtype=object)
     threshold = thresholds_of(run.calibration, [OURS])[OURS]
-    columns: dict[str, Any] = {"case": [cases.names[row] for row in rows]}
+    columns: dict[str, Any] = {"case": [cases.names[row] for row in found]}
     if cases.patients is not None:
-        columns["patient"] = [cases.patients[row] for row in rows]
+        columns["patient"] = [cases.patients[row] for row in found]
     columns["predicted"] = names[predicted_classes(outputs)]
     if threshold is not None:
         columns["predicted_at_threshold"] = names[predicted_classes(outputs, threshold)]
     return pd.concat([pd.DataFrame(columns), probability_frame(outputs, run.state.classes)], axis=1)
-
-
-def _write_maps(run: Run, cases: Cases, index: int, folder: Path) -> None:
-    from multiway.tasks.volumes.explanation_files import write_maps
-
-    write_maps(run, cases, index, folder)

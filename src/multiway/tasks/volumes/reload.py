@@ -10,8 +10,8 @@ from multiway.tasks.run import Run
 
 ERRORS, RIGHT = "Most confident errors", "Classified correctly, most confident of each class"
 SHOWN_CASES, SHOWN_RIGHT = 8, 4
-COSTLY_VOXELS = 64**3
-"""Of volumes larger than this fewer cases are explained by default: nobody waits an hour for a page."""
+COSTLY_VOXELS = 48**3
+"""Of volumes larger than this fewer cases are explained, at fewer points: nobody waits an hour for a page."""
 
 
 def reload_cases(run: Run) -> Cases:

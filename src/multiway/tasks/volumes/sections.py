@@ -1,10 +1,10 @@
 """What the report of a run on volumes says: cases, errors, calibration, attention."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multiway.data.volumes import Cases
 from multiway.errors import ConfigError, MultiwayError
@@ -19,17 +19,11 @@ from multiway.tasks import pages
 from multiway.tasks.class_parts import calibration_part, curve, errors_part
 from multiway.tasks.classes import thresholds_of
 from multiway.tasks.comparing import comparison
-from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, split_table
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
-from multiway.tasks.volumes.explanation import (
-    AVERAGED_CASES,
-    CaseExplanation,
-    average_attention,
-    explain_case,
-    explain_cases,
-)
-from multiway.tasks.volumes.explanation_files import first_channel
+from multiway.tasks.volumes.explanation import CaseExplanation, average_attention, explain_case
+from multiway.tasks.volumes.parts import INTERVAL, selected_by, splits_part
 from multiway.tasks.volumes.reload import COSTLY_VOXELS, Rows, interesting, reload_cases
 
 MODELS = {
@@ -38,13 +32,12 @@ MODELS = {
     "resnet18_3d": "ResNet-18 3D",
     "resnet50_3d": "ResNet-50 3D",
 }
-DELETION_CASES = 8
+AVERAGED_CASES, DELETION_CASES = 64, 8
 
 
 def report(runs: Sequence[Run]) -> str:
     """The HTML report of runs that differ in their seed; the first is shown in detail."""
-    cases = _cases_of(runs[0])
-    return pages.report(SUBJECT, runs, head(runs, cases), sections(runs, cases))
+    return pages.report(SUBJECT, runs, head(runs), sections(runs, _cases_of(runs[0])))
 
 
 def compare(groups: Sequence[Sequence[Run]]) -> str:
@@ -52,14 +45,11 @@ def compare(groups: Sequence[Sequence[Run]]) -> str:
     return comparison(SUBJECT, groups)
 
 
-def head(runs: Sequence[Run], cases: Cases | None) -> pages.Summary:
-    """The verdict and what it should be read with, the data check and the splits."""
+def head(runs: Sequence[Run]) -> pages.Summary:
+    """The verdict, what it should be read with, and the splits."""
     run, scores = runs[0], SUBJECT.scores(runs)
-    return pages.Summary(
-        verdict=verdict(scores),
-        support=list(_support(run, scores)),
-        splits=_splits(run),
-    )
+    splits = splits_part(run.facts.get("splits", {}))
+    return pages.Summary(verdict=verdict(scores), support=list(_support(run, scores)), splits=splits)
 
 
 def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[Part]:
@@ -84,18 +74,13 @@ def _setting(run: Run) -> dict[str, str]:
     }
 
 
-def _selected_by(run: Run) -> str:
-    log = run.folder.read_log() if run.folder else []
-    return "highest validation AUC" if any("validation_score" in row for row in log) else "lowest validation loss"
-
-
 SUBJECT = pages.Subject(
     kicker="Classification report",
     rows="cases",
     setting=_setting,
-    selected_by=_selected_by,
+    selected_by=functools.partial(selected_by, "AUC"),
     models=MODELS,
-    interval="over cases, or over patients where they are known (bootstrap)",
+    interval=INTERVAL,
 )
 
 
@@ -126,15 +111,6 @@ def _cases_of(run: Run) -> Cases | None:
         return None
 
 
-def _splits(run: Run) -> Part:
-    titles = {"cases": "Cases", "patients": "Patients", "classes": "Classes"}
-    found: Mapping[str, Any] = run.facts.get("splits", {})
-    alone = " No patient is in two of them." if any(part.get("patients") for part in found.values()) else ""
-    table = split_table(found, titles, total="cases")
-    side = ["Fitted on the first, chosen on the second, scored once on the last." + alone]
-    return Part(id="splits", title="Splits", side=side, content=[table])
-
-
 def _cases_part(run: Run, cases: Cases | None) -> Part:
     gone = Text(words="Cases and attention need the data, which could not be read again.")
     side: list[str | tuple[str, str]] = [
@@ -148,46 +124,43 @@ def _cases_part(run: Run, cases: Cases | None) -> Part:
 
 
 def _views(run: Run, cases: Cases) -> Iterator[Section]:
-    """Cases under their headings; without captum there are no gradients, and the page says so."""
-    shown, remark = interesting(run, cases), ""
-    try:
-        explained = [explain_case(run, cases, index, deletion=False) for _, index in shown]
-    except ConfigError as error:
-        remark = str(error)
-        explained = [explain_case(run, cases, index, deletion=False, gradients=False) for _, index in shown]
+    """Cases under their headings, and why there are no gradients where there are none."""
+    shown = interesting(run, cases)
+    explained, remark = _explained(run, cases, [index for _, index in shown], deletion=False)
     yield from headed((heading, _view(run, cases, item)) for (heading, _), item in zip(shown, explained, strict=True))
     if remark:
         yield Text(words=remark)
 
 
+def _explained(run: Run, cases: Cases, places: Sequence[int], **options: Any) -> tuple[list[CaseExplanation], str]:
+    """Explained cases; without captum there are no gradients, and the remark says so."""
+    try:
+        return [explain_case(run, cases, index, **options) for index in places], ""
+    except ConfigError as error:
+        return [explain_case(run, cases, index, gradients=False, **options) for index in places], str(error)
+
+
 def _view(run: Run, cases: Cases, item: CaseExplanation) -> Planes:
-    shown: NDArray[Any] = first_channel(item.volume)
+    scan = item.volume
     return Planes(
         name=item.name,
-        films=films(
-            shown,
-            axes=cases.axes,
-            spacing=item.volume.spacing,
-            orientation=item.volume.orientation,
-            attention=item.attention,
-            gradients=item.gradients,
-        ),
+        films=films(item.picture, axes=cases.axes, spacing=scan.spacing, orientation=scan.orientation, **item.overlays),
         remark=f", patient {item.patient}" if item.patient else "",
         sentence=_sentence(run, item),
-        is_wrong=item.label is not None and item.label != item.predicted,
+        is_wrong=item.label != item.predicted,
         note=_completeness(item),
     )
 
 
 def _sentence(run: Run, item: CaseExplanation) -> str:
-    share = {
-        place: text.percent(100 * float(item.probabilities[place]), 0) for place in (item.predicted, item.label or 0)
-    }
-    predicted = f"predicted {run.state.classes[item.predicted]} with {share[item.predicted]}"
-    if item.label is None:
-        return text.sentence_case(predicted)
-    given = "" if item.label == item.predicted else f" ({share[item.label]})"
-    return f"Is {run.state.classes[item.label]}{given}, {predicted}"
+    """What it is and what was predicted, with the probability of each."""
+    assert item.label is not None
+    actual, predicted = (
+        (run.state.classes[place], text.percent(100 * float(item.probabilities[place]), 0))
+        for place in (item.label, item.predicted)
+    )
+    given = "" if item.label == item.predicted else f" ({actual[1]})"
+    return f"Is {actual[0]}{given}, predicted {predicted[0]} with {predicted[1]}"
 
 
 def _completeness(item: CaseExplanation) -> str:
@@ -224,11 +197,7 @@ def _attention(run: Run, cases: Cases, test: Rows) -> Part:
 
 
 def _deletion(run: Run, cases: Cases, tested: Sequence[int]) -> list[Section]:
-    some = _spread(run, tested, DELETION_CASES)
-    try:
-        explained = list(explain_cases(run, cases, some, gradients=True))
-    except ConfigError:
-        explained = list(explain_cases(run, cases, some, gradients=False))
+    explained, _ = _explained(run, cases, _spread(run, tested, DELETION_CASES))
     curves = [item.deletion for item in explained if item.deletion is not None]
     if not curves:
         return []

@@ -4,28 +4,32 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport
-from multiway.data.volumes import Cases, check_volumes, looks_like_volumes
+from multiway.data.volumes import (
+    Cases,
+    PreparedVolumes,
+    VolumeState,
+    check_volumes,
+    looks_like_volumes,
+    prepare_later,
+    prepare_volumes,
+)
 from multiway.tasks.answers import Answer
-from multiway.tasks.classes import thresholds_of, youden_thresholds
+from multiway.tasks.classes import youden_thresholds
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.volumes import auditing, sections
 from multiway.tasks.volumes.config import VolumeConfig
-from multiway.tasks.volumes.evaluation import Scored, predict_split, prediction_frame, score_rows
-from multiway.tasks.volumes.explanation import named_cases
-from multiway.tasks.volumes.explanation_files import write_explanations
+from multiway.tasks.volumes.evaluation import Scored, predict_split, score_rows, some_volumes, table_of
+from multiway.tasks.volumes.explanation import named_cases, write_explanations
 from multiway.tasks.volumes.fitting import build_model, fit_model
 from multiway.tasks.volumes.options import SCANS
 from multiway.tasks.volumes.prediction import predict_scans
-from multiway.tasks.volumes.prepared import Prepared, VolumeState, prepare, prepare_later
 from multiway.tasks.volumes.reload import interesting, reload_cases
 from multiway.training import History
 
@@ -41,7 +45,7 @@ METRICS = (
 )
 
 
-class Volumes(Task[VolumeConfig, Prepared, VolumeState]):
+class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
     """Classes of scans."""
 
     name = "volumes"
@@ -62,10 +66,12 @@ class Volumes(Task[VolumeConfig, Prepared, VolumeState]):
 
     def prepare(
         self, config: VolumeConfig, source: Any, state: VolumeState | None = None, *, progress: bool = False
-    ) -> Prepared:
-        """See `multiway.tasks.volumes.prepared`; a source is a path, cases, or cases and the kind of their labels."""
+    ) -> PreparedVolumes:
+        """A source is a path, cases, or cases and the kind of their labels."""
         cases, kind = source if isinstance(source, tuple) else (source, "text")
-        return prepare(config, cases, kind) if state is None else prepare_later(config, cases, state)
+        if state is None:
+            return prepare_volumes(cases, config.read, config.split, kind)
+        return prepare_later(cases, config.read, state)
 
     def check(self, config: VolumeConfig) -> CheckReport:
         """What is in a set of scans."""
@@ -75,7 +81,7 @@ class Volumes(Task[VolumeConfig, Prepared, VolumeState]):
         """See `multiway.tasks.volumes.auditing`."""
         return auditing.audit(config, run)
 
-    def learn(self, config: VolumeConfig, prepared: Prepared) -> VolumeState:
+    def learn(self, config: VolumeConfig, prepared: PreparedVolumes) -> VolumeState:
         """Classes and sizes of the cases."""
         return VolumeState(
             classes=prepared.cases.classes, channels=int(prepared.values.shape[1]), scale=prepared.scale,
@@ -90,28 +96,28 @@ class Volumes(Task[VolumeConfig, Prepared, VolumeState]):
         """A classifier."""
         return build_model(config, state, name)
 
-    def fit(self, run: Run, name: str, prepared: Prepared, context: Context) -> History | dict[str, Any] | None:
+    def fit(self, run: Run, name: str, prepared: PreparedVolumes, context: Context) -> History | dict[str, Any] | None:
         """See `multiway.tasks.volumes.fitting`."""
-        return fit_model(run.models[name], name, prepared, run.config, context)
+        return fit_model(run, name, prepared, context)
 
-    def calibrate(self, run: Run, prepared: Prepared) -> dict[str, Tensor]:
+    def calibrate(self, run: Run, prepared: PreparedVolumes) -> dict[str, Tensor]:
         """Thresholds of the second of two classes, by model."""
         scored = self.predict(run, prepared, "validation")
         return youden_thresholds(scored.labels, scored.probabilities)
 
-    def predict(self, run: Run, prepared: Prepared, split: str) -> Scored:
+    def predict(self, run: Run, prepared: PreparedVolumes, split: str) -> Scored:
         """Probabilities of every model."""
-        return predict_split(run.models, prepared, run.config, run.state, split)
+        return predict_split(run, prepared, split)
 
     def score(self, run: Run, predictions: Scored, split: str) -> list[Row]:
         """MedMNIST's AUC and ACC, and more."""
-        return score_rows(predictions, split, thresholds_of(run.calibration, list(run.models)), run.config.draws)
+        return score_rows(run, predictions, split)
 
     def tables(self, run: Run, predictions: Scored, split: str) -> dict[str, pd.DataFrame]:
         """Predictions case by case."""
-        return {"predictions": prediction_frame(predictions, split, run.state.classes)}
+        return {"predictions": table_of(run, predictions, split)}
 
-    def describe(self, run: Run, prepared: Prepared) -> dict[str, Any]:
+    def describe(self, run: Run, prepared: PreparedVolumes) -> dict[str, Any]:
         """How many cases, patients and classes are in each split."""
         cases = prepared.cases
         return {"cases": cases.count, "splits": {split: _split_facts(cases, split) for split in SPLITS}}
@@ -147,11 +153,9 @@ class Volumes(Task[VolumeConfig, Prepared, VolumeState]):
         """See `multiway.tasks.volumes.sections`."""
         return sections.compare(groups)
 
-    def sample(self, run: Run, prepared: Prepared) -> tuple[Tensor | None, ...]:
+    def sample(self, run: Run, prepared: PreparedVolumes) -> tuple[Tensor | None, ...]:
         """Some validation volumes."""
-        source = prepared.batches("validation")
-        rows = np.linspace(0, len(source) - 1, min(8, len(source))).round().astype(np.int64)
-        return (source.gather(torch.from_numpy(rows))["volume"],)
+        return (some_volumes(prepared.batches("validation")),)
 
 
 def _split_facts(cases: Cases, split: str) -> Row:

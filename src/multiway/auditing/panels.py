@@ -1,0 +1,92 @@
+"""Audit of a panel that was split, scaled and cut into windows."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from multiway.auditing.agreement import check_agreement
+from multiway.auditing.report import Verdict
+from multiway.auditing.windows import Statistic, WindowSplit
+from multiway.data import Panel, Scaler, Windows
+from multiway.errors import DataError
+
+LOOKED_AT = 64
+"""Windows of each split whose targets are compared with the series."""
+ROUNDING = 1e-4
+"""Largest difference in training standard deviations that float32 may make."""
+
+Rows = NDArray[np.float64]
+
+
+def scaled_windows(panel: Panel, windows: Mapping[str, Windows], scaler: Scaler) -> WindowSplit:
+    """Windows by split, under a scaling by mean and standard deviation."""
+    first = next(iter(windows.values()))
+    return WindowSplit(
+        values=panel.values, times=panel.times, names=panel.names, lookback=first.lookback, horizon=first.horizon,
+        starts={name: part.start_rows() for name, part in windows.items()},
+        used={"mean": scaler.mean, "std": scaler.std}, statistics={"mean": _mean, "std": _deviation},
+    )  # fmt: skip
+
+
+def random_windows(panel: Panel, lookback: int, horizon: int, seed: int) -> WindowSplit:
+    """NdLinear's published protocol: overlapping windows put at random into halves, MinMax scaling of all rows.
+
+    The score is that of the best validation epoch, so there is no test split.
+
+    Raises:
+        DataError: There are not two windows.
+    """
+    count = panel.num_rows - lookback - horizon + 1
+    if count < 2:
+        raise DataError(
+            f"{panel.source}: {panel.num_rows} rows hold no two windows. Use a shorter look-back or horizon."
+        )
+    order = np.random.default_rng(seed).permutation(count)
+    statistics: dict[str, Statistic] = {"smallest": _smallest, "largest": _largest}
+    return WindowSplit(
+        values=panel.values, times=panel.times, names=panel.names, lookback=lookback, horizon=horizon,
+        starts={"train": np.sort(order[: count // 2]), "validation": np.sort(order[count // 2 :])},
+        used={name: of(panel.values) for name, of in statistics.items()}, statistics=statistics,
+    )  # fmt: skip
+
+
+def _smallest(rows: Rows) -> Rows:
+    return np.asarray(np.min(rows, axis=0, where=~np.isnan(rows), initial=np.inf))
+
+
+def _largest(rows: Rows) -> Rows:
+    return np.asarray(np.max(rows, axis=0, where=~np.isnan(rows), initial=-np.inf))
+
+
+def _mean(rows: Rows) -> Rows:
+    size = _size(rows)
+    return np.asarray(np.nanmean(rows / size, axis=0) * size)
+
+
+def _deviation(rows: Rows) -> Rows:
+    """Over n; 1 for what never changes."""
+    size = _size(rows)
+    return np.where(_largest(rows) > _smallest(rows), np.nanstd(rows / size, axis=0) * size, 1.0)
+
+
+def _size(rows: Rows) -> Rows:
+    """Largest number of each variate, so that no square leaves the range."""
+    size = np.maximum(np.abs(_smallest(rows)), np.abs(_largest(rows)))
+    return np.where(np.isfinite(size) & (size > 0), size, 1.0)
+
+
+def check_targets(panel: Panel, windows: Mapping[str, Windows], scaler: Scaler) -> Verdict | None:
+    """Whether the targets of windows, unscaled, are the series' own values."""
+    agreed, names = [], []
+    for split, part in windows.items():
+        index = np.unique(np.linspace(0, len(part) - 1, LOOKED_AT).astype(np.int64))
+        batch = part.gather(torch.from_numpy(index))
+        first = batch["start"].numpy() + part.lookback
+        wanted = scaler.transform(panel.values[first[:, None] + np.arange(part.horizon)])
+        error = np.abs(batch["future"].double().numpy() - wanted) / (1 + np.abs(wanted))
+        agreed.append(np.nan_to_num(error).max((1, 2)) < ROUNDING)
+        names += [f"{split} window {place}" for place in index.tolist()]
+    same = np.concatenate(agreed)
+    return check_agreement(same, np.ones_like(same), "the series' own values", names, noun="targets")

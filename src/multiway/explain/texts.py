@@ -1,0 +1,170 @@
+"""What moved one stock's answer: gradient x input on days of prices and texts, split over the texts of each day."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway.explain.voxels import DeletionCurves
+
+Batch = dict[str, Tensor]
+Score = Callable[[Batch], Tensor]
+"""From a batch to one number per sample and stock, higher for a rise."""
+SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
+"""Parts of the texts that the deletion test hides."""
+AT_ONCE = 8
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class SampleTexts:
+    """The texts whose means are the vectors of one sample's days.
+
+    stock, slot: `(texts,)` where each is read.
+    item: `(texts,)` which text of the data it is.
+    vectors: `(texts, features)` standardised as their means are, so that a day's vector is the mean of its texts'.
+    """
+
+    stock: NDArray[np.int64]
+    slot: NDArray[np.int64]
+    item: NDArray[np.int64]
+    vectors: Tensor
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    def counts(self) -> NDArray[np.int64]:
+        """How many texts each text's day has, itself among them."""
+        _, place, count = np.unique(np.stack([self.stock, self.slot]), axis=1, return_inverse=True, return_counts=True)
+        return np.asarray(count[place.ravel()])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Contributions:
+    """How far each day of each stock moved one stock's score from where it stands without it, to first order.
+
+    score: The score itself.
+    prices: `(stocks, slots)`.
+    texts: `(stocks, slots)`; zeros where the network reads none.
+    text_gradient: `(stocks, slots, features)`; None where it reads none.
+    """
+
+    score: float
+    prices: NDArray[np.float64]
+    texts: NDArray[np.float64]
+    text_gradient: Tensor | None
+
+    @property
+    def of_stocks(self) -> NDArray[np.float64]:
+        """Prices and texts together, summed over the days, `(stocks,)`."""
+        return np.asarray((self.prices + self.texts).sum(axis=1))
+
+
+def contributions(score: Score, batch: Batch, stock: int) -> Contributions:
+    """Gradient x input of one stock's score, for a batch of one sample.
+
+    An input of 0 is the average of the training days, so that is what a contribution is measured from. They do not
+    add up to the score: that would need a straight network.
+    """
+    leaves: Batch = {
+        name: batch[name].detach().clone().requires_grad_() for name in ("prices", "text") if name in batch
+    }
+    value = score({**batch, **leaves})[0, stock]
+    slopes = dict(zip(leaves, torch.autograd.grad(value, list(leaves.values()), materialize_grads=True), strict=True))
+
+    def parts(name: str, valid: str) -> NDArray[np.float64]:
+        products = torch.where(batch[valid][..., None], slopes[name] * leaves[name].detach(), 0)[0]
+        return np.asarray(products.sum(-1).double().cpu().numpy())
+
+    prices = parts("prices", "price_valid")
+    return Contributions(
+        score=float(value.detach()),
+        prices=prices,
+        texts=parts("text", "text_valid") if "text" in leaves else np.zeros_like(prices),
+        text_gradient=slopes["text"][0] if "text" in leaves else None,
+    )
+
+
+def text_contributions(found: Contributions, texts: SampleTexts) -> NDArray[np.float64]:
+    """Part of each text in its day's contribution; exact, since the day's vector is the mean of its texts'."""
+    if found.text_gradient is None or not len(texts):
+        return np.zeros(len(texts))
+    gradient = found.text_gradient.cpu()[torch.from_numpy(texts.stock), torch.from_numpy(texts.slot)]
+    whole = (gradient.double() * texts.vectors.double()).sum(-1).numpy()
+    return np.asarray(whole / texts.counts())
+
+
+def scores_without(score: Score, batch: Batch, texts: SampleTexts, stock: int, hidden: NDArray[np.bool_]) -> Tensor:
+    """Score of one stock with some of the sample's texts hidden, `(cases,)`; a day without any left has no text.
+
+    Args:
+        score: From a batch to scores.
+        batch: Of one sample.
+        texts: All texts of the sample.
+        stock: Whose score is explained.
+        hidden: `(cases, texts)`.
+    """
+    found = []
+    for start in range(0, len(hidden), AT_ONCE):
+        means = [_means_of(texts, ~case, batch["text"].shape[1:]) for case in hidden[start : start + AT_ONCE]]
+        some = {name: tensor.expand(len(means), *tensor.shape[1:]) for name, tensor in batch.items()}
+        some["text"] = torch.stack([mean for mean, _ in means]).to(batch["text"])
+        some["text_valid"] = torch.stack([count > 0 for _, count in means]).to(batch["text_valid"].device)
+        with torch.no_grad():
+            found.append(score(some)[:, stock].double().cpu())
+    return torch.cat(found)
+
+
+def _means_of(texts: SampleTexts, kept: NDArray[np.bool_], sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Mean vector of every stock and slot over the texts that are kept, and their number."""
+    stocks, slots, features = sizes
+    place = torch.from_numpy((texts.stock * slots + texts.slot)[kept])
+    sums = torch.zeros(stocks * slots, features).index_add_(0, place, texts.vectors[torch.from_numpy(kept)].float())
+    counts = torch.bincount(place, minlength=stocks * slots)
+    means = sums / counts.clamp_min(1)[:, None]
+    return means.view(stocks, slots, features), counts.view(stocks, slots)
+
+
+def deletion_of_texts(
+    score: Score, batch: Batch, texts: SampleTexts, stock: int, shares: NDArray[np.float64], *, draws: int = 8
+) -> DeletionCurves | None:
+    """Probability of the direction named as ever more of the sample's texts are hidden; None with fewer than two.
+
+    What spoke most for the direction goes first, beside texts in random orders. Where the contributions mark what
+    matters, their curve falls faster.
+    """
+    if len(texts) < 2:
+        return None
+    chance = np.random.default_rng(0)
+    with torch.no_grad():
+        direction = 1.0 if float(score(batch)[0, stock]) > 0 else -1.0
+    orders = [np.argsort(-direction * shares, kind="stable"), *(chance.permutation(len(texts)) for _ in range(draws))]
+    counts = np.round(np.multiply(SHARES, len(texts)))[:, None]
+    every = np.concatenate([np.argsort(order) < counts for order in orders])
+    hidden, place = np.unique(every, axis=0, return_inverse=True)
+    values = torch.sigmoid(direction * scores_without(score, batch, texts, stock, hidden)).numpy()
+    curves = values[place.ravel()].reshape(len(orders), len(SHARES))
+    return DeletionCurves(np.array(SHARES), {"gradients": curves[0]}, curves[1:].mean(axis=0))
+
+
+def texts_of_rows(
+    text_rows: NDArray[np.int32],
+    items_of: Callable[[int], NDArray[np.int64]],
+    vector_of: Callable[[NDArray[np.int64]], Tensor],
+) -> SampleTexts:
+    """Gather the texts of one sample.
+
+    Args:
+        text_rows: `(stocks, slots)` group of texts read there, 0 for none.
+        items_of: Texts of a group.
+        vector_of: Standardised vectors of texts.
+    """
+    places = np.argwhere(text_rows > 0)
+    groups: Sequence[NDArray[np.int64]] = [items_of(int(text_rows[stock, slot])) for stock, slot in places]
+    sizes = [len(group) for group in groups]
+    item = np.concatenate(groups) if groups else np.empty(0, np.int64)
+    return SampleTexts(
+        stock=np.repeat(places[:, 0], sizes), slot=np.repeat(places[:, 1], sizes), item=item, vectors=vector_of(item)
+    )

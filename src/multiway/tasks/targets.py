@@ -1,0 +1,169 @@
+"""A target that is a class or a number: the loss, baselines, outputs and scores of every task that has one."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from multiway.data.series.scaling import Scaler
+from multiway.extras import is_installed, load_extra
+from multiway.metrics import resampling
+from multiway.metrics.classes import predicted_classes
+from multiway.models.tree_ensemble import TreeEnsemble, nodes_of
+from multiway.tasks import classes, regression
+from multiway.tasks.baselines import Facts, Linear, Majority, Mean, fit_logistic, fit_ridge
+from multiway.tasks.protocol import Metric, Row
+from multiway.training import LOSSES, Batch, TrainingConfig
+
+Baseline = Literal["constant", "linear", "trees"]
+BASELINES = {"constant": ("majority", "mean"), "linear": ("logistic", "ridge"), "trees": ("trees", "trees")}
+"""What a baseline is called where the target is a class, and where it is a number."""
+WORDS = {"logistic": "logistic regression", "ridge": "ridge regression", "trees": "boosted trees"}
+METRICS = (
+    Metric(name="acc", title="ACC", spread=True),
+    Metric(name="auc", title="AUC", spread=True),
+    Metric(name="balanced_accuracy", title="Balanced accuracy"),
+    Metric(name="ece", title="ECE", higher=False),
+    *regression.METRICS,
+)
+"""Of classes, then of numbers; a run has those of its target."""
+ROUNDS, LEAVES = 100, 31
+"""Of the boosted trees: what scikit-learn has by default."""
+
+Outputs = Mapping[str, NDArray[np.float64]]
+"""By model: class probabilities `(samples, classes)`, or numbers `(samples,)`."""
+Names = Sequence[str] | None
+"""Of the classes; None where the target is a number."""
+
+
+class TargetLoss:
+    """Cross-entropy of the batch's `target`, or the training's loss of scaled numbers."""
+
+    def __init__(self, training: TrainingConfig, names: Names, labels: NDArray[Any]) -> None:
+        self.training, self.is_class = training, names is not None
+        self.weights = None if names is None else classes.class_weights(labels, len(names), training)
+
+    def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Sum over the samples, and their number; weights and smoothing are for training alone."""
+        outputs, target = model(batch["inputs"]), batch["target"]
+        if not self.is_class:
+            return LOSSES[self.training.loss](outputs[:, 0], target, None)
+        if not model.training:
+            return classes.class_loss(outputs, target)
+        return classes.class_loss(outputs, target, self.weights, self.training.label_smoothing)
+
+
+def usual_baselines() -> tuple[Baseline, ...]:
+    """All of them; without scikit-learn all but the trees."""
+    return ("constant", "linear", "trees") if is_installed("sklearn") else ("constant", "linear")
+
+
+def baseline_names(chosen: Sequence[Baseline], names: Names) -> tuple[str, ...]:
+    """What the chosen baselines are called in a run."""
+    return tuple(BASELINES[each][names is None] for each in chosen)
+
+
+def build_baseline(name: str, num_features: int, num_outputs: int) -> nn.Module:
+    """A baseline by its name in a run."""
+    if name == "trees":
+        load_extra("sklearn", "the baseline trees", "trees")
+        return TreeEnsemble(ROUNDS, LEAVES, 1 if num_outputs == 2 else num_outputs)
+    if name in BASELINES["linear"]:
+        return Linear(num_features, num_outputs)
+    return Majority(num_outputs) if name == "majority" else Mean(num_outputs)
+
+
+def fit_baseline(model: nn.Module, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor, seed: int = 0) -> Facts | None:
+    """Fit a baseline on features `(samples, features)` and targets: whole numbers are classes, others numbers.
+
+    Args:
+        model: Of `build_baseline`, filled in place.
+        x: Training features.
+        y: Their targets.
+        held_x: Validation features, which choose the penalty of a linear model.
+        held_y: Their targets.
+        seed: Of the trees.
+    """
+    is_class = not y.is_floating_point()
+    if isinstance(model, TreeEnsemble):
+        return _fit_trees(model, x, y, seed)
+    if not is_class:
+        y, held_y = y[:, None], held_y[:, None]
+    if isinstance(model, Linear):
+        return (fit_logistic if is_class else fit_ridge)(model, x, y, held_x, held_y)
+    assert isinstance(model, Majority | Mean)
+    return model.fit(y)
+
+
+def _fit_trees(model: TreeEnsemble, x: Tensor, y: Tensor, seed: int) -> Facts:
+    """Boost trees with scikit-learn and keep their nodes."""
+    sklearn = load_extra("sklearn.ensemble", "the baseline trees", "trees")
+    kind = "Regressor" if y.is_floating_point() else "Classifier"
+    make = getattr(sklearn, f"HistGradientBoosting{kind}")
+    fitted = make(max_iter=ROUNDS, max_leaf_nodes=LEAVES, early_stopping=False, random_state=seed)
+    fitted.fit(x.double().numpy(), y.double().numpy())
+    trees = [[nodes_of(tree.nodes) for tree in each] for each in fitted._predictors]
+    model.set_trees(trees, fitted._baseline_prediction)
+    return {"rounds": len(trees)}
+
+
+def decoded(raw: Tensor, scaler: Scaler | None) -> NDArray[np.float64]:
+    """Probabilities of classes by their logits, one of which stands for two classes; scaled numbers in their units."""
+    if scaler is not None:
+        return scaler.inverse(raw.numpy())[:, 0]
+    logits = torch.cat([torch.zeros_like(raw), raw], dim=1) if raw.shape[1] == 1 else raw
+    return np.asarray(logits.softmax(1).numpy())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Predictions:
+    """What the models say of samples.
+
+    samples: Columns that name each sample: {"row": ...}.
+    names: Of the classes; None where the target is a number.
+    truth: Positions of classes, or numbers.
+    outputs: By model.
+    groups: Group of each sample, such as a patient, where they are known.
+    """
+
+    samples: Mapping[str, Sequence[Any]]
+    names: Names
+    truth: NDArray[Any]
+    outputs: Outputs
+    groups: Sequence[str] | None = None
+
+    def scores(self, split: str, draws: int) -> list[Row]:
+        """A row per model and metric: value, and its 95 % interval over samples, or over groups."""
+        units = None if self.groups is None else np.array(self.groups, dtype=str)
+        return [
+            {"model": model, "split": split, **row}
+            for model, predicted in self.outputs.items()
+            for row in resampling.score_rows(metrics_of(self.names), self.truth, predicted, units=units, draws=draws)
+        ]
+
+    def frame(self, split: str) -> pd.DataFrame:
+        """Sample, model, split, label or number, and the answer."""
+        if self.names is not None:
+            return classes.prediction_frame(self.samples, self.truth, self.outputs, split, self.names)
+        return regression.prediction_frame(self.samples, self.truth, self.outputs, split)
+
+
+def metrics_of(names: Names) -> dict[str, resampling.Metric]:
+    """Accuracy and AUC with their like, or errors."""
+    if names is None:
+        return regression.NUMBERS
+    known = classes.class_metrics()
+    return {metric.name: known[metric.name] for metric in METRICS if metric.name in known}
+
+
+def answers(predicted: NDArray[np.float64], names: Names) -> pd.DataFrame:
+    """Class and probability of each, or the number."""
+    if names is None:
+        return pd.DataFrame({"predicted": predicted})
+    named = np.array(names, dtype=object)[predicted_classes(predicted)]
+    return pd.concat([pd.DataFrame({"predicted": named}), classes.probability_frame(predicted, names)], axis=1)

@@ -1,0 +1,122 @@
+"""Audit of stocks: our protocols pass, published labels do not, and each planted leak is found."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from market_files import write_stocks
+from multiway import workflows
+from multiway.auditing import lookahead
+from multiway.auditing import stocks as auditing
+from multiway.auditing.stocks import audit_stocks
+from multiway.data.stocks import StockOptions, StockProtocol, build_samples, read_stocks
+from multiway.data.stocks.scale import StockScale
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("stocks")
+    write_stocks(made)
+    return made
+
+
+def parts(folder, texts=True, **protocol):
+    """Prices, texts, protocol and samples."""
+    read = {"texts": str(folder / "texts.jsonl")} if texts else {}
+    panel, found_texts = read_stocks(str(folder / "prices.csv"), StockOptions.parse(read))
+    rules = StockProtocol.parse(protocol)
+    return panel, found_texts, rules, build_samples(panel, found_texts, rules)
+
+
+def found(report):
+    return {finding.kind for finding in report.findings if finding.severity == "error"}
+
+
+def planted(folder, monkeypatch, **changes):
+    """Audit what the samples would be with these changes."""
+    *given, samples = parts(folder)
+    monkeypatch.setattr(auditing, "build_samples", lambda *_: dataclasses.replace(samples, **changes))
+    return audit_stocks(*given)
+
+
+@pytest.mark.parametrize(
+    "protocol", [{}, {"up": 0.005, "down": 0.004}, {"complete": True}, {"borders": ["2022-07-01", "2022-08-01"]}]
+)
+def test_movements_in_the_order_of_time_pass(protocol, folder):
+    report = audit_stocks(*parts(folder, **protocol)[:3])
+    assert not report.leaks, report.lines()
+    assert any("from a day before the target day" in line for line in report.passed)
+    assert any(line.startswith("100.00%") and "direction of the adjusted close" in line for line in report.passed)
+
+
+def test_prices_alone_pass(folder):
+    report = audit_stocks(*parts(folder, texts=False)[:3])
+    assert not report.leaks and not any("texts that are shown" in line for line in report.passed)
+
+
+def test_labels_of_the_day_before_disagree(folder, monkeypatch):
+    labels = parts(folder)[3].labels
+    report = planted(folder, monkeypatch, labels=np.roll(labels, 1, axis=0))
+    assert "labels" in found(report)
+    assert any("should be" in line for line in report.lines())
+
+
+def test_labels_that_the_weekday_gives_away_are_found(folder, monkeypatch):
+    samples = parts(folder)[3]
+    days = samples.days[samples.targets].astype("datetime64[D]").astype(int)
+    told = ((days + 3) % 7 == 1).astype(np.int8)  # Tuesday, whether or not Monday was a holiday
+    labels = np.where(samples.labels >= 0, told[:, None], -1).astype(np.int8)
+    report = planted(folder, monkeypatch, labels=labels)
+    assert found(report) >= {"lookup", "labels"}
+    assert "a look-up of weekday of the next day alone" in "\n".join(report.lines())
+
+
+def test_splits_that_share_days_are_found(folder, monkeypatch):
+    splits = parts(folder)[3].splits
+    mixed = {**splits, "train": np.append(splits["train"], splits["test"][:3])}
+    report = planted(folder, monkeypatch, splits=mixed)
+    assert found(report) >= {"overlap", "groups", "duplicates"}
+
+
+def test_a_text_of_the_target_day_is_found(folder):
+    panel, texts, _, samples = parts(folder)
+    later = dataclasses.replace(texts, day=texts.day + np.timedelta64(1, "D"))
+    assert isinstance(lookahead.check_texts(samples, texts), str)
+    finding = lookahead.check_texts(samples, later)
+    assert (finding.kind, finding.severity) == ("future", "error")
+    assert "windows show a text of the target day or later" in finding.line()
+    assert panel.tickers[0] in finding.line()
+
+
+def test_inputs_that_know_the_day_are_found(folder, monkeypatch):
+    """Features that lie a row too early hold the close of the target day."""
+    panel, texts, protocol, samples = parts(folder)
+
+    def early(*given):
+        built = build_samples(*given)
+        return dataclasses.replace(built, features=np.roll(built.features, -1, axis=0))
+
+    monkeypatch.setattr(lookahead, "build_samples", early)
+    assert lookahead.check_prices(protocol, panel, texts, early(panel, texts, protocol)).severity == "error"
+    monkeypatch.undo()
+    assert isinstance(lookahead.check_prices(protocol, panel, texts, samples), str)
+
+
+def test_scaling_of_all_days_is_found(folder):
+    *given, samples = parts(folder)
+    whole = dataclasses.replace(samples, splits={"train": np.arange(len(samples.targets))})
+    report = audit_stocks(*given, StockScale.fit(whole, None))
+    assert found(report) == {"statistics"} and "as over all rows" in report.findings[0].line()
+
+
+def test_published_labels_are_flagged_on_real_data(real_data):
+    report = workflows.audit("stocks", {"data": "stocknet", "protocol": {"name": "published-code"}})
+    assert found(report) == {"lookup", "untraded", "labels"}
+    line = next(finding for finding in report.findings if finding.kind == "lookup").line()
+    assert "gives ACC 0.9868, MCC 0.9695 on 2,956 test labels" in line
+
+
+def test_the_protocol_of_stocknet_passes_on_real_data(real_data):
+    report = workflows.audit("stocks", {"data": "stocknet"})
+    assert not report.leaks and "train 20,345, validation 2,555, test 3,720; stocknet" in report.source

@@ -1,0 +1,90 @@
+"""What tasks on one target share: the loss, baselines by name, outputs and scores of classes and of numbers."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from multiway.data.series.scaling import Scaler
+from multiway.tasks import targets
+from multiway.tasks.baselines import Linear, Majority, Mean
+from multiway.training import TrainingConfig
+from tolerances import SUMS32
+
+LABELS = np.array([0, 1, 1, 0, 1, 1])
+NUMBERS = np.array([1.0, 2.0, 4.0, 7.0, 11.0, 16.0])
+
+
+def predictions(names, truth, outputs, groups=None):
+    return targets.Predictions(
+        samples={"row": list(range(len(truth)))}, names=names, truth=truth, outputs=outputs, groups=groups
+    )
+
+
+def test_one_logit_stands_for_two_classes_and_numbers_have_their_units(generator):
+    raw = torch.randn(5, 1, generator=generator, dtype=torch.float64)
+    shares = targets.decoded(raw, None)
+    np.testing.assert_allclose(shares[:, 1], torch.sigmoid(raw[:, 0]))
+    np.testing.assert_allclose(shares.sum(1), 1)
+    scaler = Scaler.fit(NUMBERS[:, None])
+    np.testing.assert_allclose(targets.decoded(torch.from_numpy(scaler.transform(NUMBERS[:, None])), scaler), NUMBERS)
+
+
+def test_smoothing_and_weights_are_for_training_alone(generator):
+    x, y = torch.randn(6, 3, generator=generator), torch.from_numpy(LABELS)
+    model, batch = nn.Identity(), {"inputs": x[:, :2], "target": y}
+    training = TrainingConfig(loss="cross_entropy", label_smoothing=0.2, class_weights="balanced")
+    loss = targets.TargetLoss(training, ("no", "yes"), LABELS)
+    weights = torch.tensor([6 / (2 * 2), 6 / (2 * 4)])
+    for mode, expected in (
+        (True, F.cross_entropy(x[:, :2], y, weights, label_smoothing=0.2)),
+        (False, F.cross_entropy(x[:, :2], y)),
+    ):
+        total, count = loss(model.train(mode), batch)
+        assert float(total / count) == pytest.approx(float(expected), rel=SUMS32)
+    total, count = targets.TargetLoss(TrainingConfig(loss="mae"), None, NUMBERS)(model, {**batch, "target": x[:, 1]})
+    assert float(total / count) == pytest.approx(float((x[:, 0] - x[:, 1]).abs().mean()), rel=SUMS32)
+
+
+@pytest.mark.parametrize(
+    ("names", "called", "kinds"),
+    [(("no", "yes"), ("majority", "logistic"), (Majority, Linear)), (None, ("mean", "ridge"), (Mean, Linear))],
+)
+def test_baselines_are_those_of_the_target(names, called, kinds, generator):
+    x = torch.randn(6, 2, generator=generator)
+    y = torch.from_numpy(NUMBERS).float() if names is None else torch.from_numpy(LABELS)
+    assert targets.baseline_names(["constant", "linear"], names) == called
+    models = [targets.build_baseline(name, 2, 1 if names is None else 2) for name in called]
+    assert tuple(map(type, models)) == kinds
+    constant, linear = (targets.fit_baseline(model, x, y, x, y) for model in models)
+    assert constant is None and set(linear) == {"penalty", "validation_loss"}
+    answer = models[0](x)[0] if names is None else models[0](x)[0].exp()
+    assert answer.tolist() == pytest.approx([NUMBERS.mean()] if names is None else [1 / 3, 2 / 3])
+
+
+def test_scores_are_over_groups_where_they_are_known():
+    truth = predictions(None, NUMBERS, {"multiway": NUMBERS + 1})
+    scores = {row["metric"]: row for row in truth.scores("test", 50)}
+    assert list(scores) == ["mse", "rmse", "mae", "r2"] and scores["mse"]["value"] == pytest.approx(1)
+    assert scores["mse"]["low"] == pytest.approx(1) and scores["mse"]["split"] == "test"
+    (mse, *_) = predictions(None, NUMBERS, {"multiway": NUMBERS + 1}, groups=["one"] * 6).scores("test", 50)
+    assert (mse["low"], mse["high"]) == (None, None)
+    shares = np.eye(2)[LABELS]
+    scores = predictions(("no", "yes"), LABELS, {"multiway": shares, "majority": shares[:, ::-1]}).scores("test", 0)
+    assert [(row["model"], row["metric"], row["value"]) for row in scores[:2]] == [
+        ("multiway", "acc", 1.0),
+        ("multiway", "auc", 1.0),
+    ]
+    assert {row["metric"] for row in scores} == {"acc", "auc", "balanced_accuracy", "ece"}
+
+
+def test_tables_name_samples_models_and_answers():
+    numbers = predictions(None, NUMBERS, {"multiway": NUMBERS, "mean": np.full(6, 5.0)}).frame("test")
+    assert list(numbers) == ["row", "split", "label", "model", "predicted"] and len(numbers) == 12
+    assert targets.answers(NUMBERS, None)["predicted"].tolist() == NUMBERS.tolist()
+    shares = np.array([[0.4, 0.6], [0.9, 0.1]])
+    named = targets.answers(shares, ("no", "yes"))
+    assert named["predicted"].tolist() == ["yes", "no"] and named["p_yes"].tolist() == [0.6, 0.1]
+    classes = predictions(("no", "yes"), np.array([1, 1]), {"multiway": shares}).frame("test")
+    assert classes["label"].tolist() == ["yes", "yes"] and classes["predicted"].tolist() == ["yes", "no"]
