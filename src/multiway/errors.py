@@ -1,6 +1,5 @@
 """The errors a user can cause; each message is one line: where, the rule, the values, the fix."""
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -24,11 +23,17 @@ class RunError(MultiwayError, RuntimeError):
     """A run cannot be started, continued or read."""
 
 
+class StorageError(RunError):
+    """Something cannot be written: no room, no right to, no folder."""
+
+
 class NotFittedError(MultiwayError, ValueError, AttributeError):
     """An estimator was asked for an answer before `fit`; the bases are those scikit-learn's own error has."""
 
 
 def closest(name: str, known: Iterable[str]) -> str:
     """End a sentence about an unknown name with the nearest known one, if one is near."""
+    import difflib
+
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]}?" if near else "."

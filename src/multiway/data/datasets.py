@@ -105,9 +105,14 @@ def locate(data: str) -> str:
     """Path of a file or folder, or of the known data set of that name.
 
     Raises:
-        DataError: The data set lies nowhere yet.
+        DataError: The data set lies nowhere yet, or there is nothing of that name and a data set's is near.
     """
-    return str(dataset_path(data)) if is_dataset(data) else data
+    if is_dataset(data):
+        return str(dataset_path(data))
+    near = closest(data, catalogue())
+    if near != "." and not Path(data).exists():
+        raise DataError(f"{data} does not exist{near} `multiway data list` names the known data sets.")
+    return data
 
 
 def dataset_path(name: str) -> Path:

@@ -24,7 +24,6 @@ from multiway.data.findings import quoted
 from multiway.data.volumes.cases import Cases
 from multiway.data.volumes.loading import read_cases
 from multiway.data.volumes.nifti import write_nifti
-from multiway.data.volumes.writing import write_npy
 from multiway.errors import DataError, RunError
 
 Field3 = NDArray[np.float64]
@@ -122,7 +121,7 @@ def _write_all(cases: Cases, folder: Path, options: LesionOptions) -> None:
 
 def _write(path: Path, values: NDArray[np.uint8], affine: Field3 | None, kind: str) -> None:
     if kind == "npy":
-        write_npy(path, values)
+        files.write_array(path, values)
     else:
         write_nifti(path, values, affine)
 
