@@ -8,12 +8,12 @@ from multiway.config import merge
 from multiway.errors import ConfigError
 from multiway.recipes import load_recipe
 from multiway.tasks import lifecycle
-from multiway.tasks.processes import is_main
 from multiway.tasks.protocol import Row, TaskConfig
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.run import Run
 from multiway.tasks.scores import score_table
 from multiway.training import RunFolder
+from multiway.training.processes import is_main
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
