@@ -115,14 +115,45 @@ def test_scaling_of_all_days_is_found(folder):
     config = config_of(folder)
     samples = parts(config)[2]
     whole = dataclasses.replace(samples, splits={"train": np.arange(len(samples.targets))})
-    run = SimpleNamespace(state=SimpleNamespace(scale=StockScale.fit(whole, None)))
+    run = SimpleNamespace(state=SimpleNamespace(scale=StockScale.fit(whole, None), encoder=None))
     report = auditing.audit(config, run)
     assert found(report) == {"statistics"} and "as over all rows" in report.findings[0].line()
 
 
+def test_columns_that_lie_a_day_early_are_found(folder, monkeypatch):
+    """The next day's high and low stand in the row of this one."""
+    config = config_of(folder)
+    panel = parts(config)[0]
+    prices = panel.prices.copy()
+    prices[:, :-1, 1:3] = panel.prices[:, 1:, 1:3]
+    report = planted(config, monkeypatch, dataclasses.replace(panel, prices=prices))
+    assert "quotes" in found(report)
+    assert "the row of prices before the target day tells the label" in "\n".join(report.lines())
+
+
+def test_texts_that_say_what_comes_are_found(folder, monkeypatch):
+    config = config_of(folder)
+    panel, texts, _ = parts(config)
+    day = np.searchsorted(panel.days, texts.day, side="right")
+    kept = np.flatnonzero(day < len(panel.days))
+    rises = panel.movement[texts.ticker[kept], day[kept]] > 0
+    said = list(texts.text)
+    for place, is_rise in zip(kept.tolist(), rises, strict=True):
+        said[place] += f" {('falls', 'rises')[int(is_rise)]} tomorrow"
+    monkeypatch.setattr(auditing, "read", lambda *_: (panel, dataclasses.replace(texts, text=tuple(said))))
+    report = auditing.audit(config)
+    assert found(report) == {"texts"} and "words stand beside one outcome nearly always" in report.findings[0].line()
+
+
+def test_an_encoder_from_after_the_test_days_is_named(folder):
+    config = StockConfig.parse({**config_of(folder).plain(), "text": {"encoder": "BAAI/bge-small-en-v1.5"}})
+    lines = auditing.audit(config).lines()
+    assert any("was trained until 2023-09, after the test days, 2022-" in line for line in lines)
+
+
 def test_published_labels_are_flagged_on_real_data(real_data):
     report = workflows.audit("stocks", {"data": "stocknet", "protocol": {"name": "published-code"}})
-    assert found(report) == {"lookup", "untraded", "labels"}
+    assert found(report) == {"lookup", "texts", "untraded", "labels"}
     line = next(finding for finding in report.findings if finding.kind == "lookup").line()
     assert "gives ACC 0.9868, MCC 0.9695 on 2,956 test labels" in line
 

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 
 from multiway.auditing import AuditReport, Verdict
 from multiway.auditing.duplicates import digest_of
+from multiway.auditing.painted import Paint
 from multiway.auditing.report import found
 from multiway.auditing.scans import (
     NOT_SCALED,
     Moments,
+    Traces,
     check_copies,
+    check_files,
     check_grid,
     check_patients,
     check_scale,
@@ -56,7 +59,7 @@ def _verdicts(
     masks: list[str] = []
     numbers: dict[bytes, int] = {}
     marked: list[str] = []
-    moments = Moments()
+    moments, traces, paint = Moments(), Traces(), Paint()
     used = {int(row) for rows in examples.splits.values() for row in rows}
     for row in range(len(examples.names)):
         example = examples.read(row)
@@ -64,8 +67,14 @@ def _verdicts(
         masks.append(f"mask {numbers.setdefault(example.target.tobytes(), len(numbers))}")
         marked.append("marked" if (example.target > 0).any() else "empty")
         moments.add(example.values)
+        traces.add(example.values)
+        if examples.background:
+            paint.add(example.values, example.target > 0)
     yield check_patients(examples.patients, examples.splits) if cases else found("blocks", "note", BLOCKS)
+    yield check_files(cases) if cases else None
     yield from check_copies(images, masks, examples.names, examples.splits, "image")
+    yield paint.check()
     if cases is not None and examples.background:
+        yield from traces.check(cases, images, marked, "whether a mask is empty")
         yield check_grid(cases, marked, "whether a mask is empty")
     yield NOT_SCALED if scale is None else check_scale(scale, moments, examples.splits["train"], config.read)

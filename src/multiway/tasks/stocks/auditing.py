@@ -18,13 +18,17 @@ from multiway.auditing import (
     check_statistics,
 )
 from multiway.auditing.duplicates import MANY, digest_of
+from multiway.auditing.encoders import check_encoder
+from multiway.auditing.quotes import check_quotes
 from multiway.auditing.report import found
+from multiway.auditing.texts import check_shown
 from multiway.data import datasets
+from multiway.data.encoders import chosen_encoder
 from multiway.data.stocks import StockPanel, StockSamples, StockTexts, build_samples
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.lookahead import check_prices, check_texts
-from multiway.tasks.stocks.prepared import read
+from multiway.tasks.stocks.prepared import READY, read
 from multiway.tasks.stocks.scale import StockScale
 from multiway.tasks.stocks.targets import Ints, Labelled, Names, facts_of, true_movements
 
@@ -47,11 +51,16 @@ def audit(config: StockConfig, run: Run | None = None) -> AuditReport:
     scale = StockScale.fit(samples, None) if run is None else run.state.scale
     counts = ", ".join(f"{split} {count:,}" for split, count in samples.counts().items())
     title = f"{panel.source}: {len(samples.tickers):,} tickers; labels {counts}; {config.protocol.name}"
-    return AuditReport.of(title, _verdicts(config, panel, texts, samples, scale))
+    return AuditReport.of(title, _verdicts(config, panel, texts, samples, scale, run))
 
 
 def _verdicts(
-    config: StockConfig, panel: StockPanel, texts: StockTexts | None, samples: StockSamples, scale: StockScale
+    config: StockConfig,
+    panel: StockPanel,
+    texts: StockTexts | None,
+    samples: StockSamples,
+    scale: StockScale,
+    run: Run | None,
 ) -> Iterator[Verdict | None]:
     labelled = Labelled.of(samples)
     yield from _spans(samples)
@@ -59,6 +68,9 @@ def _verdicts(
     yield check_prices(config, panel, texts, samples)
     yield check_texts(samples, texts)
     yield _calendar(samples, labelled)
+    yield check_quotes(panel, samples.days, labelled)
+    yield from check_shown(samples, texts, labelled)
+    yield _encoder(config, samples, texts, run)
     yield _traded(samples, labelled)
     yield _movements(panel, labelled)
     yield _ticker_days(samples, labelled)
@@ -113,6 +125,15 @@ def _calendar(samples: StockSamples, labelled: Labelled) -> Verdict | None:
         {name: codes[test] for name, codes in facts.items()}, labelled.label[test],
         what="the calendar, or what is missing,", groups=(labelled.target[train], labelled.target[test]), block=5,
     )  # fmt: skip
+
+
+def _encoder(config: StockConfig, samples: StockSamples, texts: StockTexts | None, run: Run | None) -> Verdict | None:
+    """Whether what encodes the texts may have read of the test days."""
+    if texts is None or not len(texts.day) or config.modality == "price":
+        return None
+    name = run.state.encoder if run is not None else READY if texts.text is None else chosen_encoder(config.text)
+    days = samples.days[samples.targets[samples.splits["test"]]]
+    return None if name is None else check_encoder(name, days.min(), days.max())
 
 
 def _traded(samples: StockSamples, labelled: Labelled) -> Verdict:

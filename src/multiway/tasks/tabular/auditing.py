@@ -4,13 +4,14 @@ import dataclasses
 from collections.abc import Iterator
 
 from multiway.auditing import AuditReport, Verdict, check_duplicates, check_groups, check_lookup, check_statistics
+from multiway.auditing.columns import check_columns, usual_repeats
 from multiway.auditing.report import found
 from multiway.data import Finding
 from multiway.data.tabular import Encoding, PreparedTable, column_codes, copies_of_target, row_digests
 from multiway.tasks.run import Run
 
 TOLERATED = 0.01
-"""Share of a split's rows that may repeat training rows, as rows of few values do by chance."""
+"""Share of a split's rows that may repeat training rows; more where few values make it likely."""
 
 
 def audit(prepared: PreparedTable, run: Run | None) -> AuditReport:
@@ -24,7 +25,7 @@ def _verdicts(prepared: PreparedTable, run: Run | None) -> Iterator[Verdict | No
     digests, names = row_digests(table), [f"{table.unit} {row}" for row in table.rows]
     of_split = {name: [digests[row] for row in rows] for name, rows in splits.items()}
     called = {name: [names[row] for row in rows] for name, rows in splits.items()}
-    yield check_duplicates(of_split, called, "rows", tolerated=TOLERATED)
+    yield check_duplicates(of_split, called, "rows", tolerated=max(TOLERATED, usual_repeats(prepared)))
     if table.groups is not None:
         yield check_groups({name: [table.groups[row] for row in rows] for name, rows in splits.items()}, "group")
     copies = copies_of_target(table)
@@ -32,6 +33,7 @@ def _verdicts(prepared: PreparedTable, run: Run | None) -> Iterator[Verdict | No
     yield (
         found("copy", "error", rule, "Leave them out (--drop NAME).", copies) if copies else "no column is the target"
     )
+    yield from check_columns(prepared, copies)
     yield from _lookups(prepared)
     yield _scaling(prepared, run.state if run is not None else prepared.encoding)
 

@@ -10,7 +10,9 @@ from multiway.auditing.duplicates import digest_of
 from multiway.auditing.scans import (
     NOT_SCALED,
     Moments,
+    Traces,
     check_copies,
+    check_files,
     check_grid,
     check_patients,
     check_scale,
@@ -48,11 +50,14 @@ def _verdicts(cases: Cases, volumes: Iterator[NDArray[Any]], scale: IntensitySca
             f"{cases.source}: classes are learnt from labels, and there are none. Name them (--label NAME)."
         )
     labels = [cases.classes[label] for label in cases.labels]
-    digests, moments = [], Moments()
+    digests, moments, traces = [], Moments(), Traces()
     for volume in volumes:
         digests.append(digest_of(volume))
         moments.add(volume)
+        traces.add(volume)
+    yield check_files(cases)
     yield check_patients(cases.patients, cases.splits)
     yield from check_copies(digests, labels, cases.names, cases.splits, "volume")
+    yield from traces.check(cases, digests, labels)
     yield check_grid(cases, labels)
     yield NOT_SCALED if scale is None else check_scale(scale, moments, cases.indices("train"), cases.options)
