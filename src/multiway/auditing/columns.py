@@ -45,7 +45,7 @@ def check_columns(prepared: PreparedTable, known: Collection[str] = ()) -> Itera
     if table.labels is None:
         words = dict(zip(table.columns.categories, table.categories.T, strict=True))
         yield check_formula(numbers, words, target, train, rest)
-    if table.times is not None and numbers:
+    if table.times is not None and numbers and table.num_rows >= LEAST_ROWS:
         yield from check_later(numbers, target, np.argsort(table.times, kind="stable"))
     elif table.labels is not None:
         yield check_row_order(table.labels, parts, table.rows)

@@ -20,6 +20,7 @@ SETTLED = 1e-6
 STRAIGHT = 0.8
 """Share of rows on straight lines from which on a series is called interpolated."""
 FEWEST_LINES = 6
+FEWEST_ROWS = 40
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +34,7 @@ def check_foresight(values: Floats, names: Sequence[str], lags: int) -> Verdict 
         lags: Rows of the past that are looked at.
     """
     chosen = np.unique(np.linspace(0, len(names) - 1, min(len(names), MOST_SERIES)).astype(int))
-    if len(chosen) < 2:
+    if len(chosen) < 2 or len(values) < FEWEST_ROWS:
         return None
     removed = foreseen(values[:, chosen], lags)
     pairs = np.argwhere(removed > FORESEEN)
@@ -121,8 +122,9 @@ def check_interpolated(values: Floats, names: Sequence[str]) -> Verdict | None:
 
 def _is_drawn(column: Floats) -> bool:
     """Whether most rows lie on the line through their neighbours, on several lines that are not level."""
-    steps = np.diff(column)
-    size = np.nanstd(column)
+    if len(column) < FEWEST_ROWS or np.isnan(column).all():
+        return False
+    steps, size = np.diff(column), np.nanstd(column)
     sloped = np.abs(steps[1:]) > 1e-9 * size
     straight = (np.abs(np.diff(steps)) <= 1e-7 * size) & sloped
     turns = np.isfinite(steps[1:]) & ~straight & sloped

@@ -10,9 +10,12 @@ SHORTEST, LONGEST = 32, 96
 """Rows of a stretch."""
 MOST = 128
 """Stretches that are compared with all of the training rows."""
-LEAST = 0.98
-SPREAD = 0.1
-"""Least effective share of the rows of a stretch: one jump in a flat stretch is like any other."""
+LEAST = 0.999
+"""Correlation of surprises; those of radiation under clear skies reach 0.997 on different days."""
+SPREAD = 0.15
+"""Least effective share of the rows of a stretch, which is 0.33 for normal surprises and 1 / rows for one jump."""
+CALM, LEAST_CALM = 0.75, 0.9
+"""Share of the rows, without the largest surprises, that must correlate too: few jumps are like any others."""
 MOST_SERIES = 16
 MOST_LAGS = 24
 
@@ -34,26 +37,30 @@ def check_near_stretches(
         lags: Rows of the past by which a next value is explained.
     """
     size = int(np.clip(length, SHORTEST, LONGEST))
-    surprises = _surprises(values, min(lags, MOST_LAGS))
+    surprises = _surprises(values, max(min(lags, MOST_LAGS, len(values) // 8), 1))
     chosen = np.unique(np.linspace(0, len(names) - 1, min(len(names), MOST_SERIES)).astype(int))
     pairs: dict[str, list[tuple[str, str, float]]] = {split: [] for split in tested}
     looked = 0
     for series in chosen.tolist():
-        known = _starts(training & np.isfinite(surprises[:, series]), size)
+        column, now = surprises[:, series], values[:, series]
+        known = _starts(training & np.isfinite(column), size)
         if len(known) < 2 * size:
             continue
-        stretches = _stretches(surprises[:, series], known, size)
+        stretches = _stretches(column, known, size)
         usual = _usual(stretches, known, size)
         for split, rows in tested.items():
-            starts = _starts(rows & np.isfinite(surprises[:, series]), size)
+            starts = _starts(rows & np.isfinite(column), size)
             starts = starts[:: max(size // 4, -(-len(starts) // MOST))]
-            near, best = _nearest(_stretches(surprises[:, series], starts, size), stretches)
+            near, best = _nearest(_stretches(column, starts, size), stretches)
             looked += len(starts)
+            places = [
+                place for place in np.flatnonzero(far_above(near, usual, LEAST))
+                if _are_alike(*_cut(column, np.array([starts[place], known[best[place]]]), size))
+                and not np.array_equal(*_cut(now, np.array([starts[place], known[best[place]]]), size))
+            ]  # fmt: skip
             pairs[split] += [
-                (f"{names[series]} from row {start}", f"row {other}", float(near[place]))
-                for place in np.flatnonzero(far_above(near, usual, LEAST))
-                for start, other in [(starts[place], known[best[place]])]
-                if not np.array_equal(values[start : start + size, series], values[other : other + size, series])
+                (f"{names[series]} from row {starts[place]}", f"row {known[best[place]]}", float(near[place]))
+                for place in _in_line(places, starts, known[best], size)
             ]
     return check_near(pairs, looked, f"stretches of {size} rows") if looked else None
 
@@ -80,11 +87,32 @@ def _starts(rows: Flags, size: int) -> NDArray[np.int64]:
     return np.flatnonzero(total[size:] - total[:-size] == size)
 
 
+def _cut(column: Floats, starts: NDArray[np.int64], size: int) -> Floats:
+    return np.asarray(column[starts[:, None] + np.arange(size)])
+
+
 def _stretches(column: Floats, starts: NDArray[np.int64], size: int) -> NDArray[np.float32]:
     """Stretches of length one; those that few rows make are 0."""
-    rows = unit_rows(column[starts[:, None] + np.arange(size)])
-    fourth = (rows**4).sum(1, keepdims=True)
-    return np.where(fourth * SPREAD * size < 1, rows, 0)
+    rows = unit_rows(_cut(column, starts, size))
+    return np.where((rows**4).sum(1, keepdims=True) * SPREAD * size < 1, rows, 0)
+
+
+def _in_line(places: list[np.intp], starts: NDArray[np.int64], others: NDArray[np.int64], size: int) -> list[np.intp]:
+    """Those of which another one, that shares no row, is as many rows away from its like: a copy goes on."""
+    return [
+        one for one in places
+        if any(
+            starts[one] - others[one] == starts[two] - others[two] and abs(starts[one] - starts[two]) >= size
+            for two in places
+        )
+    ]  # fmt: skip
+
+
+def _are_alike(stretch: Floats, other: Floats) -> bool:
+    """Whether two stretches correlate where the first one is calm."""
+    calm = np.abs(stretch) <= np.quantile(np.abs(stretch), CALM)
+    first, second = unit_rows(np.stack([stretch[calm], other[calm]]))
+    return bool(abs(first @ second) > LEAST_CALM)
 
 
 def _nearest(

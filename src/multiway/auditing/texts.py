@@ -18,8 +18,8 @@ from multiway.data.findings import quoted
 from multiway.data.stocks import StockSamples, StockTexts
 
 WORD = re.compile(r"\w+")
-FEWEST, FEWEST_DAYS = 20, 8
-"""Training texts, and their days, that must hold a word before it is judged."""
+FEWEST, FEWEST_DAYS, FEWEST_AGAIN = 20, 8, 3
+"""Training texts, their days, and test texts that must hold a word before it is judged."""
 PURE = 0.85
 """Share of one outcome that a word must surely reach; words of honest news stay below two thirds."""
 TOLD = 0.75
@@ -60,32 +60,38 @@ def check_words(texts: Sequence[str], labels: Ints, days: Ints, training: Flags,
         training: Which are learnt from.
         tested: Which judge what was learnt.
     """
-    seen = {name: _counts(texts, labels, days, chosen) for name, chosen in (("train", training), ("test", tested))}
-    telling = []
-    for word, (falls, rises, on) in seen["train"].items():
-        total, best = falls + rises, max(falls, rises)
-        if total < FEWEST or len(on) < FEWEST_DAYS or _at_least(best, total) <= PURE:
-            continue
-        again = seen["test"].get(word)
-        if again and again[int(rises > falls)] > PURE * (again[0] + again[1]) and again[0] + again[1] >= 3:
-            telling.append(f"{quoted(word)}: {best:,} of {total:,}")
+    words = [frozenset(_words(text)) for text in texts]
+    learnt, again = (_counts(words, labels, chosen) for chosen in (training, tested))
+    pure = [
+        word for word, counts in learnt.items() if sum(counts) >= FEWEST and _at_least(max(counts), sum(counts)) > PURE
+    ]
+    telling = [
+        f"{quoted(word)}: {max(learnt[word]):,} of {sum(learnt[word]):,}" for word in sorted(pure)
+        if _stays(again.get(word, (0, 0)), int(np.argmax(learnt[word])))
+        and len({int(days[row]) for row in np.flatnonzero(training) if word in words[row]}) >= FEWEST_DAYS
+    ]  # fmt: skip
     if not telling:
         return f"no word of {int(training.sum()):,} training texts tells the outcome"
     return found(
         "texts", "error", "words stand beside one outcome nearly always, as where texts were written after it",
-        "Look at these texts, and at when they were written.", sorted(telling)[:3], len(telling),
+        "Look at these texts, and at when they were written.", telling[:3], len(telling),
     )  # fmt: skip
 
 
-def _counts(texts: Sequence[str], labels: Ints, days: Ints, chosen: Flags) -> dict[str, list]:  # type: ignore[type-arg]
-    """Texts of either outcome, and days, for each word and pair of words."""
-    table: dict[str, list] = collections.defaultdict(lambda: [0, 0, set()])  # type: ignore[type-arg]
-    for row in np.flatnonzero(chosen).tolist():
-        for word in set(_words(texts[row])):
-            entry = table[word]
-            entry[int(labels[row])] += 1
-            entry[2].add(int(days[row]))
-    return table
+def _counts(words: Sequence[frozenset[str]], labels: Ints, chosen: Flags) -> dict[str, tuple[int, int]]:
+    """Texts of either outcome that hold each word."""
+    falls, rises = (
+        collections.Counter(
+            itertools.chain.from_iterable(words[row] for row in np.flatnonzero(chosen & (labels == way)))
+        )
+        for way in (0, 1)
+    )
+    return {word: (falls[word], rises[word]) for word in falls | rises}
+
+
+def _stays(counts: tuple[int, int], way: int) -> bool:
+    """Whether a word stands beside the same outcome in test."""
+    return sum(counts) >= FEWEST_AGAIN and counts[way] > PURE * sum(counts)
 
 
 def _words(text: str) -> Iterator[str]:
