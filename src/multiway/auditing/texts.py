@@ -68,7 +68,7 @@ def check_words(texts: Sequence[str], labels: Ints, days: Ints, training: Flags,
     telling = [
         f"{quoted(word)}: {max(learnt[word]):,} of {sum(learnt[word]):,}" for word in sorted(pure)
         if _stays(again.get(word, (0, 0)), int(np.argmax(learnt[word])))
-        and len({int(days[row]) for row in np.flatnonzero(training) if word in words[row]}) >= FEWEST_DAYS
+        and len({int(days[row]) for row in np.flatnonzero(training).tolist() if word in words[row]}) >= FEWEST_DAYS
     ]  # fmt: skip
     if not telling:
         return f"no word of {int(training.sum()):,} training texts tells the outcome"
@@ -82,7 +82,7 @@ def _counts(words: Sequence[frozenset[str]], labels: Ints, chosen: Flags) -> dic
     """Texts of either outcome that hold each word."""
     falls, rises = (
         collections.Counter(
-            itertools.chain.from_iterable(words[row] for row in np.flatnonzero(chosen & (labels == way)))
+            itertools.chain.from_iterable(words[row] for row in np.flatnonzero(chosen & (labels == way)).tolist())
         )
         for way in (0, 1)
     )
