@@ -17,6 +17,7 @@ from multiway.errors import ConfigError
 RunFolder = Annotated[Path, typer.Argument(help="Folder written by `multiway train`.")]
 DataFile = Annotated[str | None, typer.Option("--data", help="A file, a folder, or a known data set's name.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Where to write; the ending says the format.")]
+Raw = Annotated[bool, typer.Option("--raw", help="Leave text like =1+1 as it is in CSV and Excel.")]
 RunOut = Annotated[Path | None, typer.Option("--out", help="Folder to make for the run.")]
 Recipe = Annotated[str | None, typer.Option(help="Name from `multiway recipes`, or a YAML file.")]
 Seeds = Annotated[int, typer.Option(min=1, help="Runs that differ only in their seed.")]

@@ -8,7 +8,7 @@ import typer
 
 from multiway import workflows
 from multiway.cli import options, show
-from multiway.cli.options import DataFile, Out, RunFolder
+from multiway.cli.options import DataFile, Out, Raw, RunFolder
 
 
 class Split(StrEnum):
@@ -36,17 +36,17 @@ def evaluate(
     show.table(workflows.evaluate(run, data=data, split=split.value))
 
 
-def predict(run: RunFolder, data: DataFile = None, out: Out = None, *, own: dict[str, Any]) -> None:
+def predict(run: RunFolder, data: DataFile = None, out: Out = None, raw: Raw = False, *, own: dict[str, Any]) -> None:
     """Forecast the steps after a file's end; say each sample's class, value or mask."""
     chosen = options.read("predict", workflows.task_name(run), own)
-    show.lines(workflows.predict(run, data=data, out=out, options=chosen).lines())
+    show.lines(workflows.predict(run, data=data, out=out, options=chosen, raw=raw).lines())
     _say_which(run)
 
 
-def backtest(run: RunFolder, data: DataFile = None, out: Out = None, *, own: dict[str, Any]) -> None:
+def backtest(run: RunFolder, data: DataFile = None, out: Out = None, raw: Raw = False, *, own: dict[str, Any]) -> None:
     """Forecast from past moments of a file and score each, or trade by stock predictions; nothing is trained again."""
     chosen = options.read("backtest", workflows.task_name(run), own)
-    answer = workflows.backtest(run, data=data, out=out, options=chosen)
+    answer = workflows.backtest(run, data=data, out=out, options=chosen, raw=raw)
     show.table(answer.rows())
     show.lines(answer.notes)
     _say_which(run)

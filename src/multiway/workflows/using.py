@@ -23,25 +23,38 @@ def evaluate(run: Path, *, data: str | None = None, split: str = "test") -> list
 
 
 def predict(
-    run: Path, *, data: str | None = None, out: Path | None = None, options: dict[str, Any] | None = None
+    run: Path,
+    *,
+    data: str | None = None,
+    out: Path | None = None,
+    options: dict[str, Any] | None = None,
+    raw: bool = False,
 ) -> Answer:
     """Predict with a run: a table, or files; with a path, the table is also written.
 
-    Options are those of the task for `predict`, such as `layout` and `levels` of a forecast.
+    Options are those of the task for `predict`, such as `layout` and `levels` of a forecast. In CSV and Excel, text
+    that a spreadsheet would run as a formula is escaped, unless it is to be left `raw`.
     """
     loaded = load_run(run)
-    return loaded.task.answer(loaded, data, out, options or {})
+    answer = loaded.task.answer(loaded, data, out, options or {})
+    return answer.as_raw() if raw else answer
 
 
 def backtest(
-    run: Path, *, data: str | None = None, out: Path | None = None, options: dict[str, Any] | None = None
+    run: Path,
+    *,
+    data: str | None = None,
+    out: Path | None = None,
+    options: dict[str, Any] | None = None,
+    raw: bool = False,
 ) -> Answer:
     """Score predictions from past moments of a file, or trade by them; the table, with notes to read it by.
 
-    Options are those of the task for `backtest`: `cutoffs` and `step`; `top` and `cost_bps`.
+    Options are those of the task for `backtest`: `cutoffs` and `step`; `top` and `cost_bps`; `raw` as for `predict`.
     """
     loaded = load_run(run)
-    return loaded.task.backtest(loaded, data, out, options or {})
+    answer = loaded.task.backtest(loaded, data, out, options or {})
+    return answer.as_raw() if raw else answer
 
 
 def explain(run: Path, *, out: Path | None = None, options: dict[str, Any] | None = None) -> Answer:
