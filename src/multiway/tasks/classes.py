@@ -83,14 +83,21 @@ def prediction_frame(
             **cases,
             "model": model,
             "split": split,
-            "label": [names[place] for place in labels],
-            "predicted": [names[place] for place in classes.predicted_classes(shares)],
+            "label": class_values(names)[labels],
+            "predicted": class_values(names)[classes.predicted_classes(shares)],
         }
         for model, shares in outputs.items()
     ]
     tails = [probability_frame(shares, names) for shares in outputs.values()]
     frames = [pd.concat([pd.DataFrame(head), tail], axis=1) for head, tail in zip(heads, tails, strict=True)]
     return pd.concat(frames, ignore_index=True)
+
+
+def class_values(names: Sequence[str]) -> NDArray[Any]:
+    """Names of classes as a column of a table holds them: False and True as truth values."""
+    if sorted(names) == ["False", "True"]:
+        return np.array([name == "True" for name in names])
+    return np.array(names, dtype=object)
 
 
 def probability_frame(shares: NDArray[np.float64], names: Sequence[str]) -> pd.DataFrame:

@@ -138,7 +138,7 @@ def _note_layout(time: str | None, long: tuple[str, str] | None, draft: Draft, f
 def _wide(table: Table, time: str | None, times: pd.Index, options: ReadOptions, findings: Findings) -> Draft:
     names = [name for name in table.names if name != time]
     if options.variates is not None:
-        names = [col.require_column(names, name, "variates", findings) for name in options.variates]
+        names = col.require_columns(names, options.variates, "variates", findings)
     if not names:
         rule = "there is no column of values" + ("" if time is None else f" beside '{quoted(time)}'")
         raise findings.fatal("columns", rule, "Give at least one series; columns are separated by , ; | or tabs.")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from multiway.data.tabular import Columns, Table
 from multiway.metrics import classes, regression, resampling
 from multiway.metrics.resampling import Metric
-from multiway.tasks.classes import prediction_frame, probability_frame
+from multiway.tasks.classes import class_values, prediction_frame, probability_frame
 from multiway.tasks.protocol import Row
 
 Outputs = Mapping[str, NDArray[np.float64]]
@@ -38,7 +38,7 @@ def answers(predicted: NDArray[np.float64], columns: Columns) -> pd.DataFrame:
     """The class and the probability of each, or the number."""
     if columns.classes is None:
         return pd.DataFrame({"predicted": predicted})
-    named = np.array(columns.classes, dtype=object)[classes.predicted_classes(predicted)]
+    named = class_values(columns.classes)[classes.predicted_classes(predicted)]
     return pd.concat([pd.DataFrame({"predicted": named}), probability_frame(predicted, columns.classes)], axis=1)
 
 

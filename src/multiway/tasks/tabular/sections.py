@@ -54,7 +54,7 @@ def _parts(runs: Sequence[Run]) -> Iterator[Part]:
         yield _numbers(test[test["model"] == OURS])
         return
     shares = {model: rows[[f"p_{name}" for name in names]].to_numpy(float) for model, rows in test.groupby("model")}
-    labels = pd.Index(names).get_indexer(pd.Index(test[test["model"] == OURS]["label"]))
+    labels = pd.Index(names).get_indexer(pd.Index(test[test["model"] == OURS]["label"].astype(str)))
     found = [curve(MODELS.get(name, name), labels == 1, shares[name][:, 1]) for name in run.models if len(names) == 2]
     found += [
         curve(name, labels == place, shares[OURS][:, place]) for place, name in enumerate(names) if len(names) > 2

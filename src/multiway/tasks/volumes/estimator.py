@@ -19,6 +19,8 @@ from multiway.tasks.volumes.config import OURS
 from multiway.tasks.volumes.prediction import predict_cases
 from multiway.tasks.volumes.prepared import prepare_later
 
+LABEL_KINDS = {"i": "number", "u": "number", "f": "number", "b": "bool"}
+
 
 class VolumeClassifier(Estimator):
     """Classify volumes with a Higher-Order Transformer, scored on held-out cases beside simple baselines.
@@ -83,13 +85,13 @@ class VolumeClassifier(Estimator):
             raise ConfigError("VolumeClassifier.fit: arrays need y, one class per case.")
         config = self.config()
         cases, classes = cases_of_arrays(X, y, options=config.read, split=config.split, patients=patients)
-        return self._fit((cases, "number" if classes.dtype.kind in "iuf" else "text"))
+        return self._fit((cases, LABEL_KINDS.get(classes.dtype.kind, "text")))
 
     def _take(self, run: Run) -> None:
         super()._take(run)
         state = run.state
-        are_numbers = state.label_kind == "number"
-        self.classes_ = np.array([int(float(name)) for name in state.classes] if are_numbers else state.classes)
+        read = {"number": lambda name: int(float(name)), "bool": "True".__eq__}.get(state.label_kind, str)
+        self.classes_ = np.array([read(name) for name in state.classes])
         self.n_features_in_ = state.channels * int(np.prod(state.sizes))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

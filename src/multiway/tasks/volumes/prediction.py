@@ -11,7 +11,7 @@ from multiway.data.volumes import Cases, read_cases
 from multiway.errors import ConfigError, DataError
 from multiway.metrics.classes import predicted_classes
 from multiway.tasks.answers import Answer, check_target, written
-from multiway.tasks.classes import probability_frame, thresholds_of
+from multiway.tasks.classes import class_values, probability_frame, thresholds_of
 from multiway.tasks.devices import best_device
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
@@ -81,7 +81,7 @@ def predict_cases(
 
 def prediction_table(run: Run, cases: Cases, rows: Sequence[int], outputs: Probabilities) -> pd.DataFrame:
     """The table of `predict_cases`."""
-    names = np.array(run.state.classes, dtype=object)
+    names = class_values(run.state.classes)
     threshold = thresholds_of(run.calibration, [OURS])[OURS]
     columns: dict[str, Any] = {"case": [cases.names[row] for row in rows]}
     if cases.patients is not None:
