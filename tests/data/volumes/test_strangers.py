@@ -1,4 +1,4 @@
-"""Scans as strangers send them: other formats, links that lead out, no geometry, channels last; nothing hides another."""
+"""Scans as strangers send them: other formats, links that lead out, no geometry; and no problem hides another."""
 
 import json
 
