@@ -14,7 +14,15 @@ from multiway.data.raw import Table
 from multiway.data.series.frequency import check_frequency, infer_frequency, season_of
 from multiway.data.series.long import pivoted
 from multiway.data.series.panel import Panel
-from multiway.data.series.policies import Draft, in_order, once_each, report_constant, with_missing, without_gaps
+from multiway.data.series.policies import (
+    Draft,
+    in_order,
+    on_step,
+    once_each,
+    report_constant,
+    with_missing,
+    without_gaps,
+)
 from multiway.data.times import parse_times
 
 
@@ -103,6 +111,7 @@ def _read(source: Any, options: ReadOptions, findings: Findings) -> Panel:
     frequency = infer_frequency(draft.times)
     if options.frequency is not None and isinstance(draft.times, pd.DatetimeIndex):
         frequency = options.frequency
+    draft = on_step(draft, options, findings)
     draft = with_missing(without_gaps(draft, frequency, options, findings), options, findings)
     report_constant(draft, findings)
     layout: Literal["wide", "long"] = "wide" if long is None else "long"

@@ -212,6 +212,20 @@ def _datalist(path: Path, options: VolumeOptions, failures: Failures | None) -> 
     return _labelled(entries)
 
 
+def label_names(path: Path) -> tuple[str, ...] | None:
+    """Names of the labels 0, 1, 2 ... as a datalist gives them, in Decathlon's way or nnU-Net's; None without any.
+
+    Decathlon maps values to names, nnU-Net names to values.
+    """
+    content = _json(path, quoted(path.name, 80))
+    given = content.get("labels") if isinstance(content, dict) else None
+    if not isinstance(given, dict):
+        return None
+    pairs = [(each, name) if str(each).isdecimal() else (name, each) for each, name in given.items()]
+    names = {int(value): str(name) for value, name in pairs if str(value).isdecimal() and len(str(value)) < 4}
+    return tuple(names.get(value, str(value)) for value in range(max(names) + 1)) if names else None
+
+
 def _labelled(entries: list[Entry]) -> list[Entry]:
     """Leave out a test list without labels and masks where the others have them."""
 

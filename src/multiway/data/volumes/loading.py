@@ -11,7 +11,7 @@ from multiway.data.failures import Failures, kept
 from multiway.data.findings import listed, quoted
 from multiway.data.shares import Splits
 from multiway.data.volumes.cases import Cases
-from multiway.data.volumes.listing import Entry, case_names, list_entries
+from multiway.data.volumes.listing import Entry, case_names, label_names, list_entries
 from multiway.data.volumes.medmnist import is_medmnist, read_medmnist
 from multiway.data.volumes.options import VolumeOptions, VolumeSplit
 from multiway.data.volumes.preparing import differing, prepared_header
@@ -106,10 +106,13 @@ def read_cases(
         labels, classes = _classes(entries, where)
     with kept(failures):
         patients = _patients(entries)
+    names = label_names(path) if path.suffix.lower() == ".json" else None
+    if names is not None and labels is not None:
+        classes = tuple(names[int(each)] if each.isdecimal() and int(each) < len(names) else each for each in classes)
     cases = Cases(
         names=case_names(entry.file for entry in entries), labels=labels, classes=classes, patients=patients, splits={},
         channels=None, sizes=None, axes=options.axes or BARE_AXES, source=where, options=options,
-        scans=FileScans(entries, options), has_masks=any(entry.mask is not None for entry in entries),
+        scans=FileScans(entries, options), has_masks=any(entry.mask is not None for entry in entries), mask_names=names,
     )  # fmt: skip
     if split is None:
         return dataclasses.replace(cases, splits=_only_named(entries))

@@ -102,8 +102,9 @@ def examples_of_cases(
     first = cases.prepared(int(rows[0]))
     return Examples(
         names=cases.names, patients=cases.patients, splits=splits, channels=first.channels, axes=first.axes,
-        classes=class_names(known, config), values=known, background=known[0] == 0, source=cases.source,
-        notes=cases.notes, read=_kept(functools.partial(_read_case, cases, known, config.ignore), first.values),
+        classes=class_names(known, config, cases.mask_names), values=known, background=known[0] == 0,
+        source=cases.source, notes=cases.notes,
+        read=_kept(functools.partial(_read_case, cases, known, config.ignore), first.values),
     )  # fmt: skip
 
 
@@ -226,7 +227,7 @@ def class_names(
                 "Name each, in this order."
             )
         return config.classes
-    if known is not None and max(values) < len(known):
+    if known is not None and 0 <= min(values) <= max(values) < len(known):
         return tuple(known[value] for value in values)
     return tuple("background" if value == 0 else str(value) for value in values)
 

@@ -1,5 +1,6 @@
 """The task `segment`."""
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from pathlib import Path
@@ -76,7 +77,7 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
                 f"{examples.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. "
                 f"Got {examples.num_modes} axes and {examples.channels} channels."
             )
-        return examples
+        return dataclasses.replace(examples, classes=state.classes)
 
     def check(self, config: SegmentConfig) -> CheckReport:
         """What is in images and masks, or in a scene."""
