@@ -144,7 +144,7 @@ def _report_cells(
         wrong.sort()
         comma = all(has_comma(value) for _, _, value in wrong)
         fix = (
-            "Set decimal to ',' (--set read.decimal=','), or write points."
+            "Set decimal to ',' (--set read.decimal=','), or write points; leave out commas that separate thousands."
             if comma
             else "Correct them, or empty them and set missing to mask or ffill (--missing mask)."
         )

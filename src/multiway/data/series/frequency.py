@@ -128,10 +128,12 @@ def steps_over(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:
     limit = max(GRID_LIMIT, 20 * len(times))
     _check_length(int((times[-1] - times[0]) / _length_of(frequency)) + 1, limit, times)
     offset = to_offset(frequency)
-    if _length_of(frequency) < pd.Timedelta(days=1):
-        first = times[0].tz_convert("UTC").floor(offset).tz_convert(times.tz) if times.tz else times[0].floor(offset)
-    else:
+    if _length_of(frequency) >= pd.Timedelta(days=1):
         first = offset.rollback(times[0].normalize())
+    elif times.tz is None:
+        first = times[0].floor(frequency)
+    else:
+        first = times[0].tz_convert("UTC").floor(frequency).tz_convert(times.tz)
     return pd.date_range(first, times[-1] + offset, freq=offset).as_unit(times.unit)
 
 

@@ -1,6 +1,6 @@
 """`VolumeClassifier`: the task in scikit-learn's manners."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,6 +20,11 @@ from multiway.tasks.volumes.prediction import predict_cases
 from multiway.tasks.volumes.prepared import prepare_later
 
 LABEL_KINDS = {"i": "number", "u": "number", "f": "number", "b": "bool"}
+"""By the kind of a NumPy type; all else is text."""
+AS_GIVEN: dict[str, Callable[[str], Any]] = {
+    "text": str, "number": lambda name: int(float(name)), "bool": lambda name: name == "True",
+}  # fmt: skip
+"""From the name of a class to a label of that kind."""
 
 
 class VolumeClassifier(Estimator):
@@ -90,8 +95,7 @@ class VolumeClassifier(Estimator):
     def _take(self, run: Run) -> None:
         super()._take(run)
         state = run.state
-        read = {"number": lambda name: int(float(name)), "bool": "True".__eq__}.get(state.label_kind, str)
-        self.classes_ = np.array([read(name) for name in state.classes])
+        self.classes_ = np.array([AS_GIVEN[state.label_kind](name) for name in state.classes])
         self.n_features_in_ = state.channels * int(np.prod(state.sizes))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
