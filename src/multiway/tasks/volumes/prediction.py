@@ -26,7 +26,7 @@ def predict_scans(run: Run, data: str | None, out: Path | None, options: dict[st
     Args:
         run: A finished run.
         data: Where the scans are.
-        out: A .csv, .csv.gz or .parquet.
+        out: A .csv, .csv.gz, .parquet or .xlsx.
         options: `maps`, a folder for maps of what the network looked at, as NIfTI; `keep_going`, list scans that
             cannot be used, and go on.
 
