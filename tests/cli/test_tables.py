@@ -48,6 +48,12 @@ def test_raw_leaves_names_as_they_are(run, tmp_path):
     assert "\n=cmd" in printed("predict", run[0], "--raw")
 
 
+def test_raw_reaches_the_tables_of_a_backtest(run, tmp_path):
+    for words, names in (((), {f"'{name}" for name in SERIES}), (("--raw",), set(SERIES))):
+        printed("backtest", run[0], "--cutoffs", "2", "--out", tmp_path / "past.csv", *words)
+        assert set(pd.read_csv(tmp_path / "past.csv")["unique_id"]) == names
+
+
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "xlsx"])
 def test_a_forecast_in_any_form_can_be_checked_again(run, ending, tmp_path):
     out = tmp_path / f"next.{ending}"

@@ -55,12 +55,13 @@ def backtest(run: RunFolder, data: DataFile = None, out: Out = None, raw: Raw = 
 def explain(
     run: RunFolder,
     out: Annotated[Path | None, typer.Option(help="Folder for arrays and pictures.")] = None,
+    raw: Raw = False,
     *,
     own: dict[str, Any],
 ) -> None:
     """Write what the model looked at, labelled with the data's own names, times, tickers or slices."""
     chosen = options.read("explain", workflows.task_name(run), own)
-    show.lines(workflows.explain(run, out=out, options=chosen).lines())
+    show.lines(workflows.explain(run, out=out, options=chosen, raw=raw).lines())
     _say_which(run)
 
 

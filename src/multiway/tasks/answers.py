@@ -18,19 +18,13 @@ class Answer:
     frame: The table itself; None where the answer is files alone.
     files: What was written.
     notes: Lines for the reader.
-    raw: Leave text in CSV and Excel as it is, though a spreadsheet may run it as a formula.
+    raw: Print text as it is, though a spreadsheet may run it as a formula.
     """
 
     frame: pd.DataFrame | None = None
     files: Sequence[Path] = ()
     notes: Sequence[str] = ()
     raw: bool = False
-
-    def as_raw(self) -> "Answer":
-        """The same answer with its text as it is, also in the file that holds the table."""
-        if self.frame is not None and len(self.files) == 1 and self.files[0].name.endswith(ENDINGS):
-            write_frame(self.frame, self.files[0], raw=True)
-        return dataclasses.replace(self, raw=True)
 
     def rows(self) -> list[dict[str, Any]]:
         """The table as rows of plain values."""
@@ -55,7 +49,7 @@ def written(frame: pd.DataFrame, out: Path | None, notes: Sequence[str] = ()) ->
     return Answer(frame=frame, files=(out,), notes=notes)
 
 
-def write_frame(frame: pd.DataFrame, path: Path, *, raw: bool = False) -> None:
+def write_frame(frame: pd.DataFrame, path: Path) -> None:
     """Write CSV, CSV.gz, Excel or Parquet atomically; see `multiway.data.writing`.
 
     Raises:
@@ -63,7 +57,7 @@ def write_frame(frame: pd.DataFrame, path: Path, *, raw: bool = False) -> None:
         RunError: The folder does not exist, or the disk is full.
     """
     check_target(path)
-    write_table(frame, path, raw=raw)
+    write_table(frame, path)
 
 
 def check_target(path: Path | None) -> None:

@@ -1,10 +1,12 @@
 """What can be done with a finished run: score, predict, backtest, explain, report, compare."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from multiway import files
+from multiway.data.writing import leaving_raw
 from multiway.errors import ConfigError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import Row
@@ -36,8 +38,9 @@ def predict(
     that a spreadsheet would run as a formula is escaped, unless it is to be left `raw`.
     """
     loaded = load_run(run)
-    answer = loaded.task.answer(loaded, data, out, options or {})
-    return answer.as_raw() if raw else answer
+    with leaving_raw(raw):
+        answer = loaded.task.answer(loaded, data, out, options or {})
+    return dataclasses.replace(answer, raw=raw)
 
 
 def backtest(
@@ -53,14 +56,17 @@ def backtest(
     Options are those of the task for `backtest`: `cutoffs` and `step`; `top` and `cost_bps`; `raw` as for `predict`.
     """
     loaded = load_run(run)
-    answer = loaded.task.backtest(loaded, data, out, options or {})
-    return answer.as_raw() if raw else answer
+    with leaving_raw(raw):
+        answer = loaded.task.backtest(loaded, data, out, options or {})
+    return dataclasses.replace(answer, raw=raw)
 
 
-def explain(run: Path, *, out: Path | None = None, options: dict[str, Any] | None = None) -> Answer:
-    """Write what the model looked at; what is strongest, and the files."""
+def explain(run: Path, *, out: Path | None = None, options: dict[str, Any] | None = None, raw: bool = False) -> Answer:
+    """Write what the model looked at; what is strongest, and the files; `raw` as for `predict`."""
     loaded = load_run(run)
-    return loaded.task.explain(loaded, out, options or {})
+    with leaving_raw(raw):
+        answer = loaded.task.explain(loaded, out, options or {})
+    return dataclasses.replace(answer, raw=raw)
 
 
 def report(run: Path, *, out: Path | None = None) -> Path:
