@@ -55,19 +55,35 @@ def read_workbook(raw: bytes, options: ReadOptions, findings: Findings) -> Table
     return Table(frame=frame, rows=np.array(kept) + 2, unit="row", broken=np.zeros(len(kept), dtype=bool))
 
 
-def _cells(raw: bytes, findings: Findings) -> list[list[Any]]:
-    """Values of all cells of the first sheet, each row as wide as the first."""
+def names_of_sheet(raw: bytes) -> list[str]:
+    """The first row of the first sheet, as far as it can be read."""
     openpyxl = load_extra("openpyxl", "Reading Excel", "excel")
     try:
-        book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
-        sheet = book.worksheets[0]
-        sheet.reset_dimensions()  # what a file says of its own size need not be so
+        rows = _sheet(openpyxl, raw).iter_rows(max_row=1, values_only=True)
+        return [restored(str(name).strip()) for row in rows for name in row if name is not None]
+    except BROKEN:
+        return []
+
+
+def _sheet(openpyxl: Any, raw: bytes) -> Any:
+    """The first sheet; what a file says of its own size need not be so."""
+    sheet = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True).worksheets[0]
+    sheet.reset_dimensions()
+    return sheet
+
+
+def _cells(raw: bytes, findings: Findings) -> list[list[Any]]:
+    """Values of all cells of the first sheet, each row as wide as the widest."""
+    openpyxl = load_extra("openpyxl", "Reading Excel", "excel")
+    try:
+        sheet = _sheet(openpyxl, raw)
         rows = [list(row) for row in sheet.iter_rows(values_only=True)]
     except BROKEN as error:
         reason = quoted(" ".join(str(error).split()), 80)
         raise findings.fatal("unreadable", f"it is no whole Excel file ({reason})", "Save it again.") from None
-    if len(book.worksheets) > 1:
-        findings.add("sheets", "note", f"sheet '{quoted(sheet.title)}' is read, the first of {len(book.worksheets)}")
+    count = len(sheet.parent.worksheets)
+    if count > 1:
+        findings.add("sheets", "note", f"sheet '{quoted(sheet.title)}' is read, the first of {count}")
     width = max(map(len, rows), default=0)
     return [row + [None] * (width - len(row)) for row in rows]
 

@@ -33,9 +33,9 @@ def with_plain_numbers(table: Table, options: ReadOptions, findings: Findings) -
 
 
 def _is_grouped(column: pd.Series) -> bool:
-    if not any("," in str(cell) for cell in column.iloc[:100]):
-        return False
     text = column.astype("string").str.strip()
+    if not text.str.contains(",", regex=False).any():
+        return False
     text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
     return bool(text.str.fullmatch(GROUPED).all() and text.str.fullmatch(CERTAIN).any())
 

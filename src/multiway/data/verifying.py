@@ -1,9 +1,10 @@
 """Whether a data set in the cache is still what was fetched, by the sha256 of all its bytes."""
 
+import contextlib
 import hashlib
 from pathlib import Path
 
-from multiway.errors import DataError
+from multiway.errors import DataError, RunError
 from multiway.files import TEMPORARY_MARK, sha256_of, write_text
 
 NOTES = ".sha256"
@@ -41,8 +42,9 @@ def _hash_of(path: Path, method: str) -> str:
 def _compare_with_note(name: str, entry: Path, note: Path, *, is_new: bool) -> None:
     found = sha256_of_all(entry)
     if is_new or not note.is_file():
-        note.parent.mkdir(parents=True, exist_ok=True)
-        write_text(note, found)
+        with contextlib.suppress(OSError, RunError):  # a cache that others keep may not be written to
+            note.parent.mkdir(parents=True, exist_ok=True)
+            write_text(note, found)
     elif note.read_text().strip() != found:
         raise _changed(name, entry, f"sha256:{note.read_text().strip()[:64]}")
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow.parquet
 
 from multiway.data.cells import as_text
+from multiway.data.excel import names_of_sheet
 from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.formulas import restored
 from multiway.data.loading import load_table
@@ -79,6 +80,8 @@ def load_rows(source: Any, options: StockOptions, findings: Findings) -> Table:
 def column_names(path: Path) -> list[str]:
     """Names of the columns, as far as they can be seen without reading a file, which is judged where it is read."""
     try:
+        if path.suffix.lower() == ".xlsx":
+            return names_of_sheet(path.read_bytes())
         raw = first_bytes(path, HEADER_BYTES)
         if raw[:4] == b"PAR1":
             return list(pyarrow.parquet.read_schema(path).names)
