@@ -1,11 +1,14 @@
 """Excel workbooks: the first sheet as a table of raw columns, and a table as a sheet."""
 
 import io
+import warnings
 import zipfile
+import zlib
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, quoted
 from multiway.data.formulas import restored
@@ -17,8 +20,13 @@ from multiway.errors import DataError
 from multiway.extras import load_extra
 
 BROKEN = (OSError, EOFError, RuntimeError, ValueError, LookupError, TypeError, AttributeError, SyntaxError,
-          zipfile.BadZipFile)  # fmt: skip
+          zipfile.BadZipFile, zlib.error)  # fmt: skip
 """What openpyxl raises where the parts of a workbook are not as written; ParseError is a SyntaxError."""
+MOST_ROWS = 2**20
+"""Of a sheet of Excel; a file may name rows beyond them."""
+CELL = 8
+"""Bytes that a cell takes at least."""
+Row = tuple[Any, ...]
 
 
 def is_workbook(raw: bytes) -> bool:
@@ -43,16 +51,30 @@ def read_workbook(raw: bytes, options: ReadOptions, findings: Findings) -> Table
     needed = sum(part.file_size for part in _parts(raw))
     if needed > options.max_bytes:
         raise too_large(f"it unpacks to {needed:,} bytes, and a table may take {options.max_bytes:,}", needed, findings)
-    names, *rows = _cells(raw, findings) or [[]]
-    kept = [row for row, cells in enumerate(rows) if any(cell is not None for cell in cells)]
-    if not kept or not any(name is not None for name in names):
+    header, *rows = _cells(raw, options.max_bytes, findings) or [()]
+    kept = [row for row, cells in enumerate(rows) if cells]
+    if not kept or not header:
         raise findings.fatal("empty", "its first sheet holds no table", "Put names into row 1, and rows below.")
-    check_columns(len(names), findings)
+    check_columns(len(header), findings)
+    if (needed := len(header) * len(kept) * CELL) > options.max_bytes:
+        raise too_large(
+            f"its cells take {needed:,} bytes, and a table may take {options.max_bytes:,}", needed, findings
+        )
+    broken = np.array([len(rows[row]) > len(header) for row in kept])
+    _refuse_wide(np.array(kept)[broken] + 2, len(header), findings)
     columns = {
-        position: _column([rows[row][position] for row in kept], name) for position, name in enumerate(names)
-    }  # fmt: skip
-    frame = pd.DataFrame(columns).set_axis(_named(names, findings), axis=1)
-    return Table(frame=frame, rows=np.array(kept) + 2, unit="row", broken=np.zeros(len(kept), dtype=bool))
+        place: _column([rows[row][place] if place < len(rows[row]) else None for row in kept])
+        for place in range(len(header))
+    }
+    frame = pd.DataFrame(columns).set_axis(_named(header, findings), axis=1)
+    return Table(frame=frame, rows=np.array(kept) + 2, unit="row", broken=broken)
+
+
+def _refuse_wide(rows: NDArray[np.int64], width: int, findings: Findings) -> None:
+    if len(rows):
+        places = [Place(row=int(row), unit="row") for row in rows[:20]]
+        rule = f"{len(rows)} rows have cells beyond the {width} columns that row 1 names"
+        findings.add("fields", "error", rule, "Name these columns, or empty the cells.", places, len(rows))
 
 
 def names_of_sheet(raw: bytes) -> list[str]:
@@ -72,23 +94,37 @@ def _sheet(openpyxl: Any, raw: bytes) -> Any:
     return sheet
 
 
-def _cells(raw: bytes, findings: Findings) -> list[list[Any]]:
-    """Values of all cells of the first sheet, each row as wide as the widest."""
+def _cells(raw: bytes, limit: int, findings: Findings) -> list[Row]:
+    """Values of the first sheet row by row, without the empty cells that end a row."""
     openpyxl = load_extra("openpyxl", "Reading Excel", "excel")
+    rows: list[Row] = []
+    count = 0
     try:
-        sheet = _sheet(openpyxl, raw)
-        rows = [list(row) for row in sheet.iter_rows(values_only=True)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what openpyxl does not keep: styles, validations
+            sheet = _sheet(openpyxl, raw)
+            for row in sheet.iter_rows(max_row=MOST_ROWS, values_only=True):
+                rows.append(_trimmed(row))
+                count += len(rows[-1])
+                if count * CELL > limit:
+                    raise too_large(f"its cells take more than {limit:,} bytes", 4 * limit, findings)
     except BROKEN as error:
         reason = quoted(" ".join(str(error).split()), 80)
         raise findings.fatal("unreadable", f"it is no whole Excel file ({reason})", "Save it again.") from None
-    count = len(sheet.parent.worksheets)
-    if count > 1:
-        findings.add("sheets", "note", f"sheet '{quoted(sheet.title)}' is read, the first of {count}")
-    width = max(map(len, rows), default=0)
-    return [row + [None] * (width - len(row)) for row in rows]
+    sheets = len(sheet.parent.worksheets)
+    if sheets > 1:
+        findings.add("sheets", "note", f"sheet '{quoted(sheet.title)}' is read, the first of {sheets}")
+    return rows
 
 
-def _named(names: list[Any], findings: Findings) -> list[str]:
+def _trimmed(row: Row) -> Row:
+    end = len(row)
+    while end and row[end - 1] is None:
+        end -= 1
+    return row[:end]
+
+
+def _named(names: Row, findings: Findings) -> list[str]:
     found = [
         f"unnamed {position}" if name is None else restored(str(name).strip()) for position, name in enumerate(names)
     ]
@@ -98,7 +134,7 @@ def _named(names: list[Any], findings: Findings) -> list[str]:
     return found
 
 
-def _column(cells: list[Any], name: Any) -> pd.Series:
+def _column(cells: list[Any]) -> pd.Series:
     """Numbers, times or truth values where all cells are; else text, empty where nothing stands."""
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds <= {int, float}:
