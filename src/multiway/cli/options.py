@@ -22,6 +22,7 @@ TableOut = Annotated[
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress; warnings and errors stay on stderr.")]
+Raw = Annotated[bool, typer.Option("--raw", help="Leave text like =1+1 as it is in CSV and Excel.")]
 Seeds = Annotated[int, typer.Option(min=1, help="Runs that differ only in their seed.")]
 Epochs = Annotated[
     int | None,

@@ -8,7 +8,7 @@ import typer
 
 from multiway.cli import commands, completion, declared, options, show
 from multiway.cli.lazily import workflows
-from multiway.cli.options import Overwrite, RunFolder, TableOut
+from multiway.cli.options import Overwrite, Raw, RunFolder, TableOut
 from multiway.cli.show import Answer
 
 LaterData = Annotated[
@@ -51,12 +51,13 @@ def predict(
     data: LaterData = None,
     out: TableOut = None,
     overwrite: Overwrite = False,
+    raw: Raw = False,
     *,
     own: dict[str, Any],
 ) -> Answer:
     """Forecast the steps after a file's end; say each sample's class, value or mask."""
     chosen = options.read("predict", workflows.task_name(run), own)
-    answer = workflows.predict(run, data=data, out=out, options=chosen, overwrite=overwrite)
+    answer = workflows.predict(run, data=data, out=out, options=chosen, overwrite=overwrite, raw=raw)
     _say_which(run)
     return Answer(lines=answer.lines(), document=lambda: _document(answer))
 
@@ -66,12 +67,13 @@ def backtest(
     data: LaterData = None,
     out: TableOut = None,
     overwrite: Overwrite = False,
+    raw: Raw = False,
     *,
     own: dict[str, Any],
 ) -> Answer:
     """Forecast from past moments of a file and score each, or trade by stock predictions; nothing is trained again."""
     chosen = options.read("backtest", workflows.task_name(run), own)
-    answer = workflows.backtest(run, data=data, out=out, options=chosen, overwrite=overwrite)
+    answer = workflows.backtest(run, data=data, out=out, options=chosen, overwrite=overwrite, raw=raw)
     _say_which(run)
     return Answer(lines=[*show.aligned(answer.rows()), *answer.notes], document=lambda: _document(answer))
 
@@ -81,12 +83,13 @@ def explain(
     out: Annotated[
         Path | None, typer.Option(help="Folder for arrays and pictures; a folder in the run if not given.")
     ] = None,
+    raw: Raw = False,
     *,
     own: dict[str, Any],
 ) -> Answer:
     """Write what the model looked at, labelled with the data's own names, times, tickers or slices."""
     chosen = options.read("explain", workflows.task_name(run), own)
-    answer = workflows.explain(run, out=out, options=chosen)
+    answer = workflows.explain(run, out=out, options=chosen, raw=raw)
     _say_which(run)
     return Answer(lines=answer.lines(), document=lambda: _document(answer))
 

@@ -1,10 +1,12 @@
 """What can be done with a finished run: score, predict, backtest, explain, report, compare."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from multiway import files
+from multiway.data.writing import leaving_raw
 from multiway.errors import ConfigError, RunError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import Row
@@ -29,16 +31,19 @@ def predict(
     out: Path | None = None,
     options: dict[str, Any] | None = None,
     overwrite: bool = True,
+    raw: bool = False,
 ) -> Answer:
     """Predict with a run: a table, or files; with a path, the table is also written.
 
     Options are those of the task for `predict`, such as `layout` and `levels` of a forecast. Without `overwrite`,
-    a file at `out` is refused, and so is a folder with something in it.
+    a file at `out` is refused, and so is a folder with something in it. In CSV and Excel, text that a
+    spreadsheet would run as a formula is escaped, unless it is to be left `raw`.
     """
     _check_out("predict", out, overwrite)
     loaded = load_run(run)
-    with files.all_or_nothing():
-        return loaded.task.answer(loaded, data, out, options or {})
+    with files.all_or_nothing(), leaving_raw(raw):
+        answer = loaded.task.answer(loaded, data, out, options or {})
+    return dataclasses.replace(answer, raw=raw)
 
 
 def backtest(
@@ -48,15 +53,17 @@ def backtest(
     out: Path | None = None,
     options: dict[str, Any] | None = None,
     overwrite: bool = True,
+    raw: bool = False,
 ) -> Answer:
     """Score predictions from past moments of a file, or trade by them; the table, with notes to read it by.
 
-    Options are those of the task for `backtest`: `cutoffs` and `step`; `top` and `cost_bps`.
+    Options are those of the task for `backtest`: `cutoffs` and `step`; `top` and `cost_bps`; `raw` as for `predict`.
     """
     _check_out("backtest", out, overwrite)
     loaded = load_run(run)
-    with files.all_or_nothing():
-        return loaded.task.backtest(loaded, data, out, options or {})
+    with files.all_or_nothing(), leaving_raw(raw):
+        answer = loaded.task.backtest(loaded, data, out, options or {})
+    return dataclasses.replace(answer, raw=raw)
 
 
 def _check_out(command: str, out: Path | None, overwrite: bool) -> None:
@@ -70,12 +77,13 @@ def _check_out(command: str, out: Path | None, overwrite: bool) -> None:
         raise RunError(f"{command}: {out} exists already. Give another --out, or replace it with --overwrite.")
 
 
-def explain(run: Path, *, out: Path | None = None, options: dict[str, Any] | None = None) -> Answer:
-    """Write what the model looked at; what is strongest, and the files."""
+def explain(run: Path, *, out: Path | None = None, options: dict[str, Any] | None = None, raw: bool = False) -> Answer:
+    """Write what the model looked at; what is strongest, and the files; `raw` as for `predict`."""
     files.check_place(out)
     loaded = load_run(run)
-    with files.all_or_nothing():
-        return loaded.task.explain(loaded, out, options or {})
+    with files.all_or_nothing(), leaving_raw(raw):
+        answer = loaded.task.explain(loaded, out, options or {})
+    return dataclasses.replace(answer, raw=raw)
 
 
 def report(run: Path, *, out: Path | None = None) -> Path:

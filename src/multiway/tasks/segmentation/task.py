@@ -1,5 +1,6 @@
 """The task `segment`."""
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,12 +66,13 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
         examples = source if isinstance(source, Examples) else read_examples(source, config, values, split=not values)
         if state is None:
             check_fits(config, examples)
-        elif (examples.channels, examples.num_modes) != (state.channels, state.num_modes):
+            return examples
+        if (examples.channels, examples.num_modes) != (state.channels, state.num_modes):
             raise ConfigError(
                 f"{examples.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. "
                 f"Got {examples.num_modes} axes and {examples.channels} channels."
             )
-        return examples
+        return dataclasses.replace(examples, classes=state.classes)
 
     def check(self, config: SegmentConfig) -> CheckReport:
         """What is in images and masks, or in a scene."""
