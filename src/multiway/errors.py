@@ -11,8 +11,16 @@ class ShapeError(MultiwayError, ValueError):
     """A tensor's axes do not fit the operation."""
 
 
+class DtypeError(MultiwayError, TypeError):
+    """A tensor's numbers are of another type than the layer's."""
+
+
 class ConfigError(MultiwayError, ValueError):
     """An option is unknown, out of range, or contradicts another."""
+
+
+class ArgumentError(ConfigError, TypeError):
+    """A function was given an argument that it does not have; Python's own error for that is a base."""
 
 
 class DataError(MultiwayError, ValueError):
@@ -25,6 +33,10 @@ class RunError(MultiwayError, RuntimeError):
 
 class StorageError(RunError):
     """Something cannot be written: no room, no right to, no folder."""
+
+
+class MultiwayWarning(UserWarning):
+    """A run can be used, and what it says should be read with care; the command line prints it and goes on."""
 
 
 class NotFittedError(MultiwayError, ValueError, AttributeError):

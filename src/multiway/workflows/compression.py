@@ -22,8 +22,10 @@ class Compressed:
     run: Run | None
 
     def lines(self) -> list[str]:
-        """What came out of the smaller run."""
-        return [] if self.run is None else [self.run.task.sentence(self.run)]
+        """What came out of the run before and after."""
+        if self.run is None:
+            return []
+        return [f"before: {self.run.facts['before_compression']}", f"after: {self.run.task.sentence(self.run)}"]
 
     def table(self) -> list[Row]:
         """Its test scores, made anew."""

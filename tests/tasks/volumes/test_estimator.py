@@ -88,7 +88,7 @@ def test_a_path_holds_its_own_labels(tmp_path):
 def test_parameters(fitted):
     assert clone(fitted).get_params() == fitted.get_params()
     assert repr(make(seed=3)).startswith("VolumeClassifier(epochs=5, seed=3, settings=")
-    with pytest.raises(ConfigError, match="epoch is no parameter"):
+    with pytest.raises(ConfigError, match="epoch is no argument"):
         make().set_params(epoch=3)
     assert make().set_params(epochs=4).config().training.epochs == 4
 

@@ -13,6 +13,7 @@ from multiway.data.masks.labels import Targets, class_names, to_classes, usable_
 from multiway.data.masks.options import MaskOptions
 from multiway.data.scenes import Block, Scene, blocks_of, is_scene, read_scene, split_blocks
 from multiway.data.volumes import Cases, read_cases
+from multiway.data.volumes.spacing import Spacings, spacings_of, spread_evenly
 from multiway.errors import DataError
 
 MEMORY_LIMIT = 2 * 2**30
@@ -68,6 +69,11 @@ class Examples:
             for row in rows.tolist():
                 example = self.read(row)
                 yield from (example.values, example.target)
+
+    @property
+    def spacings(self) -> Spacings | None:
+        """Least and greatest millimetres per voxel of the training images."""
+        return spacings_of(self.read(row).spacing for row in spread_evenly(self.rows("train")))
 
     @property
     def scored(self) -> range:

@@ -129,4 +129,5 @@ def _together(parts: list[PriceRows], findings: Findings) -> PriceRows:
         fix = "Keep one row per ticker and day."
         findings.add("duplicates", "error", f"{len(repeated)} rows of different files repeat a ticker and day", fix,
                      places, len(repeated))  # fmt: skip
-    return PriceRows(ticker=ticker, day=day, values=values, movement=movement, table=parts[0].table)
+    read = tuple(field for field in parts[0].read if all(field in part.read for part in parts))
+    return PriceRows(ticker=ticker, day=day, values=values, movement=movement, read=read, table=parts[0].table)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.data.scenes import Scene, is_scene, read_scene
 from multiway.data.volumes import Volume, prepare, read_cases, to_scan, write_grid
+from multiway.data.volumes.spacing import warn_of_spacing
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks.answers import Answer, write_frame
 from multiway.tasks.protocol import OURS, Row
@@ -84,7 +85,9 @@ def predict_volume(run: Run, volume: Volume) -> NDArray[Any]:
     Raises:
         DataError: It has other channels or axes than the training, or is not sound.
     """
-    classes = _classes(run, prepare(volume, run.config.read).values, volume.source)
+    prepared = prepare(volume, run.config.read)
+    warn_of_spacing(prepared.spacing, run.state.spacings)
+    classes = _classes(run, prepared.values, volume.source)
     return _values(run, to_scan(classes, volume, run.config.read, nearest=True))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multiway.data.volumes import Cases, cases_of_arrays, read_cases
 from multiway.errors import ConfigError
-from multiway.tasks.estimator import Classifier, located, own_score
+from multiway.tasks.estimator import Classifier, estimator, located, own_score
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.config import OURS
 from multiway.tasks.volumes.prediction import predict_cases
@@ -24,7 +24,7 @@ AS_GIVEN: dict[str, Callable[[str], Any]] = {
 """From the name of a class to a label of that kind."""
 
 
-@dataclasses.dataclass(eq=False, repr=False)
+@estimator
 class VolumeClassifier(Classifier):
     """Classify volumes with a Higher-Order Transformer, scored on held-out cases beside simple baselines.
 

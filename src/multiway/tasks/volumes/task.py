@@ -86,6 +86,7 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
         return VolumeState(
             classes=prepared.cases.classes, channels=int(prepared.values.shape[1]), scale=prepared.scale,
             sizes=tuple(prepared.values.shape[2:]), axes=prepared.cases.axes, label_kind=prepared.label_kind,
+            spacings=prepared.spacings,
         )  # fmt: skip
 
     def names(self, config: VolumeConfig, state: VolumeState) -> tuple[str, ...]:
