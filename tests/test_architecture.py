@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "tasks": {"models", "nn", "ops", "data", "metrics", "training", "explain", "report", "compress", "auditing"}
     | GROUND,
     "workflows": {"tasks", "data", "training", "explain", "report", "recipes", "compress", "auditing"} | GROUND,
-    "cli": {"workflows", "errors", "memory"},
+    "cli": {"workflows", "recipes", "errors", "files", "memory"},
     "__main__": {"cli"},
 }
 

@@ -1,6 +1,5 @@
 """The errors a user can cause; each message is one line: where, the rule, the values, the fix."""
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -32,6 +31,10 @@ class RunError(MultiwayError, RuntimeError):
     """A run cannot be started, continued or read."""
 
 
+class StorageError(RunError):
+    """Something cannot be written: no room, no right to, no folder."""
+
+
 class MultiwayWarning(UserWarning):
     """A run can be used, and what it says should be read with care; the command line prints it and goes on."""
 
@@ -42,5 +45,7 @@ class NotFittedError(MultiwayError, ValueError, AttributeError):
 
 def closest(name: str, known: Iterable[str]) -> str:
     """End a sentence about an unknown name with the nearest known one, if one is near."""
+    import difflib
+
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]}?" if near else "."

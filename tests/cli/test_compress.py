@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from documents import run_command
-from multiway.cli.main import app
+from multiway.cli.app import app
 from multiway.errors import ConfigError, MultiwayError, RunError
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.task import TASK

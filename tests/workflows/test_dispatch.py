@@ -199,7 +199,7 @@ def test_a_recipe_brings_its_task_and_settings(toy, tmp_path, monkeypatch):
 
 def test_a_target_is_looked_at_before_the_work(tmp_path):
     check_target(tmp_path / "rows.csv.gz")
-    with pytest.raises(ConfigError, match=r"rows.xlsx must end in .csv, .csv.gz or .parquet"):
-        check_target(tmp_path / "rows.xlsx")
+    with pytest.raises(ConfigError, match=r"rows.ods must end in .csv, .csv.gz, .parquet or .xlsx"):
+        check_target(tmp_path / "rows.ods")
     with pytest.raises(RunError, match="there is no folder"):
         check_target(tmp_path / "absent" / "rows.csv")

@@ -165,7 +165,7 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
         ConfigError: The model has no adapters.
     """
     path, record = Path(folder), _record(model)
-    path.mkdir(parents=True, exist_ok=True)
+    files.make_folder(path)
     save_tensors(adapter_state_dict(model), path / ADAPTERS)
     layers = [
         {

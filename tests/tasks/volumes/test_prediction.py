@@ -102,7 +102,7 @@ def test_nothing_to_write_is_an_error(run, scans, tmp_path):
 def test_wrong_calls(run, scans, tmp_path):
     with pytest.raises(ConfigError, match="a run of volumes needs scans"):
         predict(run, None, None, {})
-    with pytest.raises(ConfigError, match=r"must end in .csv, .csv.gz or .parquet"):
+    with pytest.raises(ConfigError, match=r"must end in .csv, .csv.gz, .parquet or .xlsx"):
         predict(run, str(scans), tmp_path / "out.txt", {})
     with pytest.raises(RunError, match="there is no folder"):
         predict(run, str(scans), tmp_path / "no" / "out.csv", {})

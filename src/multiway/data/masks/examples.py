@@ -126,8 +126,9 @@ def examples_of_cases(
     most = max(MEMORY_LIMIT // max(first.values.nbytes + 2 * first.values[0].size, 1), 1)
     return Examples(
         names=cases.names, patients=cases.patients, splits=splits, channels=first.channels, axes=first.axes,
-        classes=class_names(known, options), values=known, background=known[0] == 0, source=cases.source,
-        notes=cases.notes, read=_kept(functools.partial(_read_case, cases, known, options.ignore), most),
+        classes=class_names(known, options, cases.mask_names), values=known, background=known[0] == 0,
+        source=cases.source, notes=cases.notes,
+        read=_kept(functools.partial(_read_case, cases, known, options.ignore), most),
     )  # fmt: skip
 
 

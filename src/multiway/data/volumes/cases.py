@@ -43,6 +43,7 @@ class Cases:
     splits: `train`, `validation` and `test` to indices of cases; empty where none was asked for.
     channels, sizes: After preparing, the same for every case; None where they differ or no file was opened yet.
     axes: Names of the three axes after preparing.
+    mask_names: What the values 0, 1, 2 ... of the masks are called, where the data say it.
     notes: What a reader should know, one line each.
     """
 
@@ -59,6 +60,7 @@ class Cases:
     scans: Scans
     dtype: np.dtype[np.generic] | None = None
     has_masks: bool = False
+    mask_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
 
     @property

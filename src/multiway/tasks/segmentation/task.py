@@ -1,5 +1,6 @@
 """The task `segment`."""
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,7 +74,7 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
                 f"Got {examples.num_modes} axes and {examples.channels} channels."
             )
         warn_of_spacing(examples.read(0).spacing, state.spacings)
-        return examples
+        return dataclasses.replace(examples, classes=state.classes)
 
     def check(self, config: SegmentConfig) -> CheckReport:
         """What is in images and masks, or in a scene."""

@@ -11,7 +11,7 @@ from multiway.data.volumes import Cases, read_cases
 from multiway.errors import ConfigError, DataError
 from multiway.metrics.classes import predicted_classes
 from multiway.tasks.answers import Answer, check_target, written
-from multiway.tasks.classes import probability_frame, thresholds_of
+from multiway.tasks.classes import class_values, probability_frame, thresholds_of
 from multiway.tasks.devices import best_device
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
@@ -28,7 +28,7 @@ def predict_scans(run: Run, data: str | None, out: Path | None, options: dict[st
     Args:
         run: A finished run.
         data: Where the scans are.
-        out: A .csv, .csv.gz or .parquet.
+        out: A .csv, .csv.gz, .parquet or .xlsx.
         options: `maps`, a folder for maps of what the network looked at, as NIfTI; `keep_going`, list scans that
             cannot be used, and go on.
 
@@ -96,7 +96,7 @@ def each_case(cases: Cases, answer: Callable[[int], Found], *, keep_going: bool)
 
 
 def _table(run: Run, cases: Cases, found: dict[int, Probabilities]) -> pd.DataFrame:
-    outputs, names = np.stack(list(found.values())), np.array(run.state.classes, dtype=object)
+    outputs, names = np.stack(list(found.values())), class_values(run.state.classes)
     threshold = thresholds_of(run.calibration, [OURS])[OURS]
     columns: dict[str, Any] = {"case": [cases.names[row] for row in found]}
     if cases.patients is not None:
