@@ -8,7 +8,7 @@ import typer
 
 from multiway.cli import commands, completion, declared, options, show
 from multiway.cli.lazily import workflows
-from multiway.cli.options import Overwrite, Raw, RunFolder, TableOut
+from multiway.cli.options import Overwrite, Quiet, Raw, RunFolder, TableOut
 from multiway.cli.show import Answer
 
 LaterData = Annotated[
@@ -52,12 +52,15 @@ def predict(
     out: TableOut = None,
     overwrite: Overwrite = False,
     raw: Raw = False,
+    quiet: Quiet = False,
     *,
     own: dict[str, Any],
 ) -> Answer:
     """Forecast the steps after a file's end; say each sample's class, value or mask."""
     chosen = options.read("predict", workflows.task_name(run), own)
-    answer = workflows.predict(run, data=data, out=out, options=chosen, overwrite=overwrite, raw=raw)
+    answer = workflows.predict(
+        run, data=data, out=out, options=chosen, overwrite=overwrite, raw=raw, progress=not quiet
+    )
     _say_which(run)
     return Answer(lines=answer.lines(), document=lambda: _document(answer))
 

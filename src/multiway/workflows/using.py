@@ -32,17 +32,19 @@ def predict(
     options: dict[str, Any] | None = None,
     overwrite: bool = True,
     raw: bool = False,
+    progress: bool = False,
 ) -> Answer:
     """Predict with a run: a table, or files; with a path, the table is also written.
 
     Options are those of the task for `predict`, such as `layout` and `levels` of a forecast. Without `overwrite`,
     a file at `out` is refused, and so is a folder with something in it. In CSV and Excel, text that a
-    spreadsheet would run as a formula is escaped, unless it is to be left `raw`.
+    spreadsheet would run as a formula is escaped, unless it is to be left `raw`. With
+    `progress`, a bar on a terminal says how many scans are done.
     """
     _check_out("predict", out, overwrite)
     loaded = load_run(run)
     with files.all_or_nothing(), leaving_raw(raw):
-        answer = loaded.task.answer(loaded, data, out, options or {})
+        answer = loaded.task.answer(loaded, data, out, (options or {}) | ({"progress": True} if progress else {}))
     return dataclasses.replace(answer, raw=raw)
 
 

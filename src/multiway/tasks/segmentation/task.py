@@ -158,7 +158,8 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
         """A mask for every image."""
-        return predict_masks(run, data, out, keep_going=bool(options.get("keep_going", False)))
+        wanted = {name: bool(options.get(name, False)) for name in ("keep_going", "progress")}
+        return predict_masks(run, data, out, **wanted)
 
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """Attention of test cases."""
