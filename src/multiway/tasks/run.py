@@ -18,7 +18,7 @@ from multiway.tasks.protocol import OURS, Row, Task
 from multiway.tasks.registry import TASKS, task_of
 from multiway.training import RunFolder, seed_everything
 
-FORMAT = 2
+FORMAT = 3
 """Of run folders; one more whenever an older one cannot be read any longer."""
 PREPROCESSING, SCORES = "preprocessing.json", "scores.json"
 CALIBRATION, BASELINES = "calibration.safetensors", "baselines"
@@ -49,13 +49,19 @@ class Models(Mapping[str, nn.Module]):
 
     def _make(self, name: str) -> nn.Module:
         seed_everything(self.config.training.seed)
-        model = self.task.build(self.config, self.state, name)
         if self.folder is None:
-            return model
-        if name == OURS and compress.has_swaps(self.folder.path):
-            compress.restore(self.task.swappable(model), self.folder.path)
+            return self.task.build(self.config, self.state, name)
+        with torch.device("meta"):  # sizes that are not those of the file cost nothing here
+            self.folder.check_weights(self._build_stored(name, self.folder), weights_of(name))
+        model = self._build_stored(name, self.folder)
         self.folder.load_weights(model, weights_of(name))
         return model.eval()
+
+    def _build_stored(self, name: str, folder: RunFolder) -> nn.Module:
+        model = self.task.build(self.config, self.state, name)
+        if name == OURS and folder.find(compress.SWAPS):
+            compress.restore(self.task.swappable(model), folder.path)
+        return model
 
     def check(self) -> None:
         """Build every model without allocating anything.
@@ -127,6 +133,7 @@ def load(path: Path) -> Run:
         RunError: It is unfinished, damaged, or of a format that this version does not read.
     """
     folder = RunFolder.open(path)
+    _read_task(folder)
     folder.verify()
     task, config, _ = read_opening(folder)
     stored, scores = folder.read_json(PREPROCESSING), folder.read_json(SCORES)
@@ -134,7 +141,7 @@ def load(path: Path) -> Run:
         state = task.state.parse(stored["state"])
         run = Run(
             task=task, config=config, state=state, models=Models(task, config, state, folder), scores=scores,
-            calibration=_load_tensors(folder.path / CALIBRATION), tables=_load_tables(folder.path),
+            calibration=folder.load_tensors(CALIBRATION), tables=_load_tables(folder),
             facts=stored["facts"], folder=folder,
         )  # fmt: skip
         run.models[OURS]
@@ -185,6 +192,7 @@ def opening(run: Run) -> dict[str, Any]:
 def read_opening(folder: RunFolder) -> tuple[Task[Any, Any, Any], Any, str]:
     """Task, config and hash of the data of a run."""
     task, stored = _read_task(folder)
+    folder.check_config()
     config = task.config.parse(stored.get("settings", {}), str(folder.path / "config.yaml"))
     return task, config, str(stored.get("data_sha256"))
 
@@ -227,15 +235,9 @@ def _save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
         files.write_with(path, lambda temporary: save_file(plain, temporary))
 
 
-def _load_tensors(path: Path) -> dict[str, Tensor]:
-    from safetensors.torch import load_file
-
-    return load_file(path) if path.is_file() else {}
-
-
 def _save_table(path: Path, table: pd.DataFrame) -> None:
     files.write_with(path, lambda temporary: table.to_parquet(temporary, index=False))
 
 
-def _load_tables(path: Path) -> dict[str, pd.DataFrame]:
-    return {file.stem: pd.read_parquet(file) for file in sorted(path.glob("*.parquet"))}
+def _load_tables(folder: RunFolder) -> dict[str, pd.DataFrame]:
+    return {path.stem: pd.read_parquet(path) for path in folder.tables()}

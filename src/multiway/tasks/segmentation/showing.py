@@ -72,9 +72,7 @@ def _slice(
 
 def load_slices(folder: RunFolder) -> list[Shown]:
     """Read what `save_slices` kept."""
-    from safetensors.torch import load_file
-
-    tensors = load_file(folder.path / SLICES)
+    tensors = folder.load_tensors(SLICES)
     shown = []
     for number, name in enumerate(folder.read_json(NAMES)):
         parts = {part: tensors[f"{number}.{part}"].numpy() for part in ("image", "target", "predicted")}
