@@ -41,7 +41,7 @@ def test_a_programming_error_passes_and_cleans_up(tmp_path):
 
 def test_partial_files_are_removed_anywhere_below(tmp_path):
     (tmp_path / "sub").mkdir()
-    kept, stray = tmp_path / "sub" / "weights", tmp_path / "sub" / f"weights{files.TEMPORARY_MARK}ab12"
+    kept, stray = tmp_path / "sub" / "weights", tmp_path / "sub" / f"weights{files.TEMPORARY_MARK}ab12ab12"
     kept.touch(), stray.touch()
     files.remove_partial(tmp_path)
     assert kept.exists() and not stray.exists()

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
         RunError: The disk is full or the folder cannot be written.
 
     """
-    temporary = path.with_name(f"{path.name}{TEMPORARY_MARK}{secrets.token_hex(4)}")
+    temporary = path.with_name(temporary_name(path.name))
     try:
         temporary.touch()
         mode = temporary.stat().st_mode  # what a new file has here; safetensors makes its files private
@@ -69,9 +70,20 @@ def sync_folder(path: Path) -> None:
 
 
 def remove_partial(folder: Path) -> None:
-    """Remove what an interrupted `atomic_path` left below `folder`."""
+    """Remove what an interrupted `atomic_path` left below `folder`, and nothing that is only called alike."""
     for path in folder.rglob(f"*{TEMPORARY_MARK}*"):
-        path.unlink(missing_ok=True)
+        if is_temporary(path.name) and path.is_file() and not path.is_symlink():
+            path.unlink(missing_ok=True)
+
+
+def temporary_name(name: str) -> str:
+    """A name that nothing else has, for what will be called `name`."""
+    return f"{name}{TEMPORARY_MARK}{secrets.token_hex(4)}"
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a name is one of `temporary_name`."""
+    return re.search(rf"{re.escape(TEMPORARY_MARK)}[0-9a-f]{{8}}$", name) is not None
 
 
 def sha256_of(path: Path) -> str:

@@ -2,9 +2,9 @@
 
 import contextlib
 import fcntl
+import glob
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,7 +46,7 @@ class RunFolder:
             RunError: Something is there already; of many that start at once, one wins.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}{files.TEMPORARY_MARK}{secrets.token_hex(4)}")
+        temporary = path.with_name(files.temporary_name(f".{path.name}"))
         try:
             if path.exists():
                 raise FileExistsError
@@ -145,10 +145,14 @@ class RunFolder:
             os.close(descriptor)
 
     def clean(self) -> None:
-        """Remove what a killed write left in the folder or beside it."""
+        """Remove what a killed write left of the run's files, in the folder or beside it, and nothing else."""
         files.remove_partial(self.path)
-        for stray in self.path.parent.glob(f".{self.path.name}{files.TEMPORARY_MARK}*"):
-            shutil.rmtree(stray, ignore_errors=True)
+        for stray in self.path.parent.glob(f".{glob.escape(self.path.name)}{files.TEMPORARY_MARK}*"):
+            if files.is_temporary(stray.name) and stray.is_dir() and not stray.is_symlink():
+                files.remove_partial(stray)
+                (stray / CONFIG).unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # somebody keeps something there
+                    stray.rmdir()
 
     def log(self, row: dict[str, Any]) -> None:
         """Append a row to the log."""
