@@ -52,8 +52,7 @@ def _smaller(run: Run, plan: compress.Plan, out: Path) -> Run:
     network = plan.apply(inplace=True, keep_originals=False)
     finish(run)
     run.facts["parameters"] = parameters_of(run)
-    folder = RunFolder.create(out, opening(run))
-    with folder.lock():
+    with RunFolder.at_once(out, opening(run)) as folder:
         folder.rewrite_log(log)
         compress.write_swaps(network, folder.path)
         run.folder = folder

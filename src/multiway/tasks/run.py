@@ -16,6 +16,7 @@ from multiway import compress, files
 from multiway.errors import MultiwayError, RunError
 from multiway.tasks.protocol import OURS, Row, Task
 from multiway.tasks.registry import TASKS, task_of
+from multiway.tasks.stored import Preprocessing, ScoreRow, check_types, columns_of, read_table
 from multiway.training import RunFolder, seed_everything
 
 FORMAT = 3
@@ -121,8 +122,8 @@ class Run:
         """
         if self.prepared is None:
             raise RunError(f"{path}: this run was loaded from {self.folder and self.folder.path}. Copy that folder.")
-        folder = RunFolder.create(path, opening(self))
-        store(self, folder)
+        with RunFolder.at_once(path, opening(self)) as folder:
+            store(self, folder)
         self.folder = folder
 
 
@@ -136,16 +137,29 @@ def load(path: Path) -> Run:
     _read_task(folder)
     folder.verify()
     task, config, _ = read_opening(folder)
-    stored, scores = folder.read_json(PREPROCESSING), folder.read_json(SCORES)
+    stored = Preprocessing.parse(folder.read_json(PREPROCESSING), str(path / PREPROCESSING))
+    task.facts.parse(stored.facts, str(path / PREPROCESSING))
+    scores = _scores_of(folder)
     with readable(path, f"run of {task.name}"):
-        state = task.state.parse(stored["state"])
+        state = task.state.parse(stored.state)
+        check_types(state, "state")
         run = Run(
             task=task, config=config, state=state, models=Models(task, config, state, folder), scores=scores,
-            calibration=folder.load_tensors(CALIBRATION), tables=_load_tables(folder),
-            facts=stored["facts"], folder=folder,
+            calibration=folder.load_tensors(CALIBRATION), facts=stored.facts, folder=folder,
+            tables={table.stem: read_table(table, stored.tables.get(table.stem)) for table in folder.tables()},
         )  # fmt: skip
         run.models[OURS]
+        task.check_stored(run)
     return run
+
+
+def _scores_of(folder: RunFolder) -> list[Row]:
+    path, rows = folder.path / SCORES, folder.read_json(SCORES)
+    if not (isinstance(rows, list) and rows):
+        raise RunError(f"{path} holds no rows of scores. Train the run again.")
+    for row in rows:
+        ScoreRow.parse(row, str(path))
+    return rows
 
 
 def name_of(path: Path) -> str:
@@ -176,7 +190,8 @@ def store(run: Run, folder: RunFolder) -> None:
     for name, model in run.models.items():
         folder.save_weights(model, weights_of(name))
     _save_tensors(folder.path / CALIBRATION, run.calibration)
-    folder.write_json(PREPROCESSING, {"state": run.state.plain(), "facts": run.facts})
+    columns = {name: columns_of(table) for name, table in run.tables.items()}
+    folder.write_json(PREPROCESSING, {"state": run.state.plain(), "facts": run.facts, "tables": columns})
     folder.write_json(SCORES, run.scores)
     for name, table in run.tables.items():
         _save_table(folder.path / f"{name}.parquet", table)
@@ -237,7 +252,3 @@ def _save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
 
 def _save_table(path: Path, table: pd.DataFrame) -> None:
     files.write_with(path, lambda temporary: table.to_parquet(temporary, index=False))
-
-
-def _load_tables(folder: RunFolder) -> dict[str, pd.DataFrame]:
-    return {path.stem: pd.read_parquet(path) for path in folder.tables()}

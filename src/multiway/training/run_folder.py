@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import glob
 import json
+import math
 import os
 import shutil
 from collections.abc import Iterator
@@ -56,13 +57,35 @@ class RunFolder:
             files.sync_folder(path.parent)
         except OSError as error:
             if isinstance(error, FileExistsError) or path.exists():
-                raise RunError(
-                    f"{path} exists already. Choose another --out, or continue it: `multiway train --resume {path}`."
-                ) from None
+                raise _taken(path) from None
             raise RunError(f"{path} could not be made: {error.strerror or error}.") from None
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
         return cls(path)
+
+    @classmethod
+    @contextlib.contextmanager
+    def at_once(cls, path: Path, config: dict[str, Any]) -> Iterator[Self]:
+        """A folder to write a whole run into; it takes its place at the end, so that no part of a run is ever seen.
+
+        Raises:
+            RunError: Something is there already.
+        """
+        if path.exists():
+            raise _taken(path)
+        folder = cls.create(path.with_name(files.temporary_name(f".{path.name}")), config)
+        unfinished = folder.path
+        try:
+            yield folder
+            os.rename(unfinished, path)
+            files.sync_folder(path.parent)
+        except OSError:
+            if path.exists():
+                raise _taken(path) from None
+            raise
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        folder.path = folder.root = path
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -188,7 +211,7 @@ class RunFolder:
         """
         path = self._present(name)
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
+            return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse, parse_float=_finite)
         except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{path} cannot be read: {' '.join(str(error).split())[:120]}.") from None
 
@@ -263,6 +286,20 @@ class RunFolder:
             )
         self._sealed = frozenset(hashes)
         return stored
+
+
+def _taken(path: Path) -> RunError:
+    return RunError(f"{path} exists already. Choose another --out, or continue it: `multiway train --resume {path}`.")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+def _refuse(text: str) -> float:
+    """JSON of a run has neither NaN nor numbers beyond the largest."""
+    raise ValueError(f"{text} is no finite number")
 
 
 def _matches(path: Path, value: str) -> bool:
