@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -97,3 +98,59 @@ def test_a_flipped_bit_of_a_state_is_refused(tiny, tmp_path, monkeypatch):
         content[place] ^= 1
         state.write_bytes(bytes(content))
         refused(["train", "--resume", run], "is damaged")
+
+
+def change_values(name, change):
+    def apply(run):
+        values = json.loads((run / name).read_text())
+        change(values)
+        (run / name).write_text(json.dumps(values))
+
+    return apply
+
+
+def drop_column(run):
+    path = next(iter(sorted(run.glob("*.parquet"))))
+    table = pd.read_parquet(path)
+    table.drop(columns=table.columns[0]).to_parquet(path, index=False)
+
+
+def change_settings(change):
+    def apply(run):
+        config = yaml.safe_load((run / "config.yaml").read_text())
+        change(config["settings"])
+        (run / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+
+    return apply
+
+
+def enlarge(names):
+    """Settings of a network of another size, by the first of some names that it has."""
+
+    def change(settings):
+        name = next((name for name in names if name in settings["model"]), names[0])
+        old = settings["model"].get(name)
+        settings["model"][name] = [10**9] * len(old) if isinstance(old, list) else 10**9
+
+    return change
+
+
+WRONG = {
+    "scores": change_values("scores.json", lambda rows: rows[0].update(value="x")),
+    "no scores": change_values("scores.json", lambda rows: rows.clear()),
+    "facts": change_values("preprocessing.json", lambda stored: stored["facts"].update(notes=3)),
+    "splits": change_values("preprocessing.json", lambda stored: stored["facts"].update(splits=[1])),
+    "no state": change_values("preprocessing.json", lambda stored: stored["state"].clear()),
+    "log": lambda run: (run / "metrics.jsonl").write_text('{"step": "x"}\n'),
+    "table": drop_column,
+    "width": change_settings(enlarge(["dim", "channels", "hidden"])),
+    "depth": change_settings(enlarge(["num_blocks", "hidden"])),
+}
+
+
+@pytest.mark.parametrize("change", WRONG.values(), ids=WRONG.keys())
+def test_a_run_resealed_with_wrong_values_is_one_line(change, run):
+    change(run)
+    reseal(run)
+    refused(["report", run], "")
+    assert not (run / "report.html").exists()

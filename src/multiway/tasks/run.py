@@ -18,12 +18,13 @@ from multiway.tasks.protocol import OURS, Row, Task
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.stored import Preprocessing, ScoreRow, check_types, columns_of, read_table
 from multiway.training import RunFolder, seed_everything
+from multiway.training.tensors import sketched
 
 FORMAT = 3
 """Of run folders; one more whenever an older one cannot be read any longer."""
 PREPROCESSING, SCORES = "preprocessing.json", "scores.json"
 CALIBRATION, BASELINES = "calibration.safetensors", "baselines"
-UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OSError)
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError, RuntimeError)
 """What reading stored values raises where one is absent or does not fit."""
 
 
@@ -52,7 +53,7 @@ class Models(Mapping[str, nn.Module]):
         seed_everything(self.config.training.seed)
         if self.folder is None:
             return self.task.build(self.config, self.state, name)
-        with torch.device("meta"):  # sizes that are not those of the file cost nothing here
+        with sketched():  # sizes that are not those of the file cost nothing here
             self.folder.check_weights(self._build_stored(name, self.folder), weights_of(name))
         model = self._build_stored(name, self.folder)
         self.folder.load_weights(model, weights_of(name))
@@ -141,8 +142,7 @@ def load(path: Path) -> Run:
     task.facts.parse(stored.facts, str(path / PREPROCESSING))
     scores = _scores_of(folder)
     with readable(path, f"run of {task.name}"):
-        state = task.state.parse(stored.state)
-        check_types(state, "state")
+        state = _state_of(task, stored, path)
         run = Run(
             task=task, config=config, state=state, models=Models(task, config, state, folder), scores=scores,
             calibration=folder.load_tensors(CALIBRATION), facts=stored.facts, folder=folder,
@@ -151,6 +151,15 @@ def load(path: Path) -> Run:
         run.models[OURS]
         task.check_stored(run)
     return run
+
+
+def _state_of(task: Task[Any, Any, Any], stored: Preprocessing, path: Path) -> Any:
+    try:
+        state = task.state.parse(stored.state)
+    except MultiwayError as error:
+        raise RunError(f"{path / PREPROCESSING}: {error}") from None
+    check_types(state, "state")
+    return state
 
 
 def _scores_of(folder: RunFolder) -> list[Row]:
@@ -239,7 +248,8 @@ def readable(path: Path, what: str) -> Iterator[None]:
     except MultiwayError:
         raise
     except UNREADABLE as error:
-        raise RunError(f"{path} holds no {what} that this version can read ({error}).") from None
+        message = " ".join(str(error).split())[:200]
+        raise RunError(f"{path} holds no {what} that this version can read ({message}).") from error
 
 
 def _save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:

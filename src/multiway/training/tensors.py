@@ -5,9 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_module_registration_hook
 
 from multiway.errors import RunError
+
+MOST_MODULES = 10_000
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -39,6 +43,29 @@ def check_shapes(path: Path, model: nn.Module) -> None:
                 f"{path} is of another model than its run: {name} is {stored.get(name, 'absent')} in the file and "
                 f"{wanted.get(name, 'absent')} by the config. Train the run again."
             )
+
+
+@contextlib.contextmanager
+def sketched() -> Iterator[None]:
+    """Within this block modules are built without memory, and no more of them than any network has.
+
+    Raises:
+        RunError: There are more; a config with a depth of a billion would be built for hours.
+    """
+    count = 0
+
+    def register(*_: object) -> None:
+        nonlocal count
+        count += 1
+        if count > MOST_MODULES:
+            raise RunError(f"the config is of a network of more than {MOST_MODULES:,} modules. Train the run again.")
+
+    handle = register_module_module_registration_hook(register)
+    try:
+        with torch.device("meta"):
+            yield
+    finally:
+        handle.remove()
 
 
 @contextlib.contextmanager

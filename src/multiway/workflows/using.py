@@ -8,6 +8,7 @@ from multiway import files
 from multiway.errors import ConfigError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import Row
+from multiway.tasks.run import readable
 from multiway.tasks.scores import score_table
 from multiway.workflows.runs import load_run, load_runs, task_name
 
@@ -53,7 +54,9 @@ def explain(run: Path, *, out: Path | None = None, options: dict[str, Any] | Non
 def report(run: Path, *, out: Path | None = None) -> Path:
     """Write the one-file HTML report of a run, or of its seeds together."""
     runs, target = load_runs(run), out or run / "report.html"
-    files.write_text(target, runs[0].task.report(runs))
+    with readable(run, f"report of {runs[0].task.name}"):
+        page = runs[0].task.report(runs)
+    files.write_text(target, page)
     return target
 
 
