@@ -24,6 +24,7 @@ def fit(run: Run, context: Context) -> Run:
         model.to("cpu").eval()
         seconds[name] = time.perf_counter() - clock
     histories = {name: each for name, each in found.items() if isinstance(each, History)}
+    run.facts["notes"] = [*run.facts["notes"], *(note for history in histories.values() for note in history.notes)]
     run.facts |= {
         "best": {name: _best(history) for name, history in histories.items()},
         "learnt": {name: each for name, each in found.items() if isinstance(each, dict)},

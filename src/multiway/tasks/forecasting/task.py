@@ -20,6 +20,7 @@ from multiway.tasks.forecasting.backtest import backtest_frame, score_backtest
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.conformal import coverage_rows
 from multiway.tasks.forecasting.evaluation import Errors, error_frame, measure, score_rows
+from multiway.tasks.forecasting.facts import ForecastFacts
 from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.later import prepare_later, read_later
 from multiway.tasks.forecasting.model import model_of
@@ -49,6 +50,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     name = "forecast"
     config = ForecastConfig
     state = ForecastState
+    facts = ForecastFacts
     options = OPTIONS
 
     def prepare(
@@ -92,6 +94,16 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         """Radii of the intervals, after the network's weight."""
         radii, run.facts["selection"] = fitting.calibrate(model_of(run), prepared, run.config)
         return {"radii": radii}
+
+    def check_stored(self, run: Run) -> None:
+        """Radii are those of the levels, steps and variates.
+
+        Raises:
+            ValueError: They are not.
+        """
+        wanted = (len(run.config.levels), run.config.horizon, len(run.state.names))
+        if run.calibration["radii"].shape != wanted:
+            raise ValueError(f"radii of {tuple(run.calibration['radii'].shape)} in place of {wanted}")
 
     def predict(self, run: Run, prepared: Prepared, split: str) -> dict[str, Errors]:
         """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
