@@ -24,6 +24,10 @@ class RunError(MultiwayError, RuntimeError):
     """A run cannot be started, continued or read."""
 
 
+class MultiwayWarning(UserWarning):
+    """A run can be used, and what it says should be read with care; the command line prints it and goes on."""
+
+
 class NotFittedError(MultiwayError, ValueError, AttributeError):
     """An estimator was asked for an answer before `fit`; the bases are those scikit-learn's own error has."""
 

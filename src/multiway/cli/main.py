@@ -6,6 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from multiway.cli import audit, compress, data, recipes, runs, train
+from multiway.cli.warned import say_warnings
 from multiway.errors import MultiwayError
 from multiway.memory import keep_freed_memory
 
@@ -45,6 +46,7 @@ def options(
 def run() -> NoReturn:
     """Run the command line: exit 0 when done, 1 with one line on stderr for an error, 2 for wrong usage."""
     keep_freed_memory()
+    say_warnings()
     try:
         app()
     except MultiwayError as error:

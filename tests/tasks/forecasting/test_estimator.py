@@ -56,7 +56,9 @@ def test_a_fitted_and_a_loaded_forecaster_can_be_copied(twin_of, frame, tmp_path
 
 
 def test_a_grid_is_searched(frame):
-    search = GridSearchCV(make(network=False), {"lookback": [6, 12]}, cv=TimeSeriesSplit(2, test_size=60))
+    search = GridSearchCV(
+        make(network=False, levels=(80.0,)), {"lookback": [6, 12]}, cv=TimeSeriesSplit(2, test_size=60)
+    )
     search.fit(frame)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 

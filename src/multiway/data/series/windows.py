@@ -62,6 +62,13 @@ class Windows:
             batch |= self._copies("_observed", self._observed, index)
         return batch
 
+    def between(self, start: int, stop: int) -> "Windows":
+        """Those whose targets lie in some rows of the panel, and whose past lies in the rows of these."""
+        sizes = {"lookback": self.lookback, "horizon": self.horizon}
+        part = Windows(self._rows, self._observed, start=start - self.first, stop=stop - self.first, **sizes)
+        part.first += self.first
+        return part
+
     def spread(self, count: int) -> dict[str, Tensor]:
         """Copy at most so many windows, evenly spread from the first to the last."""
         return self.gather(torch.linspace(0, len(self) - 1, min(count, len(self))).long())

@@ -1,10 +1,14 @@
 """Fit ridge and network, then let validation decide their weight and the radii of the intervals."""
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.models.ridge_and_network import RidgeAndNetwork
+from multiway.ops import Selection
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.conformal import fit_radii
+from multiway.tasks.forecasting.out_of_time import out_of_time_errors
 from multiway.tasks.forecasting.prepared import Prepared
 from multiway.tasks.forecasting.selection import choose, facts_of
 from multiway.tasks.protocol import Context, Row
@@ -43,9 +47,20 @@ def fit(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig, cont
 
 
 def calibrate(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig) -> tuple[Tensor, Row]:
-    """Set the network's weight in the forecast; radii of the intervals, and what was chosen."""
+    """Set the network's weight in the forecast; radii of the intervals, and what was chosen and on how much."""
     validation = prepared.windows["validation"]
     selection = None if model.network is None else choose(model, validation, config)
     model.weight.fill_(0.0 if selection is None else selection.weight)
+
+    def earlier() -> NDArray[np.float32]:
+        """Errors of ridge, as much larger as ours are on validation; none that are smaller."""
+        errors = out_of_time_errors(prepared.windows["train"], prepared.floor)
+        return errors if selection is None else errors * np.float32(_excess(selection))
+
+    radii = fit_radii(validation, model, config.levels, earlier)
     facts = {**facts_of(selection), "ridge": prepared.floor.facts()}
-    return fit_radii(validation, model, config.levels), facts
+    return radii.values, {"selection": facts, "intervals": {"windows": len(validation), "by_student": radii.by_student}}
+
+
+def _excess(selection: Selection) -> float:
+    return max(1.0, selection.blend_error / selection.floor_error) ** 0.5 if selection.floor_error > 0 else 1.0

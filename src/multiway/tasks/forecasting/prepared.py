@@ -5,8 +5,6 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from multiway.data import (
     Borders,
     Panel,
@@ -64,7 +62,7 @@ def prepare(config: ForecastConfig, source: Any) -> Prepared:
     check_values(panel, borders)
     scaler = Scaler.fit(panel.values[slice(*borders.train)])
     windows = split_windows(scaler.transform(panel.values), borders, config.lookback, config.horizon)
-    notes = (*panel.notes, *_notes(config, season_in(config, panel), len(windows["validation"])))
+    notes = (*panel.notes, *_notes(config, season_in(config, panel)))
     return Prepared(panel=panel, borders=borders, scaler=scaler, windows=windows, notes=notes)
 
 
@@ -73,16 +71,8 @@ def season_in(config: ForecastConfig, panel: Panel) -> int:
     return config.season or season_of(panel.frequency)
 
 
-def _notes(config: ForecastConfig, season: int, validation: int) -> tuple[str, ...]:
-    notes = []
-    if season > config.lookback:
-        notes.append(
-            f"The season of {season} steps is longer than the look-back of {config.lookback}: seasonal_naive is naive."
-        )
-    needed = max((level / (100 - level) for level in config.levels), default=0.0)
-    if validation < needed:
-        notes.append(
-            f"Validation has {validation} windows and an interval at {config.levels[-1]:g} % needs "
-            f"{int(np.ceil(needed))}; it is the largest error seen and covers less."
-        )
-    return tuple(notes)
+def _notes(config: ForecastConfig, season: int) -> tuple[str, ...]:
+    if season <= config.lookback:
+        return ()
+    words = f"The season of {season} steps is longer than the look-back of {config.lookback}: seasonal_naive is naive."
+    return (words,)
