@@ -89,7 +89,7 @@ def test_radii_with_enough_windows_are_those_of_split_conformal_to_the_bit(finis
 
 def test_bands_that_miss_twice_as_much_as_they_may_are_named():
     coverage = [{"level": 80.0, "actual": 61.0}, {"level": 95.0, "actual": 90.0}]
-    (said,) = cautions({"coverage": coverage, "intervals": {"windows": 40, "by_student": [0.0, 0.0]}})
+    (said,) = cautions({"coverage": coverage, "intervals": {"windows": 40, "by_student": [0.0, 0.0]}, "young": []})
     assert said.startswith("The 95 % interval held 90 % of the test values")
 
 

@@ -56,7 +56,10 @@ def test_too_few_windows_give_a_student_t_tail_and_leave_the_levels_that_have_en
     ranks = np.sort(errors, -1)[..., math.ceil(11 * 0.8) - 1]
     np.testing.assert_array_equal(radii.values[0], ranks)
     np.testing.assert_array_equal(radii.values[1], student_radii(errors, [0.99])[0])
-    assert radii.by_student == [0.0, 1.0] and (radii.values[1].numpy() > errors.max(-1)).all()
+    assert (
+        radii.by_student.double().mean((1, 2)).tolist() == [0.0, 1.0]
+        and (radii.values[1].numpy() > errors.max(-1)).all()
+    )
 
 
 def test_a_tail_is_over_earlier_errors_as_well_and_no_narrower_than_a_lower_level():

@@ -124,9 +124,11 @@ def test_times_without_a_step_are_refused_before_the_training(frame, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_series_without_a_training_value_is_refused(frame):
+def test_a_split_without_a_value_is_refused(frame):
+    frame.loc[210:240, ["series 0", "series 2"]] = np.nan
     frame.loc[:250, "series 1"] = np.nan
-    with pytest.raises(DataError, match=r"series 1 has no value in the train rows, 2024-01-01 .* Leave it out"):
+    said = r"series 0, series 1, series 2 has no value in the validation rows, 2024-01-09 .* Leave it out"
+    with pytest.raises(DataError, match=said):
         fitted(frame, read={"missing": "mask"})
 
 

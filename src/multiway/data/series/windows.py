@@ -41,6 +41,12 @@ class Windows:
         return max(len(self._rows) - self.lookback - self.horizon + 1, 0)
 
     @property
+    def never_observed(self) -> Tensor:
+        """Variates without a value in any row of these windows, `(variates,)`."""
+        seen = torch.ones(self.num_variates, dtype=torch.bool) if self._observed is None else self._observed.any(0)
+        return ~seen
+
+    @property
     def is_complete(self) -> bool:
         """Whether no cell is missing."""
         return self._observed is None

@@ -1,14 +1,18 @@
-"""What should be read with care: intervals on few errors, intervals that did not hold."""
+"""What should be read with care: series too young, intervals on few errors, intervals that did not hold."""
 
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from multiway.data import about_young
 
 Facts = Mapping[str, Any]
 
 
 def cautions(facts: Facts) -> Iterator[str]:
     """One line each, from the facts of a run."""
+    if facts["young"]:
+        yield f"{about_young(facts['young'])}."
     yield from _on_few_errors(facts)
     yield from _not_held(facts["coverage"])
 
@@ -18,9 +22,10 @@ def _on_few_errors(facts: Facts) -> Iterator[str]:
     levels = [row["level"] for row, share in zip(facts["coverage"], shares, strict=True) if share > 0]
     if levels:
         needed = math.ceil(levels[-1] / (100 - levels[-1]))
+        where = "" if shares[-1] == 1 else f", for {shares[-1]:.0%} of steps and series"
         yield (
             f"Validation has {windows} window{'s' if windows != 1 else ''} and an interval at {levels[-1]:g} % needs "
-            f"{needed}: the width of {_listed(levels)} is Student's t over errors of ridge out of time as well."
+            f"{needed}: the width of {_listed(levels)} is Student's t over errors of ridge out of time as well{where}."
         )
 
 

@@ -18,10 +18,10 @@ MAX_CELLS = 100_000_000
 
 
 class Radii(NamedTuple):
-    """Half-widths `(levels, horizon, variates)`, scaled, and the share of them by Student's t, one per level."""
+    """Half-widths, scaled, and which of them are by Student's t, `(levels, horizon, variates)` both."""
 
     values: Tensor
-    by_student: list[float]
+    by_student: Tensor
 
 
 def fit_radii(
@@ -35,7 +35,7 @@ def fit_radii(
     and `ops.student_radii`.
     """
     if not levels:
-        return Radii(torch.zeros(0, windows.horizon, windows.num_variates), [])
+        return Radii(*torch.zeros(2, 0, windows.horizon, windows.num_variates))
     stride = math.ceil(len(windows) * windows.horizon * windows.num_variates / MAX_CELLS)
     shares, errors = [level / 100 for level in levels], errors_of(windows, forecast, stride)
     few = ops.is_too_few(errors, shares)
@@ -43,7 +43,7 @@ def fit_radii(
     if few.any():
         every = errors if earlier is None else np.concatenate([errors, earlier()], -1)
         radii = np.where(few, np.maximum.accumulate(np.where(few, ops.student_radii(every, shares), radii)), radii)
-    return Radii(torch.from_numpy(radii), few.mean((1, 2)).tolist())
+    return Radii(torch.from_numpy(radii), torch.from_numpy(few))
 
 
 @torch.no_grad()

@@ -171,7 +171,7 @@ def _of_bands(error: Errors, units: Units) -> Iterator[tuple[str, str, float | N
 
 
 def error_frame(errors: Mapping[str, Errors], split: str, names: tuple[str, ...]) -> pd.DataFrame:
-    """Scaled errors by split, model, variate and step, as a tidy table."""
+    """Scaled errors by split, model, variate and step, as a tidy table; NaN where no value was there."""
     parts = []
     for model, error in errors.items():
         steps, variates = error.count.shape
@@ -180,8 +180,8 @@ def error_frame(errors: Mapping[str, Errors], split: str, names: tuple[str, ...]
             "model": model,
             "variate": np.tile(np.array(names, dtype=object), steps),
             "step": np.repeat(np.arange(1, steps + 1), variates),
-            "mse": (error.squared / error.count.clamp_min(1)).flatten().numpy(),
-            "mae": (error.absolute / error.count.clamp_min(1)).flatten().numpy(),
+            "mse": (error.squared / error.count).flatten().numpy(),
+            "mae": (error.absolute / error.count).flatten().numpy(),
         }
         parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)

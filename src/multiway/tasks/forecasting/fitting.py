@@ -1,6 +1,7 @@
 """Fit ridge and network, then let validation decide their weight and the radii of the intervals."""
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -34,7 +35,7 @@ def fit(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig, cont
         return None
     if model.network.floor is not None:
         model.network.set_floor(prepared.floor.weight)
-    return train(
+    history = train(
         model.network,
         WindowLoss(config.training.loss),
         prepared.windows["train"],
@@ -44,6 +45,15 @@ def fit(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig, cont
         run=context.folder,
         progress=context.progress,
     )
+    _place_among_others(model.network.variates, prepared.windows["train"].never_observed)
+    return history
+
+
+@torch.no_grad()
+def _place_among_others(vectors: Tensor | None, young: Tensor) -> None:
+    """Variates that were never seen in training get the mean of the vectors that were learnt."""
+    if vectors is not None and young.any():
+        vectors[young] = vectors[~young].mean(0)
 
 
 def calibrate(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig) -> tuple[Tensor, Row]:
@@ -59,7 +69,9 @@ def calibrate(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig
 
     radii = fit_radii(validation, model, config.levels, earlier)
     facts = {**facts_of(selection), "ridge": prepared.floor.facts()}
-    return radii.values, {"selection": facts, "intervals": {"windows": len(validation), "by_student": radii.by_student}}
+    learnt = ~prepared.windows["train"].never_observed
+    few = radii.by_student[..., learnt].double().mean((1, 2)).tolist()
+    return radii.values, {"selection": facts, "intervals": {"windows": len(validation), "by_student": few}}
 
 
 def _excess(selection: Selection) -> float:

@@ -5,16 +5,18 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from multiway.data import (
     Borders,
     Panel,
     Scaler,
     Windows,
     borders_of,
-    check_values,
     read_panel,
     season_of,
     split_windows,
+    young_series,
 )  # fmt: skip
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.floor import Floor, fit_floor
@@ -25,6 +27,7 @@ class Prepared:
     """A panel, split, scaled by its training rows, and cut into windows.
 
     windows: Of each split; of later data, which is not split, the same ones under every name.
+    young: Series without a value in the training rows: in no window, scaled by all rows that they have.
     notes: What a reader of the scores should know about data and splits, one line each.
     """
 
@@ -32,6 +35,7 @@ class Prepared:
     borders: Borders
     scaler: Scaler
     windows: Mapping[str, Windows]
+    young: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -59,11 +63,15 @@ def prepare(config: ForecastConfig, source: Any) -> Prepared:
     panel = read_panel(source, config.read)
     panel.future_times(1)  # a step that is unknown is unknown before the training, too
     borders = borders_of(panel, config.split)
-    check_values(panel, borders)
+    young = young_series(panel, borders)
     scaler = Scaler.fit(panel.values[slice(*borders.train)])
-    windows = split_windows(scaler.transform(panel.values), borders, config.lookback, config.horizon)
+    scaled = scaler.transform(np.where(young, np.nan, panel.values))
+    windows = split_windows(scaled, borders, config.lookback, config.horizon)
+    if young.any():
+        scaler = scaler.taking(Scaler.fit(panel.values), young)
     notes = (*panel.notes, *_notes(config, season_in(config, panel)))
-    return Prepared(panel=panel, borders=borders, scaler=scaler, windows=windows, notes=notes)
+    names = tuple(name for name, is_young in zip(panel.names, young, strict=True) if is_young)
+    return Prepared(panel=panel, borders=borders, scaler=scaler, windows=windows, young=names, notes=notes)
 
 
 def season_in(config: ForecastConfig, panel: Panel) -> int:

@@ -62,7 +62,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def check(self, config: ForecastConfig) -> CheckReport:
         """What is in a file of series."""
-        return check_file(self.locate(config.data or ""), config.read)
+        return check_file(self.locate(config.data or ""), config.read, config.split)
 
     def audit(self, config: ForecastConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.tasks.forecasting.auditing`."""
@@ -121,6 +121,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
             "rows": panel.num_rows,
             "variates": panel.num_variates,
             "layout": panel.layout,
+            "young": list(prepared.young),
             "missing_cells": int(np.isnan(panel.values).sum()),
             "splits": {name: _split_facts(prepared, name) for name in dataclasses.asdict(prepared.borders)},
             "coverage": self._coverage(run, prepared),
