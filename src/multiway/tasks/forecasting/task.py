@@ -40,8 +40,8 @@ METRICS = (
     Metric(name="mse (original)", title="MSE, original scale", of="mse", higher=False, where=ORIGINAL),
     Metric(name="mae (original)", title="MAE, original scale", of="mae", higher=False, where=ORIGINAL),
     Metric(name="rmse", title="RMSE", higher=False, decimals=None, where=ORIGINAL),
-    Metric(name="wape", title="WAPE", higher=False, spread=True, where=ORIGINAL),
-    Metric(name="smape", title="sMAPE", higher=False, spread=True, where=ORIGINAL),
+    Metric(name="wape", title="WAPE", higher=False, decimals=4, spread=True, where=ORIGINAL),
+    Metric(name="smape", title="sMAPE", higher=False, decimals=4, spread=True, where=ORIGINAL),
     Metric(name="pinball", title="Pinball loss", higher=False, decimals=None, where=ORIGINAL),
 )
 
