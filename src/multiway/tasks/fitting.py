@@ -8,8 +8,9 @@ import pandas as pd
 import torch
 
 from multiway.tasks.protocol import OURS, Context, Row
-from multiway.tasks.run import Run
+from multiway.tasks.run import Run, caution
 from multiway.training import History
+from multiway.training.processes import is_main
 
 SCORED = ("validation", "test")
 
@@ -35,6 +36,8 @@ def fit(run: Run, context: Context) -> Run:
     finish(run)
     seconds["evaluation"] = time.perf_counter() - clock
     run.facts["seconds"] = {name: round(value, 3) for name, value in seconds.items()}
+    if is_main():
+        caution(run)
     return run
 
 

@@ -261,6 +261,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     def sentence(self, run: Any) -> str:
         """What came out, in one sentence."""
 
+    def cautions(self, run: Any) -> list[str]:
+        """What nobody should miss who reads scores or predictions of a run, one line each."""
+        return []
+
     def cell_facts(self, runs: Sequence[Any]) -> Row:
         """What else a row of results says."""
         return {}

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway import compress, files
-from multiway.errors import MultiwayError, RunError
+from multiway.errors import MultiwayError, MultiwayWarning, RunError
 from multiway.tasks.protocol import OURS, Row, Task
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.stored import Preprocessing, ScoreRow, check_types, columns_of, read_table
@@ -150,7 +151,14 @@ def load(path: Path) -> Run:
         )  # fmt: skip
         run.models[OURS]
         task.check_stored(run)
+        caution(run)
     return run
+
+
+def caution(run: Run) -> None:
+    """Warn of what should be read with care."""
+    for words in run.task.cautions(run):
+        warnings.warn(words, MultiwayWarning, stacklevel=2)
 
 
 def _state_of(task: Task[Any, Any, Any], stored: Preprocessing, path: Path) -> Any:
