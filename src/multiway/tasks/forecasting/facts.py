@@ -28,6 +28,13 @@ class Coverage(Config):
     by_step: list[float]
 
 
+class Intervals(Config):
+    """What the bands rest on: windows of validation, and by level the share of cells under Student's t."""
+
+    windows: int
+    by_student: list[float]
+
+
 class Selection(Config):
     """Ridge, the network, or a blend."""
 
@@ -48,5 +55,7 @@ class ForecastFacts(Facts):
     layout: str
     missing_cells: int
     splits: dict[str, SplitFacts]
+    young: list[str]
+    intervals: Intervals
     coverage: list[Coverage]
     selection: Selection
