@@ -20,7 +20,7 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     @classmethod
-    def parse(cls, values: dict[str, Any], where: str = "config") -> Self:
+    def parse(cls, values: Any, where: str = "config") -> Self:
         """Build from plain values.
 
         Raises:

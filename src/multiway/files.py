@@ -237,7 +237,7 @@ def sync_folder(path: Path) -> None:
 def remove_partial(folder: Path) -> None:
     """Remove what an interrupted `atomic_path` left below `folder`, and nothing that is only called alike."""
     for path in folder.rglob(f"*{TEMPORARY_MARK}*"):
-        if is_temporary(path.name) and path.is_file():
+        if is_temporary(path.name) and path.is_file() and not path.is_symlink():
             path.unlink(missing_ok=True)
 
 

@@ -78,7 +78,7 @@ def test_of_several_seeds_the_first_forecasts_and_says_so(tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sales.csv").write_text(GOOD)
     for seed in (10, 9):  # 9 is first, though "seed-10" sorts before it
-        words = [*TRAIN, "--data", "sales.csv", "--set", f"training.seed={seed}"]
+        words = [*TRAIN, "--data", "sales.csv", "--set", f"training.seed={seed}", "--set", "levels=[]"]
         words[words.index("--out") + 1] = f"run/seed-{seed}"
         assert call(words, monkeypatch, capsys)[0] == 0
     together, alone = (call(["predict", run], monkeypatch, capsys) for run in ("run", "run/seed-9"))
@@ -91,8 +91,8 @@ def test_of_several_seeds_the_first_forecasts_and_says_so(tmp_path, monkeypatch,
 def trained(tmp_path, monkeypatch, capsys):
     """A run on sound data, in whose folder a test may do what it likes."""
     monkeypatch.chdir(tmp_path)
-    days = pd.date_range("2024-01-01", periods=90)
-    values = {"a": [float(i % 7) for i in range(90)], "b": [float(i % 5) for i in range(90)]}
+    days = pd.date_range("2024-01-01", periods=240)
+    values = {"a": [float(i % 7) for i in range(240)], "b": [float(i % 5) for i in range(240)]}
     pd.DataFrame({"date": days, **values}).to_csv("good.csv", index=False)
     assert call([*TRAIN, "--data", "good.csv"], monkeypatch, capsys)[0] == 0
     return tmp_path

@@ -14,6 +14,7 @@ import torch
 
 from multiway.errors import RunError
 from multiway.training import Interrupted, RunFolder, loop, train
+from resealing import read_state, save_resealed
 from training.toy import Points, make_config, make_model, objective, run_to_the_end
 
 GRID = list(itertools.product([1, 3], ["cosine", "constant"], ["adamw", "adam"], [1, 2]))
@@ -180,3 +181,38 @@ def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     train(make_model(), objective, Points(53), Points(13), make_config(epochs=1))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_another_number_of_threads_is_noted(tmp_path, monkeypatch):
+    stop_after(monkeypatch, 3)
+    with pytest.raises(Interrupted):
+        run_to_the_end(tmp_path / "run")
+    monkeypatch.undo()
+    run, other = RunFolder.open(tmp_path / "run"), torch.get_num_threads() + 1
+    monkeypatch.setattr(torch, "get_num_threads", lambda: other)
+    config = make_config(checkpoint_seconds=0)
+    history = train(make_model(), objective, Points(203), Points(61), config, run=run)
+    (note,) = history.notes
+    assert f"begun with threads {other - 1} and continued with threads {other}" in note
+
+
+def test_a_state_that_does_not_fit_is_one_line_whatever_its_hash(tmp_path, monkeypatch):
+    stop_after(monkeypatch, 15)
+    with pytest.raises(Interrupted):
+        run_to_the_end(tmp_path / "run", average=0.9)
+    monkeypatch.undo()
+    path = tmp_path / "run" / "state" / "training.safetensors"
+    tensors, position = read_state(path)
+    for name in tensors:
+        save_resealed(path, {**tensors, name: torch.zeros(3, 2, 1)}, position)
+        with pytest.raises(RunError, match="does not fit this model"):
+            run_to_the_end(tmp_path / "run", average=0.9)
+    for name, value in position.items():
+        less = {key: kept for key, kept in position.items() if key != name}
+        wrong = {**position, name: [value] if isinstance(value, dict) else {"a": value}}
+        for other in (less, wrong, {**position, "step": 10**9}, {**position, "rows": [{"step": 1}]}):
+            save_resealed(path, tensors, other)
+            with pytest.raises(RunError, match="is damaged: position"):
+                run_to_the_end(tmp_path / "run", average=0.9)
+    save_resealed(path, tensors, position)
+    run_to_the_end(tmp_path / "run", average=0.9)

@@ -107,3 +107,20 @@ def test_an_unfinished_run_says_how_to_go_on(tmp_path):
     run = RunFolder.create(tmp_path / "run", {})
     with pytest.raises(RunError, match="multiway train --resume"):
         run.verify()
+
+
+def test_only_what_the_run_made_is_removed(tmp_path):
+    run = RunFolder.create(tmp_path / "run", {})
+    strays = ["weights.safetensors.partial-0123abcd", "state/training.safetensors.partial-ffffffff"]
+    others = ["notes.partial-report.txt", "x.partial-1234", "weights.partial-0123abcd.txt", "a.partial-0123ABCD"]
+    run.state_dir.mkdir()
+    for name in strays + others:
+        (run.path / name).write_text("text")
+    for name in ("x.partial-d", "y.partial-0123abcd", "../.run.partial-old", "../.run.partial-0123abcd"):
+        (run.path / name).mkdir()
+    (run.path / "link.json.partial-0123abcd").symlink_to(run.path / "notes.partial-report.txt")
+    (tmp_path / ".run.partial-0123abcd" / "config.yaml").write_text("a: 1")
+    run.clean()
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*partial*")}
+    kept = {"x.partial-d", "y.partial-0123abcd", "link.json.partial-0123abcd", *others}
+    assert left == {".run.partial-old", *(f"run/{name}" for name in kept)}

@@ -15,9 +15,10 @@ from multiway.data.series.scaling import Scaler as Scaler
 from multiway.data.series.scaling import mase_scales as mase_scales
 from multiway.data.series.splits import Borders as Borders
 from multiway.data.series.splits import SplitOptions as SplitOptions
+from multiway.data.series.splits import about_young as about_young
 from multiway.data.series.splits import borders_of as borders_of
 from multiway.data.series.splits import check_borders as check_borders
-from multiway.data.series.splits import check_values as check_values
+from multiway.data.series.splits import young_series as young_series
 from multiway.data.series.stretches import complete_stretches as complete_stretches
 from multiway.data.series.windows import Windows as Windows
 from multiway.data.series.windows import split_windows as split_windows

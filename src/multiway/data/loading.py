@@ -44,7 +44,7 @@ def _from_file(path: Path, options: ReadOptions, findings: Findings) -> Table:
 
 
 def as_pandas(source: Any) -> pd.DataFrame:
-    """A pandas or polars frame, or a series, as a pandas frame.
+    """A pandas or polars frame, a series, or an array of rows by columns, as a pandas frame.
 
     Raises:
         DataError: It is none of these.
@@ -53,10 +53,14 @@ def as_pandas(source: Any) -> pd.DataFrame:
         return source.to_frame(str(source.name or "value"))
     if isinstance(source, pd.DataFrame):
         return source
+    if isinstance(source, np.ndarray) and source.ndim in (1, 2):
+        columns = source.reshape(len(source), -1)
+        return pd.DataFrame(columns, columns=[f"series {place}" for place in range(columns.shape[1])])
     import narwhals.stable.v2 as nw
 
     try:
-        frame: pd.DataFrame = nw.from_native(source, eager_only=True).to_pandas()
+        native = nw.from_native(source, eager_only=True, allow_series=True)
+        frame: pd.DataFrame = (native.to_frame() if isinstance(native, nw.Series) else native).to_pandas()
     except TypeError:
         kind = type(source).__name__
         fix = "Call collect() first." if "Lazy" in kind else "Give a path, or a pandas or polars frame."
@@ -65,12 +69,12 @@ def as_pandas(source: Any) -> pd.DataFrame:
 
 
 def library_of(source: Any) -> str:
-    """Name of the library that a frame is of; a path gives pandas."""
-    if isinstance(source, pd.DataFrame | str | Path):
+    """Name of the library that a frame or a series is of; a path or an array gives pandas."""
+    if isinstance(source, pd.DataFrame | pd.Series | np.ndarray | str | Path):
         return "pandas"
     import narwhals.stable.v2 as nw
 
-    return str(nw.get_native_namespace(nw.from_native(source, eager_only=True)).__name__)
+    return str(nw.get_native_namespace(nw.from_native(source, eager_only=True, allow_series=True)).__name__)
 
 
 def as_library(frame: pd.DataFrame, library: str) -> Any:

@@ -14,6 +14,7 @@ from multiway.ops.chains import by_chain as by_chain
 from multiway.ops.chains import nd_linear_chain as nd_linear_chain
 from multiway.ops.chains import tensor_train_chain as tensor_train_chain
 from multiway.ops.conformal import conformal_radii as conformal_radii
+from multiway.ops.conformal import is_too_few as is_too_few
 from multiway.ops.costs import known_rows as known_rows
 from multiway.ops.costs import rounded_rows as rounded_rows
 from multiway.ops.dropout import dropout as dropout
@@ -71,6 +72,8 @@ from multiway.ops.pooling import project_and_pool as project_and_pool
 from multiway.ops.pooling import project_pooled as project_pooled
 from multiway.ops.ridge import ridge_path as ridge_path
 from multiway.ops.rotary import rotate as rotate
+from multiway.ops.student import student_quantile as student_quantile
+from multiway.ops.student import student_radii as student_radii
 from multiway.ops.tensor_train import balance_cores as balance_cores
 from multiway.ops.tensor_train import check_cores as check_cores
 from multiway.ops.tensor_train import merge_cores as merge_cores

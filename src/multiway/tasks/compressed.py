@@ -6,7 +6,7 @@ from pathlib import Path
 from multiway import compress
 from multiway.errors import RunError
 from multiway.tasks.fitting import finish, parameters_of
-from multiway.tasks.run import Run, digest_of, load, store
+from multiway.tasks.run import Run, digest_of, load, opening, store
 from multiway.training import RunFolder
 
 
@@ -53,8 +53,7 @@ def _smaller(run: Run, plan: compress.Plan, out: Path) -> Run:
     network = plan.apply(inplace=True, keep_originals=False)
     finish(run)
     run.facts["parameters"] = parameters_of(run)
-    folder = RunFolder.create(out, run.folder.config())
-    with folder.lock():
+    with RunFolder.at_once(out, opening(run)) as folder:
         folder.rewrite_log(log)
         compress.write_swaps(network, folder.path)
         run.folder = folder

@@ -8,8 +8,9 @@ import pandas as pd
 import torch
 
 from multiway.tasks.protocol import OURS, Context, Row
-from multiway.tasks.run import Run
+from multiway.tasks.run import Run, caution
 from multiway.training import History
+from multiway.training.processes import is_main
 
 SCORED = ("validation", "test")
 
@@ -24,6 +25,7 @@ def fit(run: Run, context: Context) -> Run:
         model.to("cpu").eval()
         seconds[name] = time.perf_counter() - clock
     histories = {name: each for name, each in found.items() if isinstance(each, History)}
+    run.facts["notes"] = [*run.facts["notes"], *(note for history in histories.values() for note in history.notes)]
     run.facts |= {
         "best": {name: _best(history) for name, history in histories.items()},
         "learnt": {name: each for name, each in found.items() if isinstance(each, dict)},
@@ -34,6 +36,8 @@ def fit(run: Run, context: Context) -> Run:
     finish(run)
     seconds["evaluation"] = time.perf_counter() - clock
     run.facts["seconds"] = {name: round(value, 3) for name, value in seconds.items()}
+    if is_main():
+        caution(run)
     return run
 
 

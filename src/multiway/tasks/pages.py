@@ -97,7 +97,7 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
         created=str(manifest.get("finished", "")),
         setting=subject.setting(run),
         verdict=summary.verdict,
-        support=summary.support,
+        support=[*run.task.cautions(run), *summary.support],
         overview=[score_bars(scores, colours, f"test {subject.rows}"), figures],
         parts=[
             first,

@@ -16,6 +16,7 @@ from multiway.data import CheckReport, datasets
 from multiway.errors import ConfigError
 from multiway.report.scores import Metric as Metric
 from multiway.tasks.answers import Answer
+from multiway.tasks.stored import Facts as Facts
 from multiway.training import History, RunFolder, TrainingConfig
 
 Row = dict[str, Any]
@@ -136,6 +137,8 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     """As in `multiway train NAME`."""
     config: type[ConfigT]
     state: type[StateT]
+    facts: ClassVar[type[Facts]] = Facts
+    """What is stored of a run beside its state."""
     options: ClassVar[tuple[Option, ...]]
     sections_of_reading: ClassVar[tuple[str, ...]] = ("read",)
     """Fields of the config that say how data is read: those that `check` takes."""
@@ -217,6 +220,13 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """What validation decides after the training: thresholds, blends, radii of intervals."""
         return {}
 
+    def check_stored(self, run: Any) -> None:
+        """Whether parts of a stored run fit each other.
+
+        Raises:
+            ValueError: They do not.
+        """
+
     # Predictions and scores.
 
     @abc.abstractmethod
@@ -250,6 +260,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     @abc.abstractmethod
     def sentence(self, run: Any) -> str:
         """What came out, in one sentence."""
+
+    def cautions(self, run: Any) -> list[str]:
+        """What nobody should miss who reads scores or predictions of a run, one line each."""
+        return []
 
     def cell_facts(self, runs: Sequence[Any]) -> Row:
         """What else a row of results says."""

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,18 @@ import torch
 from torch import Tensor, nn
 
 from multiway import compress, files
-from multiway.errors import MultiwayError, RunError
+from multiway.errors import MultiwayError, MultiwayWarning, RunError
 from multiway.tasks.protocol import OURS, Row, Task
 from multiway.tasks.registry import TASKS, task_of
+from multiway.tasks.stored import Preprocessing, ScoreRow, check_types, columns_of, read_table
 from multiway.training import RunFolder, seed_everything
+from multiway.training.tensors import sketched
 
-FORMAT = 2
+FORMAT = 3
 """Of run folders; one more whenever an older one cannot be read any longer."""
 PREPROCESSING, SCORES = "preprocessing.json", "scores.json"
 CALIBRATION, BASELINES = "calibration.safetensors", "baselines"
-UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OSError)
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError, RuntimeError)
 """What reading stored values raises where one is absent or does not fit."""
 
 
@@ -49,13 +52,19 @@ class Models(Mapping[str, nn.Module]):
 
     def _make(self, name: str) -> nn.Module:
         seed_everything(self.config.training.seed)
-        model = self.task.build(self.config, self.state, name)
         if self.folder is None:
-            return model
-        if name == OURS and compress.has_swaps(self.folder.path):
-            compress.restore(self.task.swappable(model), self.folder.path)
+            return self.task.build(self.config, self.state, name)
+        with sketched():  # sizes that are not those of the file cost nothing here
+            self.folder.check_weights(self._build_stored(name, self.folder), weights_of(name))
+        model = self._build_stored(name, self.folder)
         self.folder.load_weights(model, weights_of(name))
         return model.eval()
+
+    def _build_stored(self, name: str, folder: RunFolder) -> nn.Module:
+        model = self.task.build(self.config, self.state, name)
+        if name == OURS and folder.find(compress.SWAPS):
+            compress.restore(self.task.swappable(model), folder.path)
+        return model
 
     def check(self) -> None:
         """Build every model without allocating anything.
@@ -115,8 +124,8 @@ class Run:
         """
         if self.prepared is None:
             raise RunError(f"{path}: this run was loaded from {self.folder and self.folder.path}. Copy that folder.")
-        folder = RunFolder.create(path, opening(self))
-        store(self, folder)
+        with RunFolder.at_once(path, opening(self)) as folder:
+            store(self, folder)
         self.folder = folder
 
 
@@ -127,18 +136,47 @@ def load(path: Path) -> Run:
         RunError: It is unfinished, damaged, or of a format that this version does not read.
     """
     folder = RunFolder.open(path)
+    _read_task(folder)
     folder.verify()
     task, config, _ = read_opening(folder)
-    stored, scores = folder.read_json(PREPROCESSING), folder.read_json(SCORES)
+    stored = Preprocessing.parse(folder.read_json(PREPROCESSING), str(path / PREPROCESSING))
+    task.facts.parse(stored.facts, str(path / PREPROCESSING))
+    scores = _scores_of(folder)
     with readable(path, f"run of {task.name}"):
-        state = task.state.parse(stored["state"])
+        state = _state_of(task, stored, path)
         run = Run(
             task=task, config=config, state=state, models=Models(task, config, state, folder), scores=scores,
-            calibration=_load_tensors(folder.path / CALIBRATION), tables=_load_tables(folder.path),
-            facts=stored["facts"], folder=folder,
+            calibration=folder.load_tensors(CALIBRATION), facts=stored.facts, folder=folder,
+            tables={table.stem: read_table(table, stored.tables.get(table.stem)) for table in folder.tables()},
         )  # fmt: skip
         run.models[OURS]
+        task.check_stored(run)
+        caution(run)
     return run
+
+
+def caution(run: Run) -> None:
+    """Warn of what should be read with care."""
+    for words in run.task.cautions(run):
+        warnings.warn(words, MultiwayWarning, stacklevel=2)
+
+
+def _state_of(task: Task[Any, Any, Any], stored: Preprocessing, path: Path) -> Any:
+    try:
+        state = task.state.parse(stored.state)
+    except MultiwayError as error:
+        raise RunError(f"{path / PREPROCESSING}: {error}") from None
+    check_types(state, "state")
+    return state
+
+
+def _scores_of(folder: RunFolder) -> list[Row]:
+    path, rows = folder.path / SCORES, folder.read_json(SCORES)
+    if not (isinstance(rows, list) and rows):
+        raise RunError(f"{path} holds no rows of scores. Train the run again.")
+    for row in rows:
+        ScoreRow.parse(row, str(path))
+    return rows
 
 
 def name_of(path: Path) -> str:
@@ -169,7 +207,8 @@ def store(run: Run, folder: RunFolder) -> None:
     for name, model in run.models.items():
         folder.save_weights(model, weights_of(name))
     _save_tensors(folder.path / CALIBRATION, run.calibration)
-    folder.write_json(PREPROCESSING, {"state": run.state.plain(), "facts": run.facts})
+    columns = {name: columns_of(table) for name, table in run.tables.items()}
+    folder.write_json(PREPROCESSING, {"state": run.state.plain(), "facts": run.facts, "tables": columns})
     folder.write_json(SCORES, run.scores)
     for name, table in run.tables.items():
         _save_table(folder.path / f"{name}.parquet", table)
@@ -185,6 +224,7 @@ def opening(run: Run) -> dict[str, Any]:
 def read_opening(folder: RunFolder) -> tuple[Task[Any, Any, Any], Any, str]:
     """Task, config and hash of the data of a run."""
     task, stored = _read_task(folder)
+    folder.check_config()
     config = task.config.parse(stored.get("settings", {}), str(folder.path / "config.yaml"))
     return task, config, str(stored.get("data_sha256"))
 
@@ -216,7 +256,8 @@ def readable(path: Path, what: str) -> Iterator[None]:
     except MultiwayError:
         raise
     except UNREADABLE as error:
-        raise RunError(f"{path} holds no {what} that this version can read ({error}).") from None
+        message = " ".join(str(error).split())[:200]
+        raise RunError(f"{path} holds no {what} that this version can read ({message}).") from error
 
 
 def _save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
@@ -224,15 +265,5 @@ def _save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
         files.write_tensors(path, tensors)
 
 
-def _load_tensors(path: Path) -> dict[str, Tensor]:
-    from safetensors.torch import load_file
-
-    return load_file(path) if path.is_file() else {}
-
-
 def _save_table(path: Path, table: pd.DataFrame) -> None:
     files.write_with(path, lambda temporary: table.to_parquet(temporary, index=False))
-
-
-def _load_tables(path: Path) -> dict[str, pd.DataFrame]:
-    return {file.stem: pd.read_parquet(file) for file in sorted(path.glob("*.parquet"))}

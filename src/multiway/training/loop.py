@@ -14,6 +14,7 @@ from multiway.errors import RunError
 from multiway.training.averaging import WeightAverage
 from multiway.training.config import TrainingConfig
 from multiway.training.diagnosis import first_bad_tensor
+from multiway.training.log import Position
 from multiway.training.progress import Progress
 from multiway.training.protocols import Batch, Objective, Source
 from multiway.training.run_folder import RunFolder
@@ -28,6 +29,7 @@ class History:
     """What happened: one row per validation, and which was best.
 
     best_loss, best_score: Of the validation whose weights were kept; the score is None where the loss chose them.
+    notes: What a reader of the scores should know of the training.
     """
 
     rows: list[dict[str, Any]]
@@ -35,6 +37,14 @@ class History:
     best_epoch: float
     steps: int
     best_score: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+CARRIED = (
+    *("step", "best_loss", "best_score", "best_epoch", "bad_validations"),
+    *("loss_sum", "loss_count", "seconds", "finished", "rows"),
+)
+"""Variables of the loop that a saved state brings back."""
 
 
 def train(
@@ -118,8 +128,10 @@ class _Loop:
         self.loss_sum, self.loss_count, self.seconds = 0.0, 0.0, 0.0
         self.finished = False
         self.order: Tensor | None = None
+        self.notes: list[str] = []
         self._restore()
         self.bar = Progress(self.total_steps, progress and self.accelerator.is_main_process)
+        self.bar.say(self.notes)
 
     def _prepare(self) -> None:
         from accelerate import Accelerator
@@ -164,6 +176,7 @@ class _Loop:
             best_epoch=self.best_epoch,
             steps=self.step,
             best_score=self.best_score,
+            notes=tuple(self.notes),
         )
 
     def _step(self, request: StopRequest) -> str | None:
@@ -266,22 +279,15 @@ class _Loop:
     def _save(self) -> None:
         if self.run is None or not self.accelerator.is_main_process:
             return
-        position = {
-            "step": self.step,
-            "best_loss": self.best_loss,
-            "best_score": self.best_score,
-            "best_epoch": self.best_epoch,
-            "bad_validations": self.bad_validations,
-            "loss_sum": self.loss_sum,
-            "loss_count": self.loss_count,
-            "seconds": self.seconds,
-            "finished": self.finished,
-            "rows": self.rows,
-            "total_steps": self.total_steps,
-            "samples": len(self.training),
-            "world": self.world,
-            "threads": torch.get_num_threads(),
-        }
+        position = Position(
+            config_sha256=self.run.config_sha256,
+            total_steps=self.total_steps,
+            samples=len(self.training),
+            world=self.world,
+            threads=torch.get_num_threads(),
+            torch=torch.__version__,
+            **{name: getattr(self, name) for name in CARRIED},
+        )
         average = {} if self.average is None else self.average.values
         save_state(self.run.state_dir, self.model, self.optimizer, self.best, average, position)
 
@@ -293,28 +299,34 @@ class _Loop:
             self.run.rewrite_log([])
             return
         position, self.best, average = found
-        for name, now in (("total_steps", self.total_steps), ("samples", len(self.training)), ("world", self.world)):
-            if position[name] != now:
-                raise RunError(
-                    f"{self.run.path}: the saved state is of a training with {name}={position[name]} and this one has "
-                    f"{name}={now}. Resume it as it was started, or start a new run."
-                )
-        for name in (
-            "step",
-            "best_loss",
-            "best_score",
-            "best_epoch",
-            "bad_validations",
-            "loss_sum",
-            "loss_count",
-            "seconds",
-            "finished",
-            "rows",
-        ):
-            setattr(self, name, position[name])
+        self._check_same_training(position, self.run)
+        for name in CARRIED:
+            setattr(self, name, getattr(position, name))
         if self.average is not None:
             self.average.restore(average)
         self.run.rewrite_log(self.rows)
+
+    def _check_same_training(self, position: Position, run: RunFolder) -> None:
+        """Refuse what would be another training; another machine only rounds differently, which is noted."""
+        if position.config_sha256 != run.config_sha256:
+            raise RunError(
+                f"{run.path}: the saved state was made with another config.yaml. Restore it, or start a new run."
+            )
+        for name, now in (("total_steps", self.total_steps), ("samples", len(self.training)), ("world", self.world)):
+            stored = getattr(position, name)
+            if stored != now:
+                raise RunError(
+                    f"{run.path}: the saved state is of a training with {name}={stored} and this one has "
+                    f"{name}={now}. Resume it as it was started, or start a new run."
+                )
+        here = {"threads": torch.get_num_threads(), "torch": torch.__version__}
+        other = {name: f"{getattr(position, name)}" for name, now in here.items() if getattr(position, name) != now}
+        if other:
+            was, now = (", ".join(f"{name} {values[name]}" for name in other) for values in (other, here))
+            self.notes.append(
+                f"The training was begun with {was} and continued with {now}: its weights are not to the bit those "
+                f"of a training that was left alone."
+            )
 
     def _finish(self) -> None:
         self.accelerator.unwrap_model(self.wrapped, keep_fp32_wrapper=False)  # precision is a matter of the training

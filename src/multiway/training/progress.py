@@ -1,6 +1,7 @@
 """One bar on a terminal, plain lines elsewhere, nothing unless asked; all on stderr."""
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from multiway.terminal import TerminalBar
@@ -30,6 +31,12 @@ class Progress:
             self._bar.update(description=text)
         elif self._show:
             print(f"{text}  ({row['seconds']:.0f} s, step {row['step']} of {self.steps})", file=sys.stderr, flush=True)
+
+    def say(self, notes: Iterable[str]) -> None:
+        """Show notes on the training, a line each."""
+        for note in notes:
+            if self._show:
+                print(note, file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Take the bar down."""

@@ -1,29 +1,29 @@
 """A run is a folder that is whole at every instant: made by one rename, changed by atomic writes, sealed by hashes."""
 
 import contextlib
-import datetime
 import fcntl
 import glob
-import importlib.metadata
 import json
+import math
 import os
-import platform
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
-import torch
 import yaml
-from torch import nn
+from torch import Tensor, nn
 
 from multiway import files
 from multiway.config import load_yaml
 from multiway.errors import RunError, StorageError
+from multiway.training.log import LogRow
+from multiway.training.manifest import Manifest, environment, is_whole, sealed
+from multiway.training.tensors import check_shapes, read_tensors, usable
 
 CONFIG, WEIGHTS, MANIFEST, LOG = "config.yaml", "weights.safetensors", "manifest.json", "metrics.jsonl"
-PACKAGES = ("multiway", "torch", "numpy", "pandas", "accelerate", "safetensors")
+KEPT = (".yaml", ".json", ".jsonl", ".safetensors", ".parquet", ".npz")
+"""Endings of the files that a run consists of; notes and pictures may lie beside them and change."""
 
 
 class RunFolder:
@@ -37,6 +37,7 @@ class RunFolder:
         self.path = path
         self.root = path if root is None else root
         """The folder that a user names: this one, or the one that this one is a part of."""
+        self._sealed: frozenset[str] | None = None
 
     @classmethod
     def create(cls, path: Path, config: dict[str, Any]) -> Self:
@@ -48,7 +49,7 @@ class RunFolder:
         cls.check_free(path)
         files.make_folder(path.parent)
         temporary = path.with_name(files.temporary_name(f".{path.name}"))
-        content = yaml.safe_dump(config, sort_keys=False, allow_unicode=True).encode()
+        content = yaml.safe_dump(sealed(config), sort_keys=False, allow_unicode=True).encode()
         try:
             with files.storing(path, lambda: len(content)):
                 temporary.mkdir()
@@ -76,6 +77,28 @@ class RunFolder:
             raise RunError(
                 f"{path} exists already. Choose another --out, or continue it: `multiway train --resume {path}`."
             )
+
+    @classmethod
+    @contextlib.contextmanager
+    def at_once(cls, path: Path, config: dict[str, Any]) -> Iterator[Self]:
+        """A folder to write a whole run into; it takes its place at the end, so that no part of a run is ever seen.
+
+        Raises:
+            RunError: Something is there already.
+        """
+        cls.check_free(path)
+        folder = cls.create(path.with_name(files.temporary_name(f".{path.name}")), config)
+        unfinished = folder.path
+        try:
+            yield folder
+            os.rename(unfinished, path)
+            files.sync_folder(path.parent)
+        except OSError:
+            cls.check_free(path)
+            raise
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        folder.path = folder.root = path
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -106,8 +129,41 @@ class RunFolder:
         return (self.path / MANIFEST).is_file()
 
     def config(self) -> dict[str, Any]:
-        """The config that the run was started with."""
+        """The config that the run was started with, as it lies there."""
         return load_yaml(self.path / CONFIG)
+
+    def check_config(self) -> None:
+        """Compare the config with its own hash.
+
+        Raises:
+            RunError: It was changed.
+        """
+        if not is_whole(self.config()):
+            raise RunError(
+                f"{self.path / CONFIG} was changed since the run was started. Restore it, or start a new run with it."
+            )
+
+    @property
+    def config_sha256(self) -> str:
+        """Hash of the config of the whole run, which its saved states belong to."""
+        return files.sha256_of(self.root / CONFIG)
+
+    def find(self, name: str) -> Path | None:
+        """Path of a file of the run, None without one; once verified, a run has the files of its manifest only.
+
+        Raises:
+            RunError: The file lies there, and the manifest has no hash of it.
+        """
+        path = self.path / name
+        if not path.is_file():
+            return None
+        if self._sealed is not None and name not in self._sealed:
+            raise RunError(f"{path} has no hash in {MANIFEST}, so it is none of this run. Train the run again.")
+        return path
+
+    def tables(self) -> list[Path]:
+        """Tables of a verified run."""
+        return [self.path / name for name in sorted(self._sealed or ()) if name.endswith(".parquet")]
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -126,11 +182,14 @@ class RunFolder:
             os.close(descriptor)
 
     def clean(self) -> None:
-        """Remove what a killed write left in the folder or beside it."""
+        """Remove what a killed write left of the run's files, in the folder or beside it, and nothing else."""
         files.remove_partial(self.path)
         for stray in self.path.parent.glob(f".{glob.escape(self.path.name)}{files.TEMPORARY_MARK}*"):
-            if files.is_temporary(stray.name):
-                shutil.rmtree(stray, ignore_errors=True)
+            if files.is_temporary(stray.name) and stray.is_dir() and not stray.is_symlink():
+                files.remove_partial(stray)
+                (stray / CONFIG).unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # somebody keeps something there
+                    stray.rmdir()
 
     def log(self, row: dict[str, Any]) -> None:
         """Append a row to the log."""
@@ -141,9 +200,17 @@ class RunFolder:
         files.write_text(self.path / LOG, "".join(json.dumps(row) + "\n" for row in rows))
 
     def read_log(self) -> list[dict[str, Any]]:
-        """Rows of the log."""
-        path = self.path / LOG
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+        """Rows of the log.
+
+        Raises:
+            RunError: A line of it is no row.
+        """
+        path = self.find(LOG)
+        try:
+            lines = [] if path is None else path.read_text(encoding="utf-8").splitlines()
+            return [LogRow.parse(json.loads(line), str(path)).plain() for line in lines]
+        except (ValueError, RecursionError) as error:
+            raise RunError(f"{path} cannot be read: {' '.join(str(error).split())[:160]}.") from None
 
     def write_json(self, name: str, content: object) -> None:
         """Write a JSON file atomically."""
@@ -155,14 +222,23 @@ class RunFolder:
         Raises:
             RunError: It is missing or damaged.
         """
+        path = self._present(name)
         try:
-            return json.loads((self.path / name).read_text(encoding="utf-8"))
+            return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse, parse_float=_finite)
         except (OSError, ValueError, RecursionError) as error:
-            raise RunError(f"{self.path / name} cannot be read: {' '.join(str(error).split())[:120]}.") from None
+            raise RunError(f"{path} cannot be read: {' '.join(str(error).split())[:120]}.") from None
 
     def save_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
         """Write a model's weights."""
         files.write_tensors(self.path / name, model.state_dict())
+
+    def check_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
+        """Whether stored weights are of a model, which may be on the device `meta`; only sizes are read.
+
+        Raises:
+            RunError: The file is missing, damaged, or of another model.
+        """
+        check_shapes(self._present(name), model)
 
     def load_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
         """Read weights into a model of the same config.
@@ -170,14 +246,24 @@ class RunFolder:
         Raises:
             RunError: The file is missing, damaged, or of another model.
         """
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
+        path = self._present(name)
+        with usable(path):
+            model.load_state_dict(read_tensors(path))
 
-        try:
-            model.load_state_dict(load_file(self.path / name))
-        except (SafetensorError, OSError, RuntimeError, ValueError, KeyError) as error:
-            message = " ".join(str(error).split())[:160]
-            raise RunError(f"{self.path / name} cannot be used: {message}. Train the run again.") from None
+    def load_tensors(self, name: str) -> dict[str, Tensor]:
+        """Read a file of tensors; none where it was not written.
+
+        Raises:
+            RunError: It is damaged.
+        """
+        path = self.find(name)
+        return {} if path is None else read_tensors(path)
+
+    def _present(self, name: str) -> Path:
+        path = self.find(name)
+        if path is None:
+            raise RunError(f"{self.path / name} cannot be used: it is missing. Train the run again.")
+        return path
 
     def finish(self, facts: dict[str, Any]) -> None:
         """Seal the run: hashes of every file, versions and machine, then drop the state."""
@@ -185,47 +271,42 @@ class RunFolder:
         hashes = {
             str(path.relative_to(self.path)): files.sha256_of(path)
             for path in sorted(self.path.rglob("*"))
-            if path.is_file() and self.state_dir not in path.parents and path.name != MANIFEST
+            if path.suffix in KEPT and path.is_file() and self.state_dir not in path.parents and path.name != MANIFEST
         }
-        self.write_json(MANIFEST, {**facts, **environment(), "sha256": hashes})
+        self.write_json(MANIFEST, sealed({**facts, **environment(), "sha256": hashes}))
         shutil.rmtree(self.state_dir, ignore_errors=True)
 
     def verify(self) -> dict[str, Any]:
-        """Check a sealed run's files against their hashes and return the manifest.
+        """Check a sealed run's manifest and files against their hashes and return the manifest.
 
         Raises:
             RunError: The run is unfinished, or files changed or are missing; they are named.
         """
         if not self.is_finished:
             raise RunError(f"{self.path} is not finished. Continue it with `multiway train --resume {self.path}`.")
-        manifest: dict[str, Any] = self.read_json(MANIFEST)
-        hashes = manifest.get("sha256") if isinstance(manifest, dict) else None
-        if not isinstance(hashes, dict):
-            raise RunError(f"{self.path / MANIFEST} holds no hashes. Train the run again.")
+        self._sealed = None
+        stored = self.read_json(MANIFEST)
+        if not isinstance(stored, dict) or not is_whole(stored):
+            raise RunError(f"{self.path / MANIFEST} was changed since training. Restore it, or train the run again.")
+        hashes = Manifest.parse(stored, str(self.path / MANIFEST)).sha256
         wrong = [name for name, value in hashes.items() if not _matches(self.path / name, value)]
         if wrong:
             raise RunError(
                 f"{self.path}: changed or missing since training: {', '.join(wrong[:5])}. Train the run again."
             )
-        return manifest
+        self._sealed = frozenset(hashes)
+        return stored
 
 
-def _matches(path: Path, value: object) -> bool:
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+def _refuse(text: str) -> float:
+    """JSON of a run has neither NaN nor numbers beyond the largest."""
+    raise ValueError(f"{text} is no finite number")
+
+
+def _matches(path: Path, value: str) -> bool:
     return path.is_file() and files.sha256_of(path) == value
-
-
-def environment() -> dict[str, Any]:
-    """Versions and machine, for the manifest."""
-    versions = {}
-    for name in PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[name] = importlib.metadata.version(name)
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
-    return {
-        "versions": versions,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "device": device,
-        "threads": torch.get_num_threads(),
-        "finished": datetime.datetime.fromtimestamp(time.time(), datetime.UTC).isoformat(timespec="seconds"),
-    }

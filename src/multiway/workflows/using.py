@@ -10,6 +10,7 @@ from multiway.data.writing import leaving_raw
 from multiway.errors import ConfigError, RunError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import Row
+from multiway.tasks.run import readable
 from multiway.tasks.scores import score_table
 from multiway.workflows.runs import load_run, load_runs, task_name
 
@@ -93,7 +94,9 @@ def report(run: Path, *, out: Path | None = None) -> Path:
     target = out or run / "report.html"
     files.check_place(target)
     runs = load_runs(run)
-    files.write_text(target, runs[0].task.report(runs))
+    with readable(run, f"report of {runs[0].task.name}"):
+        page = runs[0].task.report(runs)
+    files.write_text(target, page)
     return target
 
 

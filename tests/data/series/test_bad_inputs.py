@@ -154,7 +154,7 @@ def test_what_is_no_file(tmp_path):
         check_file(tmp_path)
 
 
-@pytest.mark.parametrize("source", [None, 3, [1, 2], {"a": [1]}, np.zeros((3, 2))], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("source", [None, 3, [1, 2], {"a": [1]}, np.zeros((3, 2, 2))], ids=lambda x: type(x).__name__)
 def test_what_is_no_table(source):
     with pytest.raises(DataError, match=r"frame: a table is needed\. Got \w+\. Give a path"):
         read_panel(source)

@@ -1,16 +1,25 @@
 import math
 
 import numpy as np
+import pytest
 import torch
 
-from multiway.ops import naive
-from multiway.tasks.forecasting.conformal import fit_radii, measure_coverage
+from multiway.data import Scaler
+from multiway.ops import naive, student_radii
+from multiway.tasks.forecasting.conformal import errors_of, fit_radii
+from multiway.tasks.forecasting.evaluation import coverage_rows, measure
 from tasks.forecasting.panels import make_windows
 from tolerances import ROUNDING32
 
 
 def forecast(past, observed=None):
     return naive(past, 5)
+
+
+def coverage_of(windows, forecast, radii, levels):
+    predict = lambda past, observed: {"multiway": forecast(past, observed)}  # noqa: E731
+    errors = measure(windows, predict, Scaler(np.zeros(2), np.ones(2)), radii)
+    return coverage_rows(errors["multiway"], radii, levels)
 
 
 def noise(rows: int, seed: int):
@@ -23,7 +32,7 @@ def test_radii_are_the_finite_sample_quantiles():
     windows = make_windows(90, 2, 6, 5)
     batch = windows.gather(torch.arange(80))
     errors = (forecast(batch["past"]) - batch["future"]).abs().sort(0).values
-    radii = fit_radii(windows, forecast, (50.0, 80.0, 95.0))
+    radii = fit_radii(windows, forecast, (50.0, 80.0, 95.0)).values
     for radius, level in zip(radii, (0.5, 0.8, 0.95), strict=True):
         assert torch.equal(radius, errors[math.ceil(81 * level) - 1])
 
@@ -31,7 +40,7 @@ def test_radii_are_the_finite_sample_quantiles():
 def test_radii_leave_missing_cells_out():
     windows = make_windows(90, 2, 6, 5, missing=0.4)
     batch = windows.gather(torch.arange(80))
-    radius = fit_radii(windows, forecast, (80.0,))[0]
+    radius = fit_radii(windows, forecast, (80.0,)).values[0]
     for step in range(5):
         for variate in range(2):
             keep = batch["future_observed"][:, step, variate]
@@ -39,15 +48,32 @@ def test_radii_leave_missing_cells_out():
             assert radius[step, variate] == errors[math.ceil((len(errors) + 1) * 0.8) - 1]
 
 
-def test_too_few_windows_give_the_largest_error():
+def test_too_few_windows_give_a_student_t_tail_and_leave_the_levels_that_have_enough():
     windows = make_windows(20, 2, 6, 5)
     batch = windows.gather(torch.arange(len(windows)))
-    largest = (forecast(batch["past"]) - batch["future"]).abs().amax(0)
-    assert torch.equal(fit_radii(windows, forecast, (99.0,))[0], largest)
+    errors = (forecast(batch["past"]) - batch["future"]).abs().permute(1, 2, 0).numpy()
+    radii = fit_radii(windows, forecast, (80.0, 99.0))
+    ranks = np.sort(errors, -1)[..., math.ceil(11 * 0.8) - 1]
+    np.testing.assert_array_equal(radii.values[0], ranks)
+    np.testing.assert_array_equal(radii.values[1], student_radii(errors, [0.99])[0])
+    assert (
+        radii.by_student.double().mean((1, 2)).tolist() == [0.0, 1.0]
+        and (radii.values[1].numpy() > errors.max(-1)).all()
+    )
+
+
+def test_a_tail_is_over_earlier_errors_as_well_and_no_narrower_than_a_lower_level():
+    windows = make_windows(20, 2, 6, 5)
+    small = np.full((5, 2, 40), 1e-3, np.float32)
+    radii = fit_radii(windows, forecast, (80.0, 99.0), lambda: small).values.numpy()
+    own = errors_of(windows, forecast)
+    tail = student_radii(np.concatenate([own, small], -1), [0.99])[0]
+    assert (tail < radii[0]).any()
+    np.testing.assert_array_equal(radii[1], np.maximum(tail, radii[0]))
 
 
 def test_no_levels_no_radii():
-    assert fit_radii(make_windows(30, 2, 6, 5), forecast, ()).shape == (0, 5, 2)
+    assert fit_radii(make_windows(30, 2, 6, 5), forecast, ()).values.shape == (0, 5, 2)
 
 
 def test_windows_are_thinned_where_they_do_not_fit(monkeypatch):
@@ -55,22 +81,22 @@ def test_windows_are_thinned_where_they_do_not_fit(monkeypatch):
     monkeypatch.setattr("multiway.tasks.forecasting.conformal.MAX_CELLS", 400)  # every second window
     batch = windows.gather(torch.arange(0, 80, 2))
     errors = (forecast(batch["past"]) - batch["future"]).abs().sort(0).values
-    assert torch.equal(fit_radii(windows, forecast, (80.0,))[0], errors[math.ceil(41 * 0.8) - 1])
+    assert torch.equal(fit_radii(windows, forecast, (80.0,)).values[0], errors[math.ceil(41 * 0.8) - 1])
 
 
 def test_coverage_is_the_share_inside_by_step():
     windows = make_windows(90, 2, 6, 5, missing=0.2)
     radii = torch.full((1, 5, 2), 0.4)
-    inside, width = measure_coverage(windows, forecast, radii)
+    [row] = coverage_of(windows, forecast, radii, (70.0,))
     batch = windows.gather(torch.arange(80))
     hits = ((forecast(batch["past"]) - batch["future"]).abs() <= 0.4) & batch["future_observed"]
     expected = hits.sum((0, 2)) / batch["future_observed"].sum((0, 2))
-    np.testing.assert_allclose(inside[0].numpy(), expected.numpy(), rtol=ROUNDING32)
-    assert abs(float(width[0]) - 0.8) < 1e-6
+    np.testing.assert_allclose(row["by_step"], 100 * expected.numpy(), rtol=ROUNDING32)
+    assert row["actual"] == pytest.approx(np.mean(row["by_step"])) and row["width"] == pytest.approx(0.8)
 
 
 def test_independent_errors_are_covered_as_claimed():
     forecast_zero = lambda past, observed=None: torch.zeros(len(past), 1, 2)  # noqa: E731
-    radii = fit_radii(noise(4000, 1), forecast_zero, (80.0, 95.0))
-    inside, _ = measure_coverage(noise(4000, 2), forecast_zero, radii)
-    assert abs(float(inside[0, 0]) - 0.80) < 0.02 and abs(float(inside[1, 0]) - 0.95) < 0.012
+    radii = fit_radii(noise(4000, 1), forecast_zero, (80.0, 95.0)).values
+    low, high = coverage_of(noise(4000, 2), forecast_zero, radii, (80.0, 95.0))
+    assert abs(low["actual"] - 80) < 2 and abs(high["actual"] - 95) < 1.2

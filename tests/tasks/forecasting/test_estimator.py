@@ -3,14 +3,19 @@
 import copy
 import pickle
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils import get_tags
 
 import multiway
+from command import outcome
 from multiway.errors import ConfigError, DataError, NotFittedError, RunError
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import Forecaster
@@ -56,7 +61,7 @@ def test_a_fitted_and_a_loaded_forecaster_can_be_copied(twin_of, frame, tmp_path
 
 
 def test_a_grid_is_searched(frame):
-    search = GridSearchCV(make(network=False), {"lookback": [6, 12]}, cv=TimeSeriesSplit(2, test_size=60))
+    search = GridSearchCV(linear(), {"lookback": [6, 12]}, cv=TimeSeriesSplit(2, test_size=60))
     search.fit(frame)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
@@ -64,6 +69,11 @@ def test_a_grid_is_searched(frame):
 def test_a_target_of_its_own_is_refused(frame):
     with pytest.raises(ConfigError, match=r"Forecaster\.fit: .* leave y out\.$"):
         make().fit(frame, frame["series 0"])
+
+
+def test_a_target_to_score_on_is_refused(fitted, frame):
+    with pytest.raises(ConfigError, match=r"Forecaster\.score: .* leave y out\.$"):
+        fitted.score(frame, frame["series 0"])
 
 
 def test_the_constructor_checks_nothing_and_fit_checks_all(frame):
@@ -128,6 +138,74 @@ def test_polars_in_polars_out(fitted, frame):
 def test_a_path_will_do(data_file, frame):
     one, other = make(network=False).fit(data_file), make(network=False).fit(frame)
     np.testing.assert_allclose(one.predict()["series 1"], other.predict()["series 1"], rtol=ROUNDING32)
+
+
+def linear(**changes):
+    return make(network=False, levels=(80.0,), **changes)
+
+
+@pytest.mark.parametrize("kind", ["indexed", "counted", "unnamed", "polars", "array"])
+def test_a_series_will_do(kind, frame):
+    indexed = frame.set_index("date")["series 0"]
+    series = {
+        "indexed": indexed, "counted": indexed.reset_index(drop=True), "unnamed": indexed.rename(None),
+        "polars": pl.Series("series 0", indexed.to_numpy()), "array": indexed.to_numpy(),
+    }[kind]  # fmt: skip
+    forecaster, wide = linear().fit(series), linear().fit(frame[["date", "series 0"]])
+    table = forecaster.predict()
+    name = "value" if kind == "unnamed" else "series 0"
+    np.testing.assert_array_equal(table[name].to_numpy(), wide.predict()["series 0"].to_numpy())
+    assert isinstance(table, pl.DataFrame) == (kind == "polars")
+    np.testing.assert_array_equal(forecaster.predict(series[-40:])[name].to_numpy(), table[name].to_numpy())
+    expected = wide.predict()["ds"].tolist() if kind in ("indexed", "unnamed") else [300, 301, 302, 303]
+    assert kind == "polars" or table["ds"].tolist() == expected
+
+
+def test_an_array_is_rows_by_series(frame):
+    table = linear().fit(frame.iloc[:, 1:].to_numpy()).predict()
+    np.testing.assert_array_equal(table["series 2"], linear().fit(frame).predict()["series 2"])
+
+
+@pytest.mark.parametrize("kind", ["frame", "series", "array"])
+def test_it_is_scored_over_folds_of_time(kind, frame):
+    data = {"frame": frame, "series": frame.set_index("date")["series 1"], "array": frame.iloc[:, 1:].to_numpy()}[kind]
+    folds = TimeSeriesSplit(2, test_size=60)
+    scores = cross_val_score(linear(), data, cv=folds, error_score="raise")
+    train, test = list(folds.split(np.arange(300)))[1]
+    part = data[train[0] : test[-1] + 1] if kind == "array" else data.iloc[train[0] : test[-1] + 1]
+    assert scores[1] == linear().fit(part[: len(train)]).score(part[-60:])
+
+
+def test_it_ends_a_pipeline(frame):
+    values = frame.set_index("date")
+    pipeline = make_pipeline(FunctionTransformer(np.log1p), linear()).fit(values)
+    expected = linear().fit(np.log1p(values))
+    pd.testing.assert_frame_equal(pipeline.predict(values), expected.predict(np.log1p(values)))
+    assert pipeline.score(values) == expected.score(np.log1p(values))
+    scaled = make_pipeline(StandardScaler(), linear()).fit(values)
+    assert scaled.predict(values).shape == (HORIZON, 1 + 3 * 3)
+
+
+def test_its_tags_are_of_no_kind_of_target():
+    tags = get_tags(linear())
+    assert tags.estimator_type is None and not tags.target_tags.required
+
+
+def test_joblib_keeps_it(fitted, frame, tmp_path):
+    joblib.dump(fitted, tmp_path / "forecaster.joblib")
+    pd.testing.assert_frame_equal(joblib.load(tmp_path / "forecaster.joblib").predict(), fitted.predict())
+
+
+def test_a_loaded_forecaster_reads_its_file_again(data_file, tmp_path):
+    forecaster = make().fit(data_file)
+    forecaster.save(tmp_path / "run")
+    again = Forecaster.load(tmp_path / "run")
+    pd.testing.assert_frame_equal(again.predict(), forecaster.predict())
+    pd.testing.assert_frame_equal(again.backtest(cutoffs=2), forecaster.backtest(cutoffs=2))
+    weights = (each.explain().last[0].weights for each in (again, forecaster))
+    np.testing.assert_allclose(*weights, rtol=SUMS32)
+    code, out, err = outcome("predict", tmp_path / "run", "--layout", "wide")
+    assert code == 0 and out.splitlines()[0].startswith("ds,series 0"), err
 
 
 def test_scores_on_a_later_frame(fitted):

@@ -3,13 +3,16 @@ import pytest
 import torch
 
 from multiway.data import Scaler
+from multiway.metrics.quantiles import pinball
 from multiway.ops import naive
-from multiway.tasks.forecasting.evaluation import measure, score_rows
+from multiway.tasks.forecasting.evaluation import Units, measure, score_rows
 from tasks.forecasting.panels import make_windows
 from tolerances import COARSE32, LONG32, SUMS32
 
 SCALER = Scaler(np.array([3.0, -20.0]), np.array([0.5, 7.0]))
 MASE_SCALE = np.array([0.4, 0.9])
+UNITS = Units(SCALER.std, MASE_SCALE, torch.zeros(0, 5, 2))
+QUANTILES = (0.025, 0.1, 0.5, 0.9, 0.975)
 
 
 def wrong_forecast(past, observed):
@@ -29,17 +32,63 @@ def cells(windows):
 def test_scores_agree_with_numpy(missing, monkeypatch):
     windows = make_windows(90, 2, 6, 5, missing=missing)
     monkeypatch.setattr("multiway.data.series.windows.BATCH_CELLS", 130)  # several unequal batches
-    rows = score_rows(measure(windows, wrong_forecast, SCALER), "test", SCALER, MASE_SCALE)
+    rows = score_rows(measure(windows, wrong_forecast, SCALER), "test", UNITS)
     got = {(row["scale"], row["metric"]): row["value"] for row in rows}
     forecast, target, keep = cells(windows)
-    for scale in ("scaled", "original"):
-        f, y = (forecast, target) if scale == "scaled" else (SCALER.inverse(forecast), SCALER.inverse(target))
-        error = np.where(keep, f - y, np.nan)
-        assert got[scale, "mse"] == pytest.approx(np.nanmean(error**2), rel=SUMS32)
-        assert got[scale, "mae"] == pytest.approx(np.nanmean(np.abs(error)), rel=SUMS32)
-        assert got[scale, "smape"] == pytest.approx(np.nanmean(2 * np.abs(error) / (np.abs(f) + np.abs(y))), rel=LONG32)
-        mase = np.mean(np.nanmean(np.abs(np.where(keep, forecast - target, np.nan)), (0, 1)) / MASE_SCALE)
-        assert got[scale, "mase"] == pytest.approx(mase, rel=SUMS32)
+    error = np.where(keep, forecast - target, np.nan)
+    assert got["scaled", "mse"] == pytest.approx(np.nanmean(error**2), rel=SUMS32)
+    assert got["scaled", "mae"] == pytest.approx(np.nanmean(np.abs(error)), rel=SUMS32)
+    assert got["scaled", "mase"] == pytest.approx(np.mean(np.nanmean(np.abs(error), (0, 1)) / MASE_SCALE), rel=SUMS32)
+    f, y = (np.where(keep, SCALER.inverse(part), np.nan) for part in (forecast, target))
+    assert got["original", "mse"] == pytest.approx(np.nanmean((f - y) ** 2), rel=SUMS32)
+    assert got["original", "mae"] == pytest.approx(np.nanmean(np.abs(f - y)), rel=SUMS32)
+    assert got["original", "rmse"] == pytest.approx(np.nanmean((f - y) ** 2) ** 0.5, rel=SUMS32)
+    assert got["original", "wape"] == pytest.approx(np.nansum(np.abs(f - y)) / np.nansum(np.abs(y)), rel=SUMS32)
+    smape = np.nanmean(2 * np.abs(f - y) / (np.abs(f) + np.abs(y)))
+    assert got["original", "smape"] == pytest.approx(smape, rel=LONG32)
+    assert len(got) == len(rows) == 8
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_the_bands_are_scored_as_the_quantiles_that_they_are(missing):
+    windows = make_windows(90, 2, 6, 5, missing=missing)
+    radii = torch.rand(2, 5, 2, generator=torch.Generator().manual_seed(4)) * torch.tensor([1.0, 3.0])[:, None, None]
+    errors = measure(windows, lambda past, _: {"multiway": naive(past, 5), "naive": naive(past, 5)}, SCALER, radii)
+    rows = score_rows(errors, "test", UNITS._replace(radii=radii, levels=(80.0, 95.0)))
+    got = {row["metric"]: row["value"] for row in rows if row["model"] == "multiway"}
+    batch = windows.gather(torch.arange(len(windows)))
+    keep = cells(windows)[2]
+    forecast, target = (part.double().numpy() for part in (naive(batch["past"], 5), batch["future"]))
+    low, wide = radii.double().numpy()
+    levels = np.stack([forecast - wide, forecast - low, forecast, forecast + low, forecast + wide], -1)
+    lost = [
+        SCALER.std[place] * keep[..., place].sum()
+        * pinball(target[..., place][keep[..., place]], levels[..., place, :][keep[..., place]], QUANTILES)
+        for place in range(2)
+    ]  # fmt: skip
+    assert got["pinball"] == pytest.approx(sum(lost) / keep.sum(), rel=SUMS32)
+    inside = (np.abs(forecast - target) <= low) & keep
+    assert got["coverage_80"] == pytest.approx(np.mean(inside.sum((0, 2)) / keep.sum((0, 2))))
+    assert not {"pinball", "coverage_80"} & {row["metric"] for row in rows if row["model"] == "naive"}
+
+
+def test_scores_that_depend_on_the_level_follow_it():
+    """A series that is lifted by a level has smaller relative errors, and the same scaled ones."""
+    low, high = (Scaler(np.full(2, mean), np.ones(2)) for mean in (10.0, 1000.0))
+    windows = make_windows(90, 2, 6, 5)
+    near, far = (
+        {row["metric"]: row["value"] for row in score_rows(measure(windows, wrong_forecast, each), "test", UNITS)}
+        for each in (low, high)
+    )
+    assert far["wape"] < near["wape"] / 50 and far["smape"] < near["smape"] / 50 and far["mase"] == near["mase"]
+
+
+def test_a_panel_of_zeros_has_no_percentage_of_its_size():
+    windows = make_windows(90, 2, 6, 5)
+    windows._rows.zero_()
+    flat = Scaler(np.zeros(2), np.ones(2))
+    rows = score_rows(measure(windows, lambda past, _: {"naive": naive(past, 5) + 1}, flat), "test", UNITS)
+    assert next(row["value"] for row in rows if row["metric"] == "wape") is None
 
 
 def test_errors_are_kept_by_step_and_variate():
@@ -71,7 +120,7 @@ def test_a_perfect_forecast_of_zero_has_no_percentage_error():
     windows = make_windows(90, 2, 6, 5)
     windows._rows.zero_()
     errors = measure(windows, lambda past, observed: {"naive": naive(past, 5)}, SCALER)["naive"]
-    assert errors.symmetric_scaled.abs().max() == 0 and errors.symmetric.abs().max() == 0
+    assert errors.symmetric.abs().max() == 0
 
 
 def test_enormous_errors_stay_finite():

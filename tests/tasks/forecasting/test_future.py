@@ -109,7 +109,7 @@ def test_wide_columns_of_one_name_are_refused(frame):
 )
 def test_times_go_on_in_the_step_of_the_data(freq, rows, expected):
     frame = make_frame(rows=rows, freq=freq)
-    run = fitted(frame, network=False, lookback=6, horizon=2)
+    run = fitted(frame, network=False, lookback=6, horizon=2, levels=())
     for source in (frame, frame.iloc[-6:]):
         got = forecast(run, source, levels=()).query("unique_id == 'series 0'")["ds"]
         assert list(got) == list(pd.to_datetime(expected))
@@ -118,7 +118,7 @@ def test_times_go_on_in_the_step_of_the_data(freq, rows, expected):
 def test_local_days_keep_their_hour_over_a_change_of_clocks():
     frame = make_frame(rows=90, freq="D")
     frame["date"] = pd.date_range("2024-01-01", periods=90, freq="D", tz="Europe/Berlin")  # up to 30 March
-    got = forecast(fitted(frame, network=False, lookback=6, horizon=3), frame, levels=())["ds"][:3]
+    got = forecast(fitted(frame, network=False, lookback=6, horizon=3, levels=()), frame, levels=())["ds"][:3]
     assert [str(time) for time in got] == [
         "2024-03-31 00:00:00+01:00",
         "2024-04-01 00:00:00+02:00",
@@ -129,7 +129,7 @@ def test_local_days_keep_their_hour_over_a_change_of_clocks():
 def test_local_hours_skip_the_hour_that_is_not_there():
     frame = make_frame(rows=90)
     frame["date"] = pd.date_range("2024-03-27 07:00", periods=90, freq="h", tz="Europe/Berlin")  # up to 00:00, 31 March
-    got = forecast(fitted(frame, network=False, lookback=6, horizon=3), frame, levels=())["ds"][:3]
+    got = forecast(fitted(frame, network=False, lookback=6, horizon=3, levels=()), frame, levels=())["ds"][:3]
     assert [str(time)[11:16] for time in got] == ["01:00", "03:00", "04:00"]
 
 

@@ -23,7 +23,9 @@ from multiway.data.series.policies import (
     with_missing,
     without_gaps,
 )
+from multiway.data.series.splits import SplitOptions, about_young, borders_of, young_series
 from multiway.data.times import parse_times
+from multiway.errors import MultiwayError
 
 
 def read_panel(source: Any, options: ReadOptions | None = None) -> Panel:
@@ -46,8 +48,8 @@ def read_panel(source: Any, options: ReadOptions | None = None) -> Panel:
     return panel
 
 
-def check_file(source: Any, options: ReadOptions | None = None) -> CheckReport:
-    """Say what is in a file and all that is wrong with it under these policies.
+def check_file(source: Any, options: ReadOptions | None = None, split: SplitOptions | None = None) -> CheckReport:
+    """Say what is in a file and all that is wrong with it under these policies and this split.
 
     Raises:
         DataError: There is no such file, or the source is no table.
@@ -57,10 +59,23 @@ def check_file(source: Any, options: ReadOptions | None = None) -> CheckReport:
         panel = _read(source, options or ReadOptions(), findings)
     except Unreadable:
         panel = None
+    if panel is not None and split is not None and not findings.errors():
+        _look_at_split(panel, split, findings)
     order = {"error": 0, "warning": 1, "note": 2}
     found = tuple(sorted(findings.found, key=lambda finding: order[finding.severity]))
     missing = {} if panel is None else _missing_by_name(panel)
     return CheckReport(source=findings.source, summary=_summary(panel, findings), findings=found, missing=missing)
+
+
+def _look_at_split(panel: Panel, split: SplitOptions, findings: Findings) -> None:
+    """Note series that begin after the training rows; a split that cannot be made is a matter of training."""
+    try:
+        young = young_series(panel, borders_of(panel, split))
+    except MultiwayError:
+        return
+    if young.any():
+        names = [name for name, is_young in zip(panel.names, young, strict=True) if is_young]
+        findings.add("young", "warning", about_young(names), count=len(names))
 
 
 def _missing_by_name(panel: Panel) -> dict[str, int]:

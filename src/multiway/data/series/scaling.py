@@ -38,6 +38,12 @@ class Scaler:
         std = np.where(is_constant | (std == 0), 1.0, std * unit)
         return cls(mean, std, tuple(int(position) for position in np.flatnonzero(is_constant)))
 
+    def taking(self, other: Self, chosen: NDArray[np.bool_]) -> Self:
+        """The same with some variates as another has learnt them."""
+        constant = [place for each, own in ((self, ~chosen), (other, chosen)) for place in each.constant if own[place]]
+        mean, std = (np.where(chosen, *pair) for pair in ((other.mean, self.mean), (other.std, self.std)))
+        return type(self)(mean, std, tuple(sorted(constant)))
+
     def transform(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scale; NaN stays NaN."""
         return (values - self.mean) / self.std

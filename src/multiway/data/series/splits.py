@@ -1,13 +1,16 @@
 """Where training, validation and test targets lie: always in the order of time."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pydantic import Field
 
 from multiway.config import Config
+from multiway.data.findings import listed
 from multiway.data.series.frequency import time_like
 from multiway.data.series.panel import Panel
 from multiway.errors import ConfigError, DataError
@@ -145,17 +148,28 @@ def check_borders(borders: Borders, lookback: int, horizon: int, rows: int | Non
             )
 
 
-def check_values(panel: Panel, borders: Borders) -> None:
-    """Refuse a series without a training value, and a split without any.
+def young_series(panel: Panel, borders: Borders) -> NDArray[np.bool_]:
+    """Which series have no value before validation, `(variates,)`: nothing can be learnt from them.
 
     Raises:
-        DataError: With the series that have none, and the rows.
+        DataError: A series has no value at all, or a split has none of the others.
     """
-    for name, (start, stop) in borders.by_name().items():
-        empty = np.isnan(panel.values[start:stop]).all(0)
-        if empty.all() or (name == "train" and empty.any()):
+    young = np.asarray(np.isnan(panel.values[slice(*borders.train)]).all(0))
+    for name, (start, stop) in {"": (0, panel.num_rows), **borders.by_name()}.items():
+        empty = np.asarray(np.isnan(panel.values[start:stop]).all(0))
+        if empty[~young].all() or (not name and empty.any()):
             shown = ", ".join(panel.names[index] for index in np.flatnonzero(empty)[:5])
+            where = f"in the {name} rows, {panel.times[start]} to {panel.times[stop - 1]}" if name else "at all"
             raise DataError(
-                f"{panel.source}: {shown} has no value in the {name} rows, {panel.times[start]} to "
-                f"{panel.times[stop - 1]}. Leave it out with variates (--variates NAME,NAME), or move the split."
+                f"{panel.source}: {shown} has no value {where}. Leave it out with variates (--variates NAME,NAME), or "
+                f"move the split."
             )
+    return young
+
+
+def about_young(names: Sequence[str]) -> str:
+    """What becomes of series without a value in the training rows."""
+    return (
+        f"{listed(names)}: no value in the training rows, so nothing is learnt or scored there; the forecast is by "
+        "what the other series taught, on the scale of the rows that there are"
+    )

@@ -41,6 +41,12 @@ class Windows:
         return max(len(self._rows) - self.lookback - self.horizon + 1, 0)
 
     @property
+    def never_observed(self) -> Tensor:
+        """Variates without a value in any row of these windows, `(variates,)`."""
+        seen = torch.ones(self.num_variates, dtype=torch.bool) if self._observed is None else self._observed.any(0)
+        return ~seen
+
+    @property
     def is_complete(self) -> bool:
         """Whether no cell is missing."""
         return self._observed is None
@@ -61,6 +67,13 @@ class Windows:
         if self._observed is not None:
             batch |= self._copies("_observed", self._observed, index)
         return batch
+
+    def between(self, start: int, stop: int) -> "Windows":
+        """Those whose targets lie in some rows of the panel, and whose past lies in the rows of these."""
+        sizes = {"lookback": self.lookback, "horizon": self.horizon}
+        part = Windows(self._rows, self._observed, start=start - self.first, stop=stop - self.first, **sizes)
+        part.first += self.first
+        return part
 
     def spread(self, count: int) -> dict[str, Tensor]:
         """Copy at most so many windows, evenly spread from the first to the last."""

@@ -1,11 +1,15 @@
 """Audit of a forecast's data and split, and of a published split that leaks."""
 
+import dataclasses
+import itertools
 from collections.abc import Iterator
+
+import numpy as np
 
 from multiway.auditing import AuditReport, Verdict, check_complete, check_targets, random_windows, scaled_windows
 from multiway.auditing.report import found
 from multiway.auditing.windows import verdicts_on_windows
-from multiway.data import Panel, datasets, read_panel
+from multiway.data import Panel, Scaler, datasets, read_panel
 from multiway.data.series.splits import RANDOM_WINDOWS
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.prepared import Prepared, prepare
@@ -25,10 +29,15 @@ def audit(config: ForecastConfig, run: Run | None = None) -> AuditReport:
         split = random_windows(panel, config.lookback, config.horizon, config.training.seed)
         return AuditReport.of(_title(panel, config), verdicts_on_windows(split))
     prepared = prepare(config, source)
-    split = scaled_windows(prepared.panel, prepared.windows, prepared.scaler if run is None else run.state.scaler)
-    targets = check_targets(prepared.panel, prepared.windows, prepared.scaler)
+    panel, learnt = prepared.panel, [name not in prepared.young for name in prepared.panel.names]
+    scaler = prepared.scaler if run is None else run.state.scaler
+    names = tuple(itertools.compress(panel.names, learnt))
+    seen = dataclasses.replace(panel, values=panel.values[:, learnt], names=names)
+    split = scaled_windows(seen, prepared.windows, Scaler(scaler.mean[learnt], scaler.std[learnt]))
+    masked = dataclasses.replace(panel, values=np.where(learnt, panel.values, np.nan))
+    targets = check_targets(masked, prepared.windows, prepared.scaler)
     verdicts = [*verdicts_on_windows(split), *_complete(prepared), targets, _unused(prepared)]
-    return AuditReport.of(_title(prepared.panel, config), verdicts)
+    return AuditReport.of(_title(panel, config), verdicts)
 
 
 def _title(panel: Panel, config: ForecastConfig) -> str:

@@ -1,29 +1,54 @@
-"""Split conformal intervals: quantiles of the absolute validation errors, per step and variate."""
+"""Intervals: quantiles of the absolute validation errors, per step and variate, or Student's t where they are few."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import ops
 from multiway.data import Windows
-from multiway.tasks.protocol import Row
 
 Forecast = Callable[[Tensor, Tensor | None], Tensor]
+Errors = NDArray[np.float32]
 MAX_CELLS = 100_000_000
 
 
-@torch.no_grad()
-def fit_radii(windows: Windows, forecast: Forecast, levels: tuple[float, ...]) -> Tensor:
-    """Half-widths `(levels, horizon, variates)` in scaled units.
+class Radii(NamedTuple):
+    """Half-widths, scaled, and which of them are by Student's t, `(levels, horizon, variates)` both."""
+
+    values: Tensor
+    by_student: Tensor
+
+
+def fit_radii(
+    windows: Windows, forecast: Forecast, levels: Sequence[float], earlier: Callable[[], Errors] | None = None
+) -> Radii:
+    """Half-widths from the errors on validation windows.
 
     Overlapping windows are not exchangeable and the future may be harder than validation; coverage is therefore
-    measured. Where all errors would not fit into memory, every k-th window is used. See `ops.conformal_radii`.
+    measured. Where all errors would not fit into memory, every k-th window is used. A cell with too few errors for
+    the rank of a level is given a Student-t tail, for which `earlier` brings more of them. See `ops.conformal_radii`
+    and `ops.student_radii`.
     """
     if not levels:
-        return torch.zeros(0, windows.horizon, windows.num_variates)
+        return Radii(*torch.zeros(2, 0, windows.horizon, windows.num_variates))
     stride = math.ceil(len(windows) * windows.horizon * windows.num_variates / MAX_CELLS)
+    shares, errors = [level / 100 for level in levels], errors_of(windows, forecast, stride)
+    few = ops.is_too_few(errors, shares)
+    radii = ops.conformal_radii(errors, shares)
+    if few.any():
+        every = errors if earlier is None else np.concatenate([errors, earlier()], -1)
+        radii = np.where(few, np.maximum.accumulate(np.where(few, ops.student_radii(every, shares), radii)), radii)
+    return Radii(torch.from_numpy(radii), torch.from_numpy(few))
+
+
+@torch.no_grad()
+def errors_of(windows: Windows, forecast: Forecast, stride: int = 1) -> Errors:
+    """Absolute errors of every k-th window, `(horizon, variates, windows)`; NaN where nothing was observed."""
     errors = []
     for index, batch in windows.batches():
         rows = torch.nonzero(index % stride == 0).flatten()
@@ -32,31 +57,4 @@ def fit_radii(windows: Windows, forecast: Forecast, levels: tuple[float, ...]) -
         observed = batch.get("future_observed")
         error = error if observed is None else torch.where(observed[rows], error, torch.nan)
         errors.append(error.permute(1, 2, 0))
-    return torch.from_numpy(ops.conformal_radii(torch.cat(errors, -1).numpy(), [level / 100 for level in levels]))
-
-
-@torch.no_grad()
-def measure_coverage(windows: Windows, forecast: Forecast, radii: Tensor) -> tuple[Tensor, Tensor]:
-    """Share of targets inside the bands, `(levels, horizon)`, and mean scaled width, `(levels,)`."""
-    inside = torch.zeros(len(radii), windows.horizon, dtype=torch.float64)
-    count = torch.zeros(windows.horizon, dtype=torch.float64)
-    for _, batch in windows.batches():
-        error = (forecast(batch["past"], batch.get("past_observed")) - batch["future"]).abs()
-        keep = batch.get("future_observed", torch.ones_like(error, dtype=torch.bool))
-        inside += ((error[None] <= radii[:, None]) & keep[None]).sum((1, 3))
-        count += keep.sum((0, 2))
-    return inside / count.clamp_min(1), 2 * radii.double().mean((1, 2))
-
-
-def coverage_rows(windows: Windows, forecast: Forecast, radii: Tensor, levels: tuple[float, ...]) -> list[Row]:
-    """Coverage in percent and width of the bands of every level, the coverage also by step."""
-    inside, width = measure_coverage(windows, forecast, radii)
-    return [
-        {
-            "level": level,
-            "actual": float(inside[i].mean() * 100),
-            "width": float(width[i]),
-            "by_step": (inside[i] * 100).tolist(),
-        }
-        for i, level in enumerate(levels)
-    ]
+    return torch.cat(errors, -1).numpy()

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -61,17 +62,17 @@ class Forecaster(Estimator):
     levels: tuple[float, ...] = (80.0, 95.0)
 
     def fit(self, X: Any, y: None = None) -> Self:
-        """Fit on a frame (pandas or polars, wide or long) or on the path of a file; nothing is written to disk.
+        """Fit on a frame (pandas or polars, wide or long), a series, an array of rows by series, or the path of a file.
+
+        Nothing is written to disk. The rows of a series or an array without times are counted.
 
         Raises:
             DataError: The data is not sound, or too short.
             ConfigError: A `y` is given, or an argument does not fit.
         """
-        if y is not None:
-            raise ConfigError(
-                "Forecaster.fit: the series are forecast from themselves. Put them into X and leave y out."
-            )
-        self._fit(located(X), self.config())
+        _refuse_target("fit", y)
+        config = self.config()
+        self._fit(located(X), config.replace(data=str(X)) if isinstance(X, str | Path) else config)
         self._library = library_of(X)
         return self
 
@@ -84,6 +85,8 @@ class Forecaster(Estimator):
 
     def predict(self, X: Any = None, *, levels: tuple[float, ...] | None = None, layout: str | None = None) -> Any:
         """Forecast the steps after the end of the fitted data, or of another frame, in the kind that `fit` was given.
+
+        A loaded forecaster reads the file that it was fitted on again; one fitted in memory needs the frame.
 
         Args:
             X: Other history, at least `lookback` steps.
@@ -101,7 +104,12 @@ class Forecaster(Estimator):
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, "test"), later.source))
 
     def score(self, X: Any, y: None = None) -> float:
-        """Negative MSE on scaled data, so that greater is better."""
+        """Negative MSE on scaled data, so that greater is better.
+
+        Raises:
+            ConfigError: A `y` is given.
+        """
+        _refuse_target("score", y)
         return -own_score(self.evaluate(X), "mse", {"scale": "scaled"})
 
     def backtest(self, X: Any = None, *, cutoffs: int | Sequence[Any] = 10, step: int | None = None) -> pd.DataFrame:
@@ -111,15 +119,23 @@ class Forecaster(Estimator):
     def explain(self, X: Any = None) -> Explanation:
         """Attention per mode, averaged over test windows and of the last window; of another frame the last alone."""
         run, panel = self._run(), self._panel(X)
-        return explain(run, panel, run.prepared.windows["test"] if X is None else None)
+        return explain(run, panel, run.prepared.windows["test"] if X is None and run.prepared else None)
 
     def _panel(self, X: Any) -> Panel:
         run = self._run()
-        if X is not None:
-            return read_later(run.config, run.state, located(X))
-        if run.prepared is None:
-            raise ConfigError("Forecaster: it was loaded without its data; give a frame with the history.")
-        panel: Panel = run.prepared.panel
-        return panel
+        source = run.config.data if X is None else X
+        if X is None and run.prepared is not None:
+            panel: Panel = run.prepared.panel
+            return panel
+        if source is None:
+            raise ConfigError("Forecaster: it was loaded without its data. Give a frame with the history.")
+        return read_later(run.config, run.state, located(source))
 
     _library = "pandas"
+
+
+def _refuse_target(method: str, y: object) -> None:
+    if y is not None:
+        raise ConfigError(
+            f"Forecaster.{method}: the series are forecast from themselves. Put them into X and leave y out."
+        )

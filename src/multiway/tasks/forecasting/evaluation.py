@@ -1,8 +1,8 @@
 """Scores of several forecasts over the same windows: per variate and step, on the scaled and the file's own scale."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.data import Scaler, Windows
-from multiway.tasks.protocol import Row
+from multiway.tasks.protocol import OURS, Row
 
 Forecasts = Mapping[str, Tensor]
 Predict = Callable[[Tensor, Tensor | None], Forecasts]
@@ -20,21 +20,29 @@ SMALLEST = torch.finfo(torch.float32).tiny
 
 @dataclasses.dataclass(kw_only=True)
 class Errors:
-    """Sums over windows, `(horizon, variates)` float64 each; divide by `count` for means."""
+    """Sums over windows, `(horizon, variates)` float64 each; divide by `count` for means.
+
+    size: Of the actual values, as `symmetric` in the units of the file over their deviation.
+    inside, beyond: `(levels, horizon, variates)`: values within the bands, and how far the others lie outside; without
+        levels where a forecast has no bands.
+    """
 
     count: Tensor
     squared: Tensor
     absolute: Tensor
-    symmetric_scaled: Tensor
     symmetric: Tensor
+    size: Tensor
+    inside: Tensor
+    beyond: Tensor
 
     @classmethod
-    def zeros(cls, horizon: int, variates: int) -> Self:
+    def zeros(cls, horizon: int, variates: int, levels: int) -> Self:
         """Nothing summed yet."""
-        names = [field.name for field in dataclasses.fields(cls)]
-        return cls(**{name: torch.zeros(horizon, variates, dtype=torch.float64) for name in names})
+        sizes = {field.name: (horizon, variates) for field in dataclasses.fields(cls)}
+        sizes |= dict.fromkeys(("inside", "beyond"), (levels, horizon, variates))  # type: ignore[arg-type]
+        return cls(**{name: torch.zeros(size, dtype=torch.float64) for name, size in sizes.items()})
 
-    def add(self, forecast: Tensor, truth: "_Truth") -> None:
+    def add(self, forecast: Tensor, truth: "_Truth", radii: Tensor) -> None:
         """Add a batch of forecasts `(batch, horizon, variates)`; cells that are not observed add nothing."""
         error = (forecast - truth.target).abs_()
         if truth.keep is not None:
@@ -45,8 +53,15 @@ class Errors:
         self.count += truth.count
         self.squared += squared
         self.absolute += error.sum(0)
-        self.symmetric_scaled += (error / (forecast.abs() + truth.size_scaled)).sum(0) * 2
         self.symmetric += (error / ((forecast + truth.offset).abs_() + truth.size)).sum(0) * 2
+        self.size += truth.total
+        for index, radius in enumerate(radii):
+            self.inside[index] += truth.count - (error > radius).sum(0)
+            self.beyond[index] += (error - radius).clamp_min_(0).sum(0)
+
+    def coverage(self) -> Tensor:
+        """Share of values inside the bands by step, `(levels, horizon)`."""
+        return self.inside.sum(2) / self.count.sum(1).clamp_min(1)
 
 
 class _Truth:
@@ -55,62 +70,108 @@ class _Truth:
     def __init__(self, target: Tensor, keep: Tensor | None, offset: Tensor) -> None:
         self.target, self.keep, self.offset = target.contiguous(), keep, offset
         self.count = torch.full(target.shape[1:], float(len(target))) if keep is None else keep.sum(0)
-        self.size_scaled = self.target.abs().clamp_min_(SMALLEST)
-        self.size = (self.target + offset).abs_().clamp_min_(SMALLEST)
+        size = (self.target + offset).abs_()
+        self.total = (size if keep is None else torch.where(keep, size, 0)).sum(0)
+        self.size = size.clamp_min_(SMALLEST)
 
 
 @torch.no_grad()
-def measure(windows: Windows, predict: Predict, scaler: Scaler) -> dict[str, Errors]:
-    """Errors of every forecast that `predict` makes, over all windows."""
+def measure(windows: Windows, predict: Predict, scaler: Scaler, radii: Tensor | None = None) -> dict[str, Errors]:
+    """Errors of every forecast that `predict` makes, over all windows; those of ours also against its bands.
+
+    radii: Half-widths of the bands, `(levels, horizon, variates)`, scaled.
+    """
     offset = torch.from_numpy(scaler.mean / scaler.std).float()
+    none = torch.zeros(0, windows.horizon, windows.num_variates)
+    bands = {} if radii is None else {OURS: radii}
     totals: dict[str, Errors] = {}
     for _, batch in windows.batches():
         truth = _Truth(batch["future"], batch.get("future_observed"), offset)
         added: dict[int, str] = {}
         for name, forecast in predict(batch["past"], batch.get("past_observed")).items():
-            twin = added.setdefault(id(forecast), name)
+            own, twin = bands.get(name, none), added.setdefault(id(forecast), name)
             if twin != name:  # one forecast under two names is counted once
                 totals[name] = totals[twin]
                 continue
-            total = totals.setdefault(name, Errors.zeros(windows.horizon, windows.num_variates))
-            total.add(forecast.contiguous(), truth)
+            total = totals.setdefault(name, Errors.zeros(windows.horizon, windows.num_variates, len(own)))
+            total.add(forecast.contiguous(), truth, own)
     return totals
 
 
-def score_rows(errors: Mapping[str, Errors], split: str, scaler: Scaler, mase_scale: NDArray[np.float64]) -> list[Row]:
-    """Mean scores of every model, one row per metric and scale.
+def coverage_rows(errors: Errors, radii: Tensor, levels: Sequence[float]) -> list[Row]:
+    """Coverage in percent and scaled width of the bands of every level, the coverage also by step."""
+    inside, width = 100 * errors.coverage(), 2 * radii.double().mean((1, 2))
+    return [
+        {
+            "level": level,
+            "actual": float(inside[i].mean()),
+            "width": float(width[i]),
+            "by_step": inside[i].tolist(),
+        }
+        for i, level in enumerate(levels)
+    ]
 
-    mse, mae: mean over windows, steps and variates.
-    smape: mean of 2 |f - y| / (|f| + |y|), from 0 to 2, as in HOT's table 11.
-    mase: MAE over the in-sample MAE of the seasonal naive forecast on the training rows, averaged over variates;
-        the same on both scales.
+
+class Units(NamedTuple):
+    """What scores in the units of the file, MASE and the bands need: `(variates,)` twice, radii and their levels."""
+
+    std: NDArray[np.float64]
+    mase_scale: NDArray[np.float64]
+    radii: Tensor
+    levels: Sequence[float] = ()
+
+
+def score_rows(errors: Mapping[str, Errors], split: str, units: Units) -> list[Row]:
+    """Mean scores of every model, one row per metric and scale; None where a score is undefined.
+
+    mse, mae, rmse: mean over windows, steps and variates, rmse its root.
+    mase: MAE over the in-sample MAE of the seasonal naive forecast on the training rows, averaged over variates.
+    smape: mean of 2 |f - y| / (|f| + |y|), from 0 to 2; wape: sum of |f - y| over that of |y|. Both depend on the
+        level of a series, so they are in the units of the file alone.
+    pinball: mean over the quantiles that the bands and the forecast, as the median, are; coverage_80: share of values
+        inside the 80 % band. Of ours alone.
     """
     return [
         {"model": model, "split": split, "scale": scale, "metric": metric, "value": value, "low": None, "high": None}
         for model, error in errors.items()
-        for scale, metric, value in _means(error, torch.from_numpy(scaler.std), torch.from_numpy(mase_scale))
+        for scale, metric, value in (*_means(error, units), *(_of_bands(error, units) if model == OURS else ()))
     ]
 
 
-def _means(error: Errors, std: Tensor, mase_scale: Tensor) -> list[tuple[str, str, float]]:
-    total = float(error.count.sum().clamp_min(1))
+def _means(error: Errors, units: Units) -> Iterator[tuple[str, str, float | None]]:
+    total, std = float(error.count.sum().clamp_min(1)), torch.from_numpy(units.std)
+    squared, absolute = (float(part.sum()) for part in (error.squared * std.square(), error.absolute * std))
+    size = float((error.size * std).sum())
+    yield "scaled", "mse", float(error.squared.sum()) / total
+    yield "scaled", "mae", float(error.absolute.sum()) / total
+    yield "scaled", "mase", _mase(error, torch.from_numpy(units.mase_scale))
+    yield "original", "mse", squared / total
+    yield "original", "mae", absolute / total
+    yield "original", "rmse", (squared / total) ** 0.5
+    yield "original", "wape", absolute / size if size else None
+    yield "original", "smape", float(error.symmetric.sum()) / total
+
+
+def _mase(error: Errors, scale: Tensor) -> float:
     per_variate = error.absolute.sum(0) / error.count.sum(0).clamp_min(1)
-    usable = mase_scale > 0
-    mase = float((per_variate[usable] / mase_scale[usable]).mean()) if bool(usable.any()) else 0.0
-    return [
-        ("scaled", "mse", float(error.squared.sum()) / total),
-        ("scaled", "mae", float(error.absolute.sum()) / total),
-        ("scaled", "smape", float(error.symmetric_scaled.sum()) / total),
-        ("scaled", "mase", mase),
-        ("original", "mse", float((error.squared * std.square()).sum()) / total),
-        ("original", "mae", float((error.absolute * std).sum()) / total),
-        ("original", "smape", float(error.symmetric.sum()) / total),
-        ("original", "mase", mase),
-    ]
+    usable = scale > 0
+    return float((per_variate[usable] / scale[usable]).mean()) if bool(usable.any()) else 0.0
+
+
+def _of_bands(error: Errors, units: Units) -> Iterator[tuple[str, str, float | None]]:
+    """For e = |f - y|, the two quantiles of a band of tail p lose 2 p r + max(e - r, 0), and the median e / 2."""
+    if not len(error.inside):
+        return
+    tails = (0.5 - torch.tensor(units.levels, dtype=torch.float64) / 200)[:, None, None]
+    lost = error.absolute / 2 + (2 * tails * units.radii * error.count + error.beyond).sum(0)
+    cells = float(error.count.sum().clamp_min(1)) * (2 * len(tails) + 1)
+    yield "original", "pinball", float((lost * torch.from_numpy(units.std)).sum()) / cells
+    for level, inside in zip(units.levels, error.coverage(), strict=True):
+        yield "original", f"coverage_{level:g}", float(inside.mean())
 
 
 def error_frame(errors: Mapping[str, Errors], split: str, names: tuple[str, ...]) -> pd.DataFrame:
-    """Scaled errors by split, model, variate and step, as a tidy table."""
+    """Scaled errors by split, model, variate and step, as a tidy table; NaN where no value was there."""
     parts = []
     for model, error in errors.items():
         steps, variates = error.count.shape
@@ -119,8 +180,8 @@ def error_frame(errors: Mapping[str, Errors], split: str, names: tuple[str, ...]
             "model": model,
             "variate": np.tile(np.array(names, dtype=object), steps),
             "step": np.repeat(np.arange(1, steps + 1), variates),
-            "mse": (error.squared / error.count.clamp_min(1)).flatten().numpy(),
-            "mae": (error.absolute / error.count.clamp_min(1)).flatten().numpy(),
+            "mse": (error.squared / error.count).flatten().numpy(),
+            "mae": (error.absolute / error.count).flatten().numpy(),
         }
         parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)

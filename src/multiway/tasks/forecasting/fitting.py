@@ -1,10 +1,15 @@
 """Fit ridge and network, then let validation decide their weight and the radii of the intervals."""
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.models.ridge_and_network import RidgeAndNetwork
+from multiway.ops import Selection
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.conformal import fit_radii
+from multiway.tasks.forecasting.out_of_time import out_of_time_errors
 from multiway.tasks.forecasting.prepared import Prepared
 from multiway.tasks.forecasting.selection import choose, facts_of
 from multiway.tasks.protocol import Context, Row
@@ -30,7 +35,7 @@ def fit(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig, cont
         return None
     if model.network.floor is not None:
         model.network.set_floor(prepared.floor.weight)
-    return train(
+    history = train(
         model.network,
         WindowLoss(config.training.loss),
         prepared.windows["train"],
@@ -40,12 +45,34 @@ def fit(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig, cont
         run=context.folder,
         progress=context.progress,
     )
+    _place_among_others(model.network.variates, prepared.windows["train"].never_observed)
+    return history
+
+
+@torch.no_grad()
+def _place_among_others(vectors: Tensor | None, young: Tensor) -> None:
+    """Variates that were never seen in training get the mean of the vectors that were learnt."""
+    if vectors is not None and young.any():
+        vectors[young] = vectors[~young].mean(0)
 
 
 def calibrate(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig) -> tuple[Tensor, Row]:
-    """Set the network's weight in the forecast; radii of the intervals, and what was chosen."""
+    """Set the network's weight in the forecast; radii of the intervals, and what was chosen and on how much."""
     validation = prepared.windows["validation"]
     selection = None if model.network is None else choose(model, validation, config)
     model.weight.fill_(0.0 if selection is None else selection.weight)
+
+    def earlier() -> NDArray[np.float32]:
+        """Errors of ridge, as much larger as ours are on validation; none that are smaller."""
+        errors = out_of_time_errors(prepared.windows["train"], prepared.floor)
+        return errors if selection is None else errors * np.float32(_excess(selection))
+
+    radii = fit_radii(validation, model, config.levels, earlier)
     facts = {**facts_of(selection), "ridge": prepared.floor.facts()}
-    return fit_radii(validation, model, config.levels), facts
+    learnt = ~prepared.windows["train"].never_observed
+    few = radii.by_student[..., learnt].double().mean((1, 2)).tolist()
+    return radii.values, {"selection": facts, "intervals": {"windows": len(validation), "by_student": few}}
+
+
+def _excess(selection: Selection) -> float:
+    return max(1.0, selection.blend_error / selection.floor_error) ** 0.5 if selection.floor_error > 0 else 1.0

@@ -55,7 +55,7 @@ def fit_floor(training: Windows, validation: Windows) -> Floor:
     The penalty with the smallest validation error is taken. Own matrices have as many times the weights as there are
     variates, so they have to earn their place: they replace the shared one where validation prefers them by more
     than two standard errors, counted over stretches of time that share no rows. (A bare comparison takes noise for
-    news where validation is short.)
+    news where validation is short.) A variate without a training value takes the shared one.
 
     Without missing cells this is exact in float64 and needs no prediction: validation errors follow from second
     moments too. With missing cells see `normal_equations`; validation errors then count observed cells.
@@ -65,11 +65,16 @@ def fit_floor(training: Windows, validation: Windows) -> Floor:
     own = shared if training.num_variates == 1 else _best_penalty(gram, cross, validation)
     gain, deviation = _gain(shared, own, validation)
     is_shared = deviation is None or gain <= STANDARD_ERRORS * deviation
-    best = shared if is_shared else own
+    best = shared if is_shared else _with_shared(training.never_observed, shared, own)
     return Floor(
         weight=best.weight, shared=is_shared, penalty=best.penalty, validation_mse=best.error, gain_of_own=gain,
         gain_deviation=deviation, candidates=shared.tried + (own.tried if own is not shared else []),
     )  # fmt: skip
+
+
+def _with_shared(young: Tensor, shared: _Best, own: _Best) -> _Best:
+    """Own matrices, but the shared one for variates that were never seen."""
+    return own._replace(weight=torch.where(young[:, None, None], shared.weight, own.weight))
 
 
 def _best_penalty(gram: Tensor, cross: Tensor, validation: Windows) -> _Best:

@@ -13,10 +13,10 @@ from multiway.data import (
     Scaler,
     Windows,
     borders_of,
-    check_values,
     read_panel,
     season_of,
     split_windows,
+    young_series,
 )  # fmt: skip
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.floor import Floor, fit_floor
@@ -27,6 +27,7 @@ class Prepared:
     """A panel, split, scaled by its training rows, and cut into windows.
 
     windows: Of each split; of later data, which is not split, the same ones under every name.
+    young: Series without a value in the training rows: in no window, scaled by all rows that they have.
     notes: What a reader of the scores should know about data and splits, one line each.
     """
 
@@ -34,6 +35,7 @@ class Prepared:
     borders: Borders
     scaler: Scaler
     windows: Mapping[str, Windows]
+    young: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -61,11 +63,15 @@ def prepare(config: ForecastConfig, source: Any) -> Prepared:
     panel = read_panel(source, config.read)
     panel.future_times(1)  # a step that is unknown is unknown before the training, too
     borders = borders_of(panel, config.split)
-    check_values(panel, borders)
+    young = young_series(panel, borders)
     scaler = Scaler.fit(panel.values[slice(*borders.train)])
-    windows = split_windows(scaler.transform(panel.values), borders, config.lookback, config.horizon)
-    notes = (*panel.notes, *_notes(config, season_in(config, panel), len(windows["validation"])))
-    return Prepared(panel=panel, borders=borders, scaler=scaler, windows=windows, notes=notes)
+    scaled = scaler.transform(np.where(young, np.nan, panel.values))
+    windows = split_windows(scaled, borders, config.lookback, config.horizon)
+    if young.any():
+        scaler = scaler.taking(Scaler.fit(panel.values), young)
+    notes = (*panel.notes, *_notes(config, season_in(config, panel)))
+    names = tuple(name for name, is_young in zip(panel.names, young, strict=True) if is_young)
+    return Prepared(panel=panel, borders=borders, scaler=scaler, windows=windows, young=names, notes=notes)
 
 
 def season_in(config: ForecastConfig, panel: Panel) -> int:
@@ -73,16 +79,8 @@ def season_in(config: ForecastConfig, panel: Panel) -> int:
     return config.season or season_of(panel.frequency)
 
 
-def _notes(config: ForecastConfig, season: int, validation: int) -> tuple[str, ...]:
-    notes = []
-    if season > config.lookback:
-        notes.append(
-            f"The season of {season} steps is longer than the look-back of {config.lookback}: seasonal_naive is naive."
-        )
-    needed = max((level / (100 - level) for level in config.levels), default=0.0)
-    if validation < needed:
-        notes.append(
-            f"Validation has {validation} windows and an interval at {config.levels[-1]:g} % needs "
-            f"{int(np.ceil(needed))}; it is the largest error seen and covers less."
-        )
-    return tuple(notes)
+def _notes(config: ForecastConfig, season: int) -> tuple[str, ...]:
+    if season <= config.lookback:
+        return ()
+    words = f"The season of {season} steps is longer than the look-back of {config.lookback}: seasonal_naive is naive."
+    return (words,)

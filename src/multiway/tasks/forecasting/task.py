@@ -17,9 +17,10 @@ from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.answers import Answer, check_target, write_frame, written
 from multiway.tasks.forecasting import auditing, explanation, fitting, sections
 from multiway.tasks.forecasting.backtest import backtest_frame, score_backtest
+from multiway.tasks.forecasting.cautions import cautions
 from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.conformal import coverage_rows
-from multiway.tasks.forecasting.evaluation import Errors, error_frame, measure, score_rows
+from multiway.tasks.forecasting.evaluation import Errors, Units, coverage_rows, error_frame, measure, score_rows
+from multiway.tasks.forecasting.facts import ForecastFacts
 from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.later import prepare_later, read_later
 from multiway.tasks.forecasting.model import model_of
@@ -36,10 +37,13 @@ SCALED, ORIGINAL = {"scale": "scaled"}, {"scale": "original"}
 METRICS = (
     Metric(name="mse", title="MSE", higher=False, spread=True, where=SCALED),
     Metric(name="mae", title="MAE", higher=False, spread=True, where=SCALED),
-    Metric(name="smape", title="sMAPE", higher=False, spread=True, where=SCALED),
     Metric(name="mase", title="MASE", higher=False, spread=True, where=SCALED),
     Metric(name="mse (original)", title="MSE, original scale", of="mse", higher=False, where=ORIGINAL),
     Metric(name="mae (original)", title="MAE, original scale", of="mae", higher=False, where=ORIGINAL),
+    Metric(name="rmse", title="RMSE", higher=False, decimals=None, where=ORIGINAL),
+    Metric(name="wape", title="WAPE", higher=False, decimals=4, spread=True, where=ORIGINAL),
+    Metric(name="smape", title="sMAPE", higher=False, decimals=4, spread=True, where=ORIGINAL),
+    Metric(name="pinball", title="Pinball loss", higher=False, decimals=None, where=ORIGINAL),
 )
 
 
@@ -49,6 +53,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     name = "forecast"
     config = ForecastConfig
     state = ForecastState
+    facts = ForecastFacts
     options = OPTIONS
 
     def prepare(
@@ -59,7 +64,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def check(self, config: ForecastConfig) -> CheckReport:
         """What is in a file of series."""
-        return check_file(self.locate(config.data or ""), config.read)
+        return check_file(self.locate(config.data or ""), config.read, config.split)
 
     def audit(self, config: ForecastConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.tasks.forecasting.auditing`."""
@@ -90,16 +95,29 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def calibrate(self, run: Run, prepared: Prepared) -> dict[str, Tensor]:
         """Radii of the intervals, after the network's weight."""
-        radii, run.facts["selection"] = fitting.calibrate(model_of(run), prepared, run.config)
+        radii, facts = fitting.calibrate(model_of(run), prepared, run.config)
+        run.facts |= facts
         return {"radii": radii}
+
+    def check_stored(self, run: Run) -> None:
+        """Radii are those of the levels, steps and variates.
+
+        Raises:
+            ValueError: They are not.
+        """
+        wanted = (len(run.config.levels), run.config.horizon, len(run.state.names))
+        if run.calibration["radii"].shape != wanted:
+            raise ValueError(f"radii of {tuple(run.calibration['radii'].shape)} in place of {wanted}")
 
     def predict(self, run: Run, prepared: Prepared, split: str) -> dict[str, Errors]:
         """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
-        return measure(prepared.windows[split], model_of(run).all_forecasts, run.state.scaler)
+        radii = run.calibration["radii"]
+        return measure(prepared.windows[split], model_of(run).all_forecasts, run.state.scaler, radii)
 
     def score(self, run: Run, predictions: dict[str, Errors], split: str) -> list[Row]:
-        """MSE, MAE, sMAPE and MASE on both scales."""
-        return score_rows(predictions, split, run.state.scaler, run.state.mase_scale)
+        """MSE and MAE on both scales, MASE; RMSE, WAPE, sMAPE, pinball loss and coverage in the units of the file."""
+        radii, state = run.calibration["radii"], run.state
+        return score_rows(predictions, split, Units(state.scaler.std, state.mase_scale, radii, run.config.levels))
 
     def tables(self, run: Run, predictions: dict[str, Errors], split: str) -> dict[str, pd.DataFrame]:
         """Errors by variate and step; with the last split also the forecast beyond the data."""
@@ -110,15 +128,21 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def describe(self, run: Run, prepared: Prepared) -> dict[str, Any]:
         """Sizes, the rows of the splits, and how many test values the intervals hold."""
-        panel, model = prepared.panel, model_of(run)
+        panel = prepared.panel
         return {
             "rows": panel.num_rows,
             "variates": panel.num_variates,
             "layout": panel.layout,
+            "young": list(prepared.young),
             "missing_cells": int(np.isnan(panel.values).sum()),
             "splits": {name: _split_facts(prepared, name) for name in dataclasses.asdict(prepared.borders)},
-            "coverage": coverage_rows(prepared.windows["test"], model, run.calibration["radii"], run.config.levels),
+            "coverage": self._coverage(run, prepared),
         }
+
+    def _coverage(self, run: Run, prepared: Prepared) -> list[Row]:
+        model, radii = model_of(run), run.calibration["radii"]
+        found = measure(prepared.windows["test"], lambda past, seen: {OURS: model(past, seen)}, run.state.scaler, radii)
+        return coverage_rows(found[OURS], radii, run.config.levels)
 
     def keep(self, run: Run, prepared: Prepared, folder: RunFolder) -> None:
         """Attention maps."""
@@ -129,11 +153,15 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def metrics(self, config: ForecastConfig) -> tuple[Metric, ...]:
         """MSE on scaled data decides."""
-        return METRICS
+        return (*METRICS, *(_coverage_of(level) for level in config.levels))
 
     def sentence(self, run: Run) -> str:
         """What forecasts, and why."""
         return str(run.facts["selection"]["sentence"])
+
+    def cautions(self, run: Run) -> list[str]:
+        """See `multiway.tasks.forecasting.cautions`."""
+        return list(cautions(run.facts))
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """What validation chose."""
@@ -188,6 +216,10 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         """Validation windows, evenly spread."""
         batch = prepared.windows["validation"].spread(SAMPLED)
         return batch["past"], batch.get("past_observed")
+
+
+def _coverage_of(level: float) -> Metric:
+    return Metric(name=f"coverage_{level:g}", title=f"Coverage of {level:g} %", higher=None, where=ORIGINAL)
 
 
 def _split_facts(prepared: Prepared, name: str) -> Row:

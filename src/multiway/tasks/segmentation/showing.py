@@ -1,12 +1,14 @@
 """A few test cases kept as slices, so that a report can show them when the data are gone."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from multiway import files
 from multiway.data.masks.examples import Examples
@@ -70,11 +72,12 @@ def _slice(
 
 def load_slices(folder: RunFolder) -> list[Shown]:
     """Read what `save_slices` kept."""
-    from safetensors.torch import load_file
+    tensors = folder.load_tensors(SLICES)
+    return [_shown(tensors, number, name) for number, name in enumerate(folder.read_json(NAMES))]
 
-    tensors = load_file(folder.path / SLICES)
-    shown = []
-    for number, name in enumerate(folder.read_json(NAMES)):
-        parts = {part: tensors[f"{number}.{part}"].numpy() for part in ("image", "target", "predicted")}
-        shown.append(Shown(case=name["case"], dice=name["dice"], **parts))
-    return shown
+
+def _shown(tensors: Mapping[str, Tensor], number: int, name: Mapping[str, Any]) -> Shown:
+    parts = {part: tensors[f"{number}.{part}"].numpy() for part in ("image", "target", "predicted")}
+    if {values.shape for values in parts.values()} != {parts["image"].shape} or parts["image"].ndim != 2:
+        raise ValueError("slices of one case differ in size")
+    return Shown(case=str(name["case"]), dice=float(name["dice"]), **parts)

@@ -25,6 +25,7 @@ from multiway.tasks.segmentation import auditing, sections
 from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline, measure, score_rows
 from multiway.tasks.segmentation.explanation import explain_run
+from multiway.tasks.segmentation.facts import SegmentFacts
 from multiway.tasks.segmentation.fitting import (
     SegmentState,
     baselines_of,
@@ -52,6 +53,7 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
     name = "segment"
     config = SegmentConfig
     state = SegmentState
+    facts = SegmentFacts
     sections_of_reading = ("read", "split")
     options = (Option(name="mask", field="read.mask", help="Column of the mask of each scan."), *SCANS)
 

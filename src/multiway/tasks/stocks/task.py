@@ -20,6 +20,7 @@ from multiway.tasks.scores import sentence_of
 from multiway.tasks.stocks import sections
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.evaluation import Scored, coverage_names, prediction_frame, score_rows
+from multiway.tasks.stocks.facts import StockFacts
 from multiway.tasks.stocks.fitting import QUANTILES, build_model, fit_model
 from multiway.tasks.stocks.options import STOCKS
 from multiway.tasks.stocks.over_seeds import intervals_of_means
@@ -49,6 +50,7 @@ class Stocks(Task[StockConfig, PreparedStocks, StockState]):
     name = "stocks"
     config = StockConfig
     state = StockState
+    facts = StockFacts
     sections_of_reading = ("read", "protocol")
     options = STOCKS
 

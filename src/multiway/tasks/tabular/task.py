@@ -35,6 +35,7 @@ from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.tabular import sections
 from multiway.tasks.tabular.config import TabularConfig
+from multiway.tasks.tabular.facts import TabularFacts
 from multiway.tasks.tabular.fitting import fit_model, outputs_of
 from multiway.training import History
 
@@ -45,6 +46,7 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
     name = "tabular"
     config = TabularConfig
     state = Encoding
+    facts = TabularFacts
     unit = "row"
     sections_of_reading = ("read", "split")
     options = (

@@ -19,7 +19,7 @@ from multiway.data.volumes import (
     prepare_volumes,
 )
 from multiway.tasks.answers import Answer
-from multiway.tasks.classes import youden_thresholds
+from multiway.tasks.classes import thresholds_of, youden_thresholds
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
@@ -27,6 +27,7 @@ from multiway.tasks.volumes import auditing, sections
 from multiway.tasks.volumes.config import VolumeConfig
 from multiway.tasks.volumes.evaluation import Scored, predict_split, score_rows, some_volumes, table_of
 from multiway.tasks.volumes.explanation import named_cases, write_explanations
+from multiway.tasks.volumes.facts import VolumeFacts
 from multiway.tasks.volumes.fitting import build_model, fit_model, settled
 from multiway.tasks.volumes.options import SCANS
 from multiway.tasks.volumes.prediction import predict_scans
@@ -51,6 +52,7 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
     name = "volumes"
     config = VolumeConfig
     state = VolumeState
+    facts = VolumeFacts
     sections_of_reading = ("read", "split")
     options = (
         Option(name="label", field="read.label", help="Column of the class of each scan."),
@@ -109,6 +111,14 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
         """Thresholds of the second of two classes, by model."""
         scored = self.predict(run, prepared, "validation")
         return youden_thresholds(scored.labels, scored.probabilities)
+
+    def check_stored(self, run: Run) -> None:
+        """Thresholds are numbers.
+
+        Raises:
+            RuntimeError: One is none.
+        """
+        thresholds_of(run.calibration, list(run.models))
 
     def predict(self, run: Run, prepared: PreparedVolumes, split: str) -> Scored:
         """Probabilities of every model."""

@@ -1,0 +1,75 @@
+"""Coverage of the intervals of short monthly series, whose validation is too short for quantiles of its own.
+
+Fifty seeded series of ten years, horizon 12 and look-back 24, by seven kinds. Beside the bands, what split conformal
+alone gives: the largest of its few errors.
+"""
+
+import argparse
+import json
+import statistics
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from multiway import ops
+from multiway.errors import MultiwayWarning
+from multiway.tasks import lifecycle
+from multiway.tasks.forecasting import ForecastConfig
+from multiway.tasks.forecasting.conformal import errors_of
+from multiway.tasks.forecasting.model import model_of
+from multiway.tasks.forecasting.task import TASK
+
+KINDS = ("seasonal", "trend", "walk", "autoregression", "noise", "growth", "retail")
+SERIES, ROWS, HORIZON, LOOKBACK, LEVELS = 50, 120, 12, 24, (80.0, 95.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.short_series", description=__doc__)
+    parser.add_argument("--series", type=int, default=SERIES, help="how many series")
+    parser.add_argument("--rows", type=int, default=ROWS, help="months of each")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", MultiwayWarning)
+    rows = [row for seed in range(arguments.series) for row in cover(seed, arguments.rows)]
+    for level in LEVELS:
+        for kind in (*KINDS, "all"):
+            chosen = [row for row in rows if row["level"] == level and kind in (row["kind"], "all")]
+            held, alone = (statistics.fmean(row[name] for row in chosen) for name in ("coverage", "conformal"))
+            told = {"kind": kind, "level": level, "coverage": round(held, 3), "conformal": round(alone, 3)}
+            print(json.dumps({**told, "series": len(chosen)}))
+
+
+def cover(seed: int, months: int) -> Iterator[dict[str, object]]:
+    """Shares of the test values of one series inside its bands, and inside those of split conformal alone."""
+    kind = KINDS[seed % len(KINDS)]
+    times = pd.date_range("2010-01-01", periods=months, freq="MS")
+    frame = pd.DataFrame({"month": times, "y": series(kind, seed, months)})
+    settings = {"lookback": LOOKBACK, "horizon": HORIZON, "network": False, "levels": LEVELS}
+    run = lifecycle.fitted(TASK, ForecastConfig.parse(settings), frame)
+    windows, model = run.prepared.windows, model_of(run)
+    alone = ops.conformal_radii(errors_of(windows["validation"], model), [level / 100 for level in LEVELS])
+    errors = errors_of(windows["test"], model)
+    for row, radius in zip(run.facts["coverage"], alone, strict=True):
+        inside = float((errors <= radius[..., None]).mean())
+        yield {"kind": kind, "level": row["level"], "coverage": row["actual"] / 100, "conformal": inside}
+
+
+def series(kind: str, seed: int, months: int) -> np.ndarray:
+    """One seeded series."""
+    rng, month = np.random.default_rng(seed), np.arange(months)
+    noise = rng.standard_normal(months)
+    season = np.sin(2 * np.pi * month / 12 + rng.uniform(0, 6)) * rng.uniform(0.5, 3)
+    return {
+        "seasonal": lambda: 10 + season + 0.5 * noise,
+        "trend": lambda: 10 + 0.1 * rng.uniform(0.3, 1.5) * month + season + 0.7 * noise,
+        "walk": lambda: noise.cumsum(),
+        "autoregression": lambda: np.convolve(noise, 0.8 ** np.arange(months))[:months],
+        "noise": lambda: noise,
+        "growth": lambda: np.exp(4 + 0.01 * month + 0.2 * season + 0.1 * noise),
+        "retail": lambda: 50 + 0.3 * rng.standard_normal(months).cumsum() + 2 * season + noise,
+    }[kind]()
+
+
+if __name__ == "__main__":
+    main()

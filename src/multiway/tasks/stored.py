@@ -1,0 +1,126 @@
+"""Schemas of what a run stores as JSON and as tables: whatever a stranger wrote there is refused before it is used."""
+
+import dataclasses
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from multiway.config import Config
+from multiway.errors import RunError
+from multiway.training.log import LogRow
+
+Plain = str | int | float | bool | None
+MAX_CELLS = 50_000_000
+"""Of one table of a run: far more than any run keeps, far fewer than fill a memory."""
+
+
+class ScoreRow(Config):
+    """One score of one model; a task may tell more of it, such as its scale."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Plain]
+
+    model: str
+    split: str
+    metric: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Best(Config):
+    """The validation whose weights were kept."""
+
+    epoch: float
+    validation_loss: float
+    validation_score: float | None
+    steps: int
+
+
+class Facts(Config):
+    """What a report says of data and fit; each task adds its own."""
+
+    model_config = ConfigDict(extra="allow")
+
+    data_sha256: str
+    source: str
+    notes: list[str]
+    best: dict[str, Best]
+    learnt: dict[str, dict[str, Any]]
+    parameters: dict[str, int]
+    histories: dict[str, list[LogRow]]
+    seconds: dict[str, float]
+
+
+class Preprocessing(Config):
+    """What `preprocessing.json` holds."""
+
+    state: dict[str, Any]
+    facts: dict[str, Any]
+    tables: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Types of the columns of every table."""
+
+
+def columns_of(table: pd.DataFrame) -> dict[str, str]:
+    """Types of the columns of a table, in their order."""
+    return {str(name): str(kind) for name, kind in table.dtypes.items()}
+
+
+def read_table(path: Path, columns: dict[str, str] | None) -> pd.DataFrame:
+    """Read a table of a run, once its head says that it is one.
+
+    Raises:
+        RunError: It is damaged, has other columns than were written, or is too large.
+    """
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    try:
+        head = read_metadata(path)
+        if head.num_rows * head.num_columns > MAX_CELLS:
+            raise ValueError(f"{head.num_rows:,} rows are more than a run keeps")
+        table = pd.read_parquet(path)
+        if columns_of(table) != columns:
+            raise ValueError(f"its columns are {columns_of(table)} and were {columns}")
+    except (ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        raise RunError(f"{path} cannot be used: {' '.join(str(error).split())[:200]}. Train the run again.") from None
+    return table
+
+
+def check_types(value: Any, where: str) -> None:
+    """Compare the fields of a dataclass, and of those in it, with their annotations; every number has to be finite.
+
+    Raises:
+        ValueError: A field is of another type.
+    """
+    if not dataclasses.is_dataclass(value):
+        return
+    hints = typing.get_type_hints(type(value))
+    for field in dataclasses.fields(value):
+        item, place = getattr(value, field.name), f"{where}.{field.name}"
+        if dataclasses.is_dataclass(item):
+            check_types(item, place)
+        else:
+            _check_type(item, hints[field.name], place)
+
+
+def _check_type(item: Any, hint: Any, place: str) -> None:
+    kinds = [kind for kind in (typing.get_args(hint) or (hint,)) if not dataclasses.is_dataclass(kind)]
+    try:
+        if len(kinds) == len(typing.get_args(hint) or (hint,)):
+            config = ConfigDict(arbitrary_types_allowed=True, strict=True)
+            TypeAdapter(hint, config=config).validate_python(item)
+    except ValidationError as error:
+        raise ValueError(f"{place}: {error.errors()[0]['msg']}") from None
+    if not all(np.isfinite(number).all() for number in _numbers(item)):
+        raise ValueError(f"{place} holds a number that is not finite")
+
+
+def _numbers(item: Any) -> Iterator[Any]:
+    if isinstance(item, float) or (isinstance(item, np.ndarray) and item.dtype.kind == "f"):
+        yield item

@@ -1,0 +1,51 @@
+"""Student's t beside SciPy's, and radii beside a fit by hand."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from multiway.ops import student_quantile, student_radii
+from tolerances import LONG64, ROUNDING32
+
+
+@pytest.mark.parametrize("degrees", [2, 4, 6, 20, 200])
+@pytest.mark.parametrize("level", [0.01, 0.5, 0.8, 0.95, 0.99])
+def test_quantiles_are_those_of_scipy(level, degrees):
+    assert student_quantile(level, degrees) == pytest.approx(stats.t.ppf(0.5 + level / 2, degrees), rel=LONG64)
+
+
+def squares_of(errors, level, degrees):
+    """Variances behind radii, `(steps, variates)`."""
+    return (student_radii(np.asarray(errors, np.float32), [level])[0] / stats.t.ppf(0.5 + level / 2, degrees)) ** 2
+
+
+def test_the_variance_is_a_line_in_the_step():
+    errors = np.sqrt(np.array([[[2.0]], [[3.0]], [[4.5]]]))  # one window counts as two errors
+    slope, start = np.polyfit([1, 2, 3], [2.0, 3.0, 4.5], 1)
+    np.testing.assert_allclose(squares_of(errors, 0.95, 2)[:, 0], start + slope * np.arange(1, 4), rtol=1e-5)
+
+
+def test_the_line_never_falls_and_never_starts_below_zero():
+    falling = np.sqrt(np.array([[[4.0]], [[2.0]], [[3.0]]]))
+    np.testing.assert_allclose(squares_of(falling, 0.8, 2)[:, 0], 3.0, rtol=1e-5)
+    steep = np.sqrt(np.array([[[0.0]], [[1.0]], [[5.0]]]))
+    np.testing.assert_allclose(squares_of(steep, 0.8, 2)[:, 0], np.arange(1, 4) * 17 / 14, rtol=1e-5)
+
+
+def test_overlapping_windows_count_as_two_errors_per_horizon_of_them():
+    errors = np.ones((3, 1, 7))
+    assert squares_of(errors, 0.95, 2 * 3)[0, 0] == pytest.approx(1, rel=1e-5)
+
+
+def test_missing_errors_are_left_out_and_a_variate_without_any_takes_the_others():
+    errors = np.full((2, 3, 4), 2.0, np.float32)
+    errors[:, 0, 1:] = np.nan
+    errors[1, 1] = np.nan
+    errors[:, 2] = np.nan
+    radii = student_radii(errors, [0.8])[0]
+    few, many = (2 * stats.t.ppf(0.9, degrees) for degrees in (2, 4))
+    np.testing.assert_allclose(radii, [[few, many, few]] * 2, rtol=ROUNDING32)
+
+
+def test_no_error_at_all_gives_zero():
+    assert student_radii(np.full((2, 1, 0), np.nan, np.float32), [0.8]).tolist() == [[[0.0], [0.0]]]

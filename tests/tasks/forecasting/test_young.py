@@ -1,0 +1,128 @@
+"""A series that begins after the training rows: the others are trained, and it is forecast by what they taught."""
+
+import numpy as np
+import pytest
+import torch
+
+from command import outcome
+from multiway.errors import DataError, MultiwayWarning
+from multiway.tasks import lifecycle
+from multiway.tasks.forecasting.prepared import prepare
+from multiway.tasks.forecasting.sections import report
+from multiway.tasks.forecasting.task import TASK
+from report_pages import Page
+from tasks.forecasting.panels import fitted, forecast, make_config, make_frame
+from tolerances import ROUNDING32
+
+MASK = {"missing": "mask"}
+SAID = "series 1: no value in the training rows, so nothing is learnt or scored there"
+
+
+def grown(rows: int = 40):
+    """Three series of 300 hours; the second has the last rows alone."""
+    frame = make_frame()
+    frame.loc[: 299 - rows, "series 1"] = np.nan
+    return frame
+
+
+@pytest.fixture(scope="module")
+def run():
+    with pytest.warns(MultiwayWarning, match=SAID):
+        return fitted(grown(), read=MASK, selection="network")
+
+
+def test_the_others_are_scored_and_it_is_not(run):
+    errors = run.tables["errors"].groupby("variate")["mse"].mean()
+    assert np.isfinite(errors[["series 0", "series 2"]]).all() and np.isnan(errors["series 1"])
+    scaled = [row["value"] for row in run.scores if row["metric"] == "mse" and row["scale"] == "scaled"]
+    assert np.isfinite(scaled).all() and run.facts["young"] == ["series 1"]
+
+
+def test_what_it_holds_reaches_no_window_and_no_weight(run):
+    other = grown()
+    other["series 1"] *= 1000
+    with pytest.warns(MultiwayWarning, match=SAID):
+        changed = fitted(other, read=MASK, selection="network")
+    for (name, one), (_, two) in zip(run.model.state_dict().items(), changed.model.state_dict().items(), strict=True):
+        assert torch.equal(one, two), name
+    assert changed.scores == run.scores
+    np.testing.assert_array_equal(changed.state.scaler.mean[[0, 2]], run.state.scaler.mean[[0, 2]])
+
+
+def test_its_scale_is_that_of_its_own_rows(run):
+    values = grown()["series 1"].dropna()
+    assert run.state.scaler.mean[1] == pytest.approx(values.mean())
+    assert run.state.scaler.std[1] == pytest.approx(values.std(ddof=0))
+
+
+def test_its_vector_is_the_mean_of_those_that_were_learnt(run):
+    vectors = run.model.network.variates
+    torch.testing.assert_close(vectors[1], vectors[[0, 2]].mean(0))
+
+
+def test_own_matrices_leave_it_the_shared_one():
+    frame, steps = make_frame(rows=900), np.arange(900)
+    frame.loc[:860, "series 1"] = np.nan
+    frame["series 0"] = (-1.0) ** steps + 0.1 * np.random.default_rng(0).standard_normal(900)
+    frame["series 2"] = np.random.default_rng(1).standard_normal(900).cumsum()
+    floor = prepare(make_config(read=MASK), frame).floor
+    assert not floor.shared and float(floor.weight[1].abs().sum()) > 0.1
+
+
+def test_its_forecast_has_bands_on_its_own_scale(run):
+    table = forecast(run, grown()).query("unique_id == 'series 1'")
+    values = grown()["series 1"].dropna()
+    assert table["multiway"].between(values.min() - values.std(), values.max() + values.std()).all()
+    width = table["multiway-hi-80"] - table["multiway-lo-80"]
+    assert (width > 0).all() and (width < 8 * values.std()).all()
+
+
+def test_the_bands_of_the_others_are_as_they_were(run):
+    validation = run.facts["intervals"]
+    assert validation == {"windows": 27, "by_student": [0.0, 0.0]}
+
+
+def test_a_training_value_makes_a_series_one_of_the_others():
+    frame = grown()
+    frame.loc[[100, 101], "series 1"] = [20.0, 30.0]
+    prepared = prepare(make_config(read=MASK), frame)
+    assert prepared.young == () and prepared.scaler.mean[1] == 25.0
+
+
+def test_a_series_without_any_value_is_refused():
+    with pytest.raises(DataError, match=r"series 1 has no value at all\. Leave it out"):
+        prepare(make_config(read=MASK), grown(0))
+
+
+def test_check_train_and_report_say_it(tmp_path):
+    data = tmp_path / "shops.csv"
+    grown().to_csv(data, index=False)
+    code, out, _ = outcome("check", data, "--missing", "mask")
+    assert code == 0 and f"warning: {SAID}" in out
+    sizes = ["--horizon", 4, "--lookback", 12, "--set", "network=false", "--missing", "mask"]
+    code, out, err = outcome("train", "forecast", "--data", data, *sizes, "--out", tmp_path / "run")
+    assert code == 0 and f"multiway: warning: {SAID}" in err
+    with pytest.warns(MultiwayWarning, match=SAID):
+        page = Page(report([lifecycle.load(tmp_path / "run")]))
+    assert SAID in page.text
+
+
+def test_an_audit_looks_at_the_others(tmp_path):
+    data = tmp_path / "shops.csv"
+    grown().to_csv(data, index=False)
+    found = TASK.audit(make_config(data=str(data), read=MASK))
+    assert not [finding for finding in found.findings if finding.severity == "error"]
+
+
+def test_later_rows_of_it_are_scored_on_the_scale_that_is_known(run):
+    later = make_frame(rows=60, seed=8)
+    rows = TASK.score(run, TASK.predict(run, TASK.prepare(run.config, later, run.state), "test"), "test")
+    errors = TASK.predict(run, TASK.prepare(run.config, later, run.state), "test")["multiway"]
+    assert (errors.count > 0).all() and all(np.isfinite(row["value"]) for row in rows)
+
+
+def test_a_panel_without_a_young_series_is_as_it_was():
+    frame = make_frame()
+    plain, masked = (prepare(make_config(read=each), frame) for each in ({}, MASK))
+    np.testing.assert_allclose(plain.scaler.mean, masked.scaler.mean, rtol=ROUNDING32)
+    assert torch.equal(plain.floor.weight, masked.floor.weight)
