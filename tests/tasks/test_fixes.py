@@ -27,6 +27,8 @@ FORECASTS = Spelling(options=OPTIONS, arguments={"read.gaps": "gaps", "network":
         ("(--set read.encoding=null --set read.unit=s)", '(settings={"read": {"encoding": None, "unit": "s"}})'),
         ("(--set read.sentinels='[]')", '(settings={"read": {"sentinels": []}})'),
         ("Set layout to long (--layout long).", 'Set layout to long (layout="long").'),
+        ("Forecaster: read.gaps: wrong (got 3).", "Forecaster: gaps: wrong (got 3)."),
+        ("Set read.gaps or read.gaps.more; my.read.gaps", "Set gaps or read.gaps.more; my.read.gaps"),
         ("Give a file with --data. Or --cutoffs 3.", "Give a file with --data. Or --cutoffs 3."),
         ("Convert it (dcmdjpeg --raw), or --data X.", "Convert it (dcmdjpeg --raw), or --data X."),
     ],
@@ -72,3 +74,5 @@ def test_an_error_keeps_its_kind_and_its_place():
     with pytest.raises(ConfigError, match="did you mean model") as caught:
         multiway.Forecaster(4, settings={"modle": 3}).fit(pd.DataFrame())
     assert caught.traceback[-1].path.name == "config.py"
+    with pytest.raises(ConfigError, match=r"^Forecaster: gaps: Input should be .* \(got 'fil'\)"):
+        multiway.Forecaster(4, gaps="fil").fit(pd.DataFrame())

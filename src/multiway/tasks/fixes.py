@@ -31,8 +31,11 @@ class Spelling:
     own: Collection[str] = ()
 
     def of(self, message: str) -> str:
-        """The message, with `gaps="fill"` for `--gaps fill`; options that Python has not stay as they are."""
-        return SEVERAL.sub(self._written, message)
+        """The message, with `gaps="fill"` for `--gaps fill` and `gaps` for `read.gaps`; what Python has not stays."""
+        written = SEVERAL.sub(self._written, message)
+        for place, name in self.arguments.items():
+            written = re.sub(rf"(?<![\w.]){re.escape(place)}(?![\w.]*\w)", name, written)
+        return written
 
     def _written(self, match: re.Match[str]) -> str:
         given: dict[str, Any] = {}

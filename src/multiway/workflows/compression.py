@@ -33,13 +33,7 @@ class Compressed:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values for JSON."""
-        return {
-            "layers": self.plan.rows(),
-            "refused": [{"layer": each.name, "reason": each.reason} for each in self.plan.refused],
-            "parameters_before": self.plan.parameters[0],
-            "parameters_after": self.plan.parameters[1],
-            "output_error": self.plan.output_error,
-        }
+        return self.plan.to_dict()
 
 
 def compress(

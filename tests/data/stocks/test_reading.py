@@ -106,6 +106,16 @@ def test_one_table_of_one_ticker_is_named_by_its_file(tmp_path):
         read_stocks(frame)
 
 
+def test_columns_that_were_read_are_those_of_every_file(tmp_path):
+    frame = stock_files.prices(("AAA", "BBB")).drop(columns="ticker")
+    frame.iloc[:9].to_csv(tmp_path / "AAA.csv", index=False)
+    assert read_stocks(tmp_path)[0].read == ("open", "high", "low", "close", "adj_close")
+    frame.iloc[9:].drop(columns="high").to_csv(tmp_path / "BBB.csv", index=False)
+    assert read_stocks(tmp_path)[0].read == ("open", "low", "close", "adj_close")
+    alone = frame.iloc[:9].drop(columns="close").assign(ticker="AAA")
+    assert read_stocks(alone)[0].read == ("open", "high", "low", "adj_close")
+
+
 def test_columns_that_stand_in_are_noted():
     panel = read_stocks(stock_files.prices()[["ticker", "date", "close"]])[0]
     assert panel.notes == ("there is no open, high, low, adj close: the close stands in.",)
