@@ -1,6 +1,8 @@
-"""A training that is told to stop, as a scheduler does it, or that dies."""
+"""A training that is told to stop, as a scheduler does it, or that dies; a disk that takes no more."""
 
+import contextlib
 import os
+import resource
 import signal
 
 from multiway.training import loop
@@ -10,9 +12,20 @@ class Killed(BaseException):
     """What ends a process at once: nobody handles it, and nothing is saved on the way."""
 
 
-def stop_after(monkeypatch, count):
-    """Deliver a real SIGTERM during one step, counted over every training of the run."""
-    _before_step(monkeypatch, count, lambda: os.kill(os.getpid(), signal.SIGTERM))
+@contextlib.contextmanager
+def full_disk(size):
+    """No file can become larger than so many bytes: the system itself refuses, to whatever library it is."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def stop_after(monkeypatch, count, number=signal.SIGTERM):
+    """Deliver a real signal during one step, counted over every training of the run."""
+    _before_step(monkeypatch, count, lambda: os.kill(os.getpid(), number))
 
 
 def kill_at(monkeypatch, count):
@@ -22,6 +35,11 @@ def kill_at(monkeypatch, count):
         raise Killed
 
     _before_step(monkeypatch, count, die)
+
+
+def act_at(monkeypatch, count, action):
+    """Do something before one step, counted over every training of the run."""
+    _before_step(monkeypatch, count, action)
 
 
 def _before_step(monkeypatch, count, action):

@@ -26,10 +26,22 @@ MAY_IMPORT = {
     "report": {"explain"} | GROUND,
     "compress": {"nn", "ops", "report"} | GROUND,
     "recipes": {"errors", "config"},
-    "tasks": {"models", "nn", "ops", "data", "metrics", "training", "explain", "report", "compress", "auditing"}
+    "tasks": {
+        "models",
+        "nn",
+        "ops",
+        "data",
+        "metrics",
+        "training",
+        "explain",
+        "report",
+        "compress",
+        "auditing",
+        "terminal",
+    }
     | GROUND,
     "workflows": {"tasks", "data", "training", "explain", "report", "recipes", "compress", "auditing"} | GROUND,
-    "cli": {"workflows", "errors", "memory"},
+    "cli": {"workflows", "recipes", "errors", "files", "memory"},
     "__main__": {"cli"},
 }
 

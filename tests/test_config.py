@@ -1,9 +1,11 @@
 """Configs refuse what they do not know, round-trip exactly, and speak in one line."""
 
+import time
+
 import pytest
 from pydantic import Field
 
-from multiway.config import Config, load_yaml
+from multiway.config import Config, load_yaml, read_yaml
 from multiway.errors import ConfigError
 
 
@@ -47,6 +49,10 @@ def test_a_mistake_is_named_in_one_line(values, text):
         ("a: [1\n", "not readable YAML"),
         ("a: !!python/object/apply:os.system [ls]\n", "not readable YAML"),
         ("1: a\n", "one mapping"),
+        ("a: " + "[" * 40_000, "more than 50 levels of nesting"),
+        ("a: " + "{b: " * 40_000, "more than 50 levels of nesting"),
+        ("- " * 40_000, "more than 50 levels of nesting"),
+        ("a: " + "9" * 5000, "not readable YAML"),
         ("a" * 1_000_001, "bytes; a config has at most"),
     ],
 )
@@ -60,3 +66,10 @@ def test_a_file_that_is_no_config_is_refused(text, words, tmp_path):
 def test_an_absent_file_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"absent\.yaml is not a file"):
         load_yaml(tmp_path / "absent.yaml")
+
+
+def test_forty_thousand_levels_are_refused_at_once():
+    start = time.process_time()
+    with pytest.raises(ConfigError, match="more than 50 levels"):
+        read_yaml("[" * 40_000 + "]" * 40_000)
+    assert time.process_time() - start < 2

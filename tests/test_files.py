@@ -1,13 +1,19 @@
 """A write is seen whole or not at all."""
 
 import errno
+import os
+import re
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import save_file
 
+from interruption import full_disk
 from multiway import files
-from multiway.errors import RunError
+from multiway.errors import RunError, StorageError
 
 
 def test_a_write_replaces_whole_and_leaves_nothing_beside(tmp_path):
@@ -39,12 +45,15 @@ def test_a_programming_error_passes_and_cleans_up(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_partial_files_are_removed_anywhere_below(tmp_path):
+def test_partial_files_are_removed_anywhere_below_and_a_users_are_not(tmp_path):
     (tmp_path / "sub").mkdir()
-    kept, stray = tmp_path / "sub" / "weights", tmp_path / "sub" / f"weights{files.TEMPORARY_MARK}ab12"
-    kept.touch(), stray.touch()
+    stray = tmp_path / "sub" / files.temporary_name("weights")
+    kept = [tmp_path / "sub" / "weights", tmp_path / "notes.partial-report.txt"]
+    for path in (stray, *kept):
+        path.touch()
+    (tmp_path / "x.partial-d").mkdir()
     files.remove_partial(tmp_path)
-    assert kept.exists() and not stray.exists()
+    assert all(path.exists() for path in (*kept, tmp_path / "x.partial-d")) and not stray.exists()
 
 
 def test_sha256_is_the_known_one(tmp_path):
@@ -57,3 +66,99 @@ def test_others_may_read_what_any_new_file_lets_them(tmp_path):
     (tmp_path / "plain").touch()
     files.write_with(tmp_path / "weights", lambda path: save_file({"a": torch.zeros(2)}, path))
     assert (tmp_path / "weights").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def write_too_much(kind, path):
+    """Ways in which libraries write, each by more than the limit of `full_disk`."""
+    values = np.random.default_rng(0).random(50_000)
+    if kind == "text":
+        files.write_text(path, "a" * 400_000)
+    elif kind == "tensors":
+        files.write_tensors(path, {"a": torch.zeros(50_000)})
+    elif kind == "parquet":
+        files.write_with(path, pd.DataFrame({"a": values}).to_parquet)
+    elif kind == "array":
+        files.write_array(path, values[:12_499])  # but for the last bytes it would fit
+    else:
+        files.append_text(path, "a" * 400_000)
+
+
+@pytest.mark.parametrize("kind", ["text", "tensors", "parquet", "array", "append"])
+def test_a_full_disk_is_one_line_with_what_is_needed_and_free(kind, tmp_path):
+    if kind != "append":
+        files.write_text(tmp_path / "a", "old")
+    with full_disk(100_000), pytest.raises(StorageError) as caught:
+        write_too_much(kind, tmp_path / "a")
+    message = str(caught.value)
+    assert "\n" not in message and message.startswith(f"{tmp_path / 'a'} could not be written: ")
+    needed, free = (int(number.replace(",", "")) for number in re.findall(r"([\d,]+) bytes", message))
+    assert needed >= (200_000 if kind in ("text", "tensors") else 1) and free > 0
+    if kind != "append":
+        assert (tmp_path / "a").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_folder_that_is_gone_is_one_line(tmp_path):
+    with pytest.raises(StorageError, match=r"No such file or directory\. Its folder is gone or was never there"):
+        files.write_text(tmp_path / "gone" / "a", "new")
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path, monkeypatch):
+    def refuse(self, *_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(StorageError, match=r"a could not be written: Read-only file system\. Write where you may"):
+        files.write_text(tmp_path / "a", "new")
+
+
+def test_what_a_block_made_goes_with_its_error(tmp_path):
+    files.write_text(tmp_path / "old", "1")
+    with pytest.raises(KeyError), files.all_or_nothing():
+        files.make_folder(tmp_path / "out" / "sub")
+        files.write_text(tmp_path / "out" / "sub" / "a", "1")
+        files.write_text(tmp_path / "old", "2")
+        raise KeyError
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_what_a_block_made_stays_without_one(tmp_path):
+    with files.all_or_nothing():
+        files.make_folder(tmp_path / "out")
+        files.write_text(tmp_path / "out" / "a", "1")
+    assert (tmp_path / "out" / "a").read_text() == "1"
+
+
+def test_a_folder_that_holds_what_others_put_there_stays(tmp_path):
+    with pytest.raises(KeyError), files.all_or_nothing():
+        files.make_folder(tmp_path / "out")
+        (tmp_path / "out" / "theirs").touch()
+        raise KeyError
+    assert (tmp_path / "out" / "theirs").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("", "is no name"),
+        (".", "is no name"),
+        ("/", "is no name"),
+        ("..", "is no name"),
+        ("a\udcff", "no UTF-8"),
+        ("a" * 245, "245 bytes; the most is"),
+        ("a" * 5000 + "/b", "5000 bytes; the most is"),
+        ("file/b", "is a file"),
+    ],
+)
+def test_a_place_where_nothing_can_be_made_is_refused(name, text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match=text) as caught:
+        files.check_place(Path(name))
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 300
+
+
+def test_the_longest_name_can_be_written(tmp_path):
+    files.check_place(tmp_path / ("a" * files.LONGEST_NAME), None)
+    files.write_text(tmp_path / ("a" * files.LONGEST_NAME), "1")

@@ -4,12 +4,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from multiway import errors as errors
-from multiway import nn as nn
-from multiway import ops as ops
 from multiway.errors import MultiwayError as MultiwayError
 
 if TYPE_CHECKING:
-    from multiway import compress, data, explain, models, report, tasks, training, workflows
+    from multiway import compress, data, explain, models, nn, ops, report, tasks, training, workflows
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.segmentation import Segmenter
@@ -47,8 +45,8 @@ __all__ = [
     "workflows",
 ]
 
-# What needs pandas, pydantic or accelerate is imported when first used, so that a layer costs only torch.
-_PARTS = ("compress", "data", "explain", "models", "report", "tasks", "training", "workflows")
+# All but the errors is imported when first used: a command's help costs no torch, and a layer nothing but torch.
+_PARTS = ("compress", "data", "explain", "models", "nn", "ops", "report", "tasks", "training", "workflows")
 _LAZY = {
     "Forecaster": "multiway.tasks.forecasting",
     "Segmenter": "multiway.tasks.segmentation",
@@ -57,10 +55,9 @@ _LAZY = {
     "TabularRegressor": "multiway.tasks.tabular",
     "VolumeClassifier": "multiway.tasks.volumes",
     **dict.fromkeys(("audit", "check", "compare", "train"), "multiway.workflows"),
-    "create_model": "multiway.models",
-    "list_models": "multiway.models",
+    **dict.fromkeys(("create_model", "list_models"), "multiway.models"),
     **{name: f"multiway.{name}" for name in _PARTS},
-}  # fmt: skip
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -68,3 +65,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'multiway' has no attribute {name!r}")
     module = importlib.import_module(_LAZY[name])
     return module if _LAZY[name] == f"multiway.{name}" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from multiway.errors import ConfigError
 
 MAX_CONFIG_BYTES = 1_000_000
+DEEPEST = 50
+"""Levels of nesting in YAML at most."""
 
 
 class Config(BaseModel):
@@ -39,18 +41,46 @@ class Config(BaseModel):
         return self.model_dump(mode="json")
 
 
+class _PlainLoader(yaml.SafeLoader):
+    """Reads neither aliases, which let a few bytes unfold into gigabytes, nor more levels than any config needs."""
+
+    _depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("a config is written without aliases")
+        if self._depth == DEEPEST:
+            raise yaml.YAMLError(f"more than {DEEPEST} levels of nesting")
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
+def read_yaml(text: str) -> Any:
+    """Plain values from a text.
+
+    Raises:
+        ConfigError: It is not YAML, uses aliases, or is nested deeper than any config.
+    """
+    try:
+        return yaml.load(text, _PlainLoader)  # a safe loader
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"is not readable YAML: {' '.join(str(error).split())[:200]}.") from None
+
+
 def load_yaml(path: Path) -> dict[str, Any]:
     """Read one mapping of plain values from a YAML file.
 
     Raises:
-        ConfigError: The file is missing, larger than 1 MB, not YAML, uses aliases, or is no mapping.
+        ConfigError: The file is missing, larger than 1 MB, not YAML, uses aliases, is nested deep, or is no mapping.
 
     """
+    text = _read_small(path)
     try:
-        text = _read_small(path)
-        values = yaml.safe_load(text) if not _uses_aliases(text) else None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise ConfigError(f"{path} is not readable YAML: {' '.join(str(error).split())[:200]}.") from None
+        values = read_yaml(text)
+    except ConfigError as error:
+        raise ConfigError(f"{path} {error}") from None
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise ConfigError(f"{path} must hold one mapping of names to plain values, without aliases.")
     return values
@@ -77,12 +107,10 @@ def _read_small(path: Path) -> str:
         raise ConfigError(f"{path} is not a file. Give the path of a YAML file.")
     if path.stat().st_size > MAX_CONFIG_BYTES:
         raise ConfigError(f"{path} has {path.stat().st_size:,} bytes; a config has at most {MAX_CONFIG_BYTES:,}.")
-    return path.read_text(encoding="utf-8")
-
-
-def _uses_aliases(text: str) -> bool:
-    """Aliases let a few bytes unfold into gigabytes, and no config needs them."""
-    return any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text))
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not readable YAML: {error}.") from None
 
 
 def _one_line(error: ValidationError, cls: type[BaseModel]) -> str:

@@ -1,6 +1,5 @@
 """The errors a user can cause; each message is one line: where, the rule, the values, the fix."""
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -12,8 +11,16 @@ class ShapeError(MultiwayError, ValueError):
     """A tensor's axes do not fit the operation."""
 
 
+class DtypeError(MultiwayError, TypeError):
+    """A tensor's numbers are of another type than the layer's."""
+
+
 class ConfigError(MultiwayError, ValueError):
     """An option is unknown, out of range, or contradicts another."""
+
+
+class ArgumentError(ConfigError, TypeError):
+    """A function was given an argument that it does not have; Python's own error for that is a base."""
 
 
 class DataError(MultiwayError, ValueError):
@@ -22,6 +29,10 @@ class DataError(MultiwayError, ValueError):
 
 class RunError(MultiwayError, RuntimeError):
     """A run cannot be started, continued or read."""
+
+
+class StorageError(RunError):
+    """Something cannot be written: no room, no right to, no folder."""
 
 
 class MultiwayWarning(UserWarning):
@@ -34,5 +45,7 @@ class NotFittedError(MultiwayError, ValueError, AttributeError):
 
 def closest(name: str, known: Iterable[str]) -> str:
     """End a sentence about an unknown name with the nearest known one, if one is near."""
+    import difflib
+
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]}?" if near else "."

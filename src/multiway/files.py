@@ -1,40 +1,68 @@
 """Writing files so that a reader, or a power cut, sees the old content or the new and nothing between."""
 
+import contextlib
+import errno
 import hashlib
+import io
 import os
+import re
 import secrets
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
-from multiway.errors import RunError
+from multiway.errors import RunError, StorageError
 
 TEMPORARY_MARK = ".partial-"
+LONGEST_NAME = 255 - len(f".{TEMPORARY_MARK}") - 8
+"""Bytes of a name: what file systems take, less what a temporary name adds."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, None)
+"""What tells that there is no room; numpy gives no number."""
+FIXES: dict[int | None, str] = {
+    **dict.fromkeys(FULL, "Make room there, or write elsewhere."),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Write where you may, or ask for the right to."),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "Its folder is gone or was never there; make it first."),
+}
+
+_temporary: set[Path] = set()
+_made: ContextVar[list[Path] | None] = ContextVar("made", default=None)
 
 
 @contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path, needed: int | None = None) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on success it is synced and takes the place of `path`.
 
     On any error the temporary file is removed and `path` is as it was.
 
+    Args:
+        path: What is written.
+        needed: Its bytes, where they are known.
+
     Raises:
-        RunError: The disk is full or the folder cannot be written.
+        StorageError: The disk is full or the folder cannot be written.
 
     """
-    temporary = path.with_name(f"{path.name}{TEMPORARY_MARK}{secrets.token_hex(4)}")
+    temporary = path.with_name(temporary_name(path.name))
+    _temporary.add(temporary)
     try:
-        temporary.touch()
-        mode = temporary.stat().st_mode  # what a new file has here; safetensors makes its files private
-        yield temporary
-        temporary.chmod(mode)
-        sync_file(temporary)
-        temporary.replace(path)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise RunError(f"{path} could not be written: {error.strerror or error}. The old file is untouched.") from error
+        with storing(path, lambda: needed or _size(temporary)):
+            temporary.touch()
+            mode = temporary.stat().st_mode  # what a new file has here; safetensors makes its files private
+            yield temporary
+            temporary.chmod(mode)
+            sync_file(temporary)
+            is_new = not path.exists()
+            temporary.replace(path)
+            sync_folder(path.parent)
+            if is_new:
+                note(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a disk that is read-only has no such file, and says so otherwise
+            temporary.unlink()
+        _temporary.discard(temporary)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -44,13 +72,151 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write bytes atomically."""
-    write_with(path, lambda temporary: temporary.write_bytes(content))
+    write_with(path, lambda temporary: temporary.write_bytes(content), len(content))
 
 
-def write_with(path: Path, write: Callable[[Path], object]) -> None:
+def write_array(path: Path, values: Any) -> None:
+    """Write an array of numpy atomically, as .npy; through memory, since numpy is silent where a file is cut short."""
+    import numpy as np
+
+    content = io.BytesIO()
+    np.save(content, values, allow_pickle=False)
+    write_bytes(path, content.getvalue())
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: dict[str, str] | None = None) -> None:
+    """Write tensors of torch atomically, as safetensors."""
+    from safetensors.torch import save_file
+
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    needed = sum(tensor.nbytes for tensor in plain.values())
+    write_with(path, lambda temporary: save_file(plain, temporary, metadata=metadata), needed)
+
+
+def write_with(path: Path, write: Callable[[Path], object], needed: int | None = None) -> None:
     """Let `write` fill a temporary path that then takes the place of `path`."""
-    with atomic_path(path) as temporary:
+    with atomic_path(path, needed) as temporary:
         write(temporary)
+
+
+def append_text(path: Path, text: str) -> None:
+    """Add text to a file, made if need be."""
+    with storing(path, lambda: len(text)):
+        is_new = not path.exists()
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+        if is_new:
+            note(path)
+
+
+def make_folder(path: Path, *, parents: bool = True) -> None:
+    """Make a folder unless it is there."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    with storing(path):
+        path.mkdir(parents=parents, exist_ok=True)
+    note(*reversed(missing))
+
+
+@contextmanager
+def storing(path: Path, needed: Callable[[], int] | None = None) -> Iterator[None]:
+    """Say in one line that something cannot be written, whichever library found it out.
+
+    Raises:
+        StorageError: It cannot; the message has the path, and what is needed and free where the disk is full.
+    """
+    try:
+        yield
+    except Exception as error:
+        known = _as_os_error(error)
+        if known is None:
+            raise
+        reason = os.strerror(known.errno) if known.errno else str(known)
+        room = _room(path, needed) if known.errno in FULL else ""
+        fix = FIXES.get(known.errno, "Write elsewhere.")
+        raise StorageError(
+            f"{path} could not be written: {reason}{room}. {fix} What was there is untouched."
+        ) from error
+
+
+def _as_os_error(error: Exception) -> OSError | None:
+    """The error of the system behind one; Rust's libraries, safetensors among them, tell its number in words."""
+    if isinstance(error, OSError):
+        return error
+    number = re.search(r"\(os error (\d+)\)", str(error))
+    return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
+
+
+def _room(path: Path, needed: Callable[[], int] | None) -> str:
+    folder = next((folder for folder in path.absolute().parents if folder.exists()), Path("/"))
+    size = 0 if needed is None else needed()
+    wants = f"it needs {size:,} bytes or more, and " if size else ""
+    return f"; {wants}{shutil.disk_usage(folder).free:,} bytes are free"
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+@contextmanager
+def all_or_nothing() -> Iterator[None]:
+    """Take away every file and folder made in this block if it ends with an error; replaced files stay replaced."""
+    outer, made = _made.get(), list[Path]()
+    token = _made.set(made)
+    try:
+        yield
+    except BaseException:
+        take_back()
+        raise
+    finally:
+        _made.reset(token)
+    if outer is not None:
+        outer += made
+
+
+def note(*paths: Path) -> None:
+    """Remember what was made, for `all_or_nothing`."""
+    made = _made.get()
+    if made is not None:
+        made += paths
+
+
+def take_back() -> None:
+    """Remove unfinished files, and what the present `all_or_nothing` has made."""
+    for path in [*(_made.get() or []), *_temporary][::-1]:
+        with contextlib.suppress(OSError):
+            path.rmdir() if path.is_dir() else path.unlink()
+
+
+def check_place(*paths: Path | None) -> None:
+    """Whether something can be made at each path; call it before long work.
+
+    Raises:
+        RunError: A name is none, too long or no text; or what is above is no folder, or cannot be written.
+    """
+    for path in paths:
+        if path is not None:
+            _check_name(path)
+            _check_above(path)
+
+
+def _check_name(path: Path) -> None:
+    if path.name in ("", ".."):
+        raise RunError(f"{path} is no name for what is written. Name a file or folder in it.")
+    if any("\udc80" <= character <= "\udcff" for character in str(path)):
+        raise RunError(f"{str(path)!a} holds bytes that are no UTF-8. Choose another name.")
+    size = max(len(os.fsencode(part)) for part in path.parts)
+    if size > LONGEST_NAME:
+        raise RunError(
+            f"{path.name[:40]}… has a name of {size} bytes; the most is {LONGEST_NAME}. Choose a shorter one."
+        )
+
+
+def _check_above(path: Path) -> None:
+    above = next(folder for folder in path.absolute().parents if folder.exists())
+    if not above.is_dir():
+        raise RunError(f"{path} cannot be made: {above} is a file. Choose another place.")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise RunError(f"{path} cannot be made: the folder {above} cannot be written. Choose another place.")
 
 
 def sync_file(path: Path) -> None:
@@ -69,9 +235,20 @@ def sync_folder(path: Path) -> None:
 
 
 def remove_partial(folder: Path) -> None:
-    """Remove what an interrupted `atomic_path` left below `folder`."""
+    """Remove what an interrupted `atomic_path` left below `folder`, and nothing that is only called alike."""
     for path in folder.rglob(f"*{TEMPORARY_MARK}*"):
-        path.unlink(missing_ok=True)
+        if is_temporary(path.name) and path.is_file():
+            path.unlink(missing_ok=True)
+
+
+def temporary_name(name: str) -> str:
+    """A name that nothing else has, for what will be called `name`."""
+    return f"{name}{TEMPORARY_MARK}{secrets.token_hex(4)}"
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a name is one of `temporary_name`."""
+    return re.search(rf"{re.escape(TEMPORARY_MARK)}[0-9a-f]{{8}}$", name) is not None
 
 
 def sha256_of(path: Path) -> str:

@@ -1,5 +1,6 @@
 """How far a long piece of work is, as a bar on a terminal."""
 
+import contextlib
 import sys
 from typing import Any
 
@@ -31,9 +32,10 @@ class TerminalBar:
             self._bar.update(self._task, **changes)
 
     def close(self) -> None:
-        """Take the bar down."""
+        """Take the bar down, also where the terminal is gone."""
         if self._bar is not None:
-            self._bar.stop()
+            with contextlib.suppress(OSError):
+                self._bar.stop()
 
 
 def _make_bar() -> Any:

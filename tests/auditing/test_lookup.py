@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import matthews_corrcoef
 
 from multiway.auditing import check_lookup
-from multiway.auditing.lookup import mcc
+from multiway.auditing.lookup import half_of, mcc
 from tolerances import ROUNDING64
 
 TRAIN, TEST = 600, 300
@@ -80,3 +80,21 @@ def test_mcc_is_that_of_sklearn():
         labels, said = chance.integers(0, classes, (2, 97))
         assert mcc(said, labels) == pytest.approx(matthews_corrcoef(labels, said), rel=ROUNDING64)
     assert mcc(np.zeros(5, int), np.array([0, 1, 0, 1, 1])) == 0
+
+
+def test_both_halves_of_the_training_hold_every_class_where_labels_take_turns():
+    """Every second row is of one class: the look-up must still be learnt from both."""
+    labels = np.arange(TRAIN + TEST) % 2
+    finding = verdict({"type": labels, "weekday": np.arange(TRAIN + TEST) % 7}, labels)
+    assert finding.severity == "error" and "a look-up of type alone" in finding.line()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_halves_share_each_class_and_tear_no_group(classes):
+    chance = np.random.default_rng(3)
+    groups = np.repeat(np.arange(60), 4)
+    labels = np.repeat(chance.integers(0, classes, 60), 4)
+    half = half_of(labels, groups)
+    assert all(len(set(half[groups == group])) == 1 for group in range(60))
+    counts = np.array([np.bincount(labels[part], minlength=classes) for part in (half, ~half)])
+    assert (np.abs(counts[0] - counts[1]) <= 4).all()

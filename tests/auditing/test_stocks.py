@@ -110,9 +110,36 @@ def test_scaling_of_all_days_is_found(folder):
     assert found(report) == {"statistics"} and "as over all rows" in report.findings[0].line()
 
 
+def test_columns_that_lie_a_day_early_are_found(folder):
+    """The next day's high and low stand in the row of this one."""
+    panel, *others = parts(folder)[:3]
+    prices = panel.prices.copy()
+    prices[:, :-1, 1:3] = panel.prices[:, 1:, 1:3]
+    report = audit_stocks(dataclasses.replace(panel, prices=prices), *others)
+    assert "quotes" in found(report)
+    assert "the row of prices before the target day tells the label" in "\n".join(report.lines())
+
+
+def test_texts_that_say_what_comes_are_found(folder):
+    panel, texts, protocol, _ = parts(folder)
+    day = np.searchsorted(panel.days, texts.day, side="right")
+    kept = np.flatnonzero(day < len(panel.days))
+    rises = panel.movement[texts.ticker[kept], day[kept]] > 0
+    said = list(texts.text)
+    for place, is_rise in zip(kept.tolist(), rises, strict=True):
+        said[place] += f" {('falls', 'rises')[int(is_rise)]} tomorrow"
+    report = audit_stocks(panel, dataclasses.replace(texts, text=tuple(said)), protocol)
+    assert found(report) == {"texts"} and "words stand beside one outcome nearly always" in report.findings[0].line()
+
+
+def test_an_encoder_from_after_the_test_days_is_named(folder):
+    lines = audit_stocks(*parts(folder)[:3], encoder="BAAI/bge-small-en-v1.5").lines()
+    assert any("was trained until 2023-09, after the test days, 2022-" in line for line in lines)
+
+
 def test_published_labels_are_flagged_on_real_data(real_data):
     report = workflows.audit("stocks", {"data": "stocknet", "protocol": {"name": "published-code"}})
-    assert found(report) == {"lookup", "untraded", "labels"}
+    assert found(report) == {"lookup", "texts", "untraded", "labels"}
     line = next(finding for finding in report.findings if finding.kind == "lookup").line()
     assert "gives ACC 0.9868, MCC 0.9695 on 2,956 test labels" in line
 

@@ -48,6 +48,13 @@ def test_what_cannot_be_audited_is_one_line(words, text, sales, monkeypatch, cap
     assert_one_line(call(words, monkeypatch, capsys), text)
 
 
+def test_a_series_that_knows_another_exits_with_1(sales, monkeypatch, capsys):
+    frame = pd.read_csv("sales.csv")
+    frame.assign(c=frame["a"].shift(-1).ffill()).to_csv("sales.csv", index=False)
+    code, out, err = call(sales, monkeypatch, capsys)
+    assert (code, err) == (1, "") and "series know the future of others" in out and "c knows a (" in out
+
+
 def test_stocks_take_their_own_options(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_stocks(tmp_path)

@@ -109,7 +109,7 @@ def trained(tmp_path, monkeypatch, capsys):
             "(--missing mask). A run keeps the options it was trained with: fix",
         ),
         (["predict", "run", "--out", "absent/next.csv"], "there is no folder absent"),
-        (["predict", "run", "--out", "next.xlsx"], "must end in .csv, .csv.gz or .parquet"),
+        (["predict", "run", "--out", "next.ods"], "must end in .csv, .csv.gz, .parquet or .xlsx"),
         (["predict", "run", "--levels", "50"], "levels 80, 95"),
         (["evaluate", "run", "--data", "short.csv"], "6"),
         (["explain", "run"], "no network"),

@@ -153,7 +153,10 @@ def trained(tmp_path_factory):
         (["predict", "run", "--data", "nan"], "nan.nii.gz"),
         (["predict", "run", "--data", "large"], "large.nii.gz"),
         (["predict", "run", "--data", "new-scans", "--out", "absent/classes.csv"], "there is no folder absent"),
-        (["predict", "run", "--data", "new-scans", "--out", "classes.xlsx"], "must end in .csv, .csv.gz or .parquet"),
+        (
+            ["predict", "run", "--data", "new-scans", "--out", "classes.ods"],
+            "must end in .csv, .csv.gz, .parquet or .xlsx",
+        ),
         (["predict", "run", "--data", "new-scans", "--levels", "80"], "--levels is for forecast"),
         (["evaluate", "run", "--data", "new-scans"], "label"),
         (["explain", "run", "--cases", "nobody"], "nobody"),

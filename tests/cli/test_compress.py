@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from documents import run_command
-from multiway.cli.main import app
+from multiway.cli.app import app
 from multiway.errors import ConfigError, MultiwayError, RunError
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.task import TASK
@@ -34,6 +34,10 @@ def test_a_run_is_compressed_and_serves_the_other_commands(run, tmp_path):
     assert done.exit_code == 0, done.output
     assert "blocks.0.ffn.gate_up  tensor train" in done.output
     assert f"written to {tmp_path / 'small'}" in done.output and "seasonal_naive" in done.output
+    assert "The whole model takes " in done.output
+    before, after = (lifecycle.load(path) for path in (run, tmp_path / "small"))
+    assert f"before: {before.task.sentence(before)}" in done.output
+    assert f"after: {after.task.sentence(after)}" in done.output
     assert "Compression report" in (tmp_path / "plan.html").read_text()
     for words in (["evaluate"], ["predict"], ["report"]):
         result = CliRunner().invoke(app, [*words, str(tmp_path / "small")])

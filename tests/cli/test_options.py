@@ -4,6 +4,7 @@ import pytest
 import typer
 
 from multiway.cli import options
+from multiway.errors import ConfigError
 
 
 def test_sets_nest_and_read_yaml():
@@ -30,10 +31,25 @@ def test_a_mark_whose_quotes_the_shell_took_is_that_mark():
     assert options.nested(["read.frequency=~"]) == {"read": {"frequency": None}}
 
 
-@pytest.mark.parametrize("text", ["training.epochs", "=5", "training..epochs=5", "a=[1", "a=["])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("training.epochs", "=5", "training..epochs=5", "a=[1", "a=["),
+        *("a=" + "[" * 5000, "a=" + "9" * 5000, "a=2024-13-45", "a." * 5000 + "b=1"),
+    ],
+    ids=lambda text: text[:20],
+)
 def test_a_set_that_is_none_is_refused(text):
-    with pytest.raises(typer.BadParameter):
+    with pytest.raises(typer.BadParameter) as caught:
         options.nested([text])
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+def test_epochs_are_a_setting_of_the_training():
+    assert options.overrides(["training.batch_size=4"], 3) == {"training": {"batch_size": 4, "epochs": 3}}
+    assert options.overrides(None, None) == {}
+    with pytest.raises(ConfigError, match=r"--epochs and --set training\.epochs are the same setting"):
+        options.overrides(["training.epochs=4"], 3)
 
 
 def test_a_set_through_a_value_is_refused():

@@ -1,6 +1,7 @@
 """Adapters change nothing until they learn, learn alone, and fold away."""
 
 import copy
+import json
 
 import pytest
 import torch
@@ -137,6 +138,30 @@ def test_branches_of_another_model_are_refused(tmp_path):
         compress.load_adapters(perceptron(), tmp_path)
     with pytest.raises(RunError, match=r"adapters.json is missing"):
         compress.load_adapters(perceptron(), tmp_path / "absent")
+
+
+@pytest.mark.parametrize("change", ["weight", "bias", "seed", "precision"])
+def test_branches_of_other_weights_are_refused(change, tmp_path):
+    compress.save_adapters(adapted(), tmp_path)
+    other = perceptron(seed=change == "seed", dtype=torch.float32 if change == "precision" else torch.float64)
+    with torch.no_grad():
+        other.get_parameter(f"2.{'bias' if change == 'bias' else 'weight'}").view(-1)[0] += 1e-9
+    with pytest.raises(RunError, match=r"[02] is of other weights than .* Load the model of the training, or set any_"):
+        compress.load_adapters(other, tmp_path)
+    assert type(other[0]) is nn.Linear and all(each.requires_grad for each in other.parameters())
+    assert type(compress.load_adapters(other, tmp_path, any_base=True)[0]) is Adapted
+
+
+def test_branches_without_a_hash_are_loaded_with_a_warning(tmp_path, batch):
+    model = adapted()
+    compress.save_adapters(model, tmp_path)
+    stored = json.loads((tmp_path / "adapters.json").read_text())
+    for entry in stored["layers"]:
+        del entry["base_sha256"]
+    (tmp_path / "adapters.json").write_text(json.dumps(stored))
+    with pytest.warns(UserWarning, match="holds no hashes of its model: the adapters may be of another"):
+        loaded = compress.load_adapters(perceptron(), tmp_path)
+    assert torch.equal(loaded.eval()(batch), model.eval()(batch))
 
 
 def test_encoders_call_their_adapters_in_evaluation(generator):

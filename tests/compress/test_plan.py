@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import time
 
 import pytest
 import torch
@@ -10,8 +11,18 @@ from torch import nn
 from compress.models import Branching, Reader, Shared, perceptron
 from multiway import compress
 from multiway.compress import LowRank, NdLinear, TensorTrain
-from multiway.compress.advice import advice_of
-from multiway.compress.measuring import batches_of, compare_seconds, difference, outputs_of
+from multiway.compress.advice import advice_of, advice_of_model
+from multiway.compress.measuring import (
+    batches_of,
+    compare_layers,
+    compare_models,
+    difference,
+    outputs_of,
+    spread_of_errors,
+)
+from multiway.compress.spread import Spread, Times
+from multiway.compress.swap import swapped
+from multiway.compress.table import time_sentence
 from multiway.errors import ConfigError, ShapeError
 from tolerances import STEPS64, SUMS64, assert_same
 
@@ -54,7 +65,7 @@ def test_numbers_of_a_layer(batch):
     assert first.flops == (2 * 5 * 12 * 35, 2 * 5 * 3 * (12 + 35))
     assert first.input_shape == (5, 12) and second.input_shape == (5, 35)
     assert first.becomes == "low rank 3" and second.becomes == "tensor train 7×5 to 3×2, rank 2"
-    assert first.seconds is None
+    assert first.times is None
     values = torch.linalg.svdvals(model[0].weight.detach())
     assert first.weight_error == pytest.approx(float(values[3:].norm() / values.norm()), rel=SUMS64)
 
@@ -84,8 +95,66 @@ def test_without_data_there_are_weight_errors_only():
     plan = compress.plan(perceptron(), EVERY)
     assert plan.output_error is None and plan.layers[0].output_error is None
     assert plan.layers[0].input_shape == (256, 12)
-    assert all(time > 0 for time in plan.layers[0].seconds)
+    assert plan.layers[0].times.before.low > 0 and plan.times is None
     assert "on inputs of 256 rows" in plan.report()
+    assert "Time and outputs of the whole model are measured on data" in plan.report()
+
+
+def times(before, after):
+    return Times.of([(before, after)])
+
+
+def test_quartiles_are_those_of_the_turns():
+    found = Times.of([(1.0, 2.0), (2.0, 2.0), (3.0, 2.0), (4.0, 2.0), (5.0, 2.0)])
+    assert (found.before, found.after.middle, found.speed) == (Spread(2, 3, 4), 2, Spread(1, 1.5, 2))
+    assert not found.is_slower and not found.is_faster
+    assert times(1.0, 2.0).is_slower and times(2.0, 1.0).is_faster
+
+
+def test_the_whole_model_is_timed_and_compared_with_its_spread(batch):
+    plan = compress.plan(perceptron(), EVERY, data=batch)
+    rows = [compress.plan(perceptron(), EVERY, data=row[None], measure=False).output_error for row in batch]
+    assert plan.sample_errors == pytest.approx(Spread.of(rows), rel=STEPS64)
+    assert 0 < plan.times.before.low <= plan.times.before.middle <= plan.times.before.high
+    plain = plan.to_dict()
+    assert plain["seconds_after"] == plan.times.after.middle and plain["speed_low"] <= plain["speed"]
+    assert plain["output_error_quartiles"] == list(plan.sample_errors)
+    assert "The whole model takes " in plan.report() and "The whole model takes " in plan.html()
+    assert plan.without("0").times is None and "sample_errors=None" in repr(plan.without("0"))
+
+
+def test_a_slow_layer_makes_the_whole_model_slow(batch):
+    class Slow(nn.Module):
+        def forward(self, x):
+            time.sleep(0.002)
+            return nn.functional.linear(x, torch.zeros(35, 12, dtype=x.dtype))
+
+    model = perceptron()
+    found = compare_models(model, lambda: swapped(model, {("0",): Slow()}), batch)
+    assert found.is_slower and found.after.low > 0.002 and type(model[0]) is nn.Linear
+
+
+@pytest.mark.parametrize(
+    ("found", "remark"),
+    [
+        (Times.of([(1.0, 1.1), (1.0, 0.9), (1.0, 1.05)]), ", no difference beyond noise"),
+        (times(1.0, 2.0), "0.50x (0.50 to 0.50)."),
+    ],
+)
+def test_the_time_of_the_model_is_called_noise_where_it_is(found, remark):
+    assert remark in time_sentence(found)
+
+
+def test_advice_on_the_whole_model(batch):
+    plan = compress.plan(perceptron(), {"0": LowRank(rank=3)}, measure=False)
+
+    def advice(**changes):
+        return "; ".join(advice_of_model(dataclasses.replace(plan, **changes)))
+
+    noisy = Times.of([(1.0, 1.3), (1.0, 0.9), (1.0, 1.2), (1.0, 0.8)])
+    assert advice(output_error=0.66) == "the model's outputs change by 66% of their norm: train further before use"
+    assert advice(times=times(1.0, 2.0)) == "the whole model is slower: 0.50x"
+    assert advice() == advice(times=noisy, output_error=0.05) == ""
 
 
 @pytest.mark.parametrize("data", [3.0, "text", [], [torch.zeros(2), 3]], ids=str)
@@ -210,13 +279,14 @@ def test_advice_on_speed_size_and_loss():
     def advice(**changes):
         return "; ".join(advice_of(dataclasses.replace(layer, **changes)))
 
-    assert "swapping is slower here: 0.50x" in advice(seconds=(1.0, 2.0))
-    assert "slower" not in advice(seconds=(2.0, 1.0))
-    assert "takes more FLOPs than dense: 3.00x" in advice(seconds=None, flops=(10, 30))
+    assert "swapping is slower here: 0.50x" in advice(times=times(1.0, 2.0))
+    assert "slower" not in advice(times=times(2.0, 1.0))
+    assert "slower" not in advice(times=Times.of([(1.0, 2.0), (1.0, 1.9), (1.0, 0.9), (1.0, 0.9)]))
+    assert "takes more FLOPs than dense: 3.00x" in advice(times=None, flops=(10, 30))
     assert "no smaller than dense: 1.50x the parameters" in advice(parameters=(100, 150))
     assert "changes its weight by 80% of the norm: train further" in advice(weight_error=0.8)
     assert "changes its outputs by 40% of the norm: train further" in advice(weight_error=0.8, output_error=0.4)
-    assert advice(weight_error=0.8, output_error=0.1, seconds=(1.0, 1.0)) == ""
+    assert advice(weight_error=0.8, output_error=0.1, times=times(1.0, 1.0)) == ""
 
 
 def test_times_are_taken_in_turns():
@@ -231,9 +301,9 @@ def test_times_are_taken_in_turns():
             calls.append(self.name)
             return x
 
-    before, after = compare_seconds(Watched("dense"), Watched("small"), torch.zeros(1))
-    assert before > 0 and after > 0
-    assert calls == ["dense", "small"] * (len(calls) // 2) and len(calls) >= 12
+    found = compare_layers(Watched("dense"), Watched("small"), torch.zeros(1))
+    assert found.before.low > 0 and found.after.low > 0
+    assert calls == ["dense", "small"] * (len(calls) // 2) and len(calls) >= 18
 
 
 def test_the_report_holds_a_row_per_layer_totals_and_refusals(batch):
@@ -264,7 +334,7 @@ def test_a_plan_without_some_layers():
 
 
 def test_difference_of_nothing_and_of_zeros():
-    assert difference([], []) == 0.0
+    assert difference([], []) == 0.0 and spread_of_errors([torch.ones(())], [torch.ones(())]) is None
     assert difference([torch.zeros(3)], [torch.zeros(3)]) == 0.0
     assert difference([torch.zeros(3)], [torch.ones(3)]) == pytest.approx(3**0.5)
 

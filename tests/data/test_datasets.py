@@ -72,6 +72,47 @@ def test_without_a_hash_the_size_is_checked(nowhere, site, monkeypatch):
         datasets.dataset_path("small")
 
 
+@pytest.mark.parametrize("pinned", [True, False])
+def test_a_copy_in_the_cache_that_changed_is_refused(pinned, nowhere, site, monkeypatch):
+    register(monkeypatch, site[0], "sha256:" + sha256_of(site[1]) if pinned else None)
+    path = datasets.fetch_dataset("small")
+    assert datasets.dataset_path("small") == path
+    path.write_bytes(path.read_bytes().replace(b"0.5", b"0.6"))
+    with pytest.raises(
+        DataError, match=r"small: .*small\.csv has changed since it was fetched.*`multiway data fetch sm"
+    ):
+        datasets.dataset_path("small")
+    path.unlink()
+    assert datasets.fetch_dataset("small") == datasets.dataset_path("small") == path
+
+
+def test_a_folder_in_the_cache_is_verified_whole(nowhere, monkeypatch):
+    folder = datasets.cache_folder() / "lesions-adrenalmnist3d"
+    (folder / "images").mkdir(parents=True)
+    (folder / "cases.csv").write_text("path,mask\n")
+    (folder / "images" / "a.npy").write_bytes(b"1")
+    path = datasets.dataset_path("lesions")
+    assert datasets.dataset_path("lesions") == path == folder / "cases.csv"
+    (folder / "images" / "a.npy").write_bytes(b"2")
+    with pytest.raises(DataError, match=r"lesions: .*lesions-adrenalmnist3d has changed since it was fetched"):
+        datasets.dataset_path("lesions")
+
+
+def test_a_table_of_another_size_is_refused(nowhere):
+    datasets.cache_folder().mkdir(parents=True)
+    (datasets.cache_folder() / "cardio.csv").write_text("id,age,cardio\n1,50,0\n2,60,1\n")
+    with pytest.raises(DataError, match=r"cardio\.csv should hold 70,000 rows x 13 columns\. Got 2 rows x 3 columns"):
+        datasets.fetch_dataset("cardio")
+
+
+def test_a_copy_of_the_user_is_theirs(nowhere, monkeypatch):
+    folder = nowhere / "mine"
+    folder.mkdir()
+    (folder / "weather.csv").write_text("date,a\n")
+    monkeypatch.setattr(datasets, "search_folders", lambda: [folder, datasets.cache_folder()])
+    assert datasets.dataset_path("weather") == datasets.dataset_path("weather") == folder / "weather.csv"
+
+
 def test_another_file_is_refused(nowhere, site, monkeypatch):
     register(monkeypatch, site[0], "sha256:" + "0" * 64)
     with pytest.raises(DataError, match=r"small could not be fetched from http.*hash") as caught:
@@ -99,7 +140,12 @@ def test_names():
     assert {"ett_h1", "ett_h2", "ett_m1", "weather", "exchange", "ecl", "traffic", "solar"} <= set(datasets.catalogue())
     with pytest.raises(ConfigError, match=r"no data set is called wether; did you mean weather\?"):
         datasets.dataset_path("wether")
-    assert {row["verified by"] for row in datasets.describe()} == {"sha256", "md5", "size", "-"}
+    assert {row["verified by"] for row in datasets.describe()} == {
+        "sha256",
+        "md5, then sha256",
+        "size, then sha256",
+        "making, then sha256",
+    }
 
 
 def test_what_a_set_brings_to_a_config():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from multiway.data import scenes
 from multiway.data.scenes import INDIAN_PINES, blocks_of, is_scene, read_scene, split_blocks
 from multiway.errors import DataError
 
@@ -78,3 +79,9 @@ def test_what_is_no_scene_is_none(tmp_path):
     np.savez(tmp_path / "other.npz", train_images=np.zeros((1, 2, 2, 2)))
     (tmp_path / "broken.npz").write_bytes(b"PK")
     assert not is_scene(tmp_path / "other.npz") and not is_scene(tmp_path / "broken.npz") and not is_scene("nowhere")
+
+
+def test_another_scene_under_the_name_is_refused(monkeypatch):
+    monkeypatch.setattr(scenes, "PINES_SHA256", "sha256:" + "0" * 64)
+    with pytest.raises(DataError, match=r"indian-pines: the copy in tensorly is another scene \(sha256:"):
+        read_scene("indian-pines")

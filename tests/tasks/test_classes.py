@@ -6,6 +6,7 @@ import pytest
 from multiway.metrics import classes
 from multiway.tasks.classes import (
     class_metrics,
+    class_values,
     prediction_frame,
     thresholds_of,
     youden_thresholds,
@@ -32,3 +33,12 @@ def test_predictions_are_one_row_per_model_and_case():
     assert frame["model"].tolist() == ["ours", "ours", "majority", "majority"]
     assert frame["predicted"].tolist() == ["high", "low", "low", "low"]
     assert frame.loc[1, ["case", "label", "p_low"]].tolist() == ["b", "high", 0.9]
+
+
+def test_names_of_truth_values_are_truth_values_in_tables():
+    assert class_values(("False", "True")).tolist() == [False, True]
+    assert class_values(("0", "True")).tolist() == ["0", "True"]
+    shares = {"multiway": np.array([[0.9, 0.1], [0.2, 0.8]])}
+    frame = prediction_frame({"row": [1, 2]}, np.array([0, 0]), shares, "test", ("False", "True"))
+    assert frame[["label", "predicted"]].to_numpy().tolist() == [[False, False], [False, True]]
+    assert frame["label"].dtype == frame["predicted"].dtype == bool

@@ -186,6 +186,14 @@ def table_of(step, made, data, out):
     return pd.read_csv(target / "volumes.csv" if target.is_dir() else target, keep_default_na=False)
 
 
+def test_later_data_that_lacks_what_training_saw_is_refused(made, tmp_path):
+    lacking = made.tiny.lacking(tmp_path / "later")
+    out = tmp_path / ("out" if made.tiny.task == "segment" else "out.csv")
+    refused(["predict", made.run, "--data", lacking, "--out", out], "")
+    refused(["evaluate", made.run, "--data", lacking], "")
+    assert not out.exists()
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_the_help_of_a_task_shows_its_options_with_their_defaults(name, monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")

@@ -6,8 +6,10 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
 
+from multiway.errors import MultiwayError
 from tasks.tiny_estimators import ESTIMATORS, estimators
 
 
@@ -40,6 +42,30 @@ def test_a_fitted_one_and_a_loaded_one_are_copied(duplicate, tiny, fitted, tmp_p
     loaded = type(fitted).load(tmp_path / "run")
     assert_same_predictions(loaded, fitted, tiny)
     assert_same_predictions(duplicate(loaded), fitted, tiny)
+
+
+def test_it_is_scored_by_cross_validation_as_it_is_and_in_a_pipeline(tiny):
+    for model in (tiny.make(), make_pipeline(tiny.make())):
+        scores = cross_val_score(model, *tiny.fit, cv=[tiny.split], error_score="raise")
+        assert scores.shape == (1,) and np.isfinite(scores).all()
+
+
+def test_a_pipeline_is_fitted_and_answers_as_its_estimator(tiny, fitted):
+    pipeline = make_pipeline(tiny.make()).fit(*tiny.fit)
+    assert_same_predictions(pipeline, fitted, tiny)
+
+
+def test_data_without_rows_are_refused_in_one_line(tiny):
+    empty = [part[:0] if hasattr(part, "__getitem__") else part for part in tiny.fit]
+    with pytest.raises((MultiwayError, ValueError)) as caught:
+        tiny.make().fit(*empty)
+    assert "\n" not in str(caught.value)
+
+
+def test_few_rows_are_refused_in_one_line(tiny):
+    with pytest.raises(MultiwayError) as caught:
+        tiny.make().fit(*(part[:2] for part in tiny.fit))
+    assert "\n" not in str(caught.value)
 
 
 def test_a_search_over_a_grid_runs(tiny):

@@ -30,6 +30,7 @@ class Tiny:
     changes: Each alters one value of the data, in place.
     spoil: Makes the data unusable, in place.
     alone: Writes the data of one sample into a folder that does not exist yet; its path.
+    lacking: Writes later data there without something that training saw; its path.
     batch: What predicts the sample among others: a table of the run, or a command that writes one.
     still: Changes to the settings without which nothing is drawn in training, and little is done beside it.
     """
@@ -40,6 +41,7 @@ class Tiny:
     changes: dict[str, Callable[[], object]]
     spoil: Callable[[], object]
     alone: Callable[[Path], Path]
+    lacking: Callable[[Path], Path]
     still: dict[str, Any]
     batch: str = "predict"
 
@@ -91,7 +93,9 @@ def forecast(folder: Path) -> Tiny:
 
     return Tiny(
         task="forecast", data=path, settings={**settings, "training": training},
-        still=STILL, alone=alone, batch="backtest", changes={"value": lambda: last_digit(path)},
+        still=STILL, alone=alone,
+        lacking=lambda target: without(path, "series 1", target), batch="backtest",
+        changes={"value": lambda: last_digit(path)},
         spoil=lambda: edit(path, "2024-01-02", "yesterday!"),
     )  # fmt: skip
 
@@ -108,6 +112,7 @@ def volumes(folder: Path) -> Tiny:
             "label": lambda: edit(path, "scan29.npy,high,p14", "scan29.npy,low,p14"),
         },
         spoil=(folder / "scan03.npy").unlink, alone=lambda target: copied(folder / "scan12.npy", target),
+        lacking=lambda target: flattened(folder / "scan12.npy", target),
         batch="predictions.parquet",
     )  # fmt: skip
 
@@ -122,6 +127,7 @@ def segment(folder: Path) -> Tiny:
             "mask": lambda: raise_voxel(folder / "mask3.npy"),
         },
         spoil=(folder / "mask3.npy").unlink, alone=lambda target: copied(folder / "image5.npy", target),
+        lacking=lambda target: flattened(folder / "image5.npy", target),
     )  # fmt: skip
 
 
@@ -145,6 +151,7 @@ def stocks(folder: Path) -> Tiny:
             "text": lambda: edit(path / "texts.csv", "grow", "grew"),
         },
         spoil=lambda: edit(path / "prices.csv", "2020-01-07", "2020-13-07"), alone=alone, batch="predictions.parquet",
+        lacking=lambda target: without(path / "prices.csv", "close", target, path / "texts.csv"),
     )  # fmt: skip
 
 
@@ -177,6 +184,7 @@ def tabular(folder: Path) -> Tiny:
     return Tiny(
         task="tabular", data=path, settings={**settings, "baselines": ["constant", "linear"]},
         still={**STILL, "baselines": ["constant"]}, alone=alone,
+        lacking=lambda target: without(path, "age", target),
         changes={"word": lambda: edit(path, "Kiel", "Bonn"), "truth": lambda: edit(path, "False,no", "True ,no")},
         spoil=lambda: edit(path, ",ill", ",age"),
     )  # fmt: skip
@@ -186,6 +194,22 @@ def written(path: Path, lines: list[str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def without(path: Path, column: str, folder: Path, *others: Path) -> Path:
+    """A table without one of its columns, in a folder with other files as they are; the folder where there are any."""
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False).drop(columns=column)
+    target = written(folder / path.name, rows.to_csv(index=False).splitlines())
+    for other in others:
+        (folder / other.name).write_bytes(other.read_bytes())
+    return folder if others else target
+
+
+def flattened(path: Path, folder: Path) -> Path:
+    """A scan that has lost an axis."""
+    folder.mkdir()
+    np.save(folder / path.name, np.load(path)[0])
+    return folder
 
 
 def copied(path: Path, folder: Path) -> Path:

@@ -7,7 +7,7 @@ import traceback
 
 import torch
 
-from multiway.cli.main import app
+from multiway.cli.app import app
 
 torch.set_num_threads(1)
 for name, words in json.loads(sys.argv[1]).items():

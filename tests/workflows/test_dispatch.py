@@ -125,6 +125,8 @@ def test_a_run_goes_through_every_workflow_of_its_task(toy, tmp_path):
     assert workflows.evaluate(tmp_path / "run", data="later.csv", split="validation") == [{"model": OURS, "auc": 5.0}]
     answer = workflows.predict(tmp_path / "run", data="scans", options={"maps": Path("m")})
     assert answer.notes == ["seed 0", "scans", str({"maps": Path("m")})]
+    watched = workflows.predict(tmp_path / "run", data="scans", progress=True)
+    assert watched.notes == ["seed 0", "scans", str({"progress": True})]
     answer = workflows.explain(tmp_path / "run", out=tmp_path / "maps", options={"cases": ["a"]})
     assert answer.lines() == ["{'cases': ['a']}", str(tmp_path / "maps")]
     assert workflows.report(tmp_path / "run").read_text() == "1 runs"
@@ -199,7 +201,7 @@ def test_a_recipe_brings_its_task_and_settings(toy, tmp_path, monkeypatch):
 
 def test_a_target_is_looked_at_before_the_work(tmp_path):
     check_target(tmp_path / "rows.csv.gz")
-    with pytest.raises(ConfigError, match=r"rows.xlsx must end in .csv, .csv.gz or .parquet"):
-        check_target(tmp_path / "rows.xlsx")
+    with pytest.raises(ConfigError, match=r"rows.ods must end in .csv, .csv.gz, .parquet or .xlsx"):
+        check_target(tmp_path / "rows.ods")
     with pytest.raises(RunError, match="there is no folder"):
         check_target(tmp_path / "absent" / "rows.csv")

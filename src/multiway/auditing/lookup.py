@@ -69,7 +69,7 @@ def check_lookup(
         return f"{what} cannot tell {target}: {', '.join(train)} never {'vary' if len(train) > 1 else 'varies'}"
     right = _looked_up(chosen.train, train_labels, chosen.test, chosen.count, classes)
     hits, usual = right == test_labels, test_labels == np.bincount(test_labels).argmax()
-    low, high = _removed(hits, usual, own[1], block, draws, seed)
+    low, high = removed(hits, usual, own[1], block, draws, seed)
     return _say(chosen.names, (what, target), right, test_labels, hits, usual, (low, high))
 
 
@@ -113,15 +113,25 @@ def _cells(names: tuple[str, ...], train: Codes, test: Codes) -> _Cells:
 
 
 def _choose(candidates: Iterable[_Cells], labels: Ints, groups: Ints, classes: int) -> _Cells | None:
-    """The look-up of fewest cells among those that are best within training, alternate groups held out in turn."""
-    _, rank = np.unique(groups, return_inverse=True)
-    held = rank % 2 == 0
+    """The look-up of fewest cells among those that are best within training, each half held out in turn."""
+    held = half_of(labels, groups)
     scored = [(_held_out(cells, labels, held, classes), cells) for cells in candidates]
     if not scored:
         return None
     best = max(score for score, _ in scored)
     alike = [(cells.count, -score, place) for place, (score, cells) in enumerate(scored) if score >= best - CLOSE]
     return scored[min(alike)[2]][1]
+
+
+def half_of(labels: Ints, groups: Ints) -> NDArray[np.bool_]:
+    """Every second group of each class, a group being of its commonest class; so both halves hold every class."""
+    _, rank = np.unique(groups, return_inverse=True)
+    classes = int(labels.max()) + 1
+    counts = np.bincount(rank * classes + labels, minlength=(int(rank.max()) + 1) * classes)
+    order = np.argsort(counts.reshape(-1, classes).argmax(1), kind="stable")
+    chosen = np.empty(len(order), np.bool_)
+    chosen[order] = np.arange(len(order)) % 2 == 0
+    return np.asarray(chosen[rank])
 
 
 def _held_out(cells: _Cells, labels: Ints, held: NDArray[np.bool_], classes: int) -> float:
@@ -149,7 +159,7 @@ def mcc(predicted: Ints, labels: Ints) -> float:
     return float(covariance / spread) if spread > 0 else 0.0
 
 
-def _removed(
+def removed(
     hits: NDArray[np.bool_], usual: NDArray[np.bool_], groups: Ints, block: int, draws: int, seed: int
 ) -> tuple[float, float]:
     """95 % interval of the share of errors that the look-up removes; blocks of groups are drawn again."""

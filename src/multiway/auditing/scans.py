@@ -1,20 +1,28 @@
 """Audit of scans: patients, copies, labels, what the grid tells, and how intensities were scaled."""
 
+import collections
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.agreement import check_one_label
+from multiway.auditing.border import Faces
 from multiway.auditing.duplicates import check_duplicates, digest_of
 from multiway.auditing.groups import check_groups
 from multiway.auditing.lookup import check_lookup
+from multiway.auditing.metadata import check_without_exception, facts_of, numbered
+from multiway.auditing.near_images import Details
+from multiway.auditing.painted import Paint
+from multiway.auditing.probes import held_out
 from multiway.auditing.report import Verdict, found
 from multiway.auditing.statistics import check_statistics
+from multiway.data import Finding
 from multiway.data.volumes import Cases, IntensityScale, VolumeOptions, read_cases
 from multiway.data.volumes.intensity import BYTES
-from multiway.data.volumes.volume import VolumeHeader
+from multiway.data.volumes.loading import FileScans
 
 BLOCKS = found(
     "blocks", "note", "blocks of one scene share no pixel, but neighbours look alike: scores hold for this scene alone"
@@ -24,18 +32,36 @@ Rows = NDArray[np.int64]
 
 
 def torn_cases(source: str, options: VolumeOptions) -> Cases | None:
-    """The cases of a table whose own splits tear a patient apart, which training refuses; None for any other."""
+    """The cases of a table whose own splits share a patient or a file, which training refuses; None for any other."""
     named = read_cases(source, options)
-    if named.patients is None or not named.splits:
-        return None
-    patients = [{named.patients[row] for row in rows} for rows in named.splits.values()]
-    return named if sum(map(len, patients)) > len(set().union(*patients)) else None
+    shared = (_are_shared(groups, named.splits) for groups in (named.patients, files_of(named)) if groups is not None)
+    return named if any(shared) else None
+
+
+def _are_shared(groups: Sequence[object], splits: dict[str, Rows]) -> bool:
+    every = [{groups[row] for row in rows} for rows in splits.values()]
+    return sum(map(len, every)) > len(set().union(*every))
+
+
+def files_of(cases: Cases) -> tuple[Path, ...] | None:
+    """File of each case; None where one file holds all."""
+    return tuple(entry.file for entry in cases.scans.entries) if isinstance(cases.scans, FileScans) else None
 
 
 def title_of(source: str, splits: dict[str, Rows], what: str = "cases") -> str:
     """The data, and how much each split has."""
     counts = ", ".join(f"{split} {len(rows):,}" for split, rows in splits.items())
     return f"{source}: {sum(map(len, splits.values())):,} {what}; {counts}"
+
+
+def check_files(cases: Cases) -> Verdict | None:
+    """Whether a file is listed in two splits."""
+    files = files_of(cases)
+    if files is None:
+        return None
+    count = collections.Counter(file.name for file in set(files))
+    names = [file.name if count[file.name] == 1 else f"{file.parent.name}/{file.name}" for file in files]
+    return check_groups({split: [names[row] for row in rows] for split, rows in cases.splits.items()}, "file")
 
 
 def check_patients(patients: Sequence[str] | None, splits: dict[str, Rows]) -> Verdict:
@@ -55,30 +81,48 @@ def check_copies(
 
 
 def check_grid(cases: Cases, labels: Sequence[str], target: str = "the class") -> Verdict | None:
-    """Whether sizes, spacing, orientation or type tell the class, as where each class is from a scanner of its own."""
+    """Whether sizes, spacing, type or form of the file tell the class, as where each class is from its own scanner."""
     if "train" not in cases.splits or "test" not in cases.splits:
         return None
-    facts = [_facts(cases.scans.header(index)) for index in range(cases.count)]
-    codes = {name: _numbered([each[name] for each in facts]) for name in facts[0]}
-    classes = _numbered(labels)
-    groups = _numbered(cases.names if cases.patients is None else cases.patients)
+    files = files_of(cases) or (None,) * cases.count
+    facts = [facts_of(cases.scans.header(row), file) for row, file in enumerate(files)]
+    codes = {name: numbered(each[name] for each in facts) for name in facts[0]}
+    classes = numbered(labels)
+    groups = numbered(cases.names if cases.patients is None else cases.patients)
     train, test = cases.splits["train"], cases.splits["test"]
-    return check_lookup(
+    what = "the grid of the scans"
+    verdict = check_lookup(
         {name: code[train] for name, code in codes.items()}, classes[train],
         {name: code[test] for name, code in codes.items()}, classes[test],
-        what="the grid of the scans", target=target, groups=(groups[train], groups[test]),
+        what=what, target=target, groups=(groups[train], groups[test]),
     )  # fmt: skip
+    is_leak = isinstance(verdict, Finding) and verdict.severity == "error"
+    return verdict if is_leak else check_without_exception(codes, classes, what, target) or verdict
 
 
-def _facts(header: VolumeHeader) -> dict[str, object]:
-    spacing = None if header.spacing is None else tuple(round(step, 3) for step in header.spacing)
-    return {"sizes": header.sizes, "spacing": spacing, "orientation": header.orientation, "type": header.dtype.str}
+class Traces:
+    """What gives an image away: its finest detail, and its border."""
 
+    def __init__(self) -> None:
+        self.details, self.faces = Details(), Faces()
 
-def _numbered(values: Iterable[object]) -> Rows:
-    """A whole number for each distinct value."""
-    numbers: dict[object, int] = {}
-    return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int64)
+    def add(self, image: NDArray[Any]) -> None:
+        """Take in one image `(channels, *sizes)`."""
+        self.details.add(image)
+        self.faces.add(image)
+
+    def check(
+        self, cases: Cases, digests: Sequence[bytes | None], labels: Sequence[str], target: str = "the class"
+    ) -> Iterator[Verdict | None]:
+        """Whether images are near copies of each other, and whether the border tells the label."""
+        if "train" not in cases.splits:
+            return
+        own = cases.names if cases.patients is None else cases.patients
+        yield self.details.check(cases.splits, cases.names, own, digests)
+        classes, groups = numbered(labels), numbered(own)
+        train, rest = cases.splits["train"], [rows for name, rows in cases.splits.items() if name != "train"]
+        if rest:
+            yield self.faces.check(classes, held_out(train, np.concatenate(rest), classes, groups), target)
 
 
 class Images:
@@ -99,9 +143,22 @@ class Images:
         self.labels: list[str] = []
         self.means: list[NDArray[np.float64]] = []
         self.squares: list[NDArray[np.float64]] = []
+        self.traces, self.paint = Traces(), Paint()
 
-    def add(self, values: NDArray[Any], label: str, *, is_used: bool = True) -> None:
-        """Take in `(channels, *sizes)` and what is to be told of it; one that is in no split is not compared."""
+    def add(
+        self, values: NDArray[Any], label: str, *, is_used: bool = True, marked: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Take in `(channels, *sizes)` and what is to be told of it; one that is in no split is not compared.
+
+        Args:
+            values: The image.
+            label: Its class, or a name of its mask.
+            is_used: Whether it is in a split.
+            marked: Voxels that its mask marks, where there is a mask with a background.
+        """
+        self.traces.add(values)
+        if marked is not None:
+            self.paint.add(values, marked)
         self.digests.append(digest_of(values) if is_used else None)
         self.labels.append(label)
         voxels = values.reshape(len(values), -1).astype(np.float64)
@@ -126,8 +183,11 @@ class Images:
             target: That in words.
         """
         yield BLOCKS if cases is None else check_patients(self.patients, self.splits)
+        yield check_files(cases) if cases is not None else None
         yield from check_copies(self.digests, self.labels, self.names, self.splits, self.what)
+        yield self.paint.check()
         if cases is not None and told:
+            yield from self.traces.check(cases, self.digests, told, target)
             yield check_grid(cases, told, target)
         yield NOT_SCALED if scale is None else self._scaling(scale, options)
 

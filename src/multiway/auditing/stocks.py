@@ -7,13 +7,16 @@ from numpy.typing import NDArray
 
 from multiway.auditing.agreement import check_agreement
 from multiway.auditing.duplicates import MANY, check_duplicates, digest_of
+from multiway.auditing.encoders import check_encoder
 from multiway.auditing.groups import check_groups
 from multiway.auditing.labelled import Ints, Labelled, facts_of, true_movements
 from multiway.auditing.lookahead import check_prices, check_texts
 from multiway.auditing.lookup import check_lookup
+from multiway.auditing.quotes import check_quotes
 from multiway.auditing.report import AuditReport, Verdict, found
 from multiway.auditing.spans import Spans, check_order, check_overlap
 from multiway.auditing.statistics import check_statistics
+from multiway.auditing.texts import check_shown
 from multiway.data.stocks import StockPanel, StockProtocol, StockSamples, StockTexts, build_samples
 from multiway.data.stocks.scale import StockScale
 
@@ -26,7 +29,11 @@ STILL = 1e-6
 
 
 def audit_stocks(
-    panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol, scale: StockScale | None = None
+    panel: StockPanel,
+    texts: StockTexts | None,
+    protocol: StockProtocol,
+    scale: StockScale | None = None,
+    encoder: str | None = None,
 ) -> AuditReport:
     """Whether windows overlap, inputs know the future, the calendar tells the labels, and the labels are movements.
 
@@ -35,6 +42,7 @@ def audit_stocks(
         texts: About them.
         protocol: What makes labels of them.
         scale: What a run learnt; that of the training samples if not given.
+        encoder: What encodes the texts, as users call it; None where nothing does.
 
     Raises:
         DataError: The protocol labels nothing.
@@ -49,6 +57,9 @@ def audit_stocks(
         check_prices(protocol, panel, texts, samples),
         check_texts(samples, texts),
         _calendar(labelled),
+        check_quotes(panel, samples.days, labelled),
+        *check_shown(samples, texts, labelled),
+        None if encoder is None else _encoder(samples, encoder),
         _traded(labelled),
         _movements(panel, labelled),
         _ticker_days(labelled),
@@ -93,6 +104,12 @@ def _calendar(labelled: Labelled) -> Verdict | None:
         facts_of(train), train.label, facts_of(test), test.label,
         what="the calendar, or what is missing,", groups=(train.target, test.target), block=5,
     )  # fmt: skip
+
+
+def _encoder(samples: StockSamples, name: str) -> Verdict:
+    """Whether what encodes the texts may have read of the test days."""
+    days = samples.days[samples.targets[samples.splits["test"]]]
+    return check_encoder(name, days.min(), days.max())
 
 
 def _traded(labelled: Labelled) -> Verdict:

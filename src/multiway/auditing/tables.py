@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 
+from multiway.auditing.columns import check_columns, usual_repeats
 from multiway.auditing.duplicates import check_duplicates
 from multiway.auditing.groups import check_groups
 from multiway.auditing.lookup import check_lookup
@@ -12,7 +13,7 @@ from multiway.data import Finding
 from multiway.data.tabular import Encoding, PreparedTable, column_codes, copies_of_target, row_digests
 
 TOLERATED = 0.01
-"""Share of a split's rows that may repeat training rows, as rows of few values do by chance."""
+"""Share of a split's rows that may repeat training rows; more where few values make it likely."""
 
 
 def audit_table(prepared: PreparedTable, used: Encoding | None = None) -> AuditReport:
@@ -31,7 +32,7 @@ def _verdicts(prepared: PreparedTable, used: Encoding) -> Iterator[Verdict | Non
     digests, names = row_digests(table), [f"{table.unit} {row}" for row in table.rows]
     of_split = {name: [digests[row] for row in rows] for name, rows in splits.items()}
     called = {name: [names[row] for row in rows] for name, rows in splits.items()}
-    yield check_duplicates(of_split, called, "rows", tolerated=TOLERATED)
+    yield check_duplicates(of_split, called, "rows", tolerated=max(TOLERATED, usual_repeats(prepared)))
     if table.groups is not None:
         yield check_groups({name: [table.groups[row] for row in rows] for name, rows in splits.items()}, "group")
     copies = copies_of_target(table)
@@ -39,6 +40,7 @@ def _verdicts(prepared: PreparedTable, used: Encoding) -> Iterator[Verdict | Non
     yield (
         found("copy", "error", rule, "Leave them out (--drop NAME).", copies) if copies else "no column is the target"
     )
+    yield from check_columns(prepared, copies)
     yield from _lookups(prepared)
     yield _scaling(prepared, used)
 

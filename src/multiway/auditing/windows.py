@@ -9,12 +9,17 @@ from numpy.typing import NDArray
 
 from multiway.auditing.calendar import check_calendar
 from multiway.auditing.duplicates import MANY, check_duplicates, window_digests
+from multiway.auditing.foresight import check_foresight, check_interpolated
+from multiway.auditing.near_series import check_near_stretches
 from multiway.auditing.report import AuditReport, Verdict, found
 from multiway.auditing.spans import Spans, check_order, check_overlap
 from multiway.auditing.statistics import check_statistics
 
 USUAL = 4.0
 """Copies across splits may be this much more frequent than within training, of which they see twice as much."""
+
+FORESIGHT = 48
+"""Rows of the past in which one series is looked for in another."""
 
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """From rows `(rows, variates)` to `(variates,)`; NaN is a missing cell."""
@@ -66,12 +71,18 @@ def audit_windows(split: WindowSplit, source: str) -> AuditReport:
 
 
 def verdicts_on_windows(split: WindowSplit) -> list[Verdict | None]:
-    """Overlap, order, statistics, copies, calendar, and whether a split is left to test on."""
+    """Overlap, order, statistics, copies, foresight, calendar, and whether a split is left to test on."""
     verdicts: list[Verdict | None] = []
     for name in split.evaluated:
         verdicts.append(check_overlap(split.whole("train"), split.targets(name), name, split.row))
         verdicts.append(check_order(split.whole("train"), split.targets(name), name, split.row))
-    return [*verdicts, _statistics(split), _copies(split), _calendar(split), _tested(split)]
+    verdicts += [
+        _statistics(split),
+        _copies(split),
+        _near(split),
+        check_foresight(split.values, split.names, FORESIGHT),
+    ]
+    return [*verdicts, check_interpolated(split.values, split.names), _calendar(split), _tested(split)]
 
 
 def _rows(split: WindowSplit) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -107,6 +118,17 @@ def _copies(split: WindowSplit) -> Verdict:
     usual = 1 - len(set(training)) / max(len(training), 1)
     tolerated = max(MANY, USUAL * usual)
     return check_duplicates(digests, names, f"windows of {length} rows that vary", tolerated=tolerated)
+
+
+def _near(split: WindowSplit) -> Verdict | None:
+    """Stretches that are nearly those of training; where windows overlap, they all are."""
+    training, own = _rows(split)
+    if own.sum() < training.sum() / 2:
+        return None
+    size = len(split.values)
+    tested = {name: split.targets(name).covered(size) for name in split.evaluated}
+    length = split.lookback + split.horizon
+    return check_near_stretches(split.values, split.names, own, tested, length, split.lookback)
 
 
 def _calendar(split: WindowSplit) -> Verdict | None:

@@ -6,37 +6,54 @@ from typing import Annotated, Any
 
 import typer
 
-from multiway import workflows
-from multiway.cli import options, show
-from multiway.cli.options import Sets
-from multiway.workflows import TASKS
+from multiway.cli import commands, completion, declared, options, show
+from multiway.cli.lazily import workflows
+from multiway.cli.options import Quiet, Sets
+from multiway.cli.show import Answer
 
-Task = options.one_of("task", TASKS)
-datasets = typer.Typer(help="Known data sets: where they are, and fetching them.", no_args_is_help=True)
+Task = options.one_of("task", declared.tasks())
+
+
+class Made(StrEnum):
+    """What `data make` can make."""
+
+    lesions = "lesions"
 
 
 def add_to(app: typer.Typer) -> None:
     """Register this file's commands."""
-    app.command()(options.with_task_options(check, "check", TASKS))
-    app.add_typer(datasets, name="data")
+    commands.add(app, check, tasks=declared.tasks())
+    known = typer.Typer(help="Known data sets: where they are, and fetching them.", no_args_is_help=True)
+    commands.add(known, list_datasets, "list")
+    commands.add(known, fetch_dataset, "fetch")
+    commands.add(known, make_dataset, "make")
+    commands.add(known, encode_dataset, "encode")
+    app.add_typer(known, name="data")
 
 
 def check(
-    file: Annotated[str, typer.Argument(help="A file, a folder of files, or a known data set's name.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A file, a folder of files, or a known data set's name.", autocompletion=completion.data_sets
+        ),
+    ],
     task: Annotated[
         Task | None, typer.Option(help="What the data are for; seen from the data if not given.")  # type: ignore[valid-type]  # made of the registry's names
     ] = None,
     sets: Sets = None,
     *,
     own: dict[str, Any],
-) -> None:
+) -> Answer:
     """Say what is in a file, what is wrong with it, and how to fix each; exit 1 if it cannot be used so."""
     name = str(task or workflows.task_of_data(file))
     given = options.settings("check", name, own)
     report = workflows.check(file, given, task=name, overrides=_of_reading(name, sets or []))
-    show.lines(report.lines())
-    if not report.is_usable:
-        raise typer.Exit(1)
+    return Answer(
+        lines=report.lines(),
+        document=lambda: {"usable": report.is_usable, **report.to_dict()},
+        is_bad=not report.is_usable,
+    )
 
 
 def _of_reading(task: str, sets: list[str]) -> dict[str, Any]:
@@ -49,46 +66,53 @@ def _of_reading(task: str, sets: list[str]) -> dict[str, Any]:
     return given
 
 
-@datasets.command("list")
-def list_datasets() -> None:
+def list_datasets() -> Answer:
     """Name the known data sets and where each lies on this machine."""
-    show.table(workflows.list_datasets())
+    return show.table(workflows.list_datasets())
 
 
-@datasets.command("fetch")
-def fetch_dataset(name: Annotated[str, typer.Argument(help="A name from `multiway data list`.")]) -> None:
+def fetch_dataset(
+    name: Annotated[str, typer.Argument(help="A name from `multiway data list`.", autocompletion=completion.data_sets)],
+) -> Answer:
     """Download a data set from its official address, check its hash, and print its path."""
-    show.lines([str(workflows.fetch_dataset(name))])
+    return show.place(workflows.fetch_dataset(name))
 
 
-class Made(StrEnum):
-    """What `data make` can make."""
-
-    lesions = "lesions"
-
-
-@datasets.command("make")
 def make_dataset(
     name: Annotated[Made, typer.Argument(help="Lesions: a set to segment, of real volumes with lesions painted in.")],
-    source: Annotated[str, typer.Option("--from", help="An npz of volumes, a table, or a known data set's name.")],
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="An npz of volumes, a table, or a known data set's name.",
+            autocompletion=completion.data_sets,
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Folder to make.")],
-    sets: Annotated[list[str] | None, typer.Option("--set", help="Override one field: --set seed=1.")] = None,
-) -> None:
+    sets: Sets = None,
+) -> Answer:
     """Make a data set from another, the same one every time, and print the path of its table."""
-    show.lines([str(workflows.make_lesions(source, out, options.nested(sets or [])))])
+    return show.place(workflows.make_lesions(source, out, options.nested(sets or [])))
 
 
-@datasets.command("encode")
 def encode_dataset(
-    data: Annotated[str, typer.Argument(help="Prices with texts beside them, or a known data set's name.")],
-    texts: Annotated[str | None, typer.Option(help="Texts of each ticker: a file or folder.")] = None,
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="Prices with texts beside them, or a known data set's name.", autocompletion=completion.data_sets
+        ),
+    ],
+    texts: Annotated[
+        str | None, typer.Option(help="Texts of each ticker: a file or folder; those beside the prices if not given.")
+    ] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="Turns texts into vectors: auto, minilm, finbert, hashed, a folder.")
+        str | None,
+        typer.Option(help="Turns texts into vectors: auto, minilm, finbert, hashed, a folder.", show_default="auto"),
     ] = None,
-    sets: Annotated[
-        list[str] | None, typer.Option("--set", help="Override one field: --set text.max_tokens=64.")
-    ] = None,
-) -> None:
+    sets: Sets = None,
+    quiet: Quiet = False,
+) -> Answer:
     """Turn texts into vectors and keep them, so that training finds them; go on where it was stopped."""
     given = {"read": {"texts": texts} if texts else {}, "text": {"encoder": encoder} if encoder else {}}
-    show.lines(workflows.encode(data, given, overrides=options.nested(sets or []), progress=True).lines())
+    done = workflows.encode(data, given, overrides=options.nested(sets or []), progress=not quiet)
+    return Answer(lines=done.lines(), document=done.to_dict)

@@ -1,62 +1,56 @@
 """Options that several commands share, those that tasks declare, and how `--set` becomes a nested mapping."""
 
 import datetime
-import functools
-import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 
-from multiway import workflows
+from multiway.cli import completion, declared
+from multiway.cli.lazily import workflows
 from multiway.errors import ConfigError
 
+DEEPEST = 50
+"""Parts of a field's name at most."""
+
 RunFolder = Annotated[Path, typer.Argument(help="Folder written by `multiway train`.")]
-DataFile = Annotated[str | None, typer.Option("--data", help="A file, a folder, or a known data set's name.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Where to write; the ending says the format.")]
-RunOut = Annotated[Path | None, typer.Option("--out", help="Folder to make for the run.")]
-Recipe = Annotated[str | None, typer.Option(help="Name from `multiway recipes`, or a YAML file.")]
+TableOut = Annotated[
+    Path | None,
+    typer.Option("--out", help="Table to write: .csv, .csv.gz, .parquet; for masks a folder. Printed if not given."),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress; warnings and errors stay on stderr.")]
+Raw = Annotated[bool, typer.Option("--raw", help="Leave text like =1+1 as it is in CSV and Excel.")]
 Seeds = Annotated[int, typer.Option(min=1, help="Runs that differ only in their seed.")]
+Epochs = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Passes over the training data, as --set training.epochs=N; the task's usual number if not given."
+    ),
+]
+Recipe = Annotated[
+    str | None,
+    typer.Option(
+        help="Name from `multiway recipes`, or a YAML file.", show_default="none", autocompletion=completion.recipes
+    ),
+]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Override one field: --set training.epochs=5. May be repeated."),
+    typer.Option(
+        "--set", help="Override one field: --set training.batch_size=64. May be repeated.", show_default="none"
+    ),
 ]
 
 
-def with_task_options(command: Callable[..., None], name: str, tasks: Iterable[str]) -> Callable[..., None]:
-    """Give a command the options that tasks declare for it; it takes those that were given as a mapping, `own`.
-
-    Args:
-        command: With a keyword `own`.
-        name: Of the command, as options name it.
-        tasks: Whose options; with several, each option stands under the names of its tasks.
-    """
-    declared = workflows.options_of(name, tasks)
-    fixed = [each for key, each in inspect.signature(command).parameters.items() if key != "own"]
-    added = [
-        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(option))
-        for key, option in declared.items()
-    ]
-
-    @functools.wraps(command)
-    def gathered(**given: Any) -> None:
-        own = {key: given.pop(key) for key in declared}
-        command(**given, own={key: value for key, value in own.items() if value is not None})
-
-    gathered.__signature__ = inspect.Signature([*fixed, *added])  # type: ignore[attr-defined]  # what typer looks at
-    gathered.__annotations__ = {each.name: each.annotation for each in [*fixed, *added]}
-    return gathered
-
-
-def _annotation(option: workflows.DeclaredOption) -> Any:
-    dashed = "--" + option.name.replace("_", "-")
-    if option.is_flag:
-        return Annotated[bool | None, typer.Option(dashed, help=option.help, rich_help_panel=option.panel)]
+def annotation(option: declared.Declared) -> Any:
+    """The type of a task's option, as Typer reads it."""
     settings: dict[str, Any] = {"help": option.help, "rich_help_panel": option.panel, "show_default": option.default}
-    return Annotated[one_of(option.name, option.choices) | None, typer.Option(dashed, **settings)]
+    if "if not given" in option.help:
+        settings["show_default"] = False
+    kind = bool if option.is_flag else one_of(option.name, option.choices)
+    return Annotated[kind | None, typer.Option(option.dashed, **settings)]
 
 
 def one_of(name: str, choices: Iterable[str]) -> Any:
@@ -72,15 +66,14 @@ def read(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
         ConfigError: One of them is not for this task.
         BadParameter: A text cannot be read.
     """
-    values = {}
+    known, values = workflows.options_of(command, task), {}
     for name, text in own.items():
-        option = workflows.options_of(command, [task]).get(name)
         dashed = "--" + name.replace("_", "-")
-        if option is None:
-            others = workflows.options_of(command, workflows.TASKS)[name].tasks
+        if name not in known:
+            others = declared.options_of(command, declared.tasks())[name].tasks
             raise ConfigError(f"{dashed} is for {' and '.join(others)}, not for {task}. Leave it out.")
         try:
-            values[name] = text if option.is_flag else option.read(str(text))
+            values[name] = text if known[name].is_flag else known[name].read(str(text))
         except ValueError as error:
             raise typer.BadParameter(f"{error}, got {text!r}", param_hint=dashed) from None
     return values
@@ -91,25 +84,44 @@ def settings(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
     return workflows.settings_of(command, task, read(command, task, own))
 
 
+def overrides(sets: list[str] | None, epochs: int | None) -> dict[str, Any]:
+    """What `--set` and `--epochs` say of a training.
+
+    Raises:
+        ConfigError: Both say how many epochs.
+    """
+    given = nested(sets or [])
+    training = given.get("training", {})
+    if epochs is None or not isinstance(training, dict):
+        return given
+    if "epochs" in training:
+        raise ConfigError("train: --epochs and --set training.epochs are the same setting. Leave out one of them.")
+    return {**given, "training": {**training, "epochs": epochs}}
+
+
 def nested(assignments: list[str]) -> dict[str, Any]:
     """Turn ["training.epochs=5"] into {"training": {"epochs": 5}}; values are read as YAML."""
     result: dict[str, Any] = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
-        if not equals or not all(name.split(".")):
-            raise typer.BadParameter(f"write part.field=value, got {assignment!r}", param_hint="--set")
+        if not equals or not all(name.split(".")) or name.count(".") >= DEEPEST:
+            raise typer.BadParameter(f"write part.field=value, got {_short(assignment)}", param_hint="--set")
         _assign(result, name.split("."), _plain(value, assignment))
     return result
 
 
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:79] + "…")
+
+
 def _plain(value: str, assignment: str) -> Any:
     try:
-        result = yaml.safe_load(value)
+        result = workflows.read_yaml(value)
         return value if isinstance(result, datetime.date) else _with_dates_as_text(result)
-    except yaml.YAMLError:
+    except ConfigError as error:
         if value == ",":
             return value  # a shell has taken the quotes from ','
-        raise typer.BadParameter(f"the value of {assignment!r} is not plain YAML", param_hint="--set") from None
+        raise typer.BadParameter(f"the value of {_short(assignment)} {error}", param_hint="--set") from None
 
 
 def _with_dates_as_text(value: Any) -> Any:

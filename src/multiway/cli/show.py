@@ -1,26 +1,99 @@
-"""Answers on stdout: aligned tables and plain lines; only the first of several processes prints."""
+"""Answers on stdout, as lines for a reader or as one JSON document; only the first of several processes prints."""
 
+import dataclasses
+import datetime
+import errno
+import json
+import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import typer
 
+Row = Mapping[str, object]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a command has to say.
+
+    lines: For a reader; made as they are printed.
+    document: The same as plain values, made where it is asked for.
+    is_bad: Whether the command exits with 1, though it did what it was asked.
+    """
+
+    lines: Iterable[str]
+    document: Callable[[], Any]
+    is_bad: bool = False
+
+    def show(self, *, as_json: bool) -> None:
+        """Print it."""
+        if as_json:
+            lines([json.dumps(plain(self.document()), indent=1, ensure_ascii=False, allow_nan=False)])
+        else:
+            lines(self.lines)
+
+
+def table(rows: Sequence[Row]) -> Answer:
+    """An answer that is a table."""
+    return Answer(lines=aligned(rows), document=lambda: uniform(rows))
+
+
+def place(path: object, name: str = "path") -> Answer:
+    """An answer that is a file or folder."""
+    return Answer(lines=[str(path)], document=lambda: {name: path})
+
 
 def lines(texts: Iterable[str]) -> None:
-    """Print lines, unless this is a second process of a `torchrun`."""
+    """Print lines, unless this is a second process of a `torchrun`.
+
+    Raises:
+        OSError: There is no stdout to print to.
+    """
     if os.environ.get("RANK", "0") == "0":
         for text in texts:
+            if sys.stdout is None:
+                raise OSError(errno.EBADF, "it is closed", "stdout")
             typer.echo(text)
 
 
-def table(rows: Sequence[Mapping[str, object]]) -> None:
-    """Print mappings as columns: numbers to the right with four decimals, words to the left."""
+def aligned(rows: Sequence[Row]) -> Iterator[str]:
+    """Rows as columns: numbers to the right with four decimals, words to the left."""
     if rows:
-        head = list(dict.fromkeys(name for row in rows for name in row))
+        head = _head(rows)
         body = [[_cell(row.get(name)) for name in head] for row in rows]
         numeric = [all(isinstance(row.get(name), int | float | None) for row in rows) for name in head]
         widths = [max(len(head[i]), *(len(cells[i]) for cells in body)) for i in range(len(head))]
-        lines(_line(cells, widths, numeric) for cells in [head, *body])
+        yield from (_line(cells, widths, numeric) for cells in [head, *body])
+
+
+def uniform(rows: Sequence[Row]) -> list[dict[str, object]]:
+    """Rows with the same names in the same order; what a row lacks is None."""
+    head = _head(rows)
+    return [{name: row.get(name) for name in head} for row in rows]
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it: numbers that are not finite are None, times and paths are text."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if hasattr(value, "tolist"):  # numbers and arrays of numpy
+        return plain(value.tolist())
+    if isinstance(value, datetime.date | datetime.time) and value == value:  # what is no time is not itself
+        return value.isoformat()
+    return str(value) if value == value else None
+
+
+def _head(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def _cell(value: object) -> str:

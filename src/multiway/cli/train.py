@@ -1,84 +1,107 @@
 """`multiway train`: one command per task, each with its own options; or a recipe; or an interrupted run."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from multiway import workflows
-from multiway.cli import options, show
-from multiway.cli.options import DataFile, Recipe, RunOut, Seeds, Sets
+from multiway.cli import commands, completion, declared, options, show
+from multiway.cli.lazily import workflows
+from multiway.cli.options import Epochs, Quiet, Recipe, Seeds, Sets
+from multiway.cli.show import Answer
+from multiway.errors import ConfigError
 
+SILENT = ("resume", "quiet", "as_json")
+"""What may stand beside `--resume`: it changes nothing of the run."""
 
-class Tasks(TyperGroup):
-    """The tasks as commands, each made when it is named."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Names of the tasks."""
-        return list(workflows.TASKS)
-
-    def get_command(self, ctx: Any, name: str) -> Any:
-        """The command of a task."""
-        return _command_of(name) if name in workflows.TASKS else None
+Data = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        help="A file, a folder, or a known data set's name; the recipe's if not given.",
+        autocompletion=completion.data_sets,
+    ),
+]
+RunOut = Annotated[
+    Path | None,
+    typer.Option("--out", help="Folder to make for the run; runs/NAME of the data or recipe if not given."),
+]
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register this file's command."""
-    app.add_typer(typer.Typer(cls=Tasks, callback=train, invoke_without_command=True), name="train")
+    """Register this file's command, and one below it for each task."""
+    group = typer.Typer(callback=commands.command(train, "train"), invoke_without_command=True)
+    for task in declared.tasks():
+        group.command(task)(commands.command(_training_of(task), "train", [task]))
+    app.add_typer(group, name="train")
 
 
 def train(
     ctx: typer.Context,
     recipe: Recipe = None,
-    resume: Annotated[Path | None, typer.Option(help="Continue this interrupted run.")] = None,
-    data: DataFile = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Continue this interrupted run, as it was started.", show_default="none")
+    ] = None,
+    data: Data = None,
     out: RunOut = None,
     seeds: Seeds = 1,
+    epochs: Epochs = None,
     sets: Sets = None,
-) -> None:
+    quiet: Quiet = False,
+) -> Answer | None:
     """Train on a file or a recipe, score on its test rows beside the baselines, and leave a run folder."""
     if ctx.invoked_subcommand is not None:
         _nothing_before(ctx)
-    elif resume is not None:
-        _show(workflows.resume(resume, progress=True))
-    elif recipe is not None:
-        given = {} if data is None else {"data": data}
-        overrides = options.nested(sets or [])
-        _show(workflows.train(given, recipe=recipe, overrides=overrides, out=out, seeds=seeds, progress=True))
-    else:
+        return None
+    if resume is not None:
+        _nothing_beside(ctx)
+        return _answer(workflows.resume(resume, progress=not quiet))
+    if recipe is None:
         raise typer.BadParameter("name a task (`multiway train forecast ...`), a --recipe or a run to --resume")
+    given, changes = {} if data is None else {"data": data}, options.overrides(sets, epochs)
+    return _answer(workflows.train(given, recipe=recipe, overrides=changes, out=out, seeds=seeds, progress=not quiet))
 
 
 def _nothing_before(ctx: typer.Context) -> None:
-    given = [name for name in ctx.params if getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"]
-    if given:
+    if _given(ctx):
         raise typer.BadParameter(f"options stand after the task: multiway train {ctx.invoked_subcommand} ...")
 
 
-def _command_of(task: str) -> Any:
-    def command(
-        data: DataFile = None,
+def _nothing_beside(ctx: typer.Context) -> None:
+    others = [name for name in _given(ctx) if name not in SILENT]
+    if others:
+        dashed = "--set" if others[0] == "sets" else f"--{others[0]}"
+        raise ConfigError(f"train: --resume continues a run as it was started. Leave out {dashed}.")
+
+
+def _given(ctx: typer.Context) -> list[str]:
+    return [name for name in ctx.params if getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+
+
+def _training_of(task: str) -> Callable[..., Answer]:
+    def function(
+        data: Data = None,
         out: RunOut = None,
         recipe: Recipe = None,
         seeds: Seeds = 1,
+        epochs: Epochs = None,
         sets: Sets = None,
+        quiet: Quiet = False,
         *,
         own: dict[str, Any],
-    ) -> None:
+    ) -> Answer:
         given = options.settings("train", task, own) | ({} if data is None else {"data": data})
-        overrides = options.nested(sets or [])
-        made = workflows.train(
-            given, task=task, recipe=recipe, overrides=overrides, out=out, seeds=seeds, progress=True
+        changes = options.overrides(sets, epochs)
+        return _answer(
+            workflows.train(
+                given, task=task, recipe=recipe, overrides=changes, out=out, seeds=seeds, progress=not quiet
+            )
         )
-        _show(made)
 
-    command.__doc__ = workflows.purpose_of(task)
-    app = typer.Typer(add_completion=False)
-    app.command(name=task)(options.with_task_options(command, "train", [task]))
-    return typer.main.get_command(app)
+    function.__doc__ = declared.purpose_of(task)
+    return function
 
 
-def _show(trained: workflows.Trained) -> None:
-    show.lines(trained.lines())
-    show.table(trained.table())
+def _answer(trained: "workflows.Trained") -> Answer:
+    return Answer(lines=[*trained.lines(), *show.aligned(trained.table())], document=lambda: trained.to_dict())

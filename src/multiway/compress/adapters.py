@@ -1,8 +1,10 @@
 """Small trainable branches beside frozen dense layers: NdLinear, tensor-train and low-rank adapters for fine-tuning."""
 
 import dataclasses
+import hashlib
 import json
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from multiway.compress.rules import LowRank, NdLinear, Rule
 from multiway.compress.storage import build, describe, fill, read_json, read_tensors, save_tensors
 from multiway.compress.swap import leave_fast_paths, set_module
 from multiway.compress.targets import find_targets
-from multiway.errors import ConfigError, RunError
+from multiway.errors import ConfigError, MultiwayWarning, RunError
 
 ADAPTERS, SHAPES = "adapters.safetensors", "adapters.json"
 RECORD = "_multiway_adapters"
@@ -157,27 +159,38 @@ def adapter_state_dict(model: nn.Module) -> dict[str, Tensor]:
 
 
 def save_adapters(model: nn.Module, folder: str | Path) -> None:
-    """Write the branches alone: `adapters.safetensors` and `adapters.json`.
+    """Write the branches alone, `adapters.safetensors` and `adapters.json`, and hashes of the layers beside them.
 
     Raises:
         ConfigError: The model has no adapters.
     """
     path, record = Path(folder), _record(model)
-    path.mkdir(parents=True, exist_ok=True)
+    files.make_folder(path)
     save_tensors(adapter_state_dict(model), path / ADAPTERS)
     layers = [
-        {"names": names, "scale": each.scale, "dropout": each.dropout.p, **describe(each.branch)}
+        {
+            "names": names,
+            "scale": each.scale,
+            "dropout": each.dropout.p,
+            "base_sha256": _sha256(each.dense),
+            **describe(each.branch),
+        }
         for names, each in zip(record.names, _adapted(model).values(), strict=True)
     ]
     files.write_text(path / SHAPES, json.dumps({"format": 1, "layers": layers}, indent=1) + "\n")
 
 
-def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
+def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = False) -> nn.Module:
     """Put saved branches beside the layers of the dense model that they were trained with, in place.
+
+    Args:
+        model: The dense model.
+        folder: Where `save_adapters` wrote.
+        any_base: Take layers of other weights too, such as the same ones in another precision.
 
     Raises:
         ConfigError: The model has adapters already.
-        RunError: A file is missing or damaged, or the model is of another architecture.
+        RunError: A file is missing or damaged, or the model is of another architecture or has other weights.
     """
     path = Path(folder)
     stored = read_json(path / SHAPES)
@@ -195,6 +208,8 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
             found[names] = branch, entry
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(f"{path / SHAPES} does not fit this model ({error}).") from None
+    if not any_base:
+        _check_base(model, stored["layers"], path / SHAPES)
     record = Record(trainable=[each for each in model.parameters() if each.requires_grad])
     for parameter in model.parameters():
         parameter.requires_grad_(False)
@@ -202,6 +217,31 @@ def load_adapters(model: nn.Module, folder: str | Path) -> nn.Module:
         _insert(model, record, names, branch, scale=entry["scale"], dropout=entry["dropout"])
     model.__dict__[RECORD] = record
     return model
+
+
+def _check_base(model: nn.Module, layers: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Whether the layers are those that the branches were trained beside; a file without hashes cannot tell."""
+    if not all("base_sha256" in entry for entry in layers):
+        words = f"{path} holds no hashes of its model: the adapters may be of another."
+        warnings.warn(words, MultiwayWarning, stacklevel=3)
+        return
+    for entry in layers:
+        name, wanted = entry["names"][0], str(entry["base_sha256"])
+        found = _sha256(model.get_submodule(name))
+        if found != wanted:
+            raise RunError(
+                f"{path}: {name} is of other weights than those that its adapter was trained beside. Got sha256 "
+                f"{found[:12]}, wanted {wanted[:12]}. Load the model of the training, or set any_base=True."
+            )
+
+
+def _sha256(dense: nn.Module) -> str:
+    """Hash of a layer's parameters, their types and sizes among it."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(dense.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
 
 
 def _insert(

@@ -22,7 +22,7 @@ def measured_layer(target: Target, layer: Compressed | None, seen: measuring.Obs
     shape = seen.shape or (measuring.DEFAULT_ROWS, in_features)
     x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(weight)
     before = measuring.count_flops(target.module, x)
-    seconds = measuring.compare_seconds(target.module, layer, x) if measure and layer is not None else None
+    times = measuring.compare_layers(target.module, layer, x) if measure and layer is not None else None
     after = count_parameters(target.module) if layer is None else sum(each.numel() for each in layer.parameters())
     numbers = LayerPlan(
         names=target.names,
@@ -33,7 +33,7 @@ def measured_layer(target: Target, layer: Compressed | None, seen: measuring.Obs
         parameters=(count_parameters(target.module), after),
         input_shape=shape,
         flops=(before, before if layer is None else measuring.count_flops(layer, x)),
-        seconds=seconds,
+        times=times,
         weight_error=0.0 if layer is None else approximation_of(layer).error,
         output_error=seen.error,
         advice=(),

@@ -1,11 +1,13 @@
 """Folders of Hugging Face models: read, compressed, and written beside what else they hold."""
 
+import functools
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from torch import nn
 
+from multiway import files
 from multiway.compress.plan import Plan, plan
 from multiway.compress.rules import Rule
 from multiway.compress.storage import CONFIG, SWAPS, has_swaps, load, model_class, read_json, read_tensors, save
@@ -71,4 +73,4 @@ def _copy_others(folder: Path, out: Path) -> None:
     for path in sorted(folder.iterdir()):
         is_model = path.suffix in MODEL_FILES or path.name in (CONFIG, SWAPS) or path.name.endswith(".index.json")
         if path.is_file() and not is_model and not (out / path.name).exists():
-            shutil.copyfile(path, out / path.name)
+            files.write_with(out / path.name, functools.partial(shutil.copyfile, path))

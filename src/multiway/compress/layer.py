@@ -3,6 +3,7 @@
 import dataclasses
 
 from multiway.compress.fits import Compressed
+from multiway.compress.spread import Spread, Times
 from multiway.compress.targets import Refused
 
 
@@ -12,7 +13,7 @@ class LayerPlan:
 
     names: Every name that the layer goes by; a shared layer has several.
     becomes: Kind, sizes and ranks in words; "dense" if it is left as it is.
-    input_shape: Input on which FLOPs and seconds are for one call: the layer's own on the data, or 256 rows.
+    input_shape: Input on which FLOPs and times are for one call: the layer's own on the data, or 256 rows.
     weight_error: ‖W - Ŵ‖ / ‖W‖.
     output_error: Relative error of the layer's outputs on the data, biases included; None without data.
     advice: What to think over before applying.
@@ -26,7 +27,7 @@ class LayerPlan:
     parameters: tuple[int, int]
     input_shape: tuple[int, ...]
     flops: tuple[int, int]
-    seconds: tuple[float, float] | None
+    times: Times | None
     weight_error: float
     output_error: float | None
     advice: tuple[str, ...]
@@ -46,6 +47,8 @@ class Comparison:
     refused: Layers that they match and that cannot be swapped, with the reason.
     parameters: Of the whole model, before and after.
     output_error: Relative error of the model's floating outputs on the data; None without data.
+    sample_errors: The same, sample by sample.
+    times: Of the whole model on the data; None without data or where nothing is swapped.
     has_data: Whether data was given.
     """
 
@@ -53,4 +56,6 @@ class Comparison:
     refused: list[Refused]
     parameters: tuple[int, int]
     output_error: float | None
+    sample_errors: Spread | None
+    times: Times | None
     has_data: bool

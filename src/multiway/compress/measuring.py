@@ -2,21 +2,24 @@
 
 import contextlib
 import math
-import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from multiway.compress.spread import Spread, Times
 from multiway.errors import ConfigError
 
 DEFAULT_ROWS = 256
 """Rows of the input on which layers are timed where no data is given."""
-ROUNDS, SECONDS = 31, 0.3
-"""Interleaved rounds at most, and the time after which no further one starts."""
+FEWEST, MOST = 7, 31
+"""Turns that count, at least and at most; the two before them warm up."""
+LAYER_SECONDS, MODEL_SECONDS = 0.3, 3.0
+"""Time after which no further turn starts."""
 
 
 def count_flops(module: nn.Module, x: Tensor) -> int:
@@ -27,32 +30,45 @@ def count_flops(module: nn.Module, x: Tensor) -> int:
     return int(counter.get_total_flops())
 
 
-def compare_seconds(dense: nn.Module, compressed: nn.Module, x: Tensor) -> tuple[float, float]:
-    """Median seconds of a forward call of each, taken in turns so that a machine's drift meets both."""
-    times: tuple[list[float], list[float]] = ([], [])
-    stop = math.inf
-    with torch.no_grad():
-        for turn in range(ROUNDS + 2):
-            for module, found in zip((dense, compressed), times, strict=True):
-                found.append(_seconds(module, x))
-            stop = time.perf_counter() + SECONDS if turn == 1 else stop  # the first two warm up
-            if turn > 4 and time.perf_counter() > stop:
-                break
-    before, after = (statistics.median(found[2:]) for found in times)
-    return before, after
+def compare_layers(dense: nn.Module, compressed: nn.Module, x: Tensor) -> Times:
+    """Seconds of a forward call of each."""
+    return _in_turns(lambda: _seconds(dense, x), lambda: _seconds(compressed, x), LAYER_SECONDS)
 
 
-def _seconds(module: nn.Module, x: Tensor) -> float:
-    _wait(x)
+def compare_models(model: nn.Module, swapped: Callable[[], AbstractContextManager[Any]], data: Any) -> Times:
+    """Seconds of the whole model on the data, as it is and while its layers are swapped."""
+
+    def timed(state: AbstractContextManager[Any]) -> float:
+        with state:
+            return sum(_seconds(model, batch) for batch in batches_of(data))
+
+    with evaluating(model):
+        return _in_turns(lambda: timed(nullcontext()), lambda: timed(swapped()), MODEL_SECONDS)
+
+
+def _in_turns(before: Callable[[], float], after: Callable[[], float], seconds: float) -> Times:
+    """Time two calls in turns, so that a machine's drift meets both."""
+    for _ in range(2):
+        before(), after()
+    pairs: list[tuple[float, float]] = []
+    stop = time.perf_counter() + seconds
+    while len(pairs) < FEWEST or (len(pairs) < MOST and time.perf_counter() < stop):
+        pairs.append((before(), after()))
+    return Times.of(pairs)
+
+
+@torch.no_grad()
+def _seconds(module: nn.Module, batch: Any) -> float:
+    _wait()
     start = time.perf_counter()
-    module(x)
-    _wait(x)
+    _call(module, batch)
+    _wait()
     return time.perf_counter() - start
 
 
-def _wait(x: Tensor) -> None:
-    if x.is_cuda:
-        torch.cuda.synchronize(x.device)
+def _wait() -> None:
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
 
 
 class Observed:
@@ -105,6 +121,16 @@ def difference(before: Sequence[Tensor], after: Sequence[Tensor]) -> float:
     ]
     distance, norm = (math.fsum(part) for part in zip(*squares, strict=True)) if squares else (0.0, 0.0)
     return math.sqrt(distance / norm) if norm > 0 else math.sqrt(distance)
+
+
+def spread_of_errors(before: Sequence[Tensor], after: Sequence[Tensor]) -> Spread | None:
+    """Relative distances of outputs sample by sample; None where no output has samples."""
+    pairs = [(b.double().flatten(1), a.double().flatten(1)) for b, a in zip(before, after, strict=True) if b.ndim > 1]
+    if not sum(len(b) for b, _ in pairs):
+        return None
+    smallest = torch.finfo(torch.float64).tiny
+    errors = [(a - b).norm(dim=1) / b.norm(dim=1).clamp(min=smallest) for b, a in pairs]
+    return Spread.of(torch.cat([each.cpu() for each in errors]).tolist())
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 
 from multiway.compress.layer import Comparison, LayerPlan
-from multiway.compress.table import advice_lines, summary
+from multiway.compress.table import advice_lines, speed, summary
 from multiway.report import Page, Part, render, text
 from multiway.report.sections import Bar, Bars, Cell, Fact, Facts, Section, Table, Text
 
@@ -55,6 +55,9 @@ def _facts(plan: Comparison) -> list[Fact]:
     ]
     if plan.output_error is not None:
         facts.append(Fact("Change of outputs", text.percent(100 * plan.output_error, 2)))
+    if plan.times is not None:
+        seconds = (text.duration(each.middle) for each in (plan.times.before, plan.times.after))
+        facts.append(Fact("Time of the model", " → ".join(seconds)))
     return facts
 
 
@@ -82,7 +85,7 @@ def _bars(layers: Sequence[LayerPlan]) -> Bars | None:
 
 def _layers(plan: Comparison) -> list[Part]:
     side = [
-        "Times are medians of calls in turns on this machine.",
+        "Times are medians of calls in turns on this machine, the speed with its quartiles.",
         "Errors are relative: of the weight, and of the layer's outputs on the data.",
     ]
     table = Table(columns=HEADS, rows=[_row(layer) for layer in plan.layers])
@@ -90,7 +93,7 @@ def _layers(plan: Comparison) -> list[Part]:
 
 
 def _row(layer: LayerPlan) -> list[Cell | str]:
-    (before, after), flops, seconds = layer.parameters, layer.flops, layer.seconds
+    (before, after), flops, times = layer.parameters, layer.flops, layer.times
     return [
         ", ".join(layer.names),
         Cell(layer.becomes, style="left"),
@@ -98,8 +101,9 @@ def _row(layer: LayerPlan) -> list[Cell | str]:
         text.count(after),
         text.percent(100 * after / before),
         text.percent(100 * flops[1] / flops[0]) if flops[0] else text.MISSING,
-        *(text.duration(seconds[side] if seconds else None) for side in (0, 1)),
-        f"{seconds[0] / seconds[1]:.2f}×" if seconds else text.MISSING,
+        text.duration(times.before.middle if times else None),
+        text.duration(times.after.middle if times else None),
+        speed(times),
         text.number(layer.weight_error, 3),
         text.number(layer.output_error, 3),
     ]

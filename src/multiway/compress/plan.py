@@ -2,18 +2,21 @@
 
 import copy
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from multiway.compress import measuring
+from multiway.compress.advice import advice_of_model
 from multiway.compress.budget import fit_layers
 from multiway.compress.comparing import measured_layer
 from multiway.compress.fits import Compressed
 from multiway.compress.layer import Comparison, LayerPlan
 from multiway.compress.rules import Rule, check_share
+from multiway.compress.spread import Times
 from multiway.compress.swap import copy_without, swap_in, swapped
 from multiway.compress.table import report_text
 from multiway.compress.targets import Target, find_targets
@@ -43,14 +46,26 @@ class Plan(Comparison):
                 "parameters_after": layer.parameters[1],
                 "flops_before": layer.flops[0],
                 "flops_after": layer.flops[1],
-                "seconds_before": layer.seconds[0] if layer.seconds else None,
-                "seconds_after": layer.seconds[1] if layer.seconds else None,
+                **_plain(layer.times),
                 "weight_error": layer.weight_error,
                 "output_error": layer.output_error,
                 "advice": "; ".join(layer.advice),
             }
             for layer in self.layers
         ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain values for JSON: of the whole model, layer by layer, and what was refused."""
+        return {
+            "parameters_before": self.parameters[0],
+            "parameters_after": self.parameters[1],
+            "output_error": self.output_error,
+            "output_error_quartiles": None if self.sample_errors is None else list(self.sample_errors),
+            **_plain(self.times),
+            "advice": list(advice_of_model(self)),
+            "layers": self.rows(),
+            "refused": [{"layer": each.name, "reason": each.reason} for each in self.refused],
+        }
 
     def report(self) -> str:
         """The plan as text: a table of layers, totals, advice, and what was refused."""
@@ -99,6 +114,8 @@ class Plan(Comparison):
             layers=[layer for layer in self.layers if layer.name not in names],
             parameters=(self.parameters[0], self.parameters[1] + saved),
             output_error=None,
+            sample_errors=None,
+            times=None,
         )
 
     def _check_unchanged(self) -> None:
@@ -128,7 +145,7 @@ def plan(
         max_parameters: Share of the model's parameters to come down to. Rules without a rank or budget of their own
             get the ranks for it, from one threshold of relative weight error that they all share.
         max_error: That threshold itself; together with `max_parameters`, its upper end.
-        measure: Time the layers.
+        measure: Time the layers, and with data the whole model.
 
     Raises:
         ConfigError: A pattern matches nothing, or nothing that can be swapped; a rule has no rank and there is no
@@ -147,12 +164,15 @@ def plan(
         for target, layer, seen in zip(targets, built, watched, strict=True)
     ]
     saved = sum(layer.parameters[0] - layer.parameters[1] for layer in layers)
+    outputs, times = (None, None) if data is None else _whole(model, layers, data, measure=measure)
     return Plan(
         model=model,
         layers=layers,
         refused=refused,
         parameters=(total, total - saved),
-        output_error=None if data is None else _output_error(model, layers, data),
+        output_error=None if outputs is None else measuring.difference(*outputs),
+        sample_errors=None if outputs is None else measuring.spread_of_errors(*outputs),
+        times=times,
         has_data=data is not None,
         versions={target.names[0]: _version(target.module) for target in targets},
     )
@@ -167,22 +187,37 @@ def _watch(
     return measuring.observe(model, pairs, data)
 
 
-def _output_error(model: nn.Module, layers: list[LayerPlan], data: Any) -> float:
-    """Difference of the whole model's outputs.
+def _whole(
+    model: nn.Module, layers: list[LayerPlan], data: Any, *, measure: bool
+) -> tuple[tuple[list[Tensor], list[Tensor]], Times | None]:
+    """Outputs of the whole model before and after, and the times that they take.
 
     Raises:
         ConfigError: The model asks a swapped layer for what only a dense one has.
     """
     before = measuring.outputs_of(model, data)
     chosen = {layer.names: layer.replacement for layer in layers if layer.replacement is not None}
+    lent = functools.partial(swapped, model, chosen)
     try:
-        with swapped(model, chosen):
-            return measuring.difference(before, measuring.outputs_of(model, data))
+        with lent():
+            after = measuring.outputs_of(model, data)
     except (AttributeError, TypeError) as error:
         raise ConfigError(
             f"plan: the model asks a swapped layer for what only a dense one has ({error}). Leave that layer out of "
             f"the patterns."
         ) from None
+    return (before, after), measuring.compare_models(model, lent, data) if measure and chosen else None
+
+
+def _plain(times: Times | None) -> dict[str, Any]:
+    """Medians of seconds, and quartiles of the speed."""
+    return {
+        "seconds_before": None if times is None else times.before.middle,
+        "seconds_after": None if times is None else times.after.middle,
+        "speed": None if times is None else times.speed.middle,
+        "speed_low": None if times is None else times.speed.low,
+        "speed_high": None if times is None else times.speed.high,
+    }
 
 
 def _version(module: nn.Module) -> list[tuple[int, int]]:

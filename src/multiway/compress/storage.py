@@ -33,7 +33,7 @@ def save(model: nn.Module, folder: str | Path) -> None:
     """
     path = Path(folder)
     required_record(model)
-    path.mkdir(parents=True, exist_ok=True)
+    files.make_folder(path)
     tied = save_tensors(model.state_dict(), path / WEIGHTS)
     config = getattr(model, "config", None)
     if hasattr(config, "to_json_string"):
@@ -143,16 +143,13 @@ def _build_layer(entry: Mapping[str, Any], in_features: int, out_features: int) 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> dict[str, str]:
     """Write tensors; those that are one and the same are written once, and returned as name: name that was written."""
-    from safetensors.torch import save_file
-
     written: dict[tuple[int, torch.Size, tuple[int, ...]], str] = {}
     tied = {}
     for name, tensor in tensors.items():
         kept = written.setdefault((tensor.data_ptr(), tensor.shape, tensor.stride()), name)
         if kept != name and tensor.numel():
             tied[name] = kept
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items() if name not in tied}
-    files.write_with(path, lambda temporary: save_file(plain, temporary))
+    files.write_tensors(path, {name: tensor for name, tensor in tensors.items() if name not in tied})
     return tied
 
 

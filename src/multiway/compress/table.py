@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from multiway.compress.advice import LOSSY, TRAIN
+from multiway.compress.advice import LOSSY, TRAIN, advice_of_model
 from multiway.compress.layer import Comparison, LayerPlan
+from multiway.compress.spread import Spread, Times
 
 MISSING = "-"
 
@@ -19,10 +20,10 @@ def report_text(plan: Comparison) -> str:
 
 
 def advice_lines(plan: Comparison) -> list[str]:
-    """Advice on single layers, and one line for all that have to be trained further."""
+    """Advice on the model, on single layers, and one line for all that have to be trained further."""
     single = {layer.name: [text for text in layer.advice if not text.endswith(TRAIN)] for layer in plan.layers}
     lossy = sum(text.endswith(TRAIN) for layer in plan.layers for text in layer.advice)
-    lines = [f"{name}: {'; '.join(texts)}" for name, texts in single.items() if texts]
+    lines = [*advice_of_model(plan), *(f"{name}: {'; '.join(texts)}" for name, texts in single.items() if texts)]
     what = "outputs" if plan.has_data else "weights"
     return [*lines, f"{lossy} layers change their {what} by more than {LOSSY:.0%}: {TRAIN}"] if lossy else lines
 
@@ -35,17 +36,42 @@ def summary(plan: Comparison) -> list[str]:
         f"{swapped} of {len(plan.layers)} layers swapped: {before:,} -> {after:,} parameters ({after / before:.1%})."
     ]
     if plan.output_error is not None:
-        said.append(f"The model's outputs on the data change by {plan.output_error:.3g} of their norm.")
-    timed = [layer for layer in plan.layers if layer.seconds is not None]
+        said.append(f"The model's outputs on the data change by {plan.output_error:.3g} of their norm{_samples(plan)}.")
+    if plan.times is not None:
+        said.append(time_sentence(plan.times))
+    if not plan.has_data:
+        said.append("Time and outputs of the whole model are measured on data; give a batch of it (--data FILE).")
+    timed = [layer for layer in plan.layers if layer.times is not None]
     if timed:
         where = "on the layers' inputs of the data" if plan.has_data else f"on inputs of {timed[0].input_shape[0]} rows"
-        said.append(f"Times are medians of calls in turns {where}, on this machine; below 1x is slower than dense.")
+        said.append(
+            f"Times of layers are medians of calls in turns {where}, on this machine, and quartiles; below 1x is "
+            f"slower than dense."
+        )
     return said
 
 
-def speed(layer: LayerPlan) -> str:
-    """Dense time over new time, as a factor."""
-    return MISSING if layer.seconds is None else f"{layer.seconds[0] / layer.seconds[1]:.2f}x"
+def _samples(plan: Comparison) -> str:
+    return "" if plan.sample_errors is None else f", of single samples by {plain_range(plan.sample_errors)} (quartiles)"
+
+
+def time_sentence(times: Times) -> str:
+    """Time of the whole model before and after, and whether the difference is more than noise."""
+    before, after = (f"{each.middle * 1e3:.3g} ms ({plain_range(each, 1e3)})" for each in (times.before, times.after))
+    noise = "" if times.is_faster or times.is_slower else ", no difference beyond noise"
+    return f"The whole model takes {before} before and {after} after, median and quartiles: {speed(times)}{noise}."
+
+
+def plain_range(spread: Spread, unit: float = 1.0) -> str:
+    """The quartiles."""
+    return f"{spread.low * unit:.3g} to {spread.high * unit:.3g}"
+
+
+def speed(times: Times | None) -> str:
+    """Time before over time after, as a factor, and its quartiles."""
+    if times is None:
+        return MISSING
+    return f"{times.speed.middle:.2f}x ({times.speed.low:.2f} to {times.speed.high:.2f})"
 
 
 def number(value: float | None) -> str:
@@ -61,7 +87,7 @@ def _cells(layer: LayerPlan) -> list[str]:
         f"{before:,} -> {after:,}",
         f"{after / before:.1%}",
         f"{layer.flops[1] / layer.flops[0]:.1%}" if layer.flops[0] else MISSING,
-        speed(layer),
+        speed(layer.times),
         number(layer.weight_error),
         number(layer.output_error),
     ]

@@ -1,11 +1,13 @@
 """Which columns are times, names and values; and cells turned into numbers, naming each that is none."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.cells import has_comma, parse_cells
-from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.findings import Findings, Place, listed
 from multiway.data.options import ReadOptions
 from multiway.data.raw import ID_NAMES, TIME_NAMES, Table
 from multiway.data.times import looks_like_time
@@ -39,10 +41,16 @@ def _is_counter(raw: pd.Series) -> bool:
 
 def require_column(names: list[str], name: str, option: str, findings: Findings) -> str:
     """The name itself if it is there."""
-    if name not in names:
-        rule = f"{option} names '{quoted(name)}', which is not there"
+    return require_columns(names, [name], option, findings)[0]
+
+
+def require_columns(names: list[str], wanted: Sequence[str], option: str, findings: Findings) -> list[str]:
+    """The wanted names themselves if all are there."""
+    absent = [f"'{name}'" for name in wanted if name not in names]
+    if absent:
+        rule = f"{option} names {listed(absent)}, which {'is' if len(absent) == 1 else 'are'} not there"
         raise findings.fatal("columns", rule, f"There are {listed(names)}.")
-    return name
+    return list(wanted)
 
 
 def find_long_columns(
@@ -136,7 +144,7 @@ def _report_cells(
         wrong.sort()
         comma = all(has_comma(value) for _, _, value in wrong)
         fix = (
-            "Set decimal to ',' (--set read.decimal=','), or write points."
+            "Set decimal to ',' (--set read.decimal=','), or write points; leave out commas that separate thousands."
             if comma
             else "Correct them, or empty them and set missing to mask or ffill (--missing mask)."
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from multiway.data.findings import quoted
+from multiway.data.verifying import verified
 from multiway.errors import ConfigError, DataError, closest
 
 CATALOGUES = (
@@ -105,30 +106,35 @@ def locate(data: str) -> str:
     """Path of a file or folder, or of the known data set of that name.
 
     Raises:
-        DataError: The data set lies nowhere yet.
+        DataError: The data set lies nowhere yet, or there is nothing of that name and a data set's is near.
     """
-    return str(dataset_path(data)) if is_dataset(data) else data
+    if is_dataset(data):
+        return str(dataset_path(data))
+    near = closest(data, catalogue())
+    if near != "." and not Path(data).exists():
+        raise DataError(f"{data} does not exist{near} `multiway data list` names the known data sets.")
+    return data
 
 
 def dataset_path(name: str) -> Path:
     """Where a data set lies: $MULTIWAY_DATA, then `shared/data` beside a checkout, then the download cache.
 
-    A set without an address is made when it is first asked for.
+    A set without an address is made when it is first asked for. A copy in the cache is verified.
 
     Raises:
         ConfigError: No data set has that name.
-        DataError: It lies nowhere yet.
+        DataError: It lies nowhere yet, or has changed in the cache.
     """
     known = dataset(name)
     found = known.find(search_folders())
     if found is None and known.url is None:
-        return known.fetch(name, cache_folder())
+        return fetch_dataset(name)
     if found is None:
         raise DataError(
             f"the data set {name} is not on this machine. Run `multiway data fetch {name}`, or set MULTIWAY_DATA to "
             f"the folder that holds {known.files[0]}."
         )
-    return found
+    return verified(name, found, cache_folder(), known.known_hash)
 
 
 def fetch_dataset(name: str) -> Path:
@@ -138,7 +144,9 @@ def fetch_dataset(name: str) -> Path:
         ConfigError: No data set has that name.
         DataError: The address does not answer, or the file is not the one expected; nothing is kept then.
     """
-    return dataset(name).fetch(name, cache_folder())
+    known, cache = dataset(name), cache_folder()
+    is_new = known.find([cache]) is None
+    return verified(name, known.fetch(name, cache), cache, known.known_hash, is_new=is_new)
 
 
 def describe() -> list[dict[str, object]]:
@@ -149,11 +157,17 @@ def describe() -> list[dict[str, object]]:
             "name": name,
             "holds": known.holds,
             "licence": known.licence,
-            "verified by": "-" if known.url is None else (known.known_hash or "size").split(":")[0],
+            "verified by": _verified_by(known),
             "path": str(known.find(folders) or "-"),
         }
         for name, known in catalogue().items()
     ]
+
+
+def _verified_by(known: Dataset) -> str:
+    """What a first copy is compared with; a later one is by sha256."""
+    first = (known.known_hash or ("making" if known.url is None else "size")).split(":")[0]
+    return first if first == "sha256" else f"{first}, then sha256"
 
 
 def search_folders() -> list[Path]:

@@ -20,7 +20,7 @@ from multiway.data.text import EXPORT, Lines, refuse_open_quote, split_text
 
 def read_text(raw: bytes, options: ReadOptions, findings: Findings) -> Table:
     """Read CSV bytes: columns that are numbers throughout as float64, all others as strings."""
-    lines = split_text(raw, options.encoding, findings)
+    lines = split_text(raw, options.encoding, options.max_bytes, findings)
     try:
         if len(lines.names) > 1 and ("\n\n" in lines.body.rstrip("\n") or lines.body.startswith("\n")):
             raise _NotPlain  # blank lines: rows and lines no longer run in step

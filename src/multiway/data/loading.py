@@ -1,22 +1,22 @@
 """From a path, a pandas or a polars frame to a table of raw columns."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet
 
+from multiway.data.excel import is_workbook, read_workbook
 from multiway.data.fields import read_text
-from multiway.data.findings import Findings, Place, quoted
+from multiway.data.findings import Findings, quoted
+from multiway.data.formulas import restored_frame
+from multiway.data.grouped import with_plain_numbers
 from multiway.data.options import ReadOptions
+from multiway.data.parquet import read_parquet, repeated
 from multiway.data.raw import Table
-from multiway.data.text import MAX_COLUMNS, bytes_of, check_memory
+from multiway.data.text import bytes_of, check_columns
 from multiway.errors import DataError
-
-BROKEN = (OSError, pa.ArrowException, LookupError, TypeError, ValueError, AttributeError, RuntimeError)
-"""What pyarrow and pandas raise where the bytes of a Parquet file, or of the notes in it, are not as written."""
 
 
 def source_name(source: Any) -> str:
@@ -25,16 +25,22 @@ def source_name(source: Any) -> str:
 
 
 def load_table(source: Any, options: ReadOptions, findings: Findings) -> Table:
-    """Read CSV, CSV.gz, Parquet, pandas or polars; note flaws of the form, not yet of the values."""
+    """Read CSV (packed or not), Excel, Parquet, pandas or polars; note flaws of the form, not yet of the values."""
     if not isinstance(source, str | Path):
-        return _from_frame(as_pandas(source), findings)
+        return with_plain_numbers(_from_frame(as_pandas(source), findings), options, findings)
     path = Path(source)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
-        raise DataError(f"{quoted(path, 200)} {what}. Give the path of a CSV, CSV.gz or Parquet file.")
-    if path.suffix.lower() in {".parquet", ".pq"} or _starts_as_parquet(path, findings):
-        return _from_frame(_parquet(path, findings), findings)
-    return _without_row_numbers(read_text(bytes_of(path, findings), options, findings), findings)
+        raise DataError(f"{quoted(path, 200)} {what}. Give the path of a CSV, Excel or Parquet file.")
+    return with_plain_numbers(_from_file(path, options, findings), options, findings)
+
+
+def _from_file(path: Path, options: ReadOptions, findings: Findings) -> Table:
+    if path.suffix.lower() in {".parquet", ".pq"} or _first_bytes(path, findings).startswith(b"PAR1"):
+        return _from_frame(read_parquet(path, options.max_bytes, findings), findings)
+    raw = bytes_of(path, findings)
+    table = read_workbook(raw, options, findings) if is_workbook(raw) else read_text(raw, options, findings)
+    return _without_row_numbers(dataclasses.replace(table, frame=restored_frame(table.frame)), findings)
 
 
 def as_pandas(source: Any) -> pd.DataFrame:
@@ -80,51 +86,24 @@ def as_library(frame: pd.DataFrame, library: str) -> Any:
     return polars.from_pandas(frame)
 
 
-def _starts_as_parquet(path: Path, findings: Findings) -> bool:
+def _first_bytes(path: Path, findings: Findings) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(4) == b"PAR1"
+            return file.read(8)
     except OSError as error:
         raise findings.fatal(
             "unreadable", f"it cannot be opened ({error.strerror})", "Check its permissions."
         ) from None
 
 
-def _parquet(path: Path, findings: Findings) -> pd.DataFrame:
-    try:
-        about = pyarrow.parquet.read_metadata(path)
-        names = about.schema.to_arrow_schema().names
-        _check_columns(len(names), findings)
-        check_memory(about.num_rows, len(names), 0, findings)
-        repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-        if repeated:
-            raise _repeated(repeated, findings)
-        return pd.read_parquet(path)
-    except BROKEN as error:
-        reason = quoted(" ".join(str(error).split()), 120)
-        rule = f"it is not a whole Parquet file ({reason})"
-        raise findings.fatal("unreadable", rule, "Write or copy it again.") from None
-
-
-def _check_columns(count: int, findings: Findings) -> None:
-    if count > MAX_COLUMNS:
-        rule = f"it has {count:,} columns; at most {MAX_COLUMNS:,} are read ({count * 8e-6:.3g} MB for every row)"
-        raise findings.fatal("columns", rule, "Split it, or keep fewer series.")
-
-
-def _repeated(names: list[str], findings: Findings) -> Exception:
-    places = [Place(column=name) for name in names]
-    return findings.fatal("columns", "two columns have one name", "Rename one of them.", places)
-
-
 def _from_frame(frame: pd.DataFrame, findings: Findings) -> Table:
     """Bring a meaningful index into the columns; nothing of the caller's frame changes."""
-    _check_columns(frame.shape[1], findings)
+    check_columns(frame.shape[1], findings)
     frame = _plain_index(frame)
     frame = frame.set_axis([_column_name(name) for name in frame.columns], axis=1)
-    repeated = [str(name) for name in frame.columns[frame.columns.duplicated()]]
-    if repeated:
-        raise _repeated(repeated, findings)
+    twice = [str(name) for name in frame.columns[frame.columns.duplicated()]]
+    if twice:
+        raise repeated(twice, findings)
     if not len(frame) or not len(frame.columns):
         raise findings.fatal("empty", "it holds no rows" if not len(frame) else "it holds no columns", "Give some.")
     rows = np.arange(len(frame))

@@ -2,7 +2,10 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from multiway.config import Config
+from multiway.data.unpacking import MAX_BYTES
 
 
 class ReadOptions(Config):
@@ -34,3 +37,5 @@ class ReadOptions(Config):
     """Whether 01/02/2024 is the first of February; needed only where both readings make sense."""
     frequency: str | None = None
     """Step between times as a pandas alias (h, 10min, D, MS); inferred if not given."""
+    max_bytes: int = Field(MAX_BYTES, gt=0)
+    """What a packed table may unfold to, and the cells of a Parquet file may take."""

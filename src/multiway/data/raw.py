@@ -40,6 +40,12 @@ class Table:
         shown = None if value is None else str(value)
         return Place(row=int(self.rows[row]), unit=self.unit, column=column, value=shown, detail=detail)
 
+    def sound(self) -> "Table":
+        """The rows that are not broken."""
+        kept = ~self.broken
+        frame = self.frame[kept].reset_index(drop=True)
+        return dataclasses.replace(self, frame=frame, rows=self.rows[kept], broken=self.broken[kept])
+
     def drop(self, columns: list[str]) -> "Table":
         """Leave columns out."""
         return dataclasses.replace(self, frame=self.frame.drop(columns=columns))

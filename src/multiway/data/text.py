@@ -2,20 +2,21 @@
 
 import csv
 import dataclasses
-import gzip
 import io
 import itertools
-import zlib
 from pathlib import Path
 
 import psutil
 
 from multiway.data.findings import Findings, Place, quoted
+from multiway.data.formulas import restored
+from multiway.data.unpacking import unpacked
 
 SEPARATORS = (",", ";", "\t", "|")
 MAX_COLUMNS = 100_000
 EXPORT = "Export it as CSV again."
 BELOW = "below the text"
+OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,9 +32,10 @@ class Lines:
     first: int
 
 
-def split_text(raw: bytes, encoding: str | None, findings: Findings) -> Lines:
+def split_text(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> Lines:
     """Undo compression and encoding, find header and separator; refuse what cannot be a table or cannot fit."""
-    lines = _lines(_decode(_unpacked(raw, findings), encoding, findings), findings)
+    text = _text_only(unpacked(raw, limit, free_memory() // 3, findings), findings)
+    lines = _lines(_decode(text, encoding, findings), findings)
     check_memory(lines.body.count("\n") + 1, len(lines.names), len(lines.body), findings)
     return lines
 
@@ -54,14 +56,12 @@ def bytes_of(path: Path, findings: Findings) -> bytes:
         ) from None
 
 
-def _unpacked(raw: bytes, findings: Findings) -> bytes:
-    """Undo gzip; refuse what is no text at all."""
-    if raw[:2] == b"\x1f\x8b":
-        raw = _gunzip(raw, findings)
+def _text_only(raw: bytes, findings: Findings) -> bytes:
+    """The bytes themselves, unless they are no text at all."""
     if not raw.strip():
         raise findings.fatal("empty", "the file is empty", "Give a file with a header and rows.")
-    if raw[:4] == b"PK\x03\x04":
-        raise findings.fatal("text", "it is a ZIP or Excel file, not text", "Save it as CSV.")
+    if raw.startswith(OLD_EXCEL):
+        raise findings.fatal("text", "it is an Excel file of the old form (.xls)", "Save it as .xlsx or CSV.")
     if b"\x00" in raw and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         at = raw.index(b"\x00")
         line, start = raw.count(b"\n", 0, at) + 1, raw.rfind(b"\n", 0, at) + 1
@@ -70,19 +70,6 @@ def _unpacked(raw: bytes, findings: Findings) -> bytes:
             "text", "it holds a NUL byte, so it is no sound text file", EXPORT, [Place(row=line, detail=detail)]
         )
     return raw
-
-
-def _gunzip(raw: bytes, findings: Findings) -> bytes:
-    limit = free_memory() // 3
-    try:
-        with gzip.open(io.BytesIO(raw)) as stream:
-            text = stream.read(limit + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise findings.fatal("unreadable", f"its gzip stream is broken ({error})", "Compress it again.") from None
-    if len(text) > limit:
-        rule = f"it unpacks to more than {limit / 1e9:.2g} GB, a third of the free memory"
-        raise findings.fatal("memory", rule, "Write it as Parquet, or keep fewer rows.")
-    return text
 
 
 def _decode(raw: bytes, encoding: str | None, findings: Findings) -> str:
@@ -142,7 +129,7 @@ def _lines(text: str, findings: Findings) -> Lines:
         return Lines(names=[str(i) for i in range(len(names))], body=text[blank:], separator=separator, first=blank + 1)
     if not rest.strip():
         raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
-    names = [name.strip() for name in names]
+    names = [restored(name.strip()) for name in names]
     _check_names(names, findings)
     if len(names) == 1 and not _is_number(rest.lstrip("\n").partition("\n")[0] or "0"):
         shown = " ".join("tab" if mark == "\t" else mark for mark in SEPARATORS)
@@ -213,6 +200,13 @@ def _too_wide(columns: int, rows: int, findings: Findings) -> Exception:
     gigabytes = columns * max(rows, 1) * 8 / 1e9
     rule = f"it has {columns:,} columns and would take {gigabytes:.2g} GB; at most {MAX_COLUMNS:,} columns are read"
     return findings.fatal("columns", rule, "Split it, or keep fewer series.")
+
+
+def check_columns(count: int, findings: Findings) -> None:
+    """Refuse more columns than any table has."""
+    if count > MAX_COLUMNS:
+        rule = f"it has {count:,} columns; at most {MAX_COLUMNS:,} are read ({count * 8e-6:.3g} MB for every row)"
+        raise findings.fatal("columns", rule, "Split it, or keep fewer series.")
 
 
 def check_memory(rows: int, columns: int, held: int, findings: Findings) -> None:

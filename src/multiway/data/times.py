@@ -1,6 +1,7 @@
 """From a raw column to times: stamps under one format for all rows, or whole numbers."""
 
 import itertools
+import re
 import warnings
 
 import numpy as np
@@ -11,8 +12,10 @@ from pandas.tseries.api import guess_datetime_format
 from multiway.data.findings import Findings
 from multiway.data.options import ReadOptions
 from multiway.data.raw import EXACT_INTEGERS, Table
+from multiway.data.zones import OFFSET, in_own_zone
 
 ISO = "ISO8601"
+QUARTER = r"\d{4}[- ]?Q[1-4]|Q[1-4][- ]?\d{4}"
 WRITE = "Write every time in one form, such as 2024-01-31 23:00."
 
 
@@ -42,6 +45,8 @@ def looks_like_time(raw: pd.Series) -> bool:
     if pd.api.types.is_numeric_dtype(raw):
         return False
     first = next((text for text in map(str, raw.iloc[:20]) if text.strip()), "")
+    if re.fullmatch(QUARTER, first.strip(), re.IGNORECASE):
+        return True
     return len(first) >= 6 and bool(_formats([first], None))
 
 
@@ -74,14 +79,24 @@ def _from_text(table: Table, column: str, options: ReadOptions, findings: Findin
     if not present.any():
         fix = "Set time_column to another (--set read.time_column=NAME)."
         raise findings.fatal("time", "the time column is empty", fix, [table.place(0, column)])
+    quarters = text.str.fullmatch(QUARTER, case=False, na=False)
+    if quarters[present].mean() > 0.5:
+        return _quarters(text.where(quarters))
     if text[present].str.fullmatch(r"[+-]?\d+(\.0*)?").all():
         return _whole(pd.to_numeric(text.where(present)).to_numpy(np.float64, na_value=np.nan), findings)
     return _stamps(text.where(present), table, column, options, findings)
 
 
+def _quarters(text: pd.Series) -> pd.DatetimeIndex:
+    """First days of quarters such as 2003Q1 or Q1 2003."""
+    year = text.str.extract(r"(\d{4})", expand=False)
+    month = pd.to_numeric(text.str.extract(r"(?i)Q([1-4])", expand=False)) * 3 - 2
+    return pd.DatetimeIndex(pd.to_datetime(year + "-" + month.astype("string"), format="%Y-%m", errors="coerce"))
+
+
 def _stamps(text: pd.Series, table: Table, column: str, options: ReadOptions, findings: Findings) -> pd.DatetimeIndex:
     """Read under the format that fits most rows; refuse to guess between two that fit all."""
-    zoned = bool(text.str.contains(r":\d\d(?:\.\d+)?\s*(?:Z|[+-]\d\d:?\d\d)$", regex=True, na=False).any())
+    zoned = bool(text.str.extract(OFFSET, expand=False).notna().any())
     iso = _read(text, ISO, zoned)
     readings = {ISO: iso}
     if _failures(iso, text):
@@ -94,11 +109,12 @@ def _stamps(text: pd.Series, table: Table, column: str, options: ReadOptions, fi
         place = table.place(0, column, text.iloc[0])
         fix = f"{WRITE} Or set time_column to another column (--set read.time_column=NAME)."
         raise findings.fatal("time", "the times cannot be understood", fix, [place])
+    # Where nothing fits better than the standard form, a stray stamp is a stray stamp.
+    stamps = best[ISO] if ISO in best else _settle(best, table, column, findings)
     if zoned:
-        findings.add("time", "note", "times have UTC offsets and are brought to UTC")
-    if ISO in best:  # nothing fits better than the standard form, so a stray stamp is a stray stamp
-        return best[ISO]
-    return _settle(best, table, column, findings)
+        stamps, said = in_own_zone(stamps, text)
+        findings.add("time", "note", said)
+    return stamps
 
 
 def _settle(best: dict[str, pd.DatetimeIndex], table: Table, column: str, findings: Findings) -> pd.DatetimeIndex:

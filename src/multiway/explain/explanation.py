@@ -6,6 +6,7 @@ from pathlib import Path
 from multiway.explain.figures import save_mode_map
 from multiway.explain.maps import ModeMap
 from multiway.explain.storage import load_maps, save_maps
+from multiway.files import make_folder
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -18,7 +19,7 @@ class Explanation:
 
 def save_explanation(folder: Path, explanation: Explanation) -> None:
     """Write both sets of maps as arrays."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     save_maps(folder / "average.npz", explanation.average)
     save_maps(folder / "last.npz", explanation.last)
 

@@ -7,14 +7,15 @@ from torch import Tensor
 def is_open(x: Tensor, *, cpu: bool = False, autocast: bool = True) -> bool:
     """Whether a fast path may take `x`: nothing but autograd follows the operations one by one.
 
-    Compilers, exporters, vmap and functional derivatives follow plain operations best.
+    Compilers, exporters, vmap and functional derivatives follow plain operations best; the meta device has no others.
 
     Args:
         x: What the path reads.
         cpu: Whether the path is for the processor alone.
         autocast: Whether the path works under autocast.
     """
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or (cpu and not x.is_cpu):
+    followed = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    if followed or x.is_meta or (cpu and not x.is_cpu):
         return False
     return autocast or not torch.is_autocast_enabled(x.device.type)
 

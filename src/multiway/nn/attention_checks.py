@@ -5,7 +5,8 @@ from collections.abc import Collection, Sequence
 import torch
 from torch import Tensor
 
-from multiway.errors import ConfigError, ShapeError, closest
+from multiway.errors import ConfigError, DtypeError, ShapeError, closest
+from multiway.nn.precision import check_dtype
 
 
 def choose(argument: str, name: str, known: Collection[str]) -> str:
@@ -52,17 +53,24 @@ def refuse_leak(causal_modes: Sequence[int], attended_modes: Sequence[int]) -> N
             )
 
 
-def check_tokens(name: str, x: Tensor, valid: Tensor | None, num_modes: int, dim: int) -> None:
-    """Refuse tokens of another shape than the layer's, and a mask that is not theirs."""
+def check_tokens(name: str, x: Tensor, valid: Tensor | None, num_modes: int, weight: Tensor) -> None:
+    """Refuse tokens of another shape or type than the layer's weight takes, and a mask that is not theirs."""
+    dim = weight.shape[1]
     if x.ndim != num_modes + 2 or x.shape[-1] != dim:
         raise ShapeError(
             f"KroneckerAttention: {name} needs a batch axis, {num_modes} modes and {dim} features, in "
             f"this order. Got {tuple(x.shape)}."
         )
+    check_dtype("KroneckerAttention", name, x, weight)
     if valid is not None and valid.shape != x.shape[:-1]:
         raise ShapeError(
             f"KroneckerAttention: the mask of valid tokens of {name} is {tuple(valid.shape)} but the tokens are "
             f"{tuple(x.shape[:-1])}, batch first."
+        )
+    if valid is not None and valid.dtype != torch.bool:
+        raise DtypeError(
+            f"KroneckerAttention: the mask of valid tokens of {name} must be boolean, True for real tokens. Got "
+            f"{valid.dtype}; convert it with .bool()."
         )
 
 

@@ -146,9 +146,9 @@ class KroneckerAttention(PooledQueries):
         mode_masks: Sequence[Tensor | None] | None,
         as_matrices: bool,
     ) -> tuple[Tensor, list[ops.Factor]]:
-        checks.check_tokens("x", x, valid, self.num_modes, self.dim)
+        checks.check_tokens("x", x, valid, self.num_modes, self.value.weight)
         if context is not None:
-            checks.check_tokens("context", context, context_valid, self.num_modes, self.dim)
+            checks.check_tokens("context", context, context_valid, self.num_modes, self.value.weight)
             checks.check_sizes(x, context, self.attended_modes)
         given = checks.check_masks(mode_masks, self.num_modes)
         asking = Side(ops.blank(x, valid), valid)

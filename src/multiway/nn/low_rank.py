@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from multiway.errors import ConfigError
 from multiway.nn.factorised import Approximation, linear_of, relative_error
+from multiway.nn.precision import check_dtype
 
 
 class LowRankLinear(nn.Module):
@@ -64,6 +65,7 @@ class LowRankLinear(nn.Module):
 
     def forward(self, x: Float[Tensor, "*lead in"]) -> Float[Tensor, "*lead out"]:
         """Map the last axis."""
+        check_dtype("LowRankLinear", "x", x, self.down)
         return F.linear(F.linear(x, self.down), self.up, self.bias)
 
     def dense_weight(self) -> Float[Tensor, "out in"]:

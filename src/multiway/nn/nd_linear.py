@@ -18,6 +18,7 @@ from multiway.nn.factorised import (
     parameters_of,
     relative_error,
 )
+from multiway.nn.precision import check_dtype
 
 INITS = ("variance", "package")
 BIASES = (True, "modes", "full", False)
@@ -236,6 +237,7 @@ class NdLinear(nn.Module):
                 f"NdLinear: the last {count} axes of the input must be {expected}, after any batch axes. "
                 f"Got {tuple(x.shape)}."
             )
+        check_dtype("NdLinear", "x", x, self.weights[0])
 
 
 def _accept_package_keys(module: nn.Module, state: dict[str, Any], prefix: str, *_: object) -> None:

@@ -11,6 +11,7 @@ from multiway import ops
 from multiway.nn import attention_checks as checks
 from multiway.nn.attention_settings import Settings
 from multiway.nn.head_norm import make_head_norms
+from multiway.nn.precision import without_autocast
 
 MAX_TEMPERATURE = 16.0
 
@@ -66,7 +67,7 @@ class PooledQueries(nn.Module):
     def query_and_key(self, mode: int, asking: Side, answering: Side, sums: Sums | None) -> tuple[Tensor, Tensor]:
         """Pooled queries and keys of one mode, `(batch, heads, size, head_dim)`, float32 or wider (HOT: Q̃ᵢ, K̃ᵢ)."""
         linear: Any = self.query_key[mode if len(self.query_key) > 1 else 0]
-        with torch.autocast(answering.x.device.type, enabled=False):
+        with without_autocast(answering.x):
             pooled = self._pool(answering, mode, sums)
             if asking is answering:
                 query, key = ops.project_pooled(*pooled, linear.weight, linear.bias).chunk(2, dim=-1)

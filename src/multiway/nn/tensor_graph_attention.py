@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError, closest
+from multiway.nn.precision import check_dtype, without_autocast
 from multiway.nn.tt_linear import TTLinear
 
 PRESETS = ("normalised", "paper")
@@ -114,13 +115,14 @@ class TensorGraphAttention(nn.Module):
 
     def _attend(self, x: Tensor, valid: Tensor | None, filter_heads: Filter) -> tuple[Tensor, Tensor]:
         self._check_input(x, valid)
+        check_dtype("TensorGraphAttention", "x", x, next(self.parameters()))
         real = None if valid is None else valid[..., None]
         tokens = x if real is None else torch.where(real, x, 0)  # here and not later: a NaN would reach the weights
         key, value = (torch.stack([head(tokens) for head in heads], -3) for heads in (self.keys, self.values))
         if real is not None:
             key = torch.where(real[..., None, :, :], key, 0)  # no edge to padding, whatever the bias
         wide = torch.promote_types(key.dtype, torch.float32)
-        with torch.autocast(x.device.type, enabled=False):
+        with without_autocast(x):
             mixed, graph = filter_heads(key.to(wide), value.to(wide))
         joined = mixed.to(value.dtype).transpose(-2, -3).flatten(-2)  # (..., length, heads * out_dim)
         out = joined if self.out is None else self.out(joined)

@@ -18,6 +18,7 @@ from multiway.nn.factorised import (
     parameters_of,
     relative_error,
 )
+from multiway.nn.precision import check_dtype
 
 
 class TTLinear(nn.Module):
@@ -114,6 +115,7 @@ class TTLinear(nn.Module):
                 f"TTLinear: the last axis of the input must be {self._in_features} = Π {self.in_sizes}. "
                 f"Got {tuple(x.shape)}."
             )
+        check_dtype("TTLinear", "x", x, self.cores[0])
         if x.ndim == 2:
             return self._map_rows(x)
         rows = self._map_rows(x.reshape(-1, self._in_features))

@@ -17,6 +17,11 @@ def recipe_names(pattern: str = "*") -> list[str]:
     return sorted(fnmatch.filter((name for table in _tables() for name in _cells(table)), pattern))
 
 
+def table_names() -> list[str]:
+    """Names of the tables."""
+    return list(_tables())
+
+
 def load_recipe(name: str) -> Recipe:
     """Read a recipe by its name, or from a YAML file of the user's.
 

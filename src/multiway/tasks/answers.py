@@ -1,17 +1,14 @@
 """What predict, explain and backtest give back: data, files, and what a user reads; the command line prints it."""
 
 import dataclasses
-import gzip
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from multiway import files
+from multiway.data.writing import ENDINGS, csv_text, write_table
 from multiway.errors import ConfigError, RunError
-
-ENDINGS = (".csv", ".csv.gz", ".parquet")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,11 +18,13 @@ class Answer:
     frame: The table itself; None where the answer is files alone.
     files: What was written.
     notes: Lines for the reader.
+    raw: Print text as it is, though a spreadsheet may run it as a formula.
     """
 
     frame: pd.DataFrame | None = None
     files: Sequence[Path] = ()
     notes: Sequence[str] = ()
+    raw: bool = False
 
     def rows(self) -> list[dict[str, Any]]:
         """The table as rows of plain values."""
@@ -37,7 +36,7 @@ class Answer:
         if self.frame is None:
             return [*self.notes, *map(str, self.files)]
         if not self.files:
-            return [self.frame.to_csv(index=False).rstrip(), *self.notes]
+            return [csv_text(self.frame, raw=self.raw).rstrip(), *self.notes]
         head = [f"{len(self.frame)} rows written to {self.files[0]}"] if len(self.files) == 1 else []
         return [*head, *self.notes]
 
@@ -51,25 +50,21 @@ def written(frame: pd.DataFrame, out: Path | None, notes: Sequence[str] = ()) ->
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:
-    """Write CSV, CSV.gz or Parquet atomically.
+    """Write CSV, CSV.gz, Excel or Parquet atomically; see `multiway.data.writing`.
 
     Raises:
         ConfigError: The ending is none of these.
         RunError: The folder does not exist, or the disk is full.
     """
     check_target(path)
-    if path.suffix == ".parquet":
-        files.write_with(path, lambda temporary: frame.to_parquet(temporary, index=False))
-    else:
-        text = frame.to_csv(index=False).encode()
-        files.write_bytes(path, gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
+    write_table(frame, path)
 
 
 def check_target(path: Path | None) -> None:
     """Whether `write_frame` can write there; call it before long work.
 
     Raises:
-        ConfigError: The ending is none of .csv, .csv.gz and .parquet.
+        ConfigError: The ending is none of .csv, .csv.gz, .parquet and .xlsx.
         RunError: The folder does not exist.
     """
     if path is None:
@@ -77,4 +72,4 @@ def check_target(path: Path | None) -> None:
     if not path.parent.is_dir():
         raise RunError(f"{path} could not be written: there is no folder {path.parent}. Make it first.")
     if not path.name.endswith(ENDINGS):
-        raise ConfigError(f"{path} must end in .csv, .csv.gz or .parquet.")
+        raise ConfigError(f"{path} must end in .csv, .csv.gz, .parquet or .xlsx.")

@@ -24,7 +24,7 @@ def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[st
     if names is None:
         yield regression.errors_part(of_model[OURS], subject.rows)
         return
-    labels = pd.Index(names).get_indexer(pd.Index(of_model[OURS]["label"]))
+    labels = pd.Index(names).get_indexer(pd.Index(of_model[OURS]["label"].astype(str)))
     shares = {name: rows[[f"p_{each}" for each in names]].to_numpy(float) for name, rows in of_model.items()}
     words = {name: subject.models.get(name, name) for name in shares}
     colours = {words[name]: place for name, place in pages.colours_of(subject.scores(runs)).items()}

@@ -49,13 +49,20 @@ def prediction_frame(
     cases: Mapping[str, Sequence[Any]], labels: Labels, outputs: Outputs, split: str, names: Sequence[str]
 ) -> pd.DataFrame:
     """Columns that name each case, then model, split, label, predicted class and the probability of each class."""
-    labelled = [names[place] for place in labels]
+    named = class_values(names)
     frames = []
     for model, shares in outputs.items():
-        found = [names[place] for place in classes.predicted_classes(shares)]
-        head = pd.DataFrame({**cases, "model": model, "split": split, "label": labelled, "predicted": found})
+        found = named[classes.predicted_classes(shares)]
+        head = pd.DataFrame({**cases, "model": model, "split": split, "label": named[labels], "predicted": found})
         frames.append(pd.concat([head, probability_frame(shares, names)], axis=1))
     return pd.concat(frames, ignore_index=True)
+
+
+def class_values(names: Sequence[str]) -> NDArray[Any]:
+    """Names of classes as a column of a table holds them: False and True as truth values."""
+    if sorted(names) == ["False", "True"]:
+        return np.array([name == "True" for name in names])
+    return np.array(names, dtype=object)
 
 
 def probability_frame(shares: NDArray[np.float64], names: Sequence[str]) -> pd.DataFrame:

@@ -49,6 +49,7 @@ def _smaller(run: Run, plan: compress.Plan, out: Path) -> Run:
     """Swap layers of the run itself, which was loaded for that, and keep it in a folder of its own."""
     assert run.folder is not None
     log = run.folder.read_log()
+    run.facts["before_compression"] = run.task.sentence(run)
     network = plan.apply(inplace=True, keep_originals=False)
     finish(run)
     run.facts["parameters"] = parameters_of(run)

@@ -1,10 +1,11 @@
 """What every estimator shares: parameters and config, fit, save and load, in scikit-learn's manners."""
 
 import dataclasses
+import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 
 from multiway.config import Config, merge, nest
 from multiway.data import datasets
-from multiway.errors import ConfigError, NotFittedError, closest
+from multiway.errors import ConfigError, MultiwayError, NotFittedError
 from multiway.metrics.classes import predicted_classes
 from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
+from multiway.tasks.fixes import Spelling, check_names
 from multiway.tasks.protocol import OURS
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
@@ -25,9 +27,38 @@ ALL = "all"
 NOT_IN_CONFIG = ("settings", "progress")
 PLACES = {"model": "model.name", "layer": "model.layer", "seed": "training.seed"}
 """Arguments whose place in the config is not told by their name."""
+Class = TypeVar("Class")
 
 
-@dataclasses.dataclass(eq=False, repr=False, kw_only=True)
+@dataclass_transform()
+def estimator(cls: type[Class]) -> type[Class]:
+    """Make the constructor of an estimator from its fields; errors of it and of the methods say what Python writes."""
+    made = dataclasses.dataclass(eq=False, repr=False)(cls)
+    for name, method in [*vars(made).items()]:
+        if inspect.isfunction(method) and (name == "__init__" or not name.startswith("_")):
+            setattr(made, name, _in_python(method))
+    return made
+
+
+def _in_python(method: Callable[..., Any]) -> Callable[..., Any]:
+    known = [name for name in inspect.signature(method).parameters if name != "self"]
+
+    @functools.wraps(method)
+    def called(self: Any, *args: Any, **named: Any) -> Any:
+        if not inspect.getfullargspec(method).varkw:
+            check_names(f"{type(self).__name__}.{method.__name__}".removesuffix(".__init__"), named, known)
+        try:
+            return method(self, *args, **named)
+        except MultiwayError as error:
+            places = {place: name for name, place in _places(type(self)).items()}
+            spelling = Spelling(options=task_of(self.task).options, arguments=places, own=known)
+            error.args = (spelling.of(str(error)),)
+            raise
+
+    return called
+
+
+@estimator
 class Estimator:
     """A task as an estimator: its dataclass fields are constructor arguments, `fit` leaves `run_`.
 
@@ -39,6 +70,7 @@ class Estimator:
     kind: ClassVar[str] = "none"
     """Of scikit-learn's kinds of estimators: classifier, regressor, or none."""
 
+    _: dataclasses.KW_ONLY
     epochs: int | None = None
     seed: int = 0
     settings: dict[str, Any] | None = None
@@ -109,14 +141,10 @@ class Estimator:
         """Change constructor arguments.
 
         Raises:
-            ConfigError: A name is unknown.
+            ArgumentError: A name is unknown.
         """
-        known = sorted(_defaults(type(self)))
+        check_names(type(self).__name__, params, sorted(_defaults(type(self))))
         for name, value in params.items():
-            if name not in known:
-                raise ConfigError(
-                    f"{type(self).__name__}: {name} is no parameter{closest(name, known)} It has {', '.join(known)}."
-                )
             setattr(self, name, value)
         return self
 
@@ -139,11 +167,12 @@ class Estimator:
         )
 
 
+@estimator
 class Classifier(Estimator):
     """An estimator of classes: `fit` leaves `classes_`, in the order of the probabilities."""
 
     kind = "classifier"
-    classes_: NDArray[Any]
+    classes_: NDArray[Any] = dataclasses.field(init=False)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities `(samples, classes)`, in the order of `classes_`."""
@@ -160,6 +189,7 @@ class Classifier(Estimator):
         return float(np.mean(self.predict(X) == np.asarray(y)))
 
 
+@estimator
 class Regressor(Estimator):
     """An estimator of numbers, one per sample."""
 

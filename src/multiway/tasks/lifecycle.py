@@ -16,6 +16,7 @@ def make(task: Task[Any, Any, Any], config: Any, source: Any, *, progress: bool 
     """Read the data and build what is fitted on it; nothing is fitted or written yet."""
     prepared = task.prepare(config, source, progress=progress)
     state = task.learn(config, prepared)
+    config = task.settle(config, state, progress=progress)
     models = Models(task, config, state)
     models.check()
     facts = {"source": prepared.source, "notes": list(prepared.notes), "data_sha256": digest_of(prepared.content())}

@@ -197,6 +197,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     def learn(self, config: ConfigT, prepared: PreparedT) -> StateT:
         """Classes, sizes, scales of the training rows: what the models are built from."""
 
+    def settle(self, config: ConfigT, state: StateT, *, progress: bool = False) -> ConfigT:
+        """Fill in what a config leaves open until the sizes of the data are known; the run keeps it so."""
+        return config
+
     @abc.abstractmethod
     def names(self, config: ConfigT, state: StateT) -> tuple[str, ...]:
         """Names of the models: ours, then the baselines."""

@@ -173,7 +173,7 @@ def digest_of(content: Iterable[object]) -> str:
 
 def store(run: Run, folder: RunFolder) -> None:
     """Write every file of a finished run, then seal it."""
-    (folder.path / BASELINES).mkdir(exist_ok=True)
+    files.make_folder(folder.path / BASELINES, parents=False)
     for name, model in run.models.items():
         folder.save_weights(model, weights_of(name))
     _save_tensors(folder.path / CALIBRATION, run.calibration)
@@ -228,11 +228,8 @@ def readable(path: Path, what: str) -> Iterator[None]:
 
 
 def _save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    from safetensors.torch import save_file
-
     if tensors:
-        plain = {name: tensor.contiguous() for name, tensor in tensors.items()}
-        files.write_with(path, lambda temporary: save_file(plain, temporary))
+        files.write_tensors(path, tensors)
 
 
 def _load_tensors(path: Path) -> dict[str, Tensor]:

@@ -165,5 +165,5 @@ def answers(predicted: NDArray[np.float64], names: Names) -> pd.DataFrame:
     """Class and probability of each, or the number."""
     if names is None:
         return pd.DataFrame({"predicted": predicted})
-    named = np.array(names, dtype=object)[predicted_classes(predicted)]
+    named = classes.class_values(names)[predicted_classes(predicted)]
     return pd.concat([pd.DataFrame({"predicted": named}), classes.probability_frame(predicted, names)], axis=1)

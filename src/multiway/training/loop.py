@@ -69,7 +69,7 @@ def train(
 
     Raises:
         RunError: A loss is not finite; the message names the batch and the first bad tensor.
-        Interrupted: SIGTERM or SIGINT came; the state is saved.
+        Interrupted: SIGTERM, SIGINT or SIGHUP came, or stderr is gone; the state is saved.
     """
     loop = _Loop(
         model,
@@ -143,10 +143,13 @@ class _Loop:
         try:
             while self.step < self.total_steps and not self.finished:
                 stop = self._step(request)
-                self.bar.update(self.step)
+                with request.unless_written():
+                    self.bar.update(self.step)
                 in_epoch = self.step % self.steps_per_epoch
                 if in_epoch == 0 or (in_epoch % every == 0 and self.steps_per_epoch - in_epoch >= every):
                     self._validate(started)
+                    with request.unless_written():
+                        self.bar.report(self.rows[-1])
                 if stop is not None or time.monotonic() - saved >= self.config.checkpoint_seconds or self.finished:
                     self.seconds, saved = time.monotonic() - started, time.monotonic()
                     self._save()
@@ -259,7 +262,6 @@ class _Loop:
         self.rows.append(row)
         if self.run is not None and self.accelerator.is_main_process:
             self.run.log(row)
-        self.bar.report(row)
 
     def _save(self) -> None:
         if self.run is None or not self.accelerator.is_main_process:

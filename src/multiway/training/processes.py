@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from multiway.errors import RunError
-from multiway.training.run_folder import RunFolder
+from multiway.errors import RunError, StorageError
+from multiway.training.run_folder import CONFIG, RunFolder
 
 WAITS, PAUSE = 600, 0.1
 
@@ -27,7 +27,7 @@ def create_once(path: Path, settings: dict[str, Any]) -> RunFolder:
     if is_main():
         return RunFolder.create(path, settings)
     for _ in range(WAITS):
-        if (path / "config.yaml").is_file():
+        if (path / CONFIG).is_file():
             return RunFolder.open(path)
         time.sleep(PAUSE)
     raise RunError(f"{path} was not made by the first process within a minute.")
@@ -38,7 +38,11 @@ def held(folder: RunFolder) -> Iterator[None]:
     """Hold the folder in the process that writes.
 
     Raises:
-        RunError: Another run holds it.
+        RunError: Another run holds it, or a file of it cannot be written; says how to continue then.
     """
-    with folder.lock() if is_main() else contextlib.nullcontext():
-        yield
+    try:
+        with folder.lock() if is_main() else contextlib.nullcontext():
+            yield
+    except StorageError as error:
+        go_on = f" Then continue: `multiway train --resume {folder.path}`." if (folder.path / CONFIG).is_file() else ""
+        raise StorageError(f"{error}{go_on}") from None

@@ -3,11 +3,11 @@
 import contextlib
 import datetime
 import fcntl
+import glob
 import importlib.metadata
 import json
 import os
 import platform
-import secrets
 import shutil
 import time
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from torch import nn
 
 from multiway import files
 from multiway.config import load_yaml
-from multiway.errors import RunError
+from multiway.errors import RunError, StorageError
 
 CONFIG, WEIGHTS, MANIFEST, LOG = "config.yaml", "weights.safetensors", "manifest.json", "metrics.jsonl"
 PACKAGES = ("multiway", "torch", "numpy", "pandas", "accelerate", "safetensors")
@@ -45,24 +45,37 @@ class RunFolder:
         Raises:
             RunError: Something is there already; of many that start at once, one wins.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}{files.TEMPORARY_MARK}{secrets.token_hex(4)}")
+        cls.check_free(path)
+        files.make_folder(path.parent)
+        temporary = path.with_name(files.temporary_name(f".{path.name}"))
+        content = yaml.safe_dump(config, sort_keys=False, allow_unicode=True).encode()
         try:
-            if path.exists():
-                raise FileExistsError
-            temporary.mkdir()
-            files.write_text(temporary / CONFIG, yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
-            os.rename(temporary, path)  # fails if a folder with a run is there by now
-            files.sync_folder(path.parent)
-        except OSError as error:
-            if isinstance(error, FileExistsError) or path.exists():
-                raise RunError(
-                    f"{path} exists already. Choose another --out, or continue it: `multiway train --resume {path}`."
-                ) from None
-            raise RunError(f"{path} could not be made: {error.strerror or error}.") from None
+            with files.storing(path, lambda: len(content)):
+                temporary.mkdir()
+                (temporary / CONFIG).write_bytes(content)
+                files.sync_file(temporary / CONFIG)
+                os.rename(temporary, path)  # fails if a folder with a run is there by now
+                files.sync_folder(path.parent)
+        except StorageError:
+            cls.check_free(path)
+            raise
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+        files.note(path, path / CONFIG)
         return cls(path)
+
+    @staticmethod
+    def check_free(path: Path) -> None:
+        """Whether a run can be made there.
+
+        Raises:
+            RunError: Something is there already, or nothing can be made there.
+        """
+        files.check_place(path)
+        if path.exists():
+            raise RunError(
+                f"{path} exists already. Choose another --out, or continue it: `multiway train --resume {path}`."
+            )
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -83,7 +96,8 @@ class RunFolder:
     def part(self, name: str) -> "RunFolder":
         """Folder for a second training of this run, such as that of a baseline; it goes when the state goes."""
         path = self.state_dir / name
-        path.mkdir(parents=True, exist_ok=True)
+        for folder in (self.state_dir, path):
+            files.make_folder(folder, parents=False)
         return RunFolder(path, self.root)
 
     @property
@@ -114,13 +128,13 @@ class RunFolder:
     def clean(self) -> None:
         """Remove what a killed write left in the folder or beside it."""
         files.remove_partial(self.path)
-        for stray in self.path.parent.glob(f".{self.path.name}{files.TEMPORARY_MARK}*"):
-            shutil.rmtree(stray, ignore_errors=True)
+        for stray in self.path.parent.glob(f".{glob.escape(self.path.name)}{files.TEMPORARY_MARK}*"):
+            if files.is_temporary(stray.name):
+                shutil.rmtree(stray, ignore_errors=True)
 
     def log(self, row: dict[str, Any]) -> None:
         """Append a row to the log."""
-        with (self.path / LOG).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        files.append_text(self.path / LOG, json.dumps(row) + "\n")
 
     def rewrite_log(self, rows: list[dict[str, Any]]) -> None:
         """Bring the log to what the saved state knows, so that no row is lost or doubled."""
@@ -148,10 +162,7 @@ class RunFolder:
 
     def save_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
         """Write a model's weights."""
-        from safetensors.torch import save_file
-
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
-        files.write_with(self.path / name, lambda path: save_file(tensors, path))
+        files.write_tensors(self.path / name, model.state_dict())
 
     def load_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
         """Read weights into a model of the same config.

@@ -26,8 +26,6 @@ def save_state(
     Raises:
         RunError: The disk is full; the state before is untouched.
     """
-    from safetensors.torch import save_file
-
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"best.{name}": tensor for name, tensor in best.items()}
     tensors |= {f"average.{name}": tensor for name, tensor in average.items()}
@@ -35,10 +33,9 @@ def save_state(
     tensors["random.torch"] = torch.get_rng_state()
     if torch.cuda.is_available():
         tensors["random.cuda"] = torch.cuda.get_rng_state()
-    plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    folder.mkdir(parents=True, exist_ok=True)
-    meta = {"position": json.dumps(position)}
-    files.write_with(folder / STATE_FILE, lambda path: save_file(plain, path, metadata=meta))
+    plain = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
+    files.make_folder(folder, parents=False)
+    files.write_tensors(folder / STATE_FILE, plain, {"position": json.dumps(position)})
 
 
 def load_state(

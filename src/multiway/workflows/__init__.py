@@ -1,5 +1,7 @@
 """What the command line does, as functions; whatever is particular to a task is in the task."""
 
+from multiway.config import read_yaml as read_yaml
+from multiway.tasks.answers import Answer as Answer
 from multiway.tasks.registry import TASKS as TASKS
 from multiway.tasks.registry import task_of_data as task_of_data
 from multiway.workflows.auditing import audit as audit
@@ -11,9 +13,8 @@ from multiway.workflows.looking import check as check
 from multiway.workflows.looking import fetch_dataset as fetch_dataset
 from multiway.workflows.looking import list_datasets as list_datasets
 from multiway.workflows.looking import make_lesions as make_lesions
-from multiway.workflows.options import DeclaredOption as DeclaredOption
+from multiway.workflows.options import declarations as declarations
 from multiway.workflows.options import options_of as options_of
-from multiway.workflows.options import purpose_of as purpose_of
 from multiway.workflows.options import sections_of_reading as sections_of_reading
 from multiway.workflows.options import settings_of as settings_of
 from multiway.workflows.reproducing import list_recipes as list_recipes

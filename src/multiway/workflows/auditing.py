@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from multiway.auditing import AuditReport
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, closest
 from multiway.tasks.registry import TASKS, task_of
 from multiway.workflows.runs import load_run
 
@@ -34,7 +34,8 @@ def audit(
 
 def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
     if not path.is_dir():
-        raise ConfigError(f"audit: {path} is no task and no run folder. Tasks are {', '.join(TASKS)}.")
+        near = closest(str(path), TASKS)
+        raise ConfigError(f"audit: {path} is no task and no run folder{near} Tasks are {', '.join(TASKS)}.")
     if is_given_settings:
         raise ConfigError(f"audit: {path} is a run and has its own data and settings. Leave out the options.")
     run = load_run(path)

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from multiway import files
 from multiway.compress import Plan, Rule, compress_pretrained, parse_rule
@@ -21,12 +22,24 @@ class Compressed:
     run: Run | None
 
     def lines(self) -> list[str]:
-        """What came out of the smaller run."""
-        return [] if self.run is None else [self.run.task.sentence(self.run)]
+        """What came out of the run before and after."""
+        if self.run is None:
+            return []
+        return [f"before: {self.run.facts['before_compression']}", f"after: {self.run.task.sentence(self.run)}"]
 
     def table(self) -> list[Row]:
         """Its test scores, made anew."""
         return [] if self.run is None else score_table([self.run], "test")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain values for JSON."""
+        return {
+            "layers": self.plan.rows(),
+            "refused": [{"layer": each.name, "reason": each.reason} for each in self.plan.refused],
+            "parameters_before": self.plan.parameters[0],
+            "parameters_after": self.plan.parameters[1],
+            "output_error": self.plan.output_error,
+        }
 
 
 def compress(
@@ -40,18 +53,21 @@ def compress(
     report: Path | None = None,
 ) -> Compressed:
     """Compress a run's network or a Hugging Face model by rules such as ".*fc1=tt:rank=8"; without `out` only plan."""
+    files.check_place(out, report)
     if out is not None and out.exists():
         raise RunError(f"{out} exists already. Set out to another folder (--out FOLDER).")
     parsed = _parse_rules(rules)
     budget = {"max_parameters": max_parameters, "max_error": max_error}
-    if (folder / "config.yaml").is_file():
-        if data is not None:
-            raise ConfigError("compress: a run is measured on its own validation samples. Leave out --data.")
-        plan, run = compress_run(folder, parsed, **budget, out=out)
-    else:
-        plan, run = compress_pretrained(folder, parsed, **budget, data=data, out=out), None
-    if report is not None:
-        files.write_text(report, plan.html(folder.resolve().name))
+    is_run = (folder / "config.yaml").is_file()
+    if is_run and data is not None:
+        raise ConfigError("compress: a run is measured on its own validation samples. Leave out --data.")
+    with files.all_or_nothing():
+        if is_run:
+            plan, run = compress_run(folder, parsed, **budget, out=out)
+        else:
+            plan, run = compress_pretrained(folder, parsed, **budget, data=data, out=out), None
+        if report is not None:
+            files.write_text(report, plan.html(folder.resolve().name))
     return Compressed(plan=plan, run=run)
 
 

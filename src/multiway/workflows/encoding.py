@@ -31,6 +31,20 @@ class EncodedTexts:
         new = f"{done.num_new:,} encoded in {self.seconds:.0f} s" if done.num_new else "nothing left to encode"
         return [f"{what} by {done.name}: {new}", str(done.folder)]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        done = self.encoded
+        return {
+            "source": self.source,
+            "encoder": done.name,
+            "texts": len(done.rows),
+            "distinct": len(done.vectors),
+            "features": done.vectors.shape[1],
+            "encoded": done.num_new,
+            "seconds": self.seconds,
+            "folder": done.folder and str(done.folder),
+        }
+
 
 def encode(
     data: str | Path,

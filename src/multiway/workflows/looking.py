@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from multiway import files
 from multiway.data import CheckReport, datasets
 from multiway.data.volumes import VolumeSplit, read_cases
 from multiway.data.volumes.lesions import LesionOptions
@@ -41,6 +42,7 @@ def fetch_dataset(name: str) -> Path:
 
 def make_lesions(source: str, out: Path, options: dict[str, Any] | None = None) -> Path:
     """Paint lesions with exact masks into the volumes of a file or known data set; return the table of the new set."""
+    files.check_place(out)
     return paint(
         read_cases(datasets.locate(source), split=VolumeSplit()), out, LesionOptions.parse(options or {}, "lesions")
     )

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from multiway.errors import ConfigError
+from multiway import files
+from multiway.errors import ConfigError, closest
 from multiway.recipes import Recipe, load_recipe, recipe_names, recipes_of
 from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row
@@ -22,7 +23,15 @@ def task_of_recipe(name: str) -> str:
 
 
 def list_recipes(pattern: str = "*") -> list[Row]:
-    """One row per recipe: its cell and the published figures; a column that no recipe fills is left out."""
+    """One row per recipe: its cell and the published figures; a column that no recipe fills is left out.
+
+    Raises:
+        ConfigError: None fits the pattern.
+    """
+    if not recipe_names(pattern):
+        wider = f"*{pattern}*"
+        near = f"; did you mean '{wider}'?" if recipe_names(wider) else closest(pattern.strip("*"), recipe_names())
+        raise ConfigError(f"recipes: nothing fits {pattern}{near} `multiway recipes` lists them all.")
     recipes = {name: load_recipe(name) for name in recipe_names(pattern)}
     metrics = list(dict.fromkeys(metric for recipe in recipes.values() for metric in recipe.figures))
     rows = [_recipe_row(name, recipe, metrics) for name, recipe in recipes.items()]
@@ -62,12 +71,12 @@ def reproduce(
         wanted = {"rows": rows, "variants": variants, "horizons": horizons}
         said = " and ".join(f"{name} {', '.join(values)}" for name, values in wanted.items() if values is not None)
         raise ConfigError(f"reproduce: no cell of {table} has {said}. `multiway recipes` lists the cells.")
+    files.check_place(out, runs)
     for name, recipe in chosen.items():
         with tempfile.TemporaryDirectory() as scratch:
             measured = _measure_cell(name, recipe, seeds, runs or Path(scratch), overrides or {}, progress)
         if out is not None:
-            with out.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(measured) + "\n")
+            files.append_text(out, json.dumps(measured) + "\n")
         yield {key: value for key, value in measured.items() if not isinstance(value, dict | list)}
 
 

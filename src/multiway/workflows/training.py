@@ -12,6 +12,8 @@ from multiway.tasks.protocol import Row, TaskConfig
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.run import Run
 from multiway.tasks.scores import score_table
+from multiway.training import RunFolder
+from multiway.training.processes import is_main
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,11 @@ class Trained:
     def table(self) -> list[Row]:
         """Test scores of every model beside its baselines, averaged over seeds."""
         return score_table(self.runs, "test")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        runs = [{"folder": run.folder and str(run.folder.path), "answer": run.task.sentence(run)} for run in self.runs]
+        return {"runs": runs, "scores": self.table()}
 
 
 def train(
@@ -66,12 +73,12 @@ def train(
     if config.data is None:
         raise ConfigError("train: there is no data. Give --data FILE, a known data set's name, or a --recipe.")
     folder = out or Path("runs") / (recipe_name(recipe) if recipe else Path(config.data).name.split(".")[0])
-    if seeds == 1:
-        return Trained(runs=[lifecycle.start(chosen, config, folder, progress=progress)])
     first = config.training.seed
+    places = {first: folder} if seeds == 1 else {n: folder / f"seed-{n}" for n in range(first, first + seeds)}
+    for place in places.values() if is_main() else ():
+        RunFolder.check_free(place)
     runs = [
-        lifecycle.start(chosen, with_seed(config, seed), folder / f"seed-{seed}", progress=progress)
-        for seed in range(first, first + seeds)
+        lifecycle.start(chosen, with_seed(config, seed), place, progress=progress) for seed, place in places.items()
     ]
     return Trained(runs=runs)
 
@@ -88,4 +95,5 @@ def resume(path: Path, *, progress: bool = False) -> Trained:
 
 def with_seed(config: TaskConfig, seed: int) -> TaskConfig:
     """The same config with another seed."""
-    return config.replace(training=config.training.replace(seed=seed).plain())
+    given = config.training.model_dump(mode="json", exclude_unset=True)
+    return config.replace(training={**given, "seed": seed})

@@ -1,11 +1,13 @@
 """What can be done with a finished run: score, predict, backtest, explain, report, compare."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from multiway import files
-from multiway.errors import ConfigError
+from multiway.data.writing import leaving_raw
+from multiway.errors import ConfigError, RunError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import Row
 from multiway.tasks.scores import score_table
@@ -23,36 +25,74 @@ def evaluate(run: Path, *, data: str | None = None, split: str = "test") -> list
 
 
 def predict(
-    run: Path, *, data: str | None = None, out: Path | None = None, options: dict[str, Any] | None = None
+    run: Path,
+    *,
+    data: str | None = None,
+    out: Path | None = None,
+    options: dict[str, Any] | None = None,
+    overwrite: bool = True,
+    raw: bool = False,
+    progress: bool = False,
 ) -> Answer:
     """Predict with a run: a table, or files; with a path, the table is also written.
 
-    Options are those of the task for `predict`, such as `layout` and `levels` of a forecast.
+    Options are those of the task for `predict`, such as `layout` and `levels` of a forecast. Without `overwrite`,
+    a file at `out` is refused, and so is a folder with something in it. In CSV and Excel, text that a
+    spreadsheet would run as a formula is escaped, unless it is to be left `raw`. With
+    `progress`, a bar on a terminal says how many scans are done.
     """
+    _check_out("predict", out, overwrite)
     loaded = load_run(run)
-    return loaded.task.answer(loaded, data, out, options or {})
+    with files.all_or_nothing(), leaving_raw(raw):
+        answer = loaded.task.answer(loaded, data, out, (options or {}) | ({"progress": True} if progress else {}))
+    return dataclasses.replace(answer, raw=raw)
 
 
 def backtest(
-    run: Path, *, data: str | None = None, out: Path | None = None, options: dict[str, Any] | None = None
+    run: Path,
+    *,
+    data: str | None = None,
+    out: Path | None = None,
+    options: dict[str, Any] | None = None,
+    overwrite: bool = True,
+    raw: bool = False,
 ) -> Answer:
     """Score predictions from past moments of a file, or trade by them; the table, with notes to read it by.
 
-    Options are those of the task for `backtest`: `cutoffs` and `step`; `top` and `cost_bps`.
+    Options are those of the task for `backtest`: `cutoffs` and `step`; `top` and `cost_bps`; `raw` as for `predict`.
     """
+    _check_out("backtest", out, overwrite)
     loaded = load_run(run)
-    return loaded.task.backtest(loaded, data, out, options or {})
+    with files.all_or_nothing(), leaving_raw(raw):
+        answer = loaded.task.backtest(loaded, data, out, options or {})
+    return dataclasses.replace(answer, raw=raw)
 
 
-def explain(run: Path, *, out: Path | None = None, options: dict[str, Any] | None = None) -> Answer:
-    """Write what the model looked at; what is strongest, and the files."""
+def _check_out(command: str, out: Path | None, overwrite: bool) -> None:
+    """Whether the answer may be written there, before any work.
+
+    Raises:
+        RunError: Something is there, or nothing can be made there.
+    """
+    files.check_place(out)
+    if out is not None and not overwrite and (out.is_file() or (out.is_dir() and any(out.iterdir()))):
+        raise RunError(f"{command}: {out} exists already. Give another --out, or replace it with --overwrite.")
+
+
+def explain(run: Path, *, out: Path | None = None, options: dict[str, Any] | None = None, raw: bool = False) -> Answer:
+    """Write what the model looked at; what is strongest, and the files; `raw` as for `predict`."""
+    files.check_place(out)
     loaded = load_run(run)
-    return loaded.task.explain(loaded, out, options or {})
+    with files.all_or_nothing(), leaving_raw(raw):
+        answer = loaded.task.explain(loaded, out, options or {})
+    return dataclasses.replace(answer, raw=raw)
 
 
 def report(run: Path, *, out: Path | None = None) -> Path:
     """Write the one-file HTML report of a run, or of its seeds together."""
-    runs, target = load_runs(run), out or run / "report.html"
+    target = out or run / "report.html"
+    files.check_place(target)
+    runs = load_runs(run)
     files.write_text(target, runs[0].task.report(runs))
     return target
 
@@ -61,6 +101,7 @@ def compare(runs: Sequence[Path], *, out: Path | None = None) -> list[Row]:
     """Test scores of several runs of one task side by side."""
     if len(runs) < 2:
         raise ConfigError(f"compare: give at least two runs, got {len(runs)}.")
+    files.check_place(out)
     names = {str(path): task_name(path) for path in runs}
     if len(set(names.values())) > 1:
         shown = ", ".join(f"{path} of {name}" for path, name in names.items())

@@ -1,5 +1,7 @@
 """Masks become classes, scenes become blocks, and what does not fit is named."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,21 @@ def test_the_values_of_a_mask_become_classes(tmp_path):
     assert list(examples.scored) == [1]
     target = examples.read(0).target
     assert set(np.unique(target)) == {0, 1} and (target == 1).sum() == 64
+
+
+@pytest.mark.parametrize(
+    "form", [lambda names: dict(enumerate(names)), lambda names: {n: i for i, n in enumerate(names)}]
+)
+def test_a_datalist_names_its_classes(form, tmp_path):
+    write_boxes(tmp_path, value=2)
+    items = [{"image": f"image{row}.npy", "label": f"mask{row}.npy"} for row in range(12)]
+    labels = form(("background", "pancreas", "cancer"))
+    (tmp_path / "dataset.json").write_text(json.dumps({"labels": labels, "training": items}))
+    examples, config = examples_at(tmp_path / "dataset.json")
+    assert (examples.values, examples.classes) == ((0, 2), ("background", "cancer"))
+    state = learn(config, examples)
+    write_boxes(tmp_path, value=2)  # the same masks, listed in a table that names no class
+    assert TASK.prepare(config, str(tmp_path / "cases.csv"), state).classes == ("background", "cancer")
 
 
 def test_an_ignored_value_counts_nowhere():

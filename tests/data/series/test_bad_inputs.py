@@ -283,3 +283,9 @@ def test_findings_are_capped_with_a_count(tmp_path):
     finding = next(finding for finding in check_file(path).findings if finding.kind == "missing")
     assert finding.count == 14
     assert "(and 9 more)" in finding.line()
+
+
+def test_all_variates_that_are_lacking_are_named():
+    frame = pd.DataFrame({"date": pd.date_range("2024-01-01", periods=12), "a": 1.0})
+    with pytest.raises(DataError, match=r"variates names 'b', 'c', which are not there\. There are a\."):
+        read_panel(frame, ReadOptions(variates=("a", "b", "c")))

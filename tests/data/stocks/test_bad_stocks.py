@@ -1,5 +1,6 @@
 """Every flaw of prices and texts that RELIABILITY promises to name: one line, the file, the place, the fix."""
 
+import gzip
 import json
 
 import numpy as np
@@ -335,3 +336,21 @@ def test_days_that_are_not_there():
 def test_nothing_left_after_thresholds_is_said():
     report = check_stocks(stock_files.prices(), protocol=StockProtocol(down=0.9, up=0.9))
     assert [finding.kind for finding in report.findings if finding.severity == "warning"] == ["labels"]
+
+
+def test_flaws_of_prices_do_not_hide_those_of_texts(tmp_path):
+    changed("close", 3, "x7")(tmp_path / "prices.csv")
+    (tmp_path / "texts.jsonl").write_text("no JSON\n")
+    said = "\n".join(check_stocks(tmp_path / "prices.csv", texts=tmp_path / "texts.jsonl").lines())
+    assert "value 'x7'" in said and "texts.jsonl" in said and "no sound JSON object" in said
+    said = "\n".join(check_stocks(tmp_path / "prices.csv", texts=tmp_path / "absent.jsonl").lines())
+    assert "value 'x7'" in said and "absent.jsonl does not exist" in said
+
+
+def test_packed_texts_are_refused_before_they_fill_the_memory(tmp_path):
+    stock_files.prices().to_csv(tmp_path / "prices.csv", index=False)
+    line = json.dumps({"ticker": "AAA", "created_at": "2024-01-03 10:00:00", "text": "up"}) + "\n"
+    (tmp_path / "texts.jsonl.gz").write_bytes(gzip.compress(line.encode() * 20_000))
+    options = StockOptions(texts=str(tmp_path / "texts.jsonl.gz"), time_zone="UTC", max_bytes=100_000)
+    with pytest.raises(DataError, match=r"it unpacks to more than 100,000 bytes\. Raise max_bytes"):
+        read_stocks(tmp_path / "prices.csv", options)

@@ -317,3 +317,12 @@ def test_the_real_ones(real_data):
     computed = read_stocks(pd.read_parquet(real_data / "stocks" / "prices.parquet").drop(columns="movement"))[0]
     both = np.isfinite(computed.movement)
     assert np.abs(computed.movement - panel.movement)[both].max() < 2e-6
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "csv.xz", "csv.zip"])
+def test_prices_of_excel_and_packed_are_the_same(ending, tmp_path):
+    frame = stock_files.prices().round(4)  # Excel keeps 15 digits
+    path = tmp_path / f"prices.{ending}"
+    frame.to_excel(path, index=False) if ending == "xlsx" else frame.to_csv(path, index=False)
+    assert looks_like_stocks(path)
+    assert_same_panel(read_stocks(path)[0], read_stocks(frame)[0])

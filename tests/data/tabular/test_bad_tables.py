@@ -129,3 +129,15 @@ def test_damage(seed, tmp_path):
             assert not check_table(path, options).is_usable
             continue
         assert table.numbers.shape == (table.num_rows, len(table.columns.numbers))
+
+
+def test_one_problem_hides_no_other(tmp_path):
+    lines = GOOD.splitlines()
+    lines[3], lines[5], lines[7] = "30,70.5", "x4,70.5,Ulm,False,no", "40,70.5,Ulm,False,"
+    (tmp_path / "patients.csv").write_text("\n".join(lines) + "\n")
+    said = "\n".join(check_table(tmp_path / "patients.csv", TableOptions(target="ill")).lines())
+    assert "1 of 40 rows do not have the 5 fields of the header: line 4" in said
+    assert "line 6, column 'age', value 'x4'" in said
+    assert "1 of 39 rows have no target: line 8" in said
+    said = "\n".join(check_table(tmp_path / "patients.csv", TableOptions(target="sick", drop=("id",))).lines())
+    assert "target names 'sick'" in said and "drop names 'id'" in said

@@ -300,7 +300,7 @@ def test_a_deflated_dicom_is_not_unpacked(tmp_path):
 
 def test_an_index_is_not_followed(tmp_path):
     (tmp_path / "DICOMDIR").write_bytes(b"\0" * 128 + b"DICM")
-    with pytest.raises(DataError, match="a DICOMDIR is an index, and its paths are not followed"):
+    with pytest.raises(DataError, match="it is a DICOMDIR, an index whose paths are not followed"):
         read_volume(tmp_path / "DICOMDIR")
 
 

@@ -180,6 +180,8 @@ def test_decathlon_datalist(tmp_path):
     content = [{"image": f"imagesTr/c{r}.nii.gz", "label": r % 2, "patient_id": f"p{r}"} for r in range(6)]
     (tmp_path / "list.json").write_text(json.dumps(content))
     cases = read_cases(tmp_path / "list.json")
+    (tmp_path / "named.json").write_text(json.dumps({"labels": {"0": "well", "1": "ill"}, "training": content}))
+    assert read_cases(tmp_path / "named.json").classes == ("well", "ill")
     assert (cases.classes, cases.patients, cases.has_masks) == (("0", "1"), tuple(f"p{r}" for r in range(6)), False)
 
 

@@ -41,7 +41,7 @@ def test_parameters_are_read_and_set():
     assert Forecaster(**params).get_params() == params
     assert forecaster.set_params(seed=4, horizon=5) is forecaster
     assert (forecaster.seed, forecaster.horizon) == (4, 5)
-    with pytest.raises(ConfigError, match="look_back is no parameter"):
+    with pytest.raises(ConfigError, match="look_back is no argument"):
         forecaster.set_params(look_back=3)
 
 

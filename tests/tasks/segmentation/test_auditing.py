@@ -31,6 +31,15 @@ def test_an_image_in_two_splits_with_two_masks_is_found(tmp_path):
     assert found(audit(config_of(path))) == {"duplicates"}
 
 
+def test_a_mask_that_is_painted_into_the_image_is_found(tmp_path):
+    path = write_boxes(tmp_path)
+    for row in range(12):
+        image, mask = np.load(tmp_path / f"image{row}.npy"), np.load(tmp_path / f"mask{row}.npy")
+        np.save(tmp_path / f"image{row}.npy", np.where(mask > 0, np.uint8(255), image))
+    report = audit(config_of(path))
+    assert found(report) == {"painted"} and "in 11 of 11 marked images" in report.findings[0].line()
+
+
 def test_a_patient_in_two_splits_is_reported(tmp_path):
     path = write_boxes(tmp_path)
     frame = pd.read_csv(path)

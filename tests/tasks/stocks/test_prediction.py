@@ -47,6 +47,27 @@ def table(run, prices, texts):
     return prediction_table(run, *read_stocks(prices, run.config.read, texts=texts))
 
 
+@pytest.mark.parametrize("column", ["high", "low", "close", "adj_close"])
+def test_prices_without_a_column_that_training_read_are_refused(finished, column):
+    prices = make_prices()
+    with pytest.raises(DataError, match=r"trained on the prices high, low, close, adj_close, and needs those\. Got "):
+        table(finished, prices.drop(columns=column), make_texts(prices))
+
+
+def test_prices_without_a_column_that_nothing_reads_are_taken(finished):
+    prices = make_prices()
+    usual, without = (table(finished, frame, make_texts(prices)) for frame in (prices, prices.drop(columns="open")))
+    pd.testing.assert_frame_equal(usual, without)
+
+
+def test_prices_with_a_column_that_training_did_not_read_are_refused(tmp_path):
+    prices = make_prices()
+    config = make_config(None, model={"modality": "price"})
+    run = lifecycle.fitted(task, config, read_stocks(prices.drop(columns="high"), config.read))
+    with pytest.raises(DataError, match=r"needs those\. Got high, low, close, adj_close\. Give the same columns"):
+        table(run, prices, None)
+
+
 def test_one_row_for_every_stock(finished, tmp_path):
     (said,) = task.answer(finished, None, tmp_path / "next.csv", {}).lines()
     assert said == f"3 rows written to {tmp_path / 'next.csv'}"
@@ -129,7 +150,7 @@ def test_another_encoder_is_refused(finished):
         task.answer(other, None, None, {})
 
 
-@pytest.mark.parametrize("name", ["next.xlsx", "none/next.csv"])
+@pytest.mark.parametrize("name", ["next.ods", "none/next.csv"])
 def test_a_table_that_cannot_be_written_is_refused_first(name, finished, tmp_path):
     with pytest.raises((ConfigError, RunError), match=r"must end in .csv|there is no folder"):
         task.answer(finished, "absent.csv", tmp_path / name, {})

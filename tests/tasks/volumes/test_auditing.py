@@ -35,6 +35,8 @@ def test_a_sound_set_passes(tmp_path):
     assert not report.leaks and report.passed == (
         "none of 90 volumes is in two splits",
         "no volume has two labels",
+        "none of 50 images is nearly a copy of one in another split",
+        "the border of the images does not tell the class better than the inside does",
         "the grid of the scans cannot tell the class: sizes, spacing, orientation, type never vary",
         "intensities are scaled by fixed numbers, 0 to 255, and none was learnt",
     )
@@ -57,6 +59,37 @@ def test_a_patient_in_two_splits_is_reported_and_the_rest_is_looked_at(tmp_path)
     assert "none of 30 volumes is in two splits" in report.passed
     with pytest.raises(DataError, match="a patient must be in one split"):
         prepare(make_config(path), path)
+
+
+def test_a_file_that_is_listed_in_two_splits_is_reported_and_the_rest_is_looked_at(tmp_path):
+    path = table(tmp_path)
+    frame = pd.read_csv(path)
+    frame.loc[29, "path"] = "scan03.npy"
+    frame.to_csv(path, index=False)
+    report = audit(make_config(path))
+    assert found(report) == {"groups", "duplicates"}
+    lines = "\n".join(report.lines())
+    assert "1 of 29 files are in two splits: scan03.npy in train and test. Give each file to one split" in lines
+    assert "none of 15 patients" in lines and "the grid of the scans" in lines
+
+
+@pytest.mark.parametrize(
+    "change", [lambda values: 255 - values, lambda values: values[::-1]], ids=["negative", "mirror"]
+)
+def test_a_changed_copy_of_a_scan_is_found(change, tmp_path):
+    parts = dict(np.load(write_npz(tmp_path / "set.npz")))
+    parts["test_images"][3] = change(parts["train_images"][7])
+    np.savez(tmp_path / "set.npz", **parts)
+    report = audit(make_config(tmp_path / "set.npz"))
+    assert found(report) == {"near"} and "test test-00003 ~ train-00007" in report.findings[0].line()
+
+
+def test_a_type_for_each_class_is_found_where_classes_take_turns(tmp_path):
+    volumes, labels = make_volumes(30)
+    path = table(tmp_path)
+    for row, (volume, label) in enumerate(zip(volumes, labels, strict=True)):
+        np.save(tmp_path / f"scan{row:02d}.npy", volume.astype(np.int16 if label else np.uint8))
+    assert found(audit(make_config(path))) == {"lookup"}
 
 
 def test_a_scan_in_two_splits_and_with_two_labels_is_found(tmp_path):

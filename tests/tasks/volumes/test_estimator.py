@@ -45,6 +45,23 @@ def test_words_channels_and_patients():
     assert split["validation"].isdisjoint(split["test"])
 
 
+@pytest.mark.parametrize("form", [bool, object])
+def test_truth_values_come_back_as_truth_values(form, tmp_path):
+    volumes, labels = make_volumes(40)
+    model = make(epochs=1, baselines=("majority",)).fit(volumes, (labels == 1).astype(form))
+    model.save(tmp_path / "run")
+    for each in (model, multiway.VolumeClassifier.load(tmp_path / "run")):
+        assert each.classes_.dtype == bool and each.predict(volumes[:3]).dtype == bool
+    kept = load(tmp_path / "run").tables["predictions"]
+    assert kept["label"].dtype == kept["predicted"].dtype == bool
+
+
+def test_channels_that_stand_last_are_refused():
+    volumes, labels = make_volumes(40)
+    with pytest.raises(DataError, match=r"X: channels stand before the three sizes\. Got 8 channels of 9 x 10 x 1, as"):
+        make().fit(volumes[..., None], labels)
+
+
 def test_saved_and_loaded(fitted, tmp_path):
     fitted.save(tmp_path / "run")
     again = multiway.VolumeClassifier.load(tmp_path / "run")
@@ -71,7 +88,7 @@ def test_a_path_holds_its_own_labels(tmp_path):
 def test_parameters(fitted):
     assert clone(fitted).get_params() == fitted.get_params()
     assert repr(make(seed=3)).startswith("VolumeClassifier(epochs=5, seed=3, settings=")
-    with pytest.raises(ConfigError, match="epoch is no parameter"):
+    with pytest.raises(ConfigError, match="epoch is no argument"):
         make().set_params(epoch=3)
     assert make().set_params(epochs=4).config().training.epochs == 4
 

@@ -57,6 +57,26 @@ def test_the_table_of_a_folder(run, scans, tmp_path):
     assert text == out.read_text().rstrip()
 
 
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_bar_says_how_many_scans_are_done(shown, run, scans, tmp_path, monkeypatch):
+    made = []
+
+    class Bar:
+        def __init__(self, title, total, show):
+            made.append([(title, total, show)])
+
+        def update(self, completed):
+            made[-1].append(completed)
+
+        def close(self):
+            made[-1].append("closed")
+
+    monkeypatch.setattr("multiway.tasks.volumes.prediction.TerminalBar", Bar)
+    np.save(scans / "case2.npy", np.zeros((2, 2)))
+    predict(run, str(scans), tmp_path / "out.csv", {"progress": shown, "keep_going": True})
+    assert made == [[("predicting", 5, shown), 1, 2, 3, 4, 5, "closed"]]
+
+
 def test_probabilities_are_those_of_the_run(run):
     """The file of the training again, one volume at a time, against the batches of the evaluation."""
     (text,) = predict(run, run.config.data, None, {})
@@ -102,7 +122,7 @@ def test_nothing_to_write_is_an_error(run, scans, tmp_path):
 def test_wrong_calls(run, scans, tmp_path):
     with pytest.raises(ConfigError, match="a run of volumes needs scans"):
         predict(run, None, None, {})
-    with pytest.raises(ConfigError, match=r"must end in .csv, .csv.gz or .parquet"):
+    with pytest.raises(ConfigError, match=r"must end in .csv, .csv.gz, .parquet or .xlsx"):
         predict(run, str(scans), tmp_path / "out.txt", {})
     with pytest.raises(RunError, match="there is no folder"):
         predict(run, str(scans), tmp_path / "no" / "out.csv", {})

@@ -20,7 +20,7 @@ def make_encoder(options: TextOptions) -> TextEncoder:
         ConfigError: It needs what is not installed, or is neither a folder nor a name that the hub answers to.
         DataError: Its files are damaged.
     """
-    name = _chosen(options.encoder)
+    name = chosen_encoder(options)
     if name == "hashed":
         return HashedEncoder(options.hashed_dim)
     load_extra("transformers", f"the encoder {name}", "text")
@@ -36,9 +36,10 @@ def cache_of(options: TextOptions) -> Path:
     return Path(options.cache).expanduser() if options.cache else cache_folder() / "text"
 
 
-def _chosen(name: str) -> str:
-    if name != "auto":
-        return name
+def chosen_encoder(options: TextOptions) -> str:
+    """Name of the encoder that the options mean on this machine."""
+    if options.encoder != "auto":
+        return options.encoder
     return "minilm" if has_minilm() and is_installed("transformers") else "hashed"
 
 

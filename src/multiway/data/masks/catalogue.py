@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from multiway.data import datasets
-from multiway.data.scenes import INDIAN_PINES, read_scene
+from multiway.data.scenes import INDIAN_PINES, PINES_SHA256, read_scene
 from multiway.data.volumes.lesions import CACHED, TABLE, cached_lesions
 from multiway.extras import is_installed
 
@@ -61,7 +61,7 @@ class SceneDataset:
     task: str = "segment"
     files: tuple[str, ...] = ()
     url: None = None
-    known_hash: None = None
+    known_hash: str = PINES_SHA256
 
     def find(self, folders: Sequence[Path]) -> Path | None:
         """Its name, if the package is installed."""

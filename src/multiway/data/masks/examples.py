@@ -13,6 +13,7 @@ from multiway.data.masks.labels import Targets, class_names, to_classes, usable_
 from multiway.data.masks.options import MaskOptions
 from multiway.data.scenes import Block, Scene, blocks_of, is_scene, read_scene, split_blocks
 from multiway.data.volumes import Cases, read_cases
+from multiway.data.volumes.spacing import Spacings, spacings_of, spread_evenly
 from multiway.errors import DataError
 
 MEMORY_LIMIT = 2 * 2**30
@@ -70,6 +71,11 @@ class Examples:
                 yield from (example.values, example.target)
 
     @property
+    def spacings(self) -> Spacings | None:
+        """Least and greatest millimetres per voxel of the training images."""
+        return spacings_of(self.read(row).spacing for row in spread_evenly(self.rows("train")))
+
+    @property
     def scored(self) -> range:
         """Classes that have a Dice of their own."""
         return range(int(self.background), len(self.classes))
@@ -120,8 +126,9 @@ def examples_of_cases(
     most = max(MEMORY_LIMIT // max(first.values.nbytes + 2 * first.values[0].size, 1), 1)
     return Examples(
         names=cases.names, patients=cases.patients, splits=splits, channels=first.channels, axes=first.axes,
-        classes=class_names(known, options), values=known, background=known[0] == 0, source=cases.source,
-        notes=cases.notes, read=_kept(functools.partial(_read_case, cases, known, options.ignore), most),
+        classes=class_names(known, options, cases.mask_names), values=known, background=known[0] == 0,
+        source=cases.source, notes=cases.notes,
+        read=_kept(functools.partial(_read_case, cases, known, options.ignore), most),
     )  # fmt: skip
 
 

@@ -62,6 +62,6 @@ def class_names(values: tuple[int, ...], options: MaskOptions, known: tuple[str,
                 "Name each, in this order."
             )
         return options.classes
-    if known is not None and max(values) < len(known):
+    if known is not None and 0 <= min(values) <= max(values) < len(known):
         return tuple(known[value] for value in values)
     return tuple("background" if value == 0 else str(value) for value in values)

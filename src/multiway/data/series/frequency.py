@@ -120,6 +120,24 @@ def time_grid(times: pd.Index, frequency: str | None) -> pd.Index | None:
     return grid.as_unit(times.unit)
 
 
+def steps_over(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:
+    """Every time that the step leads to, from one not after the first to one not before the last.
+
+    Raises:
+        GridTooLong: That would be very many more than there are.
+    """
+    limit = max(GRID_LIMIT, 20 * len(times))
+    _check_length(int((times[-1] - times[0]) / _length_of(frequency)) + 1, limit, times)
+    offset = to_offset(frequency)
+    if _length_of(frequency) >= pd.Timedelta(days=1):
+        first = offset.rollback(times[0].normalize())
+    elif times.tz is None:
+        first = times[0].floor(frequency)
+    else:
+        first = times[0].tz_convert("UTC").floor(frequency).tz_convert(times.tz)
+    return pd.date_range(first, times[-1] + offset, freq=offset).as_unit(times.unit)
+
+
 def _length_of(frequency: str) -> pd.Timedelta:
     start = pd.Timestamp("2001-01-01")
     return (start + 10 * to_offset(frequency) - start) / 10

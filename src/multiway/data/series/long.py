@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.columns import parse_numbers, require_column
+from multiway.data.columns import parse_numbers, require_columns
 from multiway.data.findings import Findings, listed
 from multiway.data.options import ReadOptions
 from multiway.data.raw import Table
@@ -25,8 +25,7 @@ def pivoted(
     labels = _labels(table, label, findings)
     names = list(options.variates) if options.variates is not None else list(dict.fromkeys(labels))
     if options.variates is not None:
-        known = list(dict.fromkeys(labels))
-        names = [require_column(known, name, "variates", findings) for name in names]
+        names = require_columns(list(dict.fromkeys(labels)), names, "variates", findings)
     rows = np.flatnonzero(pd.Index(names).get_indexer(pd.Index(labels)) >= 0)
     order = np.argsort(times[rows].to_numpy(), kind="stable")
     return _pivot(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Place, Severity
 from multiway.data.options import ReadOptions
 from multiway.data.raw import Table
-from multiway.data.series.frequency import GridTooLong, time_grid
+from multiway.data.series.frequency import GridTooLong, steps_over, time_grid
 
 FIXES = {
     "unsorted": "Sort the rows, or set unsorted to sort (--set read.unsorted=sort).",
@@ -92,6 +92,29 @@ def once_each(draft: Draft, options: ReadOptions, findings: Findings) -> Draft:
     return draft.take(np.flatnonzero(~draft.times.duplicated(keep="last" if last else "first")))
 
 
+def on_step(draft: Draft, options: ReadOptions, findings: Findings) -> Draft:
+    """Move times to the step that was given, if gaps are to be filled: to the next time on it, never to an earlier one.
+
+    Each time on the step takes the last value of every series since the one before.
+    """
+    if options.frequency is None or options.gaps != "fill" or not isinstance(draft.times, pd.DatetimeIndex):
+        return draft
+    try:
+        grid = steps_over(draft.times, options.frequency)
+    except GridTooLong as error:
+        raise findings.fatal("gaps", str(error), f"Correct the first or last time, or {FREQUENCY}.") from None
+    step = grid.searchsorted(draft.times)
+    moved = np.flatnonzero(grid[step] != draft.times)
+    if not len(moved):
+        return draft
+    places = [draft.place(int(row)) for row in moved[:20]]
+    rule = f"{_rows(len(moved))} moved to the next time on the step of {options.frequency}"
+    note("gaps", options.gaps, rule, places, len(moved), findings)
+    values = pd.DataFrame(draft.values).groupby(step).last()
+    origin = pd.DataFrame(draft.origin).groupby(step).last().to_numpy()
+    return dataclasses.replace(draft, values=values.to_numpy(), times=grid[values.index], origin=origin)
+
+
 def without_gaps(draft: Draft, frequency: str | None, options: ReadOptions, findings: Findings) -> Draft:
     """Compare with the times that the step leads to; absent ones become rows of NaN if the policy is to fill."""
     if len(draft.times) < 2:
@@ -108,8 +131,8 @@ def without_gaps(draft: Draft, frequency: str | None, options: ReadOptions, find
     if len(off):
         places = [draft.place(int(row)) for row in draft.times.get_indexer_for(off)[:20]]
         rule = f"{_rows(len(off))} off the step of {frequency or 'the others'}"
-        ignore = " Round these times to the step, or set gaps to ignore (--gaps ignore)."
-        hint = ignore if options.gaps == "fill" else ""
+        move = f"set frequency to have it done (--set read.frequency={frequency or 'D'})"
+        hint = f" Round these times to the step, or {move}." if options.gaps == "fill" else ""
         note("gaps", _not_filled(options), rule, places, len(off), findings, hint)
     if len(absent):
         runs = _runs(grid, absent)

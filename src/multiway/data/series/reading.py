@@ -14,7 +14,15 @@ from multiway.data.raw import Table
 from multiway.data.series.frequency import check_frequency, infer_frequency, season_of
 from multiway.data.series.long import pivoted
 from multiway.data.series.panel import Panel
-from multiway.data.series.policies import Draft, in_order, once_each, report_constant, with_missing, without_gaps
+from multiway.data.series.policies import (
+    Draft,
+    in_order,
+    on_step,
+    once_each,
+    report_constant,
+    with_missing,
+    without_gaps,
+)
 from multiway.data.series.splits import SplitOptions, about_young, borders_of, young_series
 from multiway.data.times import parse_times
 from multiway.errors import MultiwayError
@@ -118,6 +126,7 @@ def _read(source: Any, options: ReadOptions, findings: Findings) -> Panel:
     frequency = infer_frequency(draft.times)
     if options.frequency is not None and isinstance(draft.times, pd.DatetimeIndex):
         frequency = options.frequency
+    draft = on_step(draft, options, findings)
     draft = with_missing(without_gaps(draft, frequency, options, findings), options, findings)
     report_constant(draft, findings)
     layout: Literal["wide", "long"] = "wide" if long is None else "long"
@@ -153,7 +162,7 @@ def _note_layout(time: str | None, long: tuple[str, str] | None, draft: Draft, f
 def _wide(table: Table, time: str | None, times: pd.Index, options: ReadOptions, findings: Findings) -> Draft:
     names = [name for name in table.names if name != time]
     if options.variates is not None:
-        names = [col.require_column(names, name, "variates", findings) for name in options.variates]
+        names = col.require_columns(names, options.variates, "variates", findings)
     if not names:
         rule = "there is no column of values" + ("" if time is None else f" beside '{quoted(time)}'")
         raise findings.fatal("columns", rule, "Give at least one series; columns are separated by , ; | or tabs.")

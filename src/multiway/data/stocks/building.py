@@ -62,7 +62,8 @@ def build_panel(rows: PriceRows, options: StockOptions, findings: Findings) -> S
     if len(present) < len(tickers):
         gone = sorted(set(tickers) - set(tickers[present]))
         findings.add("tickers", "note", f"{len(gone)} tickers have no row in the days kept: {listed(gone)}")
-    return _placed(tuple(map(str, tickers[present])), code, every.day[keep], every.values[keep], movement[keep])
+    panel = _placed(tuple(map(str, tickers[present])), code, every.day[keep], every.values[keep], movement[keep])
+    return dataclasses.replace(panel, read=rows.read)
 
 
 def _placed(

@@ -34,8 +34,8 @@ def build_samples(panel: StockPanel, texts: StockTexts | None, protocol: StockPr
     """
     if protocol.complete and texts is None:
         raise DataError(
-            f"{panel.source}: complete labels only where every slot has a text. Got no texts. Give them with "
-            f"--texts, or leave complete out."
+            f"{panel.source}: complete labels only where every slot has a text. Got no texts. Give them "
+            f"(--texts FILE), or leave complete out."
         )
     if protocol.name == "published-code":
         return published_samples(panel, texts, protocol)

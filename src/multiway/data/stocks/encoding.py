@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from multiway.data.encoders import Encoded, TextOptions, encode_texts
+from multiway.data.encoders import Encoded, TextOptions, chosen_encoder, encode_texts
 from multiway.data.stocks.samples import StockSamples
 from multiway.data.stocks.texts import StockTexts
 from multiway.data.text import free_memory
@@ -17,6 +17,11 @@ READY = "ready vectors"
 """Name of the encoder where the texts came as vectors."""
 COPIES = 3
 """Of the vectors of groups while they are averaged and scaled."""
+
+
+def encoder_of(texts: StockTexts, options: TextOptions) -> str:
+    """Name of what encodes these texts."""
+    return READY if texts.text is None else chosen_encoder(options)
 
 
 def encode_shown(

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from multiway.data.stocks.panel import FIELDS, StockPanel
 
 FEATURES = ("adj_close", "high", "low")
+NEEDED = ("high", "low", "close", "adj_close")
+"""Columns that the features are made of."""
 STALE = 20
 """Trading days after which a ticker's last price no longer counts as known."""
 

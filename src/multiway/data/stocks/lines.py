@@ -2,23 +2,29 @@
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from multiway.data.findings import Findings, Place
+from multiway.data.unpacking import too_large
 
 MAX_LINE = 16_000_000
 BROKEN = "lines hold no sound JSON object"
 
 
-def read_lines(path: Path, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Number and object of each line; lines that hold none are a finding, and reading goes on."""
+def read_lines(path: Path, limit: int, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Number and object of each line; lines that hold none are a finding, and reading goes on.
+
+    A packed file may unfold to no more bytes than the limit.
+    """
     broken: list[Place] = []
     count = 0
     try:
-        with _opened(path) as file:
-            for number, line in enumerate(_capped(file, findings), start=1):
+        with path.open("rb") as file, _unpacked(file) as lines:
+            most = limit if lines is not file else path.stat().st_size
+            for number, line in enumerate(_capped(lines, most, findings), start=1):
                 if not line.strip():
                     continue
                 item = _object(line)
@@ -30,25 +36,27 @@ def read_lines(path: Path, findings: Findings) -> Iterator[tuple[int, dict[str, 
                         )
                 else:
                     yield number, item
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise findings.fatal("unreadable", f"it cannot be read ({error})", "Write or copy it again.") from None
     if count:
         findings.add("json", "error", f"{count} {BROKEN}", "Correct them, or take them out.", broken, count)
 
 
-def _opened(path: Path) -> IO[bytes]:
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path) if packed else path.open("rb")  # type: ignore[return-value]
+def _unpacked(file: IO[bytes]) -> IO[bytes]:
+    packed = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    return gzip.open(file) if packed else file  # type: ignore[return-value]
 
 
-def _capped(file: IO[bytes], findings: Findings) -> Iterator[bytes]:
-    number = 0
+def _capped(file: IO[bytes], most: int, findings: Findings) -> Iterator[bytes]:
+    number = read = 0
     while line := file.readline(MAX_LINE + 1):
-        number += 1
+        number, read = number + 1, read + len(line)
         if len(line) > MAX_LINE:
             rule = f"a line has more than {MAX_LINE:,} bytes"
             raise findings.fatal("memory", rule, "Write one object on each line.", [Place(row=number, unit="line")])
+        if read > most:
+            raise too_large(f"it unpacks to more than {most:,} bytes", 4 * most, findings)
         yield line
 
 

@@ -30,7 +30,7 @@ def is_lines(path: Path) -> bool:
 def from_lines(path: Path, ticker: str | None, options: StockOptions, findings: Findings) -> RawTexts:
     """Texts of one file, whose first object says under which names ticker, time and text stand."""
     _check_memory(path.stat().st_size, findings)
-    lines = read_lines(path, findings)
+    lines = read_lines(path, options.max_bytes, findings)
     first = next(lines, None)
     if first is None:
         if not findings.errors():

@@ -5,9 +5,10 @@ import re
 from typing import Literal, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from multiway.config import Config
+from multiway.data.unpacking import MAX_BYTES
 
 NO_TEXTS = "none"
 
@@ -38,6 +39,8 @@ class StockOptions(Config):
     """First day kept, such as 2014-01-01."""
     end: str | None = None
     """Last day kept."""
+    max_bytes: int = Field(MAX_BYTES, gt=0)
+    """What a packed table or file of texts may unfold to, and the cells of a Parquet file may take."""
 
     @model_validator(mode="after")
     def _is_sound(self) -> Self:

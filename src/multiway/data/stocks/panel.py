@@ -19,6 +19,7 @@ class StockPanel:
     movement: `(tickers, days)`, change of the adjusted close since the ticker's row before, as a share of it and
         rounded to 6 digits; as the file says it where it has a column `movement`. NaN without a row or an earlier one.
     source: Name of the file or folder.
+    read: Columns of prices that were there to be read, in every file; the close stands in for others.
     notes: What a reader should know, one line each.
     """
 
@@ -28,6 +29,7 @@ class StockPanel:
     traded: NDArray[np.bool_]
     movement: NDArray[np.float64]
     source: str
+    read: tuple[str, ...] = FIELDS
     notes: tuple[str, ...] = ()
 
     @property

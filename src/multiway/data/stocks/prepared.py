@@ -14,6 +14,7 @@ from multiway.data.encoders import Encoded, TextOptions
 from multiway.data.findings import listed
 from multiway.data.stocks.cutting import build_samples, tomorrow
 from multiway.data.stocks.encoding import encode_shown, group_means
+from multiway.data.stocks.features import NEEDED
 from multiway.data.stocks.inputs import StockInputs
 from multiway.data.stocks.panel import StockPanel
 from multiway.data.stocks.protocols import SPLITS, StockProtocol
@@ -92,6 +93,7 @@ class StockState:
     scale: Of the training days.
     encoder, encoder_digest: What made vectors of the texts; None where prices alone were read.
     borders: First target days of validation and test.
+    columns: Columns of prices that were read, of those that features are made of; None in a run that does not say it.
     """
 
     tickers: tuple[str, ...]
@@ -100,6 +102,7 @@ class StockState:
     encoder: str | None
     encoder_digest: str | None
     borders: tuple[str, str]
+    columns: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, prepared: PreparedStocks) -> Self:
@@ -109,7 +112,7 @@ class StockState:
         encoder, digest = prepared.encoded_by
         return cls(
             tickers=samples.tickers, scale=prepared.scale, encoder=encoder, encoder_digest=digest,
-            borders=(first[0], first[1]),
+            borders=(first[0], first[1]), columns=needed_columns(prepared.panel),
             sizes={
                 "stocks": len(samples.tickers), "slots": int(samples.slots.shape[1]),
                 "price_features": len(samples.feature_names),
@@ -124,7 +127,7 @@ class StockState:
     @classmethod
     def parse(cls, plain: dict[str, Any]) -> Self:
         """Undo `plain`."""
-        tuples = {name: tuple(plain[name]) for name in ("tickers", "borders")}
+        tuples = {name: tuple(plain[name]) for name in ("tickers", "borders", "columns") if plain.get(name) is not None}
         return cls(**{**plain, **tuples, "scale": StockScale.from_dict(plain["scale"])})
 
     def protocol(self, protocol: StockProtocol) -> StockProtocol:
@@ -180,10 +183,11 @@ def match_stocks(
         progress: Say on stderr how far encoding is.
 
     Raises:
-        DataError: The stocks are others, or the run reads texts and there are none.
+        DataError: The stocks or columns are others, or the run reads texts and there are none.
         RunError: What encodes the texts is not what encoded those of the training.
     """
     check_tickers(state, panel)
+    check_columns(state, panel)
     samples = (tomorrow if ahead else build_samples)(panel, texts, protocol)
     encoded = None if state.encoder is None else encode_shown(texts, samples, options, progress=progress)
     if state.encoder is not None and encoded is None:
@@ -220,6 +224,25 @@ def check_tickers(state: StockState, panel: StockPanel) -> None:
         f"{panel.source}: the run was trained on {len(state.tickers)} stocks, and needs those. Got "
         f"{len(panel.tickers)}: {', '.join(parts)}. Give prices of the same stocks, or train on these."
     )
+
+
+def needed_columns(panel: StockPanel) -> tuple[str, ...]:
+    """Columns that features are made of and that were there to be read."""
+    return tuple(name for name in NEEDED if name in panel.read)
+
+
+def check_columns(state: StockState, panel: StockPanel) -> None:
+    """Whether the close stands in for the same columns as in the training.
+
+    Raises:
+        DataError: A column that training read is not there, or one is there that it did not read.
+    """
+    found = needed_columns(panel)
+    if state.columns is not None and state.columns != found:
+        raise DataError(
+            f"{panel.source}: the run was trained on the prices {listed(state.columns)}, and needs those. Got "
+            f"{listed(found) or 'none'}. Give the same columns, or train on these."
+        )
 
 
 def _check_encoder(state: StockState, encoded: Encoded | None) -> None:

@@ -33,6 +33,7 @@ class PriceRows:
     day: `(rows,)` datetime64[D].
     values: `(rows, fields)` in the order of `FIELDS`.
     movement: `(rows,)`, NaN where the file does not say it.
+    read: Columns of prices that the file has.
     table: Where the rows stand.
     """
 
@@ -40,6 +41,7 @@ class PriceRows:
     day: NDArray[np.datetime64]
     values: NDArray[np.float64]
     movement: NDArray[np.float64]
+    read: tuple[str, ...]
     table: Table
 
 
@@ -55,6 +57,7 @@ def read_prices(source: Any, ticker: str | None, options: StockOptions, findings
     date = require_column(names, "date", "date", options.date, findings)
     day, dated = _days(table, date, options, findings)
     found = {field: find_column(names, field) for field in (*FIELDS, "movement")}
+    there = tuple(field for field in PRICES if found[field] is not None)
     if found["close"] is None:
         found["close"] = found["adj_close"]
     if found["close"] is None:
@@ -64,7 +67,7 @@ def read_prices(source: Any, ticker: str | None, options: StockOptions, findings
     keep = dated & ~table.broken & _has_prices(values, findings)
     rows = PriceRows(
         ticker=tickers.to_numpy(object)[keep], day=day[keep], values=values[keep], movement=movement[keep],
-        table=dataclasses.replace(
+        read=there, table=dataclasses.replace(
             table, frame=table.frame[keep].reset_index(drop=True), rows=table.rows[keep], broken=table.broken[keep]
         ),
     )  # fmt: skip

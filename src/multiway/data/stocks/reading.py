@@ -57,15 +57,16 @@ def read_into(
 ) -> tuple[StockPanel, StockTexts | None]:
     """The same, with flaws of prices and of texts noted apart; sound only where no finding is an error."""
     layout = layout_of(source)
-    panel = _panel(layout, options, findings)
-    panel = dataclasses.replace(panel, source=findings.source, notes=_notes(findings))
+    panel = _panel_if_sound(layout, options, findings)
     chosen = texts if texts is not None else options.texts if options.texts is not None else layout.texts
-    if chosen is None or (isinstance(chosen, str) and chosen == NO_TEXTS):
-        return panel, None
-    of_texts.source = findings.source if layout.kind == "stocknet" and chosen is layout.texts else name_of(chosen)
-    raw = gather(chosen, options, of_texts)
-    joined_notes(of_texts, of_texts.source)
-    return panel, place_texts(raw, panel, options, of_texts)
+    raw = None
+    if chosen is not None and not (isinstance(chosen, str) and chosen == NO_TEXTS):
+        of_texts.source = findings.source if layout.kind == "stocknet" and chosen is layout.texts else name_of(chosen)
+        raw = gather(chosen, options, of_texts)
+        joined_notes(of_texts, of_texts.source)
+    if panel is None:
+        raise Unreadable
+    return panel, None if raw is None else place_texts(raw, panel, options, of_texts)
 
 
 def name_of(source: Any) -> str:
@@ -77,11 +78,16 @@ def _notes(findings: Findings) -> tuple[str, ...]:
     return tuple(finding.line() for finding in findings.found if finding.severity != "error")
 
 
-def _panel(layout: Layout, options: StockOptions, findings: Findings) -> StockPanel:
-    rows = _rows(layout, options, findings)
-    if findings.errors():
-        raise Unreadable
-    return build_panel(rows, options, findings)
+def _panel_if_sound(layout: Layout, options: StockOptions, findings: Findings) -> StockPanel | None:
+    """The panel, or nothing where what is wrong with it is noted, so that texts are looked at too."""
+    try:
+        rows = _rows(layout, options, findings)
+        if findings.errors():
+            return None
+        panel = build_panel(rows, options, findings)
+    except Unreadable:
+        return None
+    return dataclasses.replace(panel, source=findings.source, notes=_notes(findings))
 
 
 def _rows(layout: Layout, options: StockOptions, findings: Findings) -> PriceRows:
@@ -123,4 +129,5 @@ def _together(parts: list[PriceRows], findings: Findings) -> PriceRows:
         fix = "Keep one row per ticker and day."
         findings.add("duplicates", "error", f"{len(repeated)} rows of different files repeat a ticker and day", fix,
                      places, len(repeated))  # fmt: skip
-    return PriceRows(ticker=ticker, day=day, values=values, movement=movement, table=parts[0].table)
+    read = tuple(field for field in parts[0].read if all(field in part.read for part in parts))
+    return PriceRows(ticker=ticker, day=day, values=values, movement=movement, read=read, table=parts[0].table)

@@ -1,9 +1,7 @@
 """Tables of prices or texts to raw columns: which column is which, and tickers that stay text."""
 
 import csv
-import gzip
 import re
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,14 +11,19 @@ import pandas as pd
 import pyarrow.parquet
 
 from multiway.data.cells import as_text
+from multiway.data.excel import names_of_sheet
 from multiway.data.findings import Findings, Place, listed, quoted
-from multiway.data.loading import BROKEN, load_table
+from multiway.data.formulas import restored
+from multiway.data.loading import load_table
 from multiway.data.options import ReadOptions
+from multiway.data.parquet import BROKEN
 from multiway.data.raw import Table
 from multiway.data.stocks.options import StockOptions
+from multiway.data.unpacking import BROKEN as PACKING_BROKEN
+from multiway.data.unpacking import first_bytes
 
 SAID = {"ticker": "tickers", "date": "days", "stamp": "times", "text": "texts"}
-TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq")
+TABLE_SUFFIXES = (".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".tsv", ".xlsx", ".parquet", ".pq")
 MAX_TICKER = 40
 TICKER_RULE = f"a ticker has 1 to {MAX_TICKER} printable characters"
 HEADER_BYTES = 1_000_000
@@ -67,6 +70,7 @@ def load_rows(source: Any, options: StockOptions, findings: Findings) -> Table:
     """Raw columns of a file or frame; tickers and times are not taken for numbers, and NA is a ticker."""
     names = column_names(Path(source)) if isinstance(source, str | Path) else []
     chosen = ReadOptions(
+        max_bytes=options.max_bytes,
         id_column=find_column(names, "ticker", options.ticker),
         time_column=options.stamp if options.stamp in names else find_column(names, "date", options.date),
     )
@@ -76,18 +80,16 @@ def load_rows(source: Any, options: StockOptions, findings: Findings) -> Table:
 def column_names(path: Path) -> list[str]:
     """Names of the columns, as far as they can be seen without reading a file, which is judged where it is read."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(HEADER_BYTES)
+        if path.suffix.lower() == ".xlsx":
+            return names_of_sheet(path.read_bytes())
+        raw = first_bytes(path, HEADER_BYTES)
         if raw[:4] == b"PAR1":
             return list(pyarrow.parquet.read_schema(path).names)
-        if raw[:2] == b"\x1f\x8b":
-            with gzip.open(path) as stream:
-                raw = stream.read(HEADER_BYTES)
         encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
         line = raw.decode(encoding, errors="replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
         separator = max(",;\t|", key=line.count)
-        return [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
-    except (*BROKEN, EOFError, zlib.error, csv.Error):
+        return [restored(name.strip()) for name in next(csv.reader([line], delimiter=separator), [])]
+    except (*BROKEN, *PACKING_BROKEN, csv.Error):
         return []
 
 
@@ -124,4 +126,6 @@ def is_table(path: Path) -> bool:
 
 def stem(path: Path) -> str:
     """A file's name without the ending that says its format."""
-    return re.sub(r"(?i)(\.csv\.gz|\.csv|\.tsv|\.txt|\.parquet|\.pq|\.jsonl|\.ndjson|\.json)$", "", path.name)
+    return re.sub(
+        r"(?i)(\.csv(\.(gz|bz2|xz|zip))?|\.tsv|\.txt|\.xlsx|\.parquet|\.pq|\.jsonl|\.ndjson|\.json)$", "", path.name
+    )

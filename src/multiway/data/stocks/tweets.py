@@ -29,7 +29,7 @@ def tweets_folder(path: Path) -> Path | None:
 def read_tweets(folder: Path, options: StockOptions, findings: Findings) -> RawTexts:
     """Every tweet of every ticker and day; the name of its file is its day, unless its stamp is asked for."""
     parts: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    for file, number, item in _tweets(folder, findings):
+    for file, number, item in _tweets(folder, options.max_bytes, findings):
         ticker, day = file.parent.name, file.name
         text, stamp = _words(item.get("text")), sound_text(item.get("created_at", day))
         for name, value in zip(COLUMNS, (ticker, stamp, day, text, number, f"{ticker}/{day}"), strict=True):
@@ -41,11 +41,11 @@ def read_tweets(folder: Path, options: StockOptions, findings: Findings) -> RawT
     )  # fmt: skip
 
 
-def _tweets(folder: Path, findings: Findings) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+def _tweets(folder: Path, limit: int, findings: Findings) -> Iterator[tuple[Path, int, dict[str, Any]]]:
     for ticker in _folders(folder):
         for file in _days_in(ticker):
             inner = Findings(f"{quoted(ticker.name)}/{file.name}")
-            for number, item in read_lines(file, inner):
+            for number, item in read_lines(file, limit, inner):
                 yield file, number, item
             absorb(inner, findings)
 

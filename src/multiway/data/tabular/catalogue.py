@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from multiway.data import datasets
+from multiway.data.tabular.looking import read_frame
+from multiway.data.tabular.options import TableOptions
 from multiway.errors import DataError
 
 KAGGLE = "https://www.kaggle.com/datasets/{}"
@@ -44,10 +46,10 @@ class TableDataset:
         return datasets.first_in(folders, self.files)
 
     def fetch(self, name: str, folder: Path) -> Path:
-        """The copy in the folder.
+        """The copy in the folder, if its size is that published.
 
         Raises:
-            DataError: There is none: the page asks for a login.
+            DataError: There is none, as the page asks for a login; or it is another.
         """
         found = self.find([folder])
         if found is None:
@@ -55,6 +57,9 @@ class TableDataset:
                 f"{name}: {self.url} asks for a login. Download it there, and set MULTIWAY_DATA to the folder that "
                 f"holds {self.files[0]}."
             )
+        shape = read_frame(found, TableOptions()).shape
+        if shape != (self.rows, self.columns):
+            raise DataError(f"{name}: {found} should hold {self.holds}. Got {shape[0]:,} rows x {shape[1]} columns.")
         return found
 
 

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from multiway.config import Config
 from multiway.data.options import ReadOptions
 from multiway.data.shares import SplitShares
+from multiway.data.unpacking import MAX_BYTES
 
 
 class TableOptions(Config):
@@ -36,6 +37,8 @@ class TableOptions(Config):
     """What separates the fraction of a number in a text file."""
     day_first: bool | None = None
     """Whether 01/02/2024 in the column of times is the first of February."""
+    max_bytes: int = Field(MAX_BYTES, gt=0)
+    """What a packed table may unfold to, and the cells of a Parquet file may take."""
 
     @model_validator(mode="after")
     def _roles_differ(self) -> Self:
@@ -51,7 +54,7 @@ class TableOptions(Config):
 
     def reading(self) -> ReadOptions:
         """What of it concerns the form of a file."""
-        shared = ("encoding", "decimal", "day_first")
+        shared = ("encoding", "decimal", "day_first", "max_bytes")
         return ReadOptions.parse({name: getattr(self, name) for name in shared})
 
 

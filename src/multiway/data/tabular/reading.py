@@ -44,34 +44,40 @@ def read_into(source: Any, options: TableOptions, columns: Columns | None, findi
     """The same, with flaws noted; the table is sound only where no finding is an error."""
     raw = load_table(source, options.reading(), findings)
     if raw.broken.any():
-        raise Unreadable
+        raw = raw.sound()
     if columns is None:
         _check_names(raw, options, findings)
         columns = _judged(raw, options, findings)
     else:
         _match(raw, columns, findings)
-    table = _typed(raw, columns, options, findings)
-    _note_missing(table, options, findings)
+    table = _with_target(_inputs(raw, columns, options, findings), raw, options, findings)
     notes = tuple(finding.line() for finding in findings.found if finding.severity != "error")
     return dataclasses.replace(table, notes=notes)
 
 
-def _typed(raw: RawTable, columns: Columns, options: TableOptions, findings: Findings) -> Table:
-    target = None
-    if columns.target is not None:
-        target, classes = read_target(raw, columns.target, columns.classes, options, findings)
-        columns = dataclasses.replace(columns, classes=classes)
-    return Table(
+def _inputs(raw: RawTable, columns: Columns, options: TableOptions, findings: Findings) -> Table:
+    """All but the target, whose flaws must not hide those of the inputs."""
+    table = Table(
         columns=columns,
         numbers=_numbers(raw, columns.numbers, findings),
         categories=_categories(raw, columns.categories),
-        target=target,
+        target=None,
         rows=raw.rows,
         unit=raw.unit,
         source=findings.source,
         groups=_groups(raw, options.group, findings),
         times=_times(raw, options, findings),
     )
+    _note_missing(table, options, findings)
+    return table
+
+
+def _with_target(table: Table, raw: RawTable, options: TableOptions, findings: Findings) -> Table:
+    columns = table.columns
+    if columns.target is None:
+        return table
+    target, classes = read_target(raw, columns.target, columns.classes, options, findings)
+    return dataclasses.replace(table, target=target, columns=dataclasses.replace(columns, classes=classes))
 
 
 def _check_names(raw: RawTable, options: TableOptions, findings: Findings) -> None:
@@ -80,11 +86,13 @@ def _check_names(raw: RawTable, options: TableOptions, findings: Findings) -> No
     named = [(option, name) for option, name in single.items() if name is not None]
     for option in ("columns", "drop", "categories"):
         named += [(option, name) for name in getattr(options, option) or ()]
-    for option, name in named:
-        if name not in raw.names:
-            near = closest(quoted(name), map(quoted, raw.names)).removeprefix(".").lstrip("; ").capitalize()
-            rule = f"{option} names '{quoted(name)}', which is not there"
-            raise findings.fatal("columns", rule, f"{near} There are {listed(raw.names, 20)}.".strip())
+    absent = [(option, name) for option, name in named if name not in raw.names]
+    for option, name in absent:
+        near = closest(quoted(name), map(quoted, raw.names)).removeprefix(".").lstrip("; ").capitalize()
+        rule = f"{option} names '{quoted(name)}', which is not there"
+        findings.add("columns", "error", rule, f"{near} There are {listed(raw.names, 20)}.".strip())
+    if absent:
+        raise Unreadable
 
 
 def _judged(raw: RawTable, options: TableOptions, findings: Findings) -> Columns:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import listed, quoted
 from multiway.data.volumes.options import VolumeOptions
-from multiway.data.volumes.preparing import prepare
+from multiway.data.volumes.preparing import prepare, prepared_header
 from multiway.data.volumes.volume import Volume, VolumeHeader
 from multiway.errors import DataError
 
@@ -43,6 +43,7 @@ class Cases:
     splits: `train`, `validation` and `test` to indices of cases; empty where none was asked for.
     channels, sizes: After preparing, the same for every case; None where they differ or no file was opened yet.
     axes: Names of the three axes after preparing.
+    mask_names: What the values 0, 1, 2 ... of the masks are called, where the data say it.
     notes: What a reader should know, one line each.
     """
 
@@ -59,6 +60,7 @@ class Cases:
     scans: Scans
     dtype: np.dtype[np.generic] | None = None
     has_masks: bool = False
+    mask_names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -81,6 +83,10 @@ class Cases:
             DataError: The file is not sound, or an option does not fit it.
         """
         return prepare(self.scans.volume(index), self.options)
+
+    def spacing(self, index: int) -> tuple[float, ...] | None:
+        """Millimetres per voxel of `prepared`, by the header alone; None where it has none."""
+        return prepared_header(self.scans.header(index), self.options, self.scans.place(index)).spacing
 
     def mask(self, index: int) -> Volume | None:
         """Segmentation mask of a case on the grid of `prepared`, its values as in the file; None if there is none.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from multiway.data.failures import Failures, kept
 from multiway.data.findings import CheckReport, Findings, Place, listed, quoted
 from multiway.data.volumes.cases import Cases
 from multiway.data.volumes.listing import PATIENT_NAMES
@@ -15,17 +16,17 @@ from multiway.data.volumes.loading import geometry_notes, one_class_notes, read_
 from multiway.data.volumes.medmnist import ArchiveScans
 from multiway.data.volumes.options import VolumeOptions, VolumeSplit
 from multiway.data.volumes.preparing import prepare, prepared_header
-from multiway.data.volumes.reading import is_scan
+from multiway.data.volumes.reading import foreign_form, is_scan
 from multiway.data.volumes.volume import Volume, VolumeHeader
-from multiway.errors import MultiwayError
 
+MOST_LISTED = 100
 ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
 def looks_like_volumes(path: str | Path) -> bool:
     """Whether a path is a scan, a MedMNIST file, a folder, a datalist, or a table with a column of scans."""
     path = Path(path)
-    if path.is_dir() or is_scan(path) or path.suffix.lower() == ".json":
+    if path.is_dir() or is_scan(path) or foreign_form(path) or path.suffix.lower() == ".json":
         return True
     if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         return _parquet_of_scans(path)
@@ -65,23 +66,26 @@ def check_volumes(
         ConfigError: A library that reads a format is not installed.
     """
     path, options = Path(source), options or VolumeOptions()
-    findings = Findings(quoted(path.name, 80))
-    try:
-        cases = read_cases(path, options)
-        sound = _read_all(cases, findings)
+    findings, summary = Findings(quoted(path.name, 80)), dict[str, Any]()
+    failures: Failures = []
+    with kept(failures):
+        cases = read_cases(path, options, failures=failures)
+        sound = _read_all(cases, findings, failures)
         summary = _summary(cases, sound)
         _check_sizes(cases, sound, findings)
-        _check_whole(path, options, split, cases, findings, summary)
-    except MultiwayError as error:
-        findings.add("source", "error", _rule(error))
-        summary = {}
+        _check_whole(path, options, split, cases, failures, findings, summary)
+    _report(failures, findings)
     found = tuple(sorted(findings.found, key=lambda finding: ORDER[finding.severity]))
     return CheckReport(source=findings.source, summary=summary, findings=found)
 
 
-def _rule(error: MultiwayError) -> str:
-    """The text of an error without its last full stop, which a finding adds."""
-    return str(error).rstrip(".")
+def _report(failures: Failures, findings: Findings) -> None:
+    """Note each failure once, without its last full stop, which a finding adds."""
+    texts = list(dict.fromkeys(str(error).rstrip(".") for error in failures))
+    for text in texts[:MOST_LISTED]:
+        findings.add("source", "error", text)
+    if len(texts) > MOST_LISTED:
+        findings.add("source", "error", f"{len(texts) - MOST_LISTED} more problems are not listed")
 
 
 class _Scan:
@@ -92,8 +96,9 @@ class _Scan:
         self.low, self.high = float(values.min()), float(values.max())
         self.digest = hashlib.sha256(f"{values.shape}{values.dtype.kind}".encode() + values.tobytes()).hexdigest()
         self.header = VolumeHeader(
-            sizes=volume.sizes, channels=volume.channels, dtype=values.dtype, affine=volume.affine, axes=volume.axes
-        )
+            sizes=volume.sizes, channels=volume.channels, dtype=values.dtype, affine=volume.affine, axes=volume.axes,
+            is_placed=volume.is_placed,
+        )  # fmt: skip
         self.prepared = prepared_header(self.header, options, volume.source)
         self.mask: tuple[float, ...] | None = None
 
@@ -102,22 +107,15 @@ def _mask_values(mask: Volume | None) -> tuple[float, ...] | None:
     return None if mask is None else tuple(np.unique(mask.values).tolist())
 
 
-def _read_all(cases: Cases, findings: Findings) -> dict[int, _Scan]:
-    """Read each case and its mask; what fails is a finding, and the others go on."""
+def _read_all(cases: Cases, findings: Findings, failures: Failures) -> dict[int, _Scan]:
+    """Read each case and its mask; what fails is kept, and the others go on."""
     sound: dict[int, _Scan] = {}
-    failures: list[str] = []
     for index in range(cases.count):
-        try:
+        with kept(failures):
             volume = cases.read(index)
             prepare(volume, VolumeOptions())
             sound[index] = _Scan(volume, cases.options)
             sound[index].mask = _mask_values(cases.mask(index))
-        except MultiwayError as error:
-            failures.append(_rule(error))
-    for text in failures[:20]:
-        findings.add("file", "error", text)
-    if len(failures) > 20:
-        findings.add("file", "error", f"{len(failures) - 20} more files cannot be used")
     _check_values(cases, sound, findings)
     _check_duplicates(cases, sound, findings)
     return sound
@@ -160,7 +158,7 @@ def _places(cases: Cases, rows: Iterable[int]) -> list[Place]:
 
 def _check_sizes(cases: Cases, sound: dict[int, _Scan], findings: Findings) -> None:
     for note in geometry_notes({cases.names[row]: scan.header for row, scan in sound.items()}, cases.options):
-        findings.add("geometry", "warning" if "differ" in note else "note", note.rstrip("."))
+        findings.add("geometry", "note" if "no cubes" in note else "warning", note.rstrip("."))
 
 
 def _check_whole(
@@ -168,6 +166,7 @@ def _check_whole(
     options: VolumeOptions,
     split: VolumeSplit | None,
     cases: Cases,
+    failures: Failures,
     findings: Findings,
     summary: dict[str, Any],
 ) -> None:
@@ -177,15 +176,9 @@ def _check_whole(
     if cases.labels is None and not cases.has_masks:
         findings.add("labels", "note", "there are no labels and no masks, so it can be predicted on and not trained on")
         return
-    if findings.errors():
-        return
     if isinstance(cases.scans, ArchiveScans):
         return
-    try:
-        whole = read_cases(path, options, split or VolumeSplit(), same_sizes=not cases.has_masks)
-    except MultiwayError as error:
-        findings.add("split", "error", _rule(error))
-        return
+    whole = read_cases(path, options, split or VolumeSplit(), same_sizes=not cases.has_masks, failures=failures)
     summary["splits"] = _split_counts(whole)
     if len(whole.classes) == 1:
         findings.add("classes", "error", f"Every case is {quoted(whole.classes[0])}", "Give cases of two classes.")

@@ -6,8 +6,6 @@ texture, but lie away from it and are no target. So no threshold and no local te
 model has to see where in the body it is. One case in ten or so has no lesion.
 """
 
-import csv
-import io
 import json
 import shutil
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -24,7 +23,7 @@ from multiway.data.findings import quoted
 from multiway.data.volumes.cases import Cases
 from multiway.data.volumes.loading import read_cases
 from multiway.data.volumes.nifti import write_nifti
-from multiway.data.volumes.writing import write_npy
+from multiway.data.writing import write_table
 from multiway.errors import DataError, RunError
 
 Field3 = NDArray[np.float64]
@@ -113,16 +112,14 @@ def _write_all(cases: Cases, folder: Path, options: LesionOptions) -> None:
             patient = cases.names[index] if cases.patients is None else cases.patients[index]
             rows.append((f"images/{name}", f"masks/{name}", split, patient))
             voxels += int(mask.sum())
-    table = io.StringIO(newline="")
-    csv.writer(table, lineterminator="\n").writerows([("path", "mask", "split", "patient"), *rows])
-    files.write_text(folder / TABLE, table.getvalue())
+    write_table(pd.DataFrame(rows, columns=["path", "mask", "split", "patient"]), folder / TABLE)
     facts = {"source": quoted(cases.source, 200), "cases": len(rows), "lesion_voxels": voxels}
     files.write_text(folder / FACTS, json.dumps({**facts, "options": options.plain()}, indent=1) + "\n")
 
 
 def _write(path: Path, values: NDArray[np.uint8], affine: Field3 | None, kind: str) -> None:
     if kind == "npy":
-        write_npy(path, values)
+        files.write_array(path, values)
     else:
         write_nifti(path, values, affine)
 

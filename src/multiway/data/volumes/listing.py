@@ -12,12 +12,13 @@ from typing import Any
 
 import pandas as pd
 
+from multiway.data.failures import Failures, kept
 from multiway.data.findings import Findings, Unreadable, listed, quoted
 from multiway.data.loading import load_table
 from multiway.data.options import ReadOptions
 from multiway.data.volumes.dicom import slices_in
 from multiway.data.volumes.options import VolumeOptions
-from multiway.data.volumes.reading import is_scan
+from multiway.data.volumes.reading import foreign_form, is_scan, refuse_foreign
 from multiway.errors import DataError
 
 MAX_DATALIST = 64_000_000
@@ -43,19 +44,32 @@ class Entry:
     split: str | None = None
 
 
-def list_entries(path: Path, options: VolumeOptions) -> list[Entry]:
+def list_entries(path: Path, options: VolumeOptions, failures: Failures | None = None) -> list[Entry]:
     """All cases of a table, a datalist, a folder, or of one scan.
+
+    Args:
+        path: Where they are listed.
+        options: Names of columns, and the folder that paths start from.
+        failures: Takes what is wrong with single entries, which are left out; without it the first is raised.
 
     Raises:
         DataError: The list is not sound, or names a file that is not there or not below its folder.
     """
+    refuse_foreign(path)
     if path.is_dir():
         return _folder(path)
     if path.suffix.lower() == ".json":
-        return _datalist(path, options)
+        return _some(_datalist(path, options, failures), failures)
     if is_scan(path):
         return [Entry(place=quoted(path.name, 80), file=path)]
-    return _table(path, options)
+    return _some(_table(path, options, failures), failures)
+
+
+def _some(entries: list[Entry], failures: Failures | None) -> list[Entry]:
+    """The entries, if any is left."""
+    if not entries and failures:
+        raise failures.pop()
+    return entries
 
 
 def _folder(folder: Path) -> list[Entry]:
@@ -68,6 +82,8 @@ def _folder(folder: Path) -> list[Entry]:
         single = [file for file in scans if not file.name.lower().endswith((".dcm", ".dicom", ".ima"))]
         files += single if single or not slices_in(here) else [here]
     if not files:
+        other = next((file for file in sorted(folder.rglob("*")) if foreign_form(file)), folder)
+        refuse_foreign(other)
         raise DataError(
             f"{quoted(folder, 200)}: there is no scan in it. Give a folder with .nii, .nii.gz, .npy, .npz or DICOM "
             f"files."
@@ -76,7 +92,7 @@ def _folder(folder: Path) -> list[Entry]:
             for file in sorted(files)]  # fmt: skip
 
 
-def _table(path: Path, options: VolumeOptions) -> list[Entry]:
+def _table(path: Path, options: VolumeOptions, failures: Failures | None) -> list[Entry]:
     findings = Findings(quoted(path.name, 80))
     patient_column = options.patient or "patient"
     try:
@@ -91,7 +107,8 @@ def _table(path: Path, options: VolumeOptions) -> list[Entry]:
     entries = []
     for row in range(len(table.frame)):
         cells = {kind: _cell(table.frame[name].iloc[row]) for kind, name in columns.items()}
-        entries.append(_entry(cells, f"{where}, {table.place(row)}", root, options))
+        with kept(failures):
+            entries.append(_entry(cells, f"{where}, {table.place(row)}", root, options))
     return entries
 
 
@@ -151,22 +168,25 @@ def _root(path: Path, options: VolumeOptions) -> Path:
 
 
 def _resolved(text: str, root: Path, place: str) -> Path:
-    """A path below the root, whatever it says; links are the owner's and are followed."""
+    """A path below the root, whatever it says and wherever links lead."""
     if "\x00" in text:
         raise DataError(f"{place}: a path holds no NUL character. Got '{quoted(text)}'. Correct it.")
-    base = Path(os.path.abspath(root))  # noqa: PTH100 - resolve() would follow links, which may lead out on purpose
+    base = Path(os.path.abspath(root))  # noqa: PTH100 - messages and paths name folders as the user does
     full = Path(os.path.normpath(base / text))
+    outside = DataError(
+        f"{place}: files must lie below {quoted(base, 120)}, links followed. Got '{quoted(text, 120)}'. Move them, or "
+        f"name the folder that holds them all (--set read.root=FOLDER)."
+    )
     if not full.is_relative_to(base):
-        raise DataError(
-            f"{place}: files must lie below {quoted(base, 120)}. Got '{quoted(text, 120)}'. Move them, or name the "
-            f"folder that holds them all (--set read.root=FOLDER)."
-        )
+        raise outside
     if not full.exists():
         raise DataError(f"{place}: there is no file '{quoted(text, 120)}' in {quoted(base, 120)}. Correct the path.")
+    if not full.resolve().is_relative_to(base.resolve()):
+        raise outside
     return full
 
 
-def _datalist(path: Path, options: VolumeOptions) -> list[Entry]:
+def _datalist(path: Path, options: VolumeOptions, failures: Failures | None) -> list[Entry]:
     """A JSON list of `{"image": ..., "label": ...}`, or Decathlon's lists `training`, `validation` and `test`.
 
     A label that names a file is a segmentation mask. Decathlon's `test` has no labels; where others have them, it is
@@ -184,11 +204,26 @@ def _datalist(path: Path, options: VolumeOptions) -> list[Entry]:
         )
     root = _root(path, options)
     given = len([name for name, items in groups.items() if items]) > 1
-    entries = [
-        _item(item, f"{where}, {name or 'entry'} {index}", SPLIT_WORDS[name.lower()] if given else None, root, options)
-        for name, items in groups.items() for index, item in enumerate(items)
-    ]  # fmt: skip
+    entries = []
+    for name, index, item in ((name, *pair) for name, items in groups.items() for pair in enumerate(items)):
+        with kept(failures):
+            split = SPLIT_WORDS[name.lower()] if given else None
+            entries.append(_item(item, f"{where}, {name or 'entry'} {index}", split, root, options))
     return _labelled(entries)
+
+
+def label_names(path: Path) -> tuple[str, ...] | None:
+    """Names of the labels 0, 1, 2 ... as a datalist gives them, in Decathlon's way or nnU-Net's; None without any.
+
+    Decathlon maps values to names, nnU-Net names to values.
+    """
+    content = _json(path, quoted(path.name, 80))
+    given = content.get("labels") if isinstance(content, dict) else None
+    if not isinstance(given, dict):
+        return None
+    pairs = [(each, name) if str(each).isdecimal() else (name, each) for each, name in given.items()]
+    names = {int(value): str(name) for value, name in pairs if str(value).isdecimal() and len(str(value)) < 4}
+    return tuple(names.get(value, str(value)) for value in range(max(names) + 1)) if names else None
 
 
 def _labelled(entries: list[Entry]) -> list[Entry]:

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.data.failures import Failures, kept
 from multiway.data.findings import listed, quoted
 from multiway.data.shares import Splits
 from multiway.data.volumes.cases import Cases
-from multiway.data.volumes.listing import Entry, case_names, list_entries
+from multiway.data.volumes.listing import Entry, case_names, label_names, list_entries
 from multiway.data.volumes.medmnist import is_medmnist, read_medmnist
 from multiway.data.volumes.options import VolumeOptions, VolumeSplit
 from multiway.data.volumes.preparing import differing, prepared_header
@@ -77,6 +78,7 @@ def read_cases(
     split: VolumeSplit | None = None,
     *,
     same_sizes: bool = True,
+    failures: Failures | None = None,
 ) -> Cases:
     """Find the cases of a source: headers, labels and splits, not yet the voxels.
 
@@ -86,6 +88,7 @@ def read_cases(
         split: How to split what does not say itself. Without it, files are not opened yet and only splits that the
             data names are there, as for prediction; `channels` and `sizes` are then None.
         same_sizes: Refuse cases that differ in size after preparing; else `sizes` is None where they do.
+        failures: Takes what is wrong with single cases, which are left out; without it the first is raised.
 
     Raises:
         DataError: The source is not sound: one line with the file, the row, the value and the fix.
@@ -96,20 +99,28 @@ def read_cases(
         raise DataError(f"{quoted(path, 200)} does not exist. Give a .npz, a table of files, or a folder of scans.")
     if path.suffix.lower() == ".npz" and path.is_file() and is_medmnist(path):
         return _from_medmnist(path, options)
-    entries = list_entries(path, options)
-    where = quoted(path.name, 80)
-    labels, classes = _classes(entries, where)
-    patients = _patients(entries)
+    entries = list_entries(path, options, failures)
+    where, classes = quoted(path.name, 80), tuple[str, ...]()
+    labels = patients = None
+    with kept(failures):
+        labels, classes = _classes(entries, where)
+    with kept(failures):
+        patients = _patients(entries)
+    names = label_names(path) if path.suffix.lower() == ".json" else None
+    if names is not None and labels is not None:
+        classes = tuple(names[int(each)] if each.isdecimal() and int(each) < len(names) else each for each in classes)
     cases = Cases(
         names=case_names(entry.file for entry in entries), labels=labels, classes=classes, patients=patients, splits={},
         channels=None, sizes=None, axes=options.axes or BARE_AXES, source=where, options=options,
-        scans=FileScans(entries, options), has_masks=any(entry.mask is not None for entry in entries),
+        scans=FileScans(entries, options), has_masks=any(entry.mask is not None for entry in entries), mask_names=names,
     )  # fmt: skip
     if split is None:
         return dataclasses.replace(cases, splits=_only_named(entries))
-    _check_files(entries, where)
-    splits = _splits(entries, labels, patients, split, where)
-    return _with_headers(dataclasses.replace(cases, splits=splits), same_sizes)
+    with kept(failures):
+        _check_files(entries, where)
+    with kept(failures):
+        cases = dataclasses.replace(cases, splits=_splits(entries, labels, patients, split, where))
+    return _with_headers(cases, same_sizes, failures)
 
 
 def _from_medmnist(path: Path, options: VolumeOptions) -> Cases:
@@ -197,31 +208,49 @@ def _splits(
     return split_cases(len(entries), labels, patients, split, where)
 
 
-def _with_headers(cases: Cases, same_sizes: bool) -> Cases:
+def _with_headers(cases: Cases, same_sizes: bool, failures: Failures | None) -> Cases:
     """Open every header: sizes and channels after preparing, and notes on what differs."""
-    before = [cases.scans.header(index) for index in range(cases.count)]
-    after = [prepared_header(header, cases.options, cases.scans.place(index)) for index, header in enumerate(before)]
-    names = cases.names
-    sizes = {name: "x".join(map(str, header.sizes)) for name, header in zip(names, after, strict=True)}
-    channels = {name: str(header.channels) for name, header in zip(names, after, strict=True)}
-    if len(set(channels.values())) > 1:
-        raise DataError(f"{cases.source}: {differing('cases differ in channels', channels)}. Use one kind of scan.")
-    if same_sizes and len(set(sizes.values())) > 1:
-        raise DataError(f"{cases.source}: {differing('cases differ in size', sizes)}. {SAME_SIZE}")
-    notes = geometry_notes(dict(zip(names, before, strict=True)), cases.options)
+    before: dict[str, VolumeHeader] = {}
+    after: dict[str, VolumeHeader] = {}
+    for index, name in enumerate(cases.names):
+        with kept(failures):
+            header = cases.scans.header(index)
+            after[name] = prepared_header(header, cases.options, cases.scans.place(index))
+            before[name] = header
+    if not after:
+        return cases
+    with kept(failures):
+        _check_alike(after, same_sizes, cases.source)
+    first = next(iter(after.values()))
+    notes = geometry_notes(before, cases.options)
     return dataclasses.replace(
         cases,
-        channels=after[0].channels,
-        sizes=after[0].sizes if len(set(sizes.values())) == 1 else None,
-        axes=after[0].axes,
-        dtype=np.result_type(*{header.dtype for header in after}),
+        channels=first.channels,
+        sizes=first.sizes if len({header.sizes for header in after.values()}) == 1 else None,
+        axes=first.axes,
+        dtype=np.result_type(*{header.dtype for header in after.values()}),
         notes=(*notes, *one_class_notes(cases.labels, cases.classes, cases.splits)),
     )
+
+
+def _check_alike(headers: dict[str, VolumeHeader], same_sizes: bool, source: str) -> None:
+    channels = {name: str(header.channels) for name, header in headers.items()}
+    if len(set(channels.values())) > 1:
+        raise DataError(f"{source}: {differing('cases differ in channels', channels)}. Use one kind of scan.")
+    sizes = {name: "x".join(map(str, header.sizes)) for name, header in headers.items()}
+    if same_sizes and len(set(sizes.values())) > 1:
+        raise DataError(f"{source}: {differing('cases differ in size', sizes)}. {SAME_SIZE}")
 
 
 def geometry_notes(headers: dict[str, VolumeHeader], options: VolumeOptions) -> tuple[str, ...]:
     """What differs between scans and the option that fixes it, and voxels that are no cubes."""
     notes = []
+    bare = [name for name, header in headers.items() if not header.is_placed]
+    if bare:
+        notes.append(
+            f"{len(bare)} of {len(headers)} scans do not say how they lie (qform and sform codes are 0), so they are "
+            f"taken as LAS: {listed(bare, 4)}. Set their geometry if left and right matter."
+        )
     spacings = {name: _spacing(header) for name, header in headers.items()}
     if options.spacing is None and len(set(spacings.values())) > 1:
         notes.append(f"{differing('spacings differ', spacings)}. Set spacing to interpolate to one (--spacing 1,1,1).")

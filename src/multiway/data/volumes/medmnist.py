@@ -11,7 +11,7 @@ from multiway.data.findings import listed, quoted
 from multiway.data.volumes.arrays import Archive, ArrayHeader
 from multiway.data.volumes.catalogue import known_by_file
 from multiway.data.volumes.options import VolumeOptions
-from multiway.data.volumes.volume import BARE_AXES, Volume, VolumeHeader
+from multiway.data.volumes.volume import BARE_AXES, Volume, VolumeHeader, check_channels
 from multiway.errors import DataError
 
 PARTS = {"train": "train", "validation": "val", "test": "test"}
@@ -47,6 +47,8 @@ class ArchiveScans:
                 f"{self.where}: '{PARTS[split]}_images' must be {form} with cases in it. Got {shape}{more}. Save "
                 f"volumes so, or list files in a table."
             )
+        if self.rank == 5:
+            check_channels(shape[1], shape[2:], f"{self.where}, '{PARTS[split]}_images'")
         if shape[1:] != self.headers["train"].shape[1:]:
             raise DataError(
                 f"{self.where}: volumes of all parts must have one shape. Got {self.headers['train'].shape[1:]} in "

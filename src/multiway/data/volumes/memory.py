@@ -11,7 +11,7 @@ from multiway.data.volumes.cases import Cases
 from multiway.data.volumes.options import VolumeOptions, VolumeSplit
 from multiway.data.volumes.preparing import prepared_header
 from multiway.data.volumes.splitting import split_cases
-from multiway.data.volumes.volume import BARE_AXES, Volume, VolumeHeader
+from multiway.data.volumes.volume import BARE_AXES, Volume, VolumeHeader, check_channels
 from multiway.errors import DataError
 
 
@@ -106,6 +106,8 @@ def _volumes(x: Any) -> NDArray[Any]:
         values = values.astype(np.uint8)
     if values.dtype == np.float16:
         values = values.astype(np.float32)
+    if values.ndim == 5:
+        check_channels(values.shape[1], values.shape[2:], "X")
     return values[:, None] if values.ndim == 4 else values
 
 
@@ -126,6 +128,8 @@ def _labels(y: Any, count: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
     if given.dtype.kind == "f" and not (np.isfinite(given).all() and (given == np.floor(given)).all()):
         bad = given[~np.isfinite(given) | (given != np.floor(given))][0]
         raise DataError(f"y: classes are words or whole numbers. Got {quoted(bad)}.")
+    if given.dtype.kind == "O" and all(isinstance(value, bool | np.bool_) for value in given):
+        given = given.astype(bool)
     if given.dtype.kind == "O" and not all(isinstance(value, str | int | np.integer) for value in given):
         raise DataError("y: classes are words or whole numbers, each of them. Got other values among them.")
     try:

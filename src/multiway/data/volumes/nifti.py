@@ -39,6 +39,7 @@ class NiftiHeader:
     stored: Type and byte order in the file.
     start: Bytes before the voxels.
     slope, intercept: Values are `slope * stored + intercept`; None where they are the stored ones.
+    is_placed: Whether it says how the voxels lie; else the affine is nibabel's for such files, LAS by the voxels' size.
     """
 
     shape: tuple[int, ...]
@@ -47,6 +48,7 @@ class NiftiHeader:
     slope: float | None
     intercept: float
     affine: Affine
+    is_placed: bool
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -62,7 +64,7 @@ class NiftiHeader:
         """The part that is common to all formats."""
         return VolumeHeader(
             sizes=self.shape[:3], channels=self.shape[3] if len(self.shape) == 4 else 1, dtype=self.dtype,
-            affine=self.affine, axes=axes_of(self.affine),
+            affine=self.affine, axes=axes_of(self.affine), is_placed=self.is_placed,
         )  # fmt: skip
 
 
@@ -78,6 +80,7 @@ def read_nifti_header(path: Path, limit: int, where: str, channels: bool) -> Nif
     result = NiftiHeader(
         shape=_shape([int(size) for size in header["dim"]], channels, where), stored=_stored(header, where),
         start=_start(header, where), slope=slope, intercept=intercept, affine=_affine(header, where),
+        is_placed=int(header["qform_code"]) > 0 or int(header["sform_code"]) > 0,
     )  # fmt: skip
     packed = path.stat().st_size
     present = (packed * MOST_DEFLATED if _is_packed(path) else packed) - result.start
@@ -183,7 +186,9 @@ def read_nifti(path: Path, limit: int, where: str, channels: bool) -> Volume:
             raise DataError(f"{where}: it goes on behind the voxels that its header declares. Write it again.")
         values = _scaled(np.ndarray(header.shape, header.stored, raw, order="F"), header)
     values = values[None] if len(header.shape) == 3 else np.moveaxis(values, -1, 0)
-    return Volume(values=values, affine=header.affine, source=where, axes=axes_of(header.affine))
+    return Volume(
+        values=values, affine=header.affine, source=where, axes=axes_of(header.affine), is_placed=header.is_placed
+    )
 
 
 def _scaled(stored: NDArray[Any], header: NiftiHeader) -> NDArray[Any]:

@@ -15,6 +15,7 @@ from multiway.data.volumes.cases import SPLITS, Cases
 from multiway.data.volumes.intensity import IntensityScale
 from multiway.data.volumes.loading import read_cases
 from multiway.data.volumes.options import VolumeOptions, VolumeSplit
+from multiway.data.volumes.spacing import Spacings, spacings_of, spread_evenly, warn_of_spacing
 from multiway.data.volumes.store import VolumeBatches, load_values
 from multiway.data.volumes.volume import Volume
 from multiway.errors import DataError
@@ -35,6 +36,8 @@ class VolumeState(Config):
     """Intensities of the training volumes."""
     label_kind: str = "text"
     """Kind of the labels that were given: "text", "number" or "bool"."""
+    spacings: Spacings | None = None
+    """Least and greatest millimetres per voxel after preparing; None where the scans do not say it."""
 
     def normalised(self, volume: Volume) -> Tensor:
         """A prepared volume as the training's were, `(1, channels, *sizes)`.
@@ -48,6 +51,7 @@ class VolumeState(Config):
                 f"{volume.source}: the run was trained on (channels, *sizes) {wanted}. Got {volume.values.shape}. Give "
                 f"scans of that size, or train with read.size or read.resample_to, which bring any scan to one size."
             )
+        warn_of_spacing(volume.spacing, self.spacings)
         return self.scale.apply_to(volume.values)[None]
 
 
@@ -71,6 +75,11 @@ class PreparedVolumes:
     def source(self) -> str:
         """Where the volumes came from."""
         return self.cases.source
+
+    @property
+    def spacings(self) -> Spacings | None:
+        """Those of the training volumes, see `VolumeState`."""
+        return spacings_of(self.cases.spacing(row) for row in spread_evenly(self.cases.indices("train").tolist()))
 
     @property
     def values(self) -> NDArray[Any]:

@@ -27,6 +27,7 @@ def prepare(volume: Volume, options: VolumeOptions, *, is_mask: bool = False) ->
     values, affine = volume.values, volume.affine
     axes = volume.axes
     if options.orientation is not None:
+        _check_placed(volume.is_placed, volume.source)
         order, flips = turns(_affine(affine, volume.source, "orientation"), options.orientation)
         affine = turned(_affine(affine, volume.source, "orientation"), volume.sizes, order, flips)
         values = np.flip(values.transpose(0, *(axis + 1 for axis in order)), tuple(axis + 1 for axis in flips))
@@ -46,7 +47,19 @@ def prepare(volume: Volume, options: VolumeOptions, *, is_mask: bool = False) ->
         affine = None if affine is None else regridded(affine, (1.0, 1.0, 1.0), starts)
     if options.distance and not is_mask:
         values = with_depth(values)
-    return Volume(values=np.ascontiguousarray(values), affine=affine, source=volume.source, axes=options.axes or axes)
+    return Volume(
+        values=np.ascontiguousarray(values), affine=affine, source=volume.source, axes=options.axes or axes,
+        is_placed=volume.is_placed,
+    )  # fmt: skip
+
+
+def _check_placed(is_placed: bool, source: str) -> None:
+    """Refuse to turn a volume whose sides nobody has named."""
+    if not is_placed:
+        raise DataError(
+            f"{source}: orientation needs to know how the voxels lie, and the header does not say (qform and sform "
+            f"codes are 0). Set its geometry, or leave orientation out."
+        )
 
 
 def windowed(values: Array, window: tuple[float, float]) -> Array:
@@ -107,6 +120,7 @@ def prepared_header(header: VolumeHeader, options: VolumeOptions, source: str) -
     """
     sizes, affine, axes = header.sizes, header.affine, header.axes
     if options.orientation is not None:
+        _check_placed(header.is_placed, source)
         order, flips = turns(_affine(affine, source, "orientation"), options.orientation)
         affine = turned(_affine(affine, source, "orientation"), sizes, order, flips)
         sizes, axes = tuple(sizes[axis] for axis in order), axes_of(affine)
@@ -124,7 +138,10 @@ def prepared_header(header: VolumeHeader, options: VolumeOptions, source: str) -
         affine = None if affine is None else regridded(affine, (1.0, 1.0, 1.0), starts)
         sizes = options.size
     channels, dtype = (2 * header.channels, np.dtype(np.float32)) if options.distance else (header.channels, dtype)
-    return VolumeHeader(sizes=tuple(sizes), channels=channels, dtype=dtype, affine=affine, axes=options.axes or axes)
+    return VolumeHeader(
+        sizes=tuple(sizes), channels=channels, dtype=dtype, affine=affine, axes=options.axes or axes,
+        is_placed=header.is_placed,
+    )  # fmt: skip
 
 
 def to_scan(values: Array, scan: Volume, options: VolumeOptions, *, nearest: bool = False) -> Array:

@@ -8,10 +8,19 @@ from multiway.data.findings import listed, quoted
 from multiway.data.volumes import arrays, dicom, nifti
 from multiway.data.volumes.dicom_slice import is_dicom
 from multiway.data.volumes.options import MAX_BYTES
-from multiway.data.volumes.volume import Volume, VolumeHeader
+from multiway.data.volumes.volume import Volume, VolumeHeader, check_channels
 from multiway.errors import DataError
 
 ENDINGS = (".nii", ".nii.gz", ".npy", ".npz", ".dcm")
+FREESURFER = "a volume of FreeSurfer (convert it: mri_convert x.mgz x.nii.gz)"
+FOREIGN = {
+    "dicomdir": "a DICOMDIR, an index whose paths are not followed",
+    ".mgz": FREESURFER, ".mgh": FREESURFER,
+    ".mnc": "a volume of MINC (convert it: mnc2nii x.mnc x.nii)",
+    ".nrrd": "a volume of NRRD", ".nhdr": "a volume of NRRD", ".mha": "a MetaImage", ".mhd": "a MetaImage",
+    ".hdr": "half of a pair of .hdr and .img", ".img": "half of a pair of .hdr and .img",
+}  # fmt: skip
+"""Scans in other forms, by their ending or name."""
 FORMATS = "Give .nii, .nii.gz, .npy, .npz, .dcm, or a folder that holds one DICOM series."
 
 
@@ -74,6 +83,7 @@ def _form(shape: tuple[int, ...], channels: bool, where: str) -> tuple[int, ...]
     if len(form) != 4 or 0 in form:
         more = " Set channels if the first is one of channels (--set read.channels=true)." if len(shape) == 4 else ""
         raise DataError(f"{where}: a volume has three axes with voxels on each. Got shape {shape}.{more}")
+    check_channels(form[0], form[1:], where)
     return form
 
 
@@ -97,8 +107,7 @@ def format_of(path: Path) -> str:
         return "dicom"
     if not path.is_file():
         raise DataError(f"{quoted(path, 200)}: there is no such file. Correct the path; {FORMATS}")
-    if name == "dicomdir":
-        raise DataError(f"{quoted(path, 200)}: a DICOMDIR is an index, and its paths are not followed. {FORMATS}")
+    refuse_foreign(path)
     if name.endswith((".nii", ".nii.gz")):
         return "nifti"
     if name.endswith((".npy", ".npz")):
@@ -106,6 +115,23 @@ def format_of(path: Path) -> str:
     if name.endswith((".dcm", ".dicom", ".ima")) or is_dicom(path):
         return "dicom"
     raise DataError(f"{quoted(path, 200)}: its name says no format of volumes. {FORMATS}")
+
+
+def foreign_form(path: Path) -> str | None:
+    """What a file is by its name, if it is a scan, or an index of scans, in a form that is not read."""
+    name = path.name.lower()
+    return FOREIGN.get(name, FOREIGN.get(path.suffix.lower(), None if not name.endswith(".mgh.gz") else FREESURFER))
+
+
+def refuse_foreign(path: Path) -> None:
+    """Say what a scan is that is not read.
+
+    Raises:
+        DataError: It is one.
+    """
+    form = foreign_form(path)
+    if form is not None and not path.is_dir():
+        raise DataError(f"{quoted(path, 200)}: it is {form}, which is not read. {FORMATS}")
 
 
 def is_scan(path: Path) -> bool:

@@ -2,14 +2,17 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.volumes.geometry import orientation_of, spacing_of
+from multiway.errors import DataError
 
 BARE_AXES = ("depth", "height", "width")
+MOST_COLOURS = 4
 LETTER_AXES = {"R": "x", "L": "x", "A": "y", "P": "y", "S": "z", "I": "z"}
 
 
@@ -37,12 +40,14 @@ class Volume(Placed):
     affine: `(4, 4)` float64, from voxel indices to millimetres right, anterior and superior; None for a bare array.
     source: What messages call it.
     axes: A name per axis of `sizes`.
+    is_placed: Whether the affine is said by the file, and not the usual one where a file says none.
     """
 
     values: NDArray[Any]
     affine: NDArray[np.float64] | None
     source: str
     axes: tuple[str, ...] = BARE_AXES
+    is_placed: bool = True
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -64,6 +69,7 @@ class VolumeHeader(Placed):
     dtype: np.dtype[np.generic]
     affine: NDArray[np.float64] | None
     axes: tuple[str, ...] = BARE_AXES
+    is_placed: bool = True
 
     @property
     def nbytes(self) -> int:
@@ -75,3 +81,17 @@ class VolumeHeader(Placed):
 def axes_of(affine: NDArray[np.float64] | None) -> tuple[str, ...]:
     """Names of the axes: x, y and z by the direction that each follows, depth, height and width without an affine."""
     return BARE_AXES if affine is None else tuple(LETTER_AXES[letter] for letter in orientation_of(affine))
+
+
+def check_channels(channels: int, sizes: Sequence[int], where: str) -> None:
+    """Refuse an array whose channels surely stand last: of its four axes only the last one is short.
+
+    Raises:
+        DataError: They do.
+    """
+    if sizes[-1] <= MOST_COLOURS < min(channels, *sizes[:-1]):
+        shown = " x ".join(map(str, sizes))
+        raise DataError(
+            f"{where}: channels stand before the three sizes. Got {channels} channels of {shown}, as if they stood "
+            f"last. Move the last axis (numpy.moveaxis(x, -1, -4)); a short axis of space stands first among the sizes."
+        )

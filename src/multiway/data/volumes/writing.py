@@ -6,26 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway import files
 from multiway.data.volumes.nifti import write_nifti
-from multiway.files import write_with
 
 
 def write_grid(folder: Path, name: str, values: NDArray[Any], affine: NDArray[np.float64] | None) -> Path:
     """Write NIfTI, or .npy where there is no affine, into a folder that is made if need be; return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
+    files.make_folder(folder)
     path = folder / (name + (".npy" if affine is None else ".nii.gz"))
     if affine is None:
-        write_npy(path, values)
+        files.write_array(path, values)
     else:
         write_nifti(path, values, affine)
     return path
-
-
-def write_npy(path: Path, values: NDArray[Any]) -> None:
-    """Write an array, without pickle."""
-
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as file:
-            np.save(file, values, allow_pickle=False)
-
-    write_with(path, write)

@@ -11,7 +11,7 @@ import pandas as pd
 from multiway.data import Panel
 from multiway.data.loading import as_library, library_of
 from multiway.errors import ConfigError
-from multiway.tasks.estimator import Estimator, located, own_score
+from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.forecasting.backtest import backtest_frame
 from multiway.tasks.forecasting.explanation import Explanation, explain
 from multiway.tasks.forecasting.future import future_frame
@@ -28,7 +28,7 @@ class Selected(NamedTuple):
     deviation: float | None
 
 
-@dataclasses.dataclass(eq=False, repr=False)
+@estimator
 class Forecaster(Estimator):
     """Forecast a panel of series: ridge, a Higher-Order Transformer over it, and validation between the two.
 

@@ -17,9 +17,12 @@ OPTIONS = (
     Option(name="gaps", field="read.gaps", help="Absent time stamps: error, fill or ignore."),
     Option(
         name="layout", commands=("predict",), choices=("long", "wide"),
-        help="Rows per series and time, or a column per series.",
+        help="Rows per series and time, or a column per series; long if not given.",
     ),
-    Option(name="levels", commands=("predict",), read=percentages, help="Interval levels in percent: 80,95."),
+    Option(
+        name="levels", commands=("predict",), read=percentages,
+        help="Interval levels in percent: 80,95; those of the training if not given.",
+    ),
     Option(
         name="cutoffs", commands=("backtest",), read=whole,
         help="How many past moments to forecast from; 10 if not given.",

@@ -30,8 +30,9 @@ def audit(config: SegmentConfig, run: Run | None = None) -> AuditReport:
     for row in range(len(examples.names)):
         example = examples.read(row)
         mask = f"mask {numbers.setdefault(example.target.tobytes(), len(numbers))}"
-        images.add(example.values, mask, is_used=row in used)
-        marked.append("marked" if (example.target > 0).any() else "empty")
+        marks = example.target > 0
+        images.add(example.values, mask, is_used=row in used, marked=marks if examples.background else None)
+        marked.append("marked" if marks.any() else "empty")
     scale = None if torn is not None else run.state.scale if run is not None else fit_scale(examples, config.read)
     told, target = marked if examples.background else (), "whether a mask is empty"
     title = title_of(examples.source, examples.splits, "blocks" if cases is None else "images")

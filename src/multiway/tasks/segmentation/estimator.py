@@ -13,14 +13,14 @@ from multiway.data.scenes import is_scene, read_scene
 from multiway.data.volumes import cases_of_arrays, read_cases
 from multiway.errors import ConfigError
 from multiway.explain import ModeMap
-from multiway.tasks.estimator import Estimator, located, own_score
+from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.run import Run
 from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline
 from multiway.tasks.segmentation.explanation import MOST_CASES, attention_maps
 from multiway.tasks.segmentation.prediction import predict_scene, predict_volume
 
 
-@dataclasses.dataclass(eq=False, repr=False)
+@estimator
 class Segmenter(Estimator):
     """Give every voxel a class with a Higher-Order Transformer, scored on held-out images beside simple baselines.
 

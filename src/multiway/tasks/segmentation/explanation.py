@@ -11,6 +11,7 @@ from multiway.data.masks.examples import Examples, read_examples
 from multiway.data.masks.patches import cut_middle
 from multiway.errors import ConfigError, closest
 from multiway.explain import ModeMap, mode_maps, save_maps, save_mode_map, span_labels, strongest
+from multiway.files import make_folder
 from multiway.tasks.answers import Answer
 from multiway.tasks.run import Run
 
@@ -37,7 +38,7 @@ def explain_run(run: Run, out: Path | None, cases: Sequence[str] | None) -> Answ
     examples = read_examples(run.task.locate(run.config.data), run.config, run.state.values)
     maps = attention_maps(run, examples, _rows(examples, cases))
     folder = out or run.folder.path / "explanation"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     save_maps(folder / MAPS, maps)
     paths = [folder / MAPS]
     for item in maps:

@@ -10,6 +10,7 @@ from multiway.config import Config
 from multiway.data.masks.examples import Examples
 from multiway.data.masks.patches import GridPatches, TrainingPatches
 from multiway.data.volumes import IntensityScale
+from multiway.data.volumes.spacing import Spacings
 from multiway.errors import ConfigError
 from multiway.models import create_model, model_config
 from multiway.tasks.fitting import announce
@@ -41,6 +42,8 @@ class SegmentState(Config):
     """Sizes that the network sees at once."""
     background: bool
     """Whether class 0 is what no mask marks."""
+    spacings: Spacings | None = None
+    """Least and greatest millimetres per voxel after preparing; None where the images do not say it."""
 
     @property
     def num_modes(self) -> int:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.data.scenes import Scene, is_scene, read_scene
 from multiway.data.volumes import Volume, prepare, read_cases, to_scan, write_grid
+from multiway.data.volumes.spacing import warn_of_spacing
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks.answers import Answer, write_frame
 from multiway.tasks.protocol import OURS, Row
@@ -20,7 +21,9 @@ from multiway.tasks.volumes.prediction import each_case
 TABLE = "volumes.csv"
 
 
-def predict_masks(run: Run, data: str | None, out: Path | None, *, keep_going: bool = False) -> Answer:
+def predict_masks(
+    run: Run, data: str | None, out: Path | None, *, keep_going: bool = False, progress: bool = False
+) -> Answer:
     """Write a mask per image into the folder `out`, and `volumes.csv` with the size of every class in each.
 
     A mask lies on the grid of its image as the file has it, whatever the run resampled to: NIfTI with the image's
@@ -31,6 +34,7 @@ def predict_masks(run: Run, data: str | None, out: Path | None, *, keep_going: b
         data: Folder or table of images, one image, or a scene.
         out: Folder to write into, made if need be.
         keep_going: List images that cannot be read and go on.
+        progress: Show a bar.
 
     Raises:
         ConfigError: `data` or `out` is missing.
@@ -50,7 +54,7 @@ def predict_masks(run: Run, data: str | None, out: Path | None, *, keep_going: b
         volume = cases.read(index)
         return _written(run, out, cases.names[index], predict_volume(run, volume), volume)
 
-    found, failed = each_case(cases, predict, keep_going=keep_going)
+    found, failed = each_case(cases, predict, keep_going=keep_going, progress=progress)
     return _answer(out, list(found.values()), f"{len(found)} masks", failed)
 
 
@@ -84,7 +88,9 @@ def predict_volume(run: Run, volume: Volume) -> NDArray[Any]:
     Raises:
         DataError: It has other channels or axes than the training, or is not sound.
     """
-    classes = _classes(run, prepare(volume, run.config.read).values, volume.source)
+    prepared = prepare(volume, run.config.read)
+    warn_of_spacing(prepared.spacing, run.state.spacings)
+    classes = _classes(run, prepared.values, volume.source)
     return _values(run, to_scan(classes, volume, run.config.read, nearest=True))
 
 

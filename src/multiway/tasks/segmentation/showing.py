@@ -31,8 +31,6 @@ class Shown:
 
 def save_slices(folder: RunFolder, cases: pd.DataFrame, network: Predictor, examples: Examples) -> None:
     """Keep the worst, middle and best test cases of the network by mean Dice."""
-    from safetensors.torch import save_file
-
     rows = cases[(cases["split"] == "test") & (cases["model"] == "multiway") & cases["scored"]]
     dice = rows.groupby("case", sort=False)["dice"].mean().dropna().sort_values(kind="stable")
     tensors, names = {}, []
@@ -44,7 +42,7 @@ def save_slices(folder: RunFolder, cases: pd.DataFrame, network: Predictor, exam
         for part, values in zip(("image", "target", "predicted"), shown, strict=True):
             tensors[f"{number}.{part}"] = torch.from_numpy(np.ascontiguousarray(values))
         names.append({"case": case, "dice": round(float(dice.iloc[place]), 6)})
-    files.write_with(folder.path / SLICES, lambda temporary: save_file(tensors, temporary))
+    files.write_tensors(folder.path / SLICES, tensors)
     folder.write_json(NAMES, names)
 
 

@@ -1,5 +1,6 @@
 """The task `segment`."""
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from multiway.data.masks.checking import check_masks
 from multiway.data.masks.examples import Examples, read_examples
 from multiway.data.masks.patches import GridPatches, fit_scale
 from multiway.data.scenes import is_scene
+from multiway.data.volumes.spacing import warn_of_spacing
 from multiway.errors import ConfigError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, Context, Metric, Option, Row, Task
@@ -65,12 +67,14 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
         examples = source if isinstance(source, Examples) else read_examples(source, config, values, split=not values)
         if state is None:
             check_fits(config, examples)
-        elif (examples.channels, examples.num_modes) != (state.channels, state.num_modes):
+            return examples
+        if (examples.channels, examples.num_modes) != (state.channels, state.num_modes):
             raise ConfigError(
                 f"{examples.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. "
                 f"Got {examples.num_modes} axes and {examples.channels} channels."
             )
-        return examples
+        warn_of_spacing(examples.read(0).spacing, state.spacings)
+        return dataclasses.replace(examples, classes=state.classes)
 
     def check(self, config: SegmentConfig) -> CheckReport:
         """What is in images and masks, or in a scene."""
@@ -85,6 +89,7 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
         return SegmentState(
             classes=prepared.classes, values=prepared.values, channels=prepared.channels, axes=prepared.axes,
             scale=fit_scale(prepared, config.read), patch=patch_of(config, prepared), background=prepared.background,
+            spacings=prepared.spacings,
         )  # fmt: skip
 
     def names(self, config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
@@ -153,7 +158,8 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
         """A mask for every image."""
-        return predict_masks(run, data, out, keep_going=bool(options.get("keep_going", False)))
+        wanted = {name: bool(options.get(name, False)) for name in ("keep_going", "progress")}
+        return predict_masks(run, data, out, **wanted)
 
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """Attention of test cases."""

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from multiway.data.stocks import StockPanel, StockTexts, read_stocks
 from multiway.errors import ConfigError
-from multiway.tasks.estimator import Estimator, located, own_score
+from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.config import OURS
 from multiway.tasks.stocks.prediction import evaluate_stocks, prediction_table
 from multiway.tasks.stocks.prepared import prepared_within, reading_of
 
 
-@dataclasses.dataclass(eq=False, repr=False)
+@estimator
 class StockMovementClassifier(Estimator):
     """Predict rise or fall of stocks' next day, scored on later days beside simple baselines. Not investment advice.
 

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from multiway.explain import ModeMap, average_curves, save_maps, save_mode_map, top_pairs
+from multiway.files import make_folder
 from multiway.tasks.answers import Answer, write_frame
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
@@ -46,7 +47,7 @@ def explain(run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
     average = average_attention(run, prepared)
     assert run.folder is not None
     folder = out or run.folder.path / "explanation"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     files = [*_write_maps(folder, average, days), *_write_tables(folder, days)]
     items = [item for day in days for item in day.tickers]
     notes = [*strongest(average), *map(sentence, items), *_tested(items), *([NOT_ATTRIBUTION] if average else [])]

@@ -27,7 +27,7 @@ def predict_next(run: Run, data: str | None, out: Path | None, options: dict[str
     Args:
         run: A finished run.
         data: Prices of the same stocks; the run's own data if not given.
-        out: A .csv, .csv.gz or .parquet.
+        out: A .csv, .csv.gz, .parquet or .xlsx.
         options: `texts`, a file of texts in place of what the data or the run's settings name.
 
     Raises:

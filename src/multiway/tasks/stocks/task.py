@@ -11,6 +11,7 @@ from multiway.auditing import AuditReport
 from multiway.auditing.stocks import audit_stocks
 from multiway.data import CheckReport
 from multiway.data.stocks import check_stocks, looks_like_stocks
+from multiway.data.stocks.encoding import encoder_of
 from multiway.data.stocks.prepared import PreparedStocks, StockState, match_stocks
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Row, Task
@@ -70,8 +71,11 @@ class Stocks(Task[StockConfig, PreparedStocks, StockState]):
 
     def audit(self, config: StockConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.auditing.stocks`."""
-        scale = None if run is None else run.state.scale
-        return audit_stocks(*read(config, self.locate(config.data or "")), config.protocol, scale)
+        panel, texts = read(config, self.locate(config.data or ""))
+        state, encoder = None if run is None else run.state, None
+        if texts is not None and len(texts.day) and config.modality != "price":
+            encoder = encoder_of(texts, config.text) if state is None else state.encoder
+        return audit_stocks(panel, texts, config.protocol, state and state.scale, encoder)
 
     def learn(self, config: StockConfig, prepared: PreparedStocks) -> StockState:
         """Names, sizes and scale."""

@@ -24,7 +24,7 @@ def backtest_run(run: Run, data: str | None, out: Path | None, options: dict[str
     Args:
         run: A finished run.
         data: Later prices of the same tickers; the run's own data if not given.
-        out: A .csv, .csv.gz or .parquet for the returns day by day.
+        out: A .csv, .csv.gz, .parquet or .xlsx for the returns day by day.
         options: `top` and `cost_bps`, see `backtest`.
 
     Raises:

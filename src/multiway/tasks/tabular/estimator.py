@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from multiway.data.cells import as_text
 from multiway.data.tabular import match_table
 from multiway.data.tabular.arrays import checked_frame, checked_target, target_name
-from multiway.tasks.estimator import Classifier, Estimator, Regressor
+from multiway.tasks.estimator import Classifier, Estimator, Regressor, estimator
 from multiway.tasks.run import Run
 from multiway.tasks.tabular.fitting import outputs_of
 
 
-@dataclasses.dataclass(eq=False, repr=False, kw_only=True)
+@estimator
 class TabularEstimator(Estimator):
     """Predict the rows of a table with a network of NdLinear layers, scored on held-out rows beside baselines.
 
@@ -37,6 +37,7 @@ class TabularEstimator(Estimator):
 
     task = "tabular"
 
+    _: dataclasses.KW_ONLY
     layer: str = "nd_linear"
     validation: float = 0.15
     test: float = 0.2
@@ -73,6 +74,7 @@ class TabularEstimator(Estimator):
         return tags
 
 
+@estimator
 class TabularClassifier(TabularEstimator, Classifier):
     """Classify the rows of a table; see `TabularEstimator` for the arguments."""
 
@@ -95,6 +97,7 @@ class TabularClassifier(TabularEstimator, Classifier):
         return outputs[:, [names.index(name) for name in as_text(pd.Series(self.classes_))]]
 
 
+@estimator
 class TabularRegressor(TabularEstimator, Regressor):
     """Predict a number for the rows of a table; see `TabularEstimator` for the arguments."""
 

@@ -22,6 +22,7 @@ from multiway.data.tabular import (
     read_frame,
 )
 from multiway.errors import ConfigError
+from multiway.files import make_folder
 from multiway.metrics.classes import accuracy
 from multiway.metrics.regression import mse
 from multiway.models import create_model
@@ -154,7 +155,7 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
             "Of columns that say the same, each looks unimportant. It is what the network uses, not what causes.",
         ]
         if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
+            make_folder(out)
         return written(found, None if out is None else out / "importance.csv", notes)
 
     def report(self, runs: Sequence[Run]) -> str:

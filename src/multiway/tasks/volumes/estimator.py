@@ -1,7 +1,7 @@
 """`VolumeClassifier`: the task in scikit-learn's manners."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,13 +11,20 @@ from numpy.typing import NDArray
 
 from multiway.data.volumes import Cases, cases_of_arrays, read_cases
 from multiway.errors import ConfigError
-from multiway.tasks.estimator import Classifier, located, own_score
+from multiway.tasks.estimator import Classifier, estimator, located, own_score
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.config import OURS
 from multiway.tasks.volumes.prediction import predict_cases
 
+LABEL_KINDS = {"i": "number", "u": "number", "f": "number", "b": "bool"}
+"""By the kind of a NumPy type; all else is text."""
+AS_GIVEN: dict[str, Callable[[str], Any]] = {
+    "text": str, "number": lambda name: int(float(name)), "bool": lambda name: name == "True",
+}  # fmt: skip
+"""From the name of a class to a label of that kind."""
 
-@dataclasses.dataclass(eq=False, repr=False)
+
+@estimator
 class VolumeClassifier(Classifier):
     """Classify volumes with a Higher-Order Transformer, scored on held-out cases beside simple baselines.
 
@@ -62,13 +69,12 @@ class VolumeClassifier(Classifier):
             raise ConfigError("VolumeClassifier.fit: arrays need y, one class per case.")
         config = self.config()
         cases, classes = cases_of_arrays(X, y, options=config.read, split=config.split, patients=patients)
-        return self._fit((cases, "number" if classes.dtype.kind in "iuf" else "text"), config)
+        return self._fit((cases, LABEL_KINDS.get(classes.dtype.kind, "text")), config)
 
     def _take(self, run: Run) -> None:
         super()._take(run)
         state = run.state
-        are_numbers = state.label_kind == "number"
-        self.classes_ = np.array([int(float(name)) for name in state.classes] if are_numbers else state.classes)
+        self.classes_ = np.array([AS_GIVEN[state.label_kind](name) for name in state.classes])
         self.n_features_in_ = state.channels * int(np.prod(state.sizes))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -24,6 +24,7 @@ from multiway.explain import (
     strongest,
     volume_maps,
 )
+from multiway.files import make_folder
 from multiway.tasks.answers import Answer
 from multiway.tasks.devices import device_of
 from multiway.tasks.run import Run
@@ -155,7 +156,7 @@ def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: P
 
 def write_maps(folder: Path, item: CaseExplanation, cases: Cases, index: int) -> list[Path]:
     """Write one case's attention and gradients as NIfTI on the grid of its file, into a folder made if need be."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     scan, paths = cases.read(index), []
     for name, values in item.overlays.items():
         paths.append(folder / f"case-{item.name}-{name}.nii.gz")

@@ -27,7 +27,7 @@ from multiway.tasks.volumes import auditing, sections
 from multiway.tasks.volumes.config import VolumeConfig
 from multiway.tasks.volumes.evaluation import Scored, predict_split, score_rows, some_volumes, table_of
 from multiway.tasks.volumes.explanation import named_cases, write_explanations
-from multiway.tasks.volumes.fitting import build_model, fit_model
+from multiway.tasks.volumes.fitting import build_model, fit_model, settled
 from multiway.tasks.volumes.options import SCANS
 from multiway.tasks.volumes.prediction import predict_scans
 from multiway.tasks.volumes.reload import interesting, reload_cases
@@ -86,7 +86,12 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
         return VolumeState(
             classes=prepared.cases.classes, channels=int(prepared.values.shape[1]), scale=prepared.scale,
             sizes=tuple(prepared.values.shape[2:]), axes=prepared.cases.axes, label_kind=prepared.label_kind,
+            spacings=prepared.spacings,
         )  # fmt: skip
+
+    def settle(self, config: VolumeConfig, state: VolumeState, *, progress: bool = False) -> VolumeConfig:
+        """Batches that fit into memory, where none were asked for."""
+        return settled(config, state, progress=progress)
 
     def names(self, config: VolumeConfig, state: VolumeState) -> tuple[str, ...]:
         """The network and the baselines of the config."""

@@ -1,0 +1,100 @@
+"""Probes of plain columns: what one of them, or a weighted sum of them, tells of the target of rows held out."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.auditing.lookup import half_of
+
+NEIGHBOURS = 5
+"""Rows that vote on a class."""
+RIDGE = 1e-9
+"""Share of the mean square that is added, so that columns that say the same do no harm."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Parts = Sequence[tuple[Ints, Ints]]
+"""Rows that are learnt from, and rows held out that are judged by it."""
+
+
+def held_out(train: Ints, rest: Ints, labels: Ints, groups: Ints | None = None) -> Parts:
+    """Either half of the training rows by the other, each with every class, and all other rows by the training rows."""
+    half = half_of(labels[train], np.arange(len(train)) if groups is None else groups[train])
+    return [(train[half], train[~half]), (train[~half], train[half]), (train, rest)]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Errors:
+    """Errors on rows held out, and those of the commonest class there."""
+
+    count: int
+    usual: int
+
+    @property
+    def removed(self) -> float:
+        """Share of the commonest class's errors that are not made."""
+        return 1 - self.count / max(self.usual, 1)
+
+    @property
+    def surely_removed(self) -> float:
+        """Share that is removed at least, with the upper bound of a Poisson count in place of the errors."""
+        return 1 - (self.count + 2 * float(np.sqrt(self.count)) + 3) / max(self.usual, 1)
+
+    @classmethod
+    def of_column(cls, column: Floats, labels: Ints, parts: Parts) -> Self:
+        """Errors of the nearest training rows' vote."""
+        wrong = [votes(column[learnt], labels[learnt], column[judged]) != labels[judged] for learnt, judged in parts]
+        commonest = [np.bincount(labels[learnt]).argmax() != labels[judged] for learnt, judged in parts]
+        return cls(*(int(np.concatenate(each).sum()) for each in (wrong, commonest)))
+
+
+def votes(known: Floats, labels: Ints, wanted: Floats) -> Ints:
+    """Commonest class of the nearest known rows by one column; missing cells are near each other."""
+    known, wanted = (np.where(np.isnan(column), -np.inf, column) for column in (known, wanted))
+    order = np.argsort(known, kind="stable")
+    ordered = known[order]
+    middle = (np.searchsorted(ordered, wanted) + np.searchsorted(ordered, wanted, "right")) // 2
+    count = min(NEIGHBOURS, len(known))
+    first = np.clip(middle - count // 2, 0, len(known) - count)
+    near = labels[order][first[:, None] + np.arange(count)]
+    classes = int(labels.max()) + 1
+    table = np.bincount((np.arange(len(wanted))[:, None] * classes + near).ravel(), minlength=len(wanted) * classes)
+    return np.asarray(table.reshape(-1, classes).argmax(1), np.int64)
+
+
+def interpolated(known: Floats, target: Floats, wanted: Floats) -> Floats:
+    """Mean target at the two nearest values of one column, by their distance."""
+    values, place = np.unique(known, return_inverse=True)
+    return np.asarray(np.interp(wanted, values, np.bincount(place, target) / np.bincount(place)))
+
+
+def explained_by_column(column: Floats, target: Floats, parts: Parts) -> float:
+    """R² of the target's ranks on rows held out, interpolated from one column; also where it rises and falls."""
+    ranks = np.argsort(np.argsort(target, kind="stable"), kind="stable").astype(np.float64)
+    column = np.where(np.isnan(column), np.nanmin(column, initial=0) - 1, column)
+    said = [interpolated(column[learnt], ranks[learnt], column[judged]) for learnt, judged in parts]
+    truth = np.concatenate([ranks[judged] for _, judged in parts])
+    return _explained(np.concatenate(said), truth)
+
+
+def explained_by_sum(columns: Floats, target: Floats, learnt: Ints, judged: Ints) -> float:
+    """R² of a weighted sum of columns on rows held out, after least squares on the others."""
+    centre, spread = columns[learnt].mean(0), columns[learnt].std(0)
+    scaled = (columns - centre) / np.where(spread > 0, spread, 1)
+    weights = ridge(scaled[learnt], target[learnt] - target[learnt].mean())
+    return _explained(scaled[judged] @ weights + target[learnt].mean(), target[judged])
+
+
+def ridge(columns: Floats, target: Floats, share: float = RIDGE) -> Floats:
+    """Weights of least squares, drawn to 0 by a share of the columns' mean square."""
+    square = columns.T @ columns
+    size = share * np.trace(square) / max(len(square), 1) + np.finfo(np.float64).tiny
+    return np.asarray(np.linalg.solve(square + size * np.eye(len(square)), columns.T @ target))
+
+
+def _explained(said: Floats, truth: Floats) -> float:
+    spread = np.square(truth - truth.mean()).sum()
+    return float(1 - np.square(truth - said).sum() / spread) if spread > 0 else 0.0

@@ -1,0 +1,135 @@
+"""Whether texts tell the outcome far more often than news can: single words, or all of them together."""
+
+import collections
+import itertools
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.auditing.lookup import removed
+from multiway.auditing.probes import ridge
+from multiway.auditing.quotes import Outcomes
+from multiway.auditing.report import Verdict, found
+from multiway.data.encoders import HashedEncoder
+from multiway.data.findings import quoted
+from multiway.data.stocks import StockSamples, StockTexts
+
+WORD = re.compile(r"\w+")
+FEWEST, FEWEST_DAYS, FEWEST_AGAIN = 20, 8, 3
+"""Training texts, their days, and test texts that must hold a word before it is judged."""
+PURE = 0.85
+"""Share of one outcome that a word must surely reach; words of honest news stay below two thirds."""
+TOLD = 0.75
+"""Share of errors that a weighted sum of all words must surely remove; honest news remove a tenth."""
+PULL = 0.05
+"""Of the ridge, as a share of the mean square: texts have as many words as there are texts."""
+MOST, MOST_TEXTS = 6000, 8000
+DRAWS = 300
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+def check_shown(samples: StockSamples, texts: StockTexts | None, outcomes: Outcomes) -> Iterator[Verdict]:
+    """Whether the texts that are shown last before a target day tell its movement."""
+    if texts is None or not len(samples.groups.items):
+        return
+    group = samples.text_rows[outcomes.sample, outcomes.ticker, -1]
+    shown = _thinned(np.flatnonzero(group > 0), MOST_TEXTS)
+    items = [samples.groups.of(int(row)) for row in group[shown]]
+    split = outcomes.split[shown]
+    rest = (outcomes.label[shown], outcomes.target[shown], split == "train", split == "test")
+    if texts.vectors is not None:
+        yield check_vectors(np.array([texts.vectors[each].mean(0) for each in items]), *rest)
+    elif texts.text is not None:
+        words = ["\n".join(texts.text[item] for item in each) for each in items]
+        yield check_words(words, *rest)
+        yield check_vectors(HashedEncoder().encode(words), *rest)
+
+
+def check_words(texts: Sequence[str], labels: Ints, days: Ints, training: Flags, tested: Flags) -> Verdict:
+    """Whether a word, or two neighbours, stands beside one outcome only, in training and in test.
+
+    Args:
+        texts: What is shown before each outcome; empty without a text.
+        labels: Outcomes, 0 or 1.
+        days: Day of each.
+        training: Which are learnt from.
+        tested: Which judge what was learnt.
+    """
+    words = [frozenset(_words(text)) for text in texts]
+    learnt, again = (_counts(words, labels, chosen) for chosen in (training, tested))
+    pure = [
+        word for word, counts in learnt.items() if sum(counts) >= FEWEST and _at_least(max(counts), sum(counts)) > PURE
+    ]
+    telling = [
+        f"{quoted(word)}: {max(learnt[word]):,} of {sum(learnt[word]):,}" for word in sorted(pure)
+        if _stays(again.get(word, (0, 0)), int(np.argmax(learnt[word])))
+        and len({int(days[row]) for row in np.flatnonzero(training).tolist() if word in words[row]}) >= FEWEST_DAYS
+    ]  # fmt: skip
+    if not telling:
+        return f"no word of {int(training.sum()):,} training texts tells the outcome"
+    return found(
+        "texts", "error", "words stand beside one outcome nearly always, as where texts were written after it",
+        "Look at these texts, and at when they were written.", telling[:3], len(telling),
+    )  # fmt: skip
+
+
+def _counts(words: Sequence[frozenset[str]], labels: Ints, chosen: Flags) -> dict[str, tuple[int, int]]:
+    """Texts of either outcome that hold each word."""
+    falls, rises = (
+        collections.Counter(
+            itertools.chain.from_iterable(words[row] for row in np.flatnonzero(chosen & (labels == way)).tolist())
+        )
+        for way in (0, 1)
+    )
+    return {word: (falls[word], rises[word]) for word in falls | rises}
+
+
+def _stays(counts: tuple[int, int], way: int) -> bool:
+    """Whether a word stands beside the same outcome in test."""
+    return sum(counts) >= FEWEST_AGAIN and counts[way] > PURE * sum(counts)
+
+
+def _words(text: str) -> Iterator[str]:
+    single = WORD.findall(text.casefold())
+    yield from single
+    yield from (f"{first} {second}" for first, second in itertools.pairwise(single))
+
+
+def _at_least(hits: int, count: int, deviations: float = 2.6) -> float:
+    """Wilson's lower bound of a share."""
+    share, square = hits / count, deviations**2
+    middle = share + square / (2 * count)
+    reach = deviations * math.sqrt(share * (1 - share) / count + square / (4 * count**2))
+    return (middle - reach) / (1 + square / count)
+
+
+def check_vectors(vectors: NDArray[np.float32], labels: Ints, days: Ints, training: Flags, tested: Flags) -> Verdict:
+    """Whether a weighted sum of what texts became tells the outcome; arguments as those of `check_words`."""
+    learnt, judged = (_thinned(np.flatnonzero(chosen), MOST) for chosen in (training, tested))
+    what = "a weighted sum of all words"
+    if len(learnt) < 2 * FEWEST or len(judged) < FEWEST or len(np.unique(labels[learnt])) < 2:
+        return f"{what} was not fitted, as there are few texts ({len(learnt):,} before training days)"
+    columns = vectors.astype(np.float64)
+    signs = np.where(labels > 0, 1.0, -1.0)
+    centre, level = columns[learnt].mean(0), signs[learnt].mean()
+    weights = ridge(columns[learnt] - centre, signs[learnt] - level, PULL)
+    said = (columns[judged] - centre) @ weights + level > 0
+    hits, usual = said == (labels[judged] > 0), labels[judged] == np.bincount(labels[judged]).argmax()
+    low, high = removed(hits, usual, days[judged], 5, DRAWS, 0)
+    scores = f"{what} gives ACC {hits.mean():.4f} on {len(judged):,} test labels with texts, the commonest class "
+    scores += f"{usual.mean():.4f}"
+    if low <= TOLD:
+        return scores
+    return found(
+        "texts", "error", f"texts tell the outcome: {scores}; of its errors {100 * low:.0f} to {100 * high:.0f} % are "
+        "removed, far more than news can", "Look at when these texts were written, and what made their vectors.",
+    )  # fmt: skip
+
+
+def _thinned(rows: Ints, most: int) -> Ints:
+    return rows[:: max(-(-len(rows) // most), 1)]

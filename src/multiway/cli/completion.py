@@ -1,0 +1,31 @@
+"""What a shell may complete: names of tasks, recipes, tables and data sets."""
+
+from multiway.cli import declared
+
+
+def data_sets(incomplete: str) -> list[str]:
+    """Known data sets that begin so; the shell itself knows files."""
+    return _beginning(declared.data_sets(), incomplete)
+
+
+def tasks(incomplete: str) -> list[str]:
+    """Tasks that begin so."""
+    return _beginning(declared.tasks(), incomplete)
+
+
+def recipes(incomplete: str) -> list[str]:
+    """Recipes that begin so."""
+    from multiway.recipes import recipe_names
+
+    return _beginning(recipe_names(), incomplete)
+
+
+def tables(incomplete: str) -> list[str]:
+    """Published tables that begin so."""
+    from multiway.recipes import table_names
+
+    return _beginning(table_names(), incomplete)
+
+
+def _beginning(names: tuple[str, ...] | list[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]

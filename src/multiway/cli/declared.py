@@ -1,0 +1,88 @@
+"""What tasks and data sets declare, as a file beside this one: help and completion import no task, and so no torch.
+
+`python -m multiway.cli.declared` writes the file anew; a test compares it with the declarations.
+"""
+
+import dataclasses
+import functools
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from multiway import files
+
+PATH = Path(__file__).with_name("declared.json")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Declared:
+    """An option of a command.
+
+    default: Its usual value in words.
+    tasks: Those that have it.
+    panel: Its heading in the help.
+    """
+
+    name: str
+    help: str
+    choices: list[str]
+    is_flag: bool
+    default: str
+    tasks: tuple[str, ...]
+    panel: str
+
+    @property
+    def dashed(self) -> str:
+        """As it is written on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+
+@functools.cache
+def content() -> dict[str, Any]:
+    """The whole file."""
+    return dict(json.loads(PATH.read_text(encoding="utf-8")))
+
+
+def tasks() -> tuple[str, ...]:
+    """Names of the tasks."""
+    return tuple(content()["tasks"])
+
+
+def data_sets() -> tuple[str, ...]:
+    """Names of the known data sets."""
+    return tuple(content()["data_sets"])
+
+
+def purpose_of(task: str) -> str:
+    """What a task does, in a sentence."""
+    return str(content()["tasks"][task]["purpose"])
+
+
+def options_of(command: str, names: Iterable[str]) -> dict[str, Declared]:
+    """Options of a command by name, in the order of the tasks; one that several tasks have stands once."""
+    chosen, having = tuple(names), dict[str, list[str]]()
+    found: dict[str, dict[str, Any]] = {}
+    for task in chosen:
+        for option in content()["tasks"][task]["options"]:
+            if command in option["commands"]:
+                having.setdefault(option["name"], []).append(task)
+                found.setdefault(option["name"], option)
+    return {name: _of(option, having[name], is_alone=len(chosen) == 1) for name, option in found.items()}
+
+
+def _of(option: dict[str, Any], tasks: list[str], *, is_alone: bool) -> Declared:
+    fields = {name: value for name, value in option.items() if name != "commands"}
+    panel = f"Options of {tasks[0]}" if is_alone else f"For {' and '.join(tasks)}"
+    return Declared(**fields, tasks=tuple(tasks), panel=panel)
+
+
+def write() -> None:
+    """Bring the file to what is declared."""
+    from multiway import workflows
+
+    files.write_text(PATH, json.dumps(workflows.declarations(), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,100 @@
+"""Compressed text, undone up to a limit: a few bytes can stand for more than memory holds."""
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from multiway.data.findings import Findings, Unreadable, quoted
+
+MAX_BYTES = 2**29
+"""What a compressed table may unfold to, unless `max_bytes` says otherwise."""
+ZIP = b"PK\x03\x04"
+XZ_MEMORY = 2**28
+"""What the dictionary of an xz stream may take."""
+BROKEN = (OSError, EOFError, RuntimeError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+
+
+class _Several(ValueError):
+    """A ZIP archive does not hold exactly one file."""
+
+
+def unpacked(raw: bytes, limit: int, room: int, findings: Findings) -> bytes:
+    """Undo gzip, bzip2, xz, or a ZIP archive of one file; other bytes are themselves.
+
+    Raises:
+        Unreadable: The stream is broken, or stands for more than the limit or than memory has room for; it is noted.
+    """
+    form = _form_of(raw)
+    if form is None:
+        return raw
+    try:
+        content = FORMS[form][1](raw, min(limit, room) + 1)
+    except _Several as error:
+        rule = f"it is a ZIP archive of {error} files, and a table is one"
+        raise findings.fatal("text", rule, "Unpack it, and give one of them.") from None
+    except BROKEN as error:
+        what = "it is a ZIP or Excel file that is broken" if form == "ZIP" else f"its {form} stream is broken"
+        raise findings.fatal("unreadable", f"{what} ({quoted(error, 80)})", "Compress it again.") from None
+    if len(content) > limit:
+        raise too_large(f"it unpacks to more than {limit:,} bytes", 4 * limit, findings)
+    if len(content) > room:
+        rule = f"it unpacks to more than {room / 1e9:.2g} GB, a third of the free memory"
+        raise findings.fatal("memory", rule, "Write it as Parquet, or keep fewer rows.")
+    return content
+
+
+def first_bytes(path: Path, size: int) -> bytes:
+    """How a file's content begins, packed or not.
+
+    Raises:
+        OSError: Or another of `BROKEN`, where it cannot be read.
+    """
+    with path.open("rb") as file:
+        start = file.read(size)
+    form = _form_of(start)
+    return start if form is None else FORMS[form][1](path.read_bytes(), size)
+
+
+def _form_of(raw: bytes) -> str | None:
+    return next((form for form, (start, _) in FORMS.items() if raw.startswith(start)), None)
+
+
+def too_large(rule: str, needed: int, findings: Findings) -> Unreadable:
+    """Refuse what takes more than `max_bytes`, and name the option that lifts the limit."""
+    fix = f"Raise max_bytes if that is meant (--set read.max_bytes={needed}), or keep fewer rows."
+    return findings.fatal("memory", rule, fix)
+
+
+def _gunzip(raw: bytes, size: int) -> bytes:
+    return gzip.open(io.BytesIO(raw)).read(size)
+
+
+def _bunzip(raw: bytes, size: int) -> bytes:
+    return bz2.open(io.BytesIO(raw)).read(size)
+
+
+def _unxz(raw: bytes, size: int) -> bytes:
+    stream = lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+    content = stream.decompress(raw, size)
+    if len(content) < size and not stream.eof:
+        raise EOFError("it is cut short")
+    return content
+
+
+def _unzip(raw: bytes, size: int) -> bytes:
+    archive = zipfile.ZipFile(io.BytesIO(raw))
+    names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX")]
+    if len(names) != 1:
+        raise _Several(len(names))
+    return archive.open(names[0]).read(size)
+
+
+FORMS: dict[str, tuple[bytes, Callable[[bytes, int], bytes]]] = {
+    "gzip": (b"\x1f\x8b", _gunzip), "bzip2": (b"BZh", _bunzip), "xz": (b"\xfd7zXZ\x00", _unxz), "ZIP": (ZIP, _unzip),
+}  # fmt: skip
+"""First bytes of each form, and the first so many bytes of what it packs."""

@@ -1,0 +1,42 @@
+"""Whether later scans have voxels of the sizes that training saw."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from multiway.errors import MultiwayWarning
+
+Spacings = tuple[tuple[float, float], ...]
+"""Least and greatest millimetres per voxel, axis by axis."""
+APART = 1.1
+"""Factor beyond the spacings of the training from which on a scan is called another."""
+MOST_LOOKED_AT = 64
+
+
+def spread_evenly(rows: Sequence[int]) -> list[int]:
+    """Some of many cases: enough to know their spacings."""
+    places = np.linspace(0, len(rows) - 1, min(len(rows), MOST_LOOKED_AT)).round().astype(int)
+    return [int(rows[place]) for place in places]
+
+
+def spacings_of(found: Iterable[tuple[float, ...] | None]) -> Spacings | None:
+    """Least and greatest spacing of scans; None where none of them says it."""
+    known = [spacing for spacing in found if spacing is not None]
+    return tuple((min(axis), max(axis)) for axis in zip(*known, strict=True)) if known else None
+
+
+def warn_of_spacing(spacing: tuple[float, ...] | None, trained: Spacings | None) -> None:
+    """Warn where the voxels of a prepared scan are larger or smaller than those that training saw."""
+    if spacing is None or trained is None:
+        return
+    if all(low / APART <= step <= high * APART for step, (low, high) in zip(spacing, trained, strict=True)):
+        return
+    seen = " x ".join(f"{low:.3g}" if high <= 1.01 * low else f"{low:.3g} to {high:.3g}" for low, high in trained)
+    given = " x ".join(f"{step:.3g}" for step in spacing)
+    warnings.warn(
+        f"the run was trained on voxels of {seen} mm. Got scans of {given} mm, on which it may be far worse. Resample "
+        f"them, or set read.spacing in training, which brings every scan to one.",
+        MultiwayWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,57 @@
+"""Tables to files: CSV, packed CSV, Excel and Parquet, each whole or not at all."""
+
+import contextlib
+import csv
+import gzip
+from collections.abc import Iterator
+from contextvars import ContextVar
+from pathlib import Path
+
+import pandas as pd
+
+from multiway import files
+from multiway.data.excel import workbook_of
+from multiway.data.formulas import escaped_frame
+
+_RAW = ContextVar("raw", default=False)
+ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
+
+
+@contextlib.contextmanager
+def leaving_raw(raw: bool = True) -> Iterator[None]:
+    """Inside, whatever writes a table leaves text as it is, though a spreadsheet may run it as a formula."""
+    token = _RAW.set(raw)
+    try:
+        yield
+    finally:
+        _RAW.reset(token)
+
+
+def write_table(frame: pd.DataFrame, path: Path, *, raw: bool | None = None) -> None:
+    """Write a table in the form that the ending says.
+
+    Args:
+        frame: Columns; the index is left out.
+        path: Ends in one of `ENDINGS`.
+        raw: Leave text that a spreadsheet would run as a formula as it is, in CSV and Excel; where it is not said, as
+            inside `leaving_raw`.
+
+    Raises:
+        RunError: The folder does not exist, or the disk is full.
+        DataError: Excel cannot hold the table.
+    """
+    raw = _RAW.get() if raw is None else raw
+    if path.suffix == ".parquet":
+        files.write_with(path, lambda temporary: frame.to_parquet(temporary, index=False))
+    elif path.suffix == ".xlsx":
+        files.write_bytes(path, workbook_of(frame if raw else escaped_frame(frame), path.name))
+    else:
+        text = csv_text(frame, raw=raw).encode()
+        files.write_bytes(path, gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
+
+
+def csv_text(frame: pd.DataFrame, *, raw: bool = False) -> str:
+    """A table as CSV, a row on each line; pandas leaves a carriage return in a cell unquoted, so that is seen to."""
+    safe = frame if raw else escaped_frame(frame)
+    text: str = safe.to_csv(index=False)
+    return safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC) if "\r" in text else text

@@ -1,0 +1,59 @@
+"""Batches that fit into memory: what a network keeps of a sample for its gradients, and how many go together."""
+
+import os
+
+import torch
+from torch import Tensor, nn
+
+from multiway.data.text import free_memory
+from multiway.training.config import TrainingConfig
+
+MOST_BYTES = 2 * 2**30
+"""Of activations on the processor, where larger batches are no faster."""
+SHARE = 0.5
+"""Of the free memory that activations may take."""
+WORK = 2
+"""What is kept, and as much again for gradients and buffers."""
+
+
+def bytes_per_sample(model: nn.Module, shape: tuple[int, ...]) -> int:
+    """Bytes that a training step takes for one sample more, by a forward pass without numbers.
+
+    Args:
+        model: On the meta device.
+        shape: Of one sample, without the batch.
+    """
+    sizes: dict[int, int] = {}
+    own = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
+    kept: list[Tensor] = []  # alive, so that no storage takes another's place
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage._cdata not in own:
+            sizes[storage._cdata] = storage.nbytes()
+            kept.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        model.train()(torch.empty(2, *shape, device="meta"))
+    return WORK * sum(sizes.values()) // 2
+
+
+def free_bytes() -> int:
+    """Bytes that activations may take where the training will run; of several processes each finds the same."""
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        return MOST_BYTES
+    if torch.cuda.is_available():
+        return int(SHARE * torch.cuda.mem_get_info()[0])
+    return min(int(SHARE * free_memory()), MOST_BYTES)
+
+
+def split_batches(config: TrainingConfig, per_sample: int, free: int) -> TrainingConfig:
+    """The same steps in smaller batches, whose gradients are added, as far as memory asks for it.
+
+    The batch is halved as long as it is even and takes more than is free.
+    """
+    batch, accumulation = config.batch_size, config.accumulation
+    while batch * per_sample > free and batch % 2 == 0:
+        batch, accumulation = batch // 2, accumulation * 2
+    return config.replace(batch_size=batch, accumulation=accumulation, validation_batch_size=batch)

@@ -1,0 +1,77 @@
+"""No table that we write runs anything in a spreadsheet, and our readers give back what was written."""
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from multiway.data import ReadOptions, read_panel
+from multiway.data.formulas import escaped, restored
+from multiway.data.tabular import TableOptions, read_frame
+from multiway.data.writing import csv_text, write_table
+
+FORMULAS = ("=1+1", "+SUM(A1)", "-2+3", "@import", "\tx", "\rx", "'=1", "''@x", '=HYPERLINK("http://x";"y")')
+HARMLESS = ("north", "1-1", "a=b", "-1", "+2.5", "-3e5", "'quoted'", "", "'")
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_a_formula_is_marked_and_comes_back(text):
+    assert escaped(text) == f"'{text}"
+    assert restored(escaped(text)) == text
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_other_text_and_numbers_stay(text):
+    assert escaped(text) == restored(text) == text
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text(alphabet="'=+-@\t\r\nab1 .", max_size=6))
+def test_every_text_comes_back(text):
+    assert restored(escaped(text)) == text
+    assert escaped(text)[:1] not in ("=", "@", "\t", "\r")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".xlsx"])
+def test_names_and_cells_come_back_from_a_file(ending, tmp_path):
+    frame = pd.DataFrame({
+        "=cmd|' /C calc'!A0": ["@a", "=b", "c"] * 4, "-x": np.arange(12) - 6.5, "kind": ["-1", "1", "+x"] * 4,
+    })  # fmt: skip
+    path = tmp_path / f"table{ending}"
+    write_table(frame, path)
+    again = read_frame(path, TableOptions())
+    assert list(again.columns) == list(frame.columns)
+    assert again["=cmd|' /C calc'!A0"].tolist() == ["@a", "=b", "c"] * 4
+    assert again["kind"].tolist() == ["-1", "1", "+x"] * 4
+    assert again["-x"].tolist() == frame["-x"].tolist()
+
+
+def test_series_keep_their_names_wide_and_long(tmp_path):
+    times = pd.date_range("2024-01-01", periods=20)
+    wide = pd.DataFrame({"ds": times, "=a": np.arange(20.0), "\tb": np.arange(20.0) - 30})
+    write_table(wide, tmp_path / "wide.csv")
+    write_table(wide.melt("ds", var_name="unique_id", value_name="y"), tmp_path / "long.csv")
+    assert read_panel(tmp_path / "wide.csv").names == ("=a", "\tb")
+    assert read_panel(tmp_path / "long.csv", ReadOptions()).names == ("=a", "\tb")
+
+
+def test_no_cell_of_text_starts_a_formula_and_numbers_stay_numbers():
+    frame = pd.DataFrame({"=name": [*FORMULAS, *HARMLESS], "value": -1.5})
+    header, *rows = csv.reader(csv_text(frame).splitlines(keepends=True))
+    assert header == ["'=name", "value"]
+    assert [row[0] for row in rows] == [*(f"'{text}" for text in FORMULAS), *HARMLESS]
+    assert {row[1] for row in rows} == {"-1.5"}
+
+
+def test_raw_leaves_text_as_it_is():
+    frame = pd.DataFrame({"=name": ["=1+1"]})
+    assert csv_text(frame, raw=True) == "=name\n=1+1\n"
+    assert csv_text(frame) == "'=name\n'=1+1\n"
+
+
+def test_times_and_truth_values_are_not_touched():
+    frame = pd.DataFrame({"ds": pd.date_range("2024-01-01", periods=2), "ok": [True, False], "n": [1, -2]})
+    assert csv_text(frame) == frame.to_csv(index=False)

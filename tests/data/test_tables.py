@@ -1,0 +1,247 @@
+"""Tables that are packed, in Parquet or in Excel: read alike, and refused before they fill the memory."""
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import random
+import tracemalloc
+import zipfile
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from multiway import extras
+from multiway.data import ReadOptions, check_file, excel, read_panel
+from multiway.data.tabular import TableOptions, read_table
+from multiway.data.writing import write_table
+from multiway.errors import ConfigError, DataError
+
+GOOD = "date,a,b\n" + "".join(f"2024-01-{day:02d},{day}.5,{day * 2}\n" for day in range(1, 13))
+
+
+def zipped(raw, names=("sales.csv",)):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            archive.writestr(name, raw)
+    return content.getvalue()
+
+
+PACKED = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zip": zipped}
+
+
+def refusal(path, options=None):
+    with pytest.raises(DataError) as caught:
+        read_panel(path, options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_packed_text_is_read(ending, tmp_path):
+    path = tmp_path / f"sales.csv.{ending}"
+    path.write_bytes(PACKED[ending](GOOD.encode()))
+    assert read_panel(path).values[:, 0].tolist() == [day + 0.5 for day in range(1, 13)]
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_packed_text_is_refused_before_it_fills_the_memory(ending, tmp_path):
+    path = tmp_path / f"sales.csv.{ending}"
+    content = GOOD.encode() + b"2024-01-13,1,2\n" * (2_000_000 if ending == "xz" else 400_000)  # xz needs 8 MB itself
+    path.write_bytes(PACKED[ending](content))
+    options = ReadOptions(max_bytes=1_000_000)
+    tracemalloc.start()
+    text = refusal(path, options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "it unpacks to more than 1,000,000 bytes. Raise max_bytes" in text
+    assert "(--set read.max_bytes=4000000)" in text
+    assert peak < 0.7 * len(content)
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_packed_text_that_is_cut_is_refused(ending, tmp_path):
+    path = tmp_path / f"sales.csv.{ending}"
+    path.write_bytes(PACKED[ending](GOOD.encode())[:-30])
+    assert "broken" in refusal(path)
+
+
+def test_an_archive_of_several_files_is_no_table(tmp_path):
+    (tmp_path / "sales.zip").write_bytes(zipped(GOOD, ("a.csv", "b.csv")))
+    assert "it is a ZIP archive of 2 files, and a table is one" in refusal(tmp_path / "sales.zip")
+
+
+def test_a_parquet_file_of_countless_rows_is_refused_from_its_header(tmp_path):
+    path = tmp_path / "sales.parquet"
+    block = pa.table({"a": pa.array(np.zeros(1_000_000))})
+    with parquet.ParquetWriter(path, block.schema) as writer:
+        for _ in range(80):
+            writer.write_table(block)
+    assert path.stat().st_size < 1_000_000
+    text = refusal(path)
+    assert "80,000,000 rows x 1 columns take 640,000,000 bytes, and a table may take 536,870,912" in text
+    assert "(--set read.max_bytes=640000000)" in text
+
+
+def test_words_that_parquet_holds_once_are_counted_as_often_as_they_stand(tmp_path):
+    words = pa.DictionaryArray.from_arrays(pa.array([0] * 10_000, pa.int32()), pa.array(["x" * 100_000]))
+    parquet.write_table(pa.table({"a": words}), tmp_path / "words.parquet")
+    assert (tmp_path / "words.parquet").stat().st_size < 1_000_000
+    assert "take 1,000,080,000 bytes" in refusal(tmp_path / "words.parquet")
+
+
+def broken_words(path):
+    """Text that is no UTF-8, which Arrow reads without looking."""
+    text = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(np.array([0, 2, 4], np.int32)), pa.py_buffer(b"\xff\xfeok")]
+    )
+    parquet.write_table(pa.table({"unique_id": text, "y": [1.0, 2.0]}), path)
+
+
+def test_broken_words_of_parquet_are_one_line(tmp_path):
+    broken_words(tmp_path / "words.parquet")
+    assert "it is not a whole Parquet file" in refusal(tmp_path / "words.parquet")
+    assert "UTF8" in refusal(tmp_path / "words.parquet")
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
+def test_a_parquet_file_that_is_cut_is_one_line(share, tmp_path):
+    whole = tmp_path / "whole.parquet"
+    pd.read_csv(io.StringIO(GOOD)).to_parquet(whole)
+    raw = whole.read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(raw[: int(share * len(raw))])
+    assert "it is not a whole Parquet file" in refusal(tmp_path / "cut.parquet")
+
+
+def sheet(path, rows, *others):
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    for name in others:
+        book.create_sheet(name)
+    book.save(path)
+    return path
+
+
+def test_a_sheet_is_read_like_the_same_text(tmp_path):
+    frame = pd.read_csv(io.StringIO(GOOD), parse_dates=["date"])
+    path = sheet(tmp_path / "sales.xlsx", [list(frame.columns), *frame.itertuples(index=False)], "notes")
+    panel = read_panel(path)
+    assert np.array_equal(panel.values, frame[["a", "b"]].to_numpy(float))
+    assert (panel.times == pd.DatetimeIndex(frame["date"])).all() and panel.frequency == "D"
+    assert any("sheet 'Sheet' is read, the first of 2" in note for note in panel.notes)
+
+
+def test_a_flaw_of_a_sheet_is_named_by_excels_own_row(tmp_path):
+    rows = [["date", "a"], *([f"2024-01-{day:02d}", day] for day in range(1, 13))]
+    rows[4][1] = "x4"
+    assert "row 5, column 'a', value 'x4'" in refusal(sheet(tmp_path / "sales.xlsx", rows))
+
+
+def test_words_of_a_sheet_stay_words(tmp_path):
+    rows = [["code", "old", "ill"], *([f"{row % 3:03d}x", row % 2 == 0, row * 0.5] for row in range(8))]
+    table = read_table(sheet(tmp_path / "rows.xlsx", rows), TableOptions())
+    assert (table.columns.categories, table.columns.numbers) == (("code", "old"), ("ill",))
+    assert table.categories[:2].tolist() == [["000x", "True"], ["001x", "False"]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [([], "its first sheet holds no table"), ([["a", "b"]], "holds no table"), ([["a", "a"], [1, 2]], "one name")],
+)
+def test_what_is_no_table_of_excel(rows, text, tmp_path):
+    assert text in refusal(sheet(tmp_path / "sales.xlsx", rows))
+
+
+def test_a_sheet_that_unfolds_to_too_much_is_refused_unread(tmp_path):
+    path = sheet(tmp_path / "sales.xlsx", [["date", "a"], *([f"2024-01-{day:02d}", day] for day in range(1, 13))])
+    assert "unpacks to" in refusal(path, ReadOptions(max_bytes=1000))
+
+
+def test_cells_beyond_the_names_are_named_by_their_row(tmp_path):
+    rows = [["date", "a"], *([f"2024-01-{day:02d}", day] for day in range(1, 13))]
+    rows[3] += [None, 7]
+    text = "1 rows have cells beyond the 2 columns that row 1 names: row 4. Name these columns"
+    assert text in refusal(sheet(tmp_path / "sales.xlsx", rows))
+
+
+def with_sheet(path, xml):
+    """A workbook whose sheet says this."""
+    sheet(path, [["a"], [1]])
+    parts = {name: zipfile.ZipFile(path).read(name) for name in zipfile.ZipFile(path).namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, xml if name == "xl/worksheets/sheet1.xml" else content)
+    return path
+
+
+def cells(rows):
+    space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    return f'<worksheet xmlns="{space}"><sheetData>{rows}</sheetData></worksheet>'
+
+
+FAR = '<row r="999999999"><c r="A999999999"><v>1</v></c></row>'
+WIDE = "".join(f'<row r="{row}"><c r="ZZZ{row}"><v>1</v></c></row>' for row in range(2, 600))
+
+
+@pytest.mark.parametrize(("rows", "text"), [(FAR, "holds no table"), (WIDE, "its cells take more than 10,000,000")])
+def test_a_sheet_that_names_far_cells_takes_no_memory(rows, text, tmp_path, monkeypatch):
+    monkeypatch.setattr(excel, "MOST_ROWS", 10_000)
+    path = with_sheet(tmp_path / "sales.xlsx", cells('<row r="1"><c r="A1"><v>1</v></c></row>' + rows))
+    tracemalloc.start()
+    assert text in refusal(path, ReadOptions(max_bytes=10_000_000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_damaged_workbook_is_read_or_refused_in_one_line(seed, tmp_path):
+    path = sheet(tmp_path / "sales.xlsx", [["date", "a"], *([f"2024-01-{day:02d}", day] for day in range(1, 13))])
+    chance, raw = random.Random(seed), bytearray(path.read_bytes())
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randrange(len(raw))
+        raw[at : at + chance.choice([1, 1, 5, 20])] = bytes([chance.randrange(256)])
+    path.write_bytes(raw)
+    with contextlib.suppress(DataError):
+        read_panel(path)
+    assert all("\n" not in line for line in check_file(path).lines())
+
+
+def test_an_old_or_broken_workbook_is_one_line(tmp_path):
+    (tmp_path / "old.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100))
+    assert "it is an Excel file of the old form (.xls). Save it as .xlsx or CSV." in refusal(tmp_path / "old.xls")
+    (tmp_path / "sales.xlsx").write_bytes(zipped(b"<broken", ("xl/workbook.xml", "[Content_Types].xml")))
+    assert "it is no whole Excel file" in refusal(tmp_path / "sales.xlsx")
+
+
+def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
+    path = sheet(tmp_path / "sales.xlsx", [["date", "a"], ["2024-01-01", 1]])
+
+    def absent(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(extras.importlib, "import_module", absent)
+    with pytest.raises(ConfigError, match=r"Reading Excel needs openpyxl.*pip install 'multiway\[excel\]'"):
+        read_panel(path)
+    with pytest.raises(ConfigError, match=r"Writing Excel needs openpyxl.*pip install 'multiway\[excel\]'"):
+        write_table(pd.DataFrame({"a": [1]}), tmp_path / "out.xlsx")
+
+
+def test_what_excel_cannot_hold_is_one_line(tmp_path):
+    with pytest.raises(DataError, match=r"out\.xlsx: a sheet of Excel cannot hold it .*Write \.csv or \.parquet"):
+        write_table(pd.DataFrame({"a": ["bell\x07"]}), tmp_path / "out.xlsx")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_zoned_times_are_written_with_their_offset(tmp_path):
+    times = pd.date_range("2024-03-30", periods=3, tz="Europe/Berlin")
+    write_table(pd.DataFrame({"ds": times, "a": [1.0, 2.0, 3.0]}), tmp_path / "out.xlsx")
+    cells = list(openpyxl.load_workbook(tmp_path / "out.xlsx").active.values)
+    assert [row[0] for row in cells[1:]] == [str(time) for time in times]

@@ -1,0 +1,76 @@
+"""Layers on the meta device, and inputs of another type than their parameters."""
+
+import pytest
+import torch
+
+from multiway.errors import DtypeError
+from multiway.nn import KroneckerAttention, LowRankLinear, NdLinear, TensorGraphAttention, TTLinear
+from multiway.nn.attention_checks import check_tokens
+
+TOKENS, SERIES, ROWS = (2, 3, 4, 16), (2, 7, 16), (5, 16)
+FEATURES = ["softmax", "smreg", "positive", "elu"]
+
+
+def kronecker(**options):
+    return lambda **factory: KroneckerAttention(16, num_heads=2, num_modes=2, **options, **factory)
+
+
+def graph(**options):
+    return lambda **factory: TensorGraphAttention(16, **options, **factory)
+
+
+LAYERS = {
+    **{f"kronecker {name}": (kronecker(feature_map=name, rotary_modes=(1,)), TOKENS) for name in FEATURES},
+    "kronecker per mode": (kronecker(preset="per_mode", dropout=0.1), TOKENS),
+    "kronecker causal": (kronecker(causal_modes=(0,), attended_modes=(0,)), TOKENS),
+    "graph": (graph(num_heads=2), SERIES),
+    "graph banded": (graph(banded=True, causal=True), SERIES),
+    "nd": (lambda **factory: NdLinear((2, 8), (3, 5), rank=2, **factory), (7, 2, 8)),
+    "tt": (lambda **factory: TTLinear((2, 8), (3, 5), tt_ranks=2, **factory), ROWS),
+    "low rank": (lambda **factory: LowRankLinear(16, 8, rank=2, **factory), ROWS),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_on_the_meta_device_tells_the_shape_and_type_of_its_output(name):
+    make, shape = LAYERS[name]
+    x = torch.randn(shape)
+    real, found = make()(x), make(device="meta")(x.to("meta"))
+    assert found.is_meta and (found.shape, found.dtype) == (real.shape, real.dtype)
+
+
+def test_masks_and_maps_are_made_on_the_meta_device():
+    x, valid = torch.empty(TOKENS, device="meta"), torch.empty(TOKENS[:-1], dtype=torch.bool, device="meta")
+    out, maps = kronecker()(device="meta").forward_with_maps(x, valid=valid)
+    assert out.shape == x.shape and [each.shape for each in maps] == [(2, 2, 3, 3), (2, 2, 4, 4)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16], ids=str)
+@pytest.mark.parametrize("name", LAYERS)
+def test_an_input_of_another_type_is_refused_in_one_line(name, dtype):
+    make, shape = LAYERS[name]
+    with pytest.raises(DtypeError, match=rf": x must have the type of .* torch\.float32\. Got {dtype}; convert one"):
+        make()(torch.zeros(shape, dtype=dtype))
+
+
+def test_a_context_of_another_type_is_refused():
+    x = torch.zeros(TOKENS)
+    with pytest.raises(DtypeError, match=r"KroneckerAttention: context must have the type"):
+        kronecker()()(x, x.double())
+
+
+def test_whole_numbers_and_masks_of_numbers_are_refused():
+    x, weight, mask = torch.zeros(TOKENS), torch.zeros(16, 16), torch.ones(TOKENS[:-1])
+    with pytest.raises(DtypeError, match=r"x must have the type .* Got torch\.int64; convert one of them"):
+        check_tokens("x", x.long(), None, 2, weight)
+    with pytest.raises(DtypeError, match=r"the mask of valid tokens of x must be boolean, .* Got torch\.float32"):
+        check_tokens("x", x, mask, 2, weight)
+    with torch.autocast("cpu", torch.bfloat16), pytest.raises(DtypeError, match=r"Got torch\.int64"):
+        check_tokens("x", x.long(), None, 2, weight)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_autocast_brings_types_together(name):
+    make, shape = LAYERS[name]
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.isfinite(make()(torch.randn(shape).bfloat16())).all()

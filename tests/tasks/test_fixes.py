@@ -1,0 +1,74 @@
+"""Errors of estimators say what to write in Python."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import multiway
+from multiway.errors import ArgumentError, ConfigError, DataError
+from multiway.tasks.fixes import Spelling
+from multiway.tasks.forecasting.options import OPTIONS
+from multiway.tasks.volumes.options import SCANS
+from tasks.forecasting.panels import make_frame
+from tasks.stocks.quotes import make_prices
+from tasks.tiny_estimators import ESTIMATORS, estimators
+
+FORECASTS = Spelling(options=OPTIONS, arguments={"read.gaps": "gaps", "network": "network"}, own=("X", "layout"))
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ("Set gaps to fill (--gaps fill).", 'Set gaps to fill (gaps="fill").'),
+        ("Set both (--set network=true --gaps fill).", 'Set both (network=True, gaps="fill").'),
+        ("Set it (--variates A,B), or not.", 'Set it (settings={"read": {"variates": ["A", "B"]}}), or not.'),
+        ("Set it, or --set model.modality=price.", 'Set it, or settings={"model": {"modality": "price"}}.'),
+        ("Or (--set read.decimal=',').", 'Or (settings={"read": {"decimal": ","}}).'),
+        ("(--set read.encoding=null --set read.unit=s)", '(settings={"read": {"encoding": None, "unit": "s"}})'),
+        ("(--set read.sentinels='[]')", '(settings={"read": {"sentinels": []}})'),
+        ("Set layout to long (--layout long).", 'Set layout to long (layout="long").'),
+        ("Give a file with --data. Or --cutoffs 3.", "Give a file with --data. Or --cutoffs 3."),
+        ("Convert it (dcmdjpeg --raw), or --data X.", "Convert it (dcmdjpeg --raw), or --data X."),
+    ],
+)  # fmt: skip
+def test_options_are_written_as_arguments(said, wanted):
+    assert FORECASTS.of(said) == wanted
+
+
+def test_names_that_stand_for_values_stay():
+    spelling = Spelling(options=SCANS, arguments={})
+    assert spelling.of("Set size (--size I,J,K).") == 'Set size (settings={"read": {"size": ["I", "J", "K"]}}).'
+    assert spelling.of("(--spacing 1,1,1)") == '(settings={"read": {"spacing": [1.0, 1.0, 1.0]}})'
+
+
+def test_a_fix_is_accepted_as_it_is_written():
+    frame = make_frame(rows=220).drop(index=100)
+    with pytest.raises(DataError, match=r"\(gaps=\"fill\"\)") as caught:
+        multiway.Forecaster(4, lookback=12, network=False).fit(frame)
+    assert "--" not in str(caught.value)
+    multiway.Forecaster(4, lookback=12, network=False, gaps="fill", missing="ffill").fit(frame)
+
+
+def test_the_arguments_of_the_method_come_first():
+    prices = make_prices()
+    estimator = multiway.StockMovementClassifier(settings={"model": {"modality": "text"}})
+    with pytest.raises(
+        DataError, match=r"Give them \(texts=\"FILE\"\), or settings={\"model\": {\"modality\": \"price\"}}\."
+    ):
+        estimator.fit(prices)
+
+
+@pytest.mark.parametrize("name", list(estimators()))
+def test_an_unknown_argument_is_refused_with_the_nearest(name):
+    kind = getattr(multiway, name)
+    with pytest.raises(ArgumentError, match=f"^{name}: epoch is no argument; did you mean epochs\\? It has ") as caught:
+        kind(epoch=3)
+    assert isinstance(caught.value, TypeError) and "\n" not in str(caught.value)
+    with pytest.raises(ArgumentError, match=rf"{name}.*\.predict: Y is no argument"):
+        ESTIMATORS[name]().make().predict(Y=np.zeros(3))
+
+
+def test_an_error_keeps_its_kind_and_its_place():
+    with pytest.raises(ConfigError, match="did you mean model") as caught:
+        multiway.Forecaster(4, settings={"modle": 3}).fit(pd.DataFrame())
+    assert caught.traceback[-1].path.name == "config.py"

@@ -1,0 +1,77 @@
+"""Scans whose voxels are of another size than those that training saw bring a warning, for classes and masks."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import multiway
+from multiway.data.volumes import write_nifti
+from multiway.data.volumes.spacing import spacings_of, spread_evenly, warn_of_spacing
+from multiway.errors import MultiwayWarning
+from tasks.segmentation.lesion_files import FAST, box_case
+from tasks.volumes.blocks import NETWORK
+
+EIGHT, SIX = (np.diag([size, size, size, 1.0]) for size in (8.0, 6.0))
+SEGMENTER = {**FAST, "training": {**FAST["training"], "epochs": 1}, "baselines": ["background"]}
+CLASSIFIER = {"model": NETWORK, "training": {"epochs": 1, "batch_size": 8, "warmup_steps": 1}, "draws": 5}
+
+
+def write(folder, affine, count=14):
+    """A table of scans with masks and classes."""
+    folder.mkdir()
+    rows = []
+    for index in range(count):
+        image, mask = box_case(index)
+        image[:4] += np.uint8(20 * (index % 2))
+        for name, values in (("image", image), ("mask", mask)):
+            write_nifti(folder / f"{name}{index}.nii.gz", values, affine)
+        rows.append({"path": f"image{index}.nii.gz", "mask": f"mask{index}.nii.gz", "label": index % 2})
+    pd.DataFrame(rows).to_csv(folder / "cases.csv", index=False)
+    return folder / "cases.csv"
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scans")
+    return write(folder / "eight", EIGHT), write(folder / "six", SIX, count=2)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: multiway.Segmenter(settings=SEGMENTER),
+        lambda: multiway.VolumeClassifier(baselines=("majority",), settings=CLASSIFIER),
+    ],
+    ids=["segmenter", "classifier"],
+)
+def test_other_voxels_than_those_of_the_training_bring_a_warning(make, tables, tmp_path):
+    same, other = tables
+    make().fit(same).save(tmp_path / "run")
+    loaded = type(make()).load(tmp_path / "run")
+    assert loaded.run_.state.spacings == ((8, 8),) * 3
+    loaded.predict(same)
+    wanted = r"trained on voxels of 8 x 8 x 8 mm\. Got scans of 6 x 6 x 6 mm, .* set read.spacing in training"
+    for ask in (loaded.predict, loaded.evaluate):
+        with pytest.warns(MultiwayWarning, match=wanted):
+            ask(other)
+
+
+def test_scans_within_those_of_the_training_are_taken_without_a_word():
+    trained = spacings_of([(1.0, 1.0, 2.0), None, (1.2, 1.0, 3.0)])
+    assert trained == ((1.0, 1.2), (1.0, 1.0), (2.0, 3.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for spacing in ((1.1, 1.05, 2.5), (0.95, 1.0, 3.2), None):
+            warn_of_spacing(spacing, trained)
+        warn_of_spacing((9.0, 9.0, 9.0), None)
+    with pytest.warns(MultiwayWarning, match=r"voxels of 1 to 1.2 x 1 x 2 to 3 mm. Got scans of 1.1 x 1 x 3.5 mm"):
+        warn_of_spacing((1.1, 1.0, 3.5), trained)
+    assert spacings_of([None]) is None
+
+
+def test_cases_to_look_at_lie_evenly_over_all():
+    assert spread_evenly([5, 7, 9]) == [5, 7, 9]
+    some = spread_evenly(list(range(1000)))
+    assert (len(some), some[0], some[-1]) == (64, 0, 999)
