@@ -23,12 +23,11 @@ def run() -> NoReturn:
 def _call() -> NoReturn:
     """Everything is imported here, where a signal is seen to already."""
     from multiway.cli.app import app
-    from multiway.cli.warned import say_warnings
-    from multiway.errors import MultiwayError
+    from multiway.errors import MultiwayError, MultiwayWarning
     from multiway.memory import keep_freed_memory
 
     keep_freed_memory()
-    say_warnings()
+    process.say_warnings(MultiwayWarning)
     try:
         app()
     except MultiwayError as error:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import sys
+import warnings
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -56,6 +57,12 @@ def say(message: str) -> None:
     """One line on stderr, where there is one."""
     with contextlib.suppress(OSError):
         print(f"multiway: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
+
+def say_warnings(kind: type[Warning]) -> None:
+    """Say a warning as an error is said, without the place in the code that gave it, and each of one kind once."""
+    warnings.simplefilter("default", kind)
+    warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
 
 
 def open_streams() -> None:
