@@ -216,3 +216,18 @@ def test_a_state_that_does_not_fit_is_one_line_whatever_its_hash(tmp_path, monke
                 run_to_the_end(tmp_path / "run", average=0.9)
     save_resealed(path, tensors, position)
     run_to_the_end(tmp_path / "run", average=0.9)
+
+
+@pytest.mark.parametrize(("dropout", "world"), [(0.2, 2), (0.0, 2), (0.2, 1)])
+def test_dropout_in_several_processes_is_noted(dropout, world, monkeypatch):
+    original = loop._Loop._prepare
+
+    def prepare(self):
+        original(self)
+        self.world = world
+
+    monkeypatch.setattr(loop._Loop, "_prepare", prepare)
+    made = loop._Loop(
+        make_model(dropout), objective, Points(53), Points(13), make_config(), objective, None, None, False
+    )  # fmt: skip
+    assert [note[:32] for note in made.notes] == ["Dropout draws its masks in each "] * (dropout > 0 and world > 1)

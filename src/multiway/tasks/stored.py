@@ -2,7 +2,7 @@
 
 import dataclasses
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sized
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +124,14 @@ def _check_type(item: Any, hint: Any, place: str) -> None:
 def _numbers(item: Any) -> Iterator[Any]:
     if isinstance(item, float) or (isinstance(item, np.ndarray) and item.dtype.kind == "f"):
         yield item
+
+
+def same_length(parts: Mapping[str, Sized]) -> None:
+    """Whether values that belong together are as many.
+
+    Raises:
+        ValueError: They are not.
+    """
+    lengths = {name: len(part) for name, part in parts.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(", ".join(f"{count} {name}" for name, count in lengths.items()))

@@ -40,6 +40,10 @@ class History:
     notes: tuple[str, ...] = ()
 
 
+APART = (
+    "Dropout draws its masks in each of {} processes apart, so the weights are others than those of one process; "
+    "without dropout (--set model.dropout=0) they are the same up to rounding."
+)
 CARRIED = (
     *("step", "best_loss", "best_score", "best_epoch", "bad_validations"),
     *("loss_sum", "loss_count", "seconds", "finished", "rows"),
@@ -62,7 +66,8 @@ def train(
     """Train and leave the weights of the best validation in `model`.
 
     Under `torchrun` every process calls this with the same arguments; each takes its share of the same global
-    batches, and the gradient is that of one process up to rounding.
+    batches, and the gradient is that of one process up to rounding; dropout, however, draws its masks in each process
+    apart, which the notes say.
 
     Args:
         model: Trained in place.
@@ -128,7 +133,7 @@ class _Loop:
         self.loss_sum, self.loss_count, self.seconds = 0.0, 0.0, 0.0
         self.finished = False
         self.order: Tensor | None = None
-        self.notes: list[str] = []
+        self.notes = [APART.format(self.world)] if self.world > 1 and _draws_masks(model) else []
         self._restore()
         self.bar = Progress(self.total_steps, progress and self.accelerator.is_main_process)
         self.bar.say(self.notes)
@@ -366,6 +371,12 @@ def _make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opt
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
     return kind(trained, lr=config.learning_rate, weight_decay=config.weight_decay, fused=_can_fuse(trained))
+
+
+def _draws_masks(model: nn.Module) -> bool:
+    """Whether some layer drops values in training."""
+    shares = (getattr(module, name, 0) for module in model.modules() for name in ("p", "dropout"))
+    return any(isinstance(share, float) and share > 0 for share in shares)
 
 
 def _can_fuse(parameters: list[nn.Parameter]) -> bool:

@@ -29,6 +29,7 @@ from multiway.tasks.forecasting.prepared import Prepared, prepare, season_in
 from multiway.tasks.forecasting.state import ForecastState
 from multiway.tasks.protocol import OURS, Context, Metric, Row, Task
 from multiway.tasks.run import Run
+from multiway.tasks.stored import same_length
 from multiway.training import History, RunFolder
 
 SAMPLED = 64
@@ -100,11 +101,15 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         return {"radii": radii}
 
     def check_stored(self, run: Run) -> None:
-        """Radii are those of the levels, steps and variates.
+        """Scaling and radii fit the levels, steps and variates.
 
         Raises:
-            ValueError: They are not.
+            ValueError: They do not.
         """
+        state = run.state
+        same_length(
+            {"names": state.names, "mean": state.scaler.mean, "std": state.scaler.std, "mase": state.mase_scale}
+        )
         wanted = (len(run.config.levels), run.config.horizon, len(run.state.names))
         if run.calibration["radii"].shape != wanted:
             raise ValueError(f"radii of {tuple(run.calibration['radii'].shape)} in place of {wanted}")

@@ -37,6 +37,7 @@ from multiway.tasks.segmentation.fitting import (
 from multiway.tasks.segmentation.prediction import predict_masks
 from multiway.tasks.segmentation.predictors import predictor_of
 from multiway.tasks.segmentation.showing import save_slices
+from multiway.tasks.stored import same_length
 from multiway.tasks.volumes.evaluation import some_volumes
 from multiway.tasks.volumes.options import SCANS
 from multiway.training import History, RunFolder
@@ -105,6 +106,14 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
     def fit(self, run: Run, name: str, prepared: Examples, context: Context) -> History | dict[str, Any] | None:
         """See `multiway.tasks.segmentation.fitting`."""
         return fit_model(run, name, prepared, context)
+
+    def check_stored(self, run: Run) -> None:
+        """Every class has its value.
+
+        Raises:
+            ValueError: They do not.
+        """
+        same_length({"classes": run.state.classes, "values": run.state.values})
 
     def predict(self, run: Run, prepared: Examples, split: str) -> dict[str, pd.DataFrame]:
         """Counts and metrics of every case and class, by model; the masks themselves are not kept."""

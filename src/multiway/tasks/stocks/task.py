@@ -27,6 +27,7 @@ from multiway.tasks.stocks.over_seeds import intervals_of_means
 from multiway.tasks.stocks.prediction import evaluate_stocks, predict_next, predict_split
 from multiway.tasks.stocks.prepared import prepare, read, read_for
 from multiway.tasks.stocks.trading import backtest_run
+from multiway.tasks.stored import same_length
 from multiway.training import History
 
 COUNT = Metric(name="count", title="Movements", higher=None)
@@ -94,6 +95,17 @@ class Stocks(Task[StockConfig, PreparedStocks, StockState]):
     def fit(self, run: Run, name: str, prepared: PreparedStocks, context: Context) -> History | dict[str, Any] | None:
         """See `multiway.tasks.stocks.fitting`."""
         return fit_model(run.models[name], name, prepared, run.config, context)
+
+    def check_stored(self, run: Run) -> None:
+        """The scale is of what the network reads.
+
+        Raises:
+            ValueError: They do not.
+        """
+        scale, sizes = run.state.scale, run.state.sizes
+        same_length({"centre": scale.centre, "spread": scale.spread, "price features": range(sizes["price_features"])})
+        if scale.date_features != run.config.dates:
+            raise ValueError(f"of dates {scale.date_features} in place of {run.config.dates}")
 
     def predict(self, run: Run, prepared: PreparedStocks, split: str) -> Scored:
         """Probabilities of a rise, or quantiles, of every model."""

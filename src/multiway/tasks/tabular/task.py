@@ -33,6 +33,7 @@ from multiway.tasks.options import names
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
+from multiway.tasks.stored import same_length
 from multiway.tasks.tabular import sections
 from multiway.tasks.tabular.config import TabularConfig
 from multiway.tasks.tabular.facts import TabularFacts
@@ -96,6 +97,17 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
     def fit(self, run: Run, name: str, prepared: PreparedTable, context: Context) -> History | dict[str, Any] | None:
         """See `multiway.tasks.tabular.fitting`."""
         return fit_model(run.models[name], name, prepared, run.config, context)
+
+    def check_stored(self, run: Run) -> None:
+        """Every input has its scale and its levels.
+
+        Raises:
+            ValueError: They do not.
+        """
+        state, columns = run.state, run.state.columns
+        numbers = {"medians": state.medians, "mean": state.scaler.mean, "std": state.scaler.std}
+        same_length({"numbers": columns.numbers, **numbers})
+        same_length({"categories": columns.categories, "levels": state.levels})
 
     def predict(self, run: Run, prepared: PreparedTable, split: str) -> targets.Predictions:
         """Rows, with the probabilities or numbers of every model."""
