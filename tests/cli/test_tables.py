@@ -50,7 +50,7 @@ def test_raw_leaves_names_as_they_are(run, tmp_path):
 
 def test_raw_reaches_the_tables_of_a_backtest(run, tmp_path):
     for words, names in (((), {f"'{name}" for name in SERIES}), (("--raw",), set(SERIES))):
-        printed("backtest", run[0], "--cutoffs", "2", "--out", tmp_path / "past.csv", *words)
+        printed("backtest", run[0], "--cutoffs", "2", "--out", tmp_path / "past.csv", "--overwrite", *words)
         assert set(pd.read_csv(tmp_path / "past.csv")["unique_id"]) == names
 
 

@@ -140,6 +140,8 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     facts: ClassVar[type[Facts]] = Facts
     """What is stored of a run beside its state."""
     options: ClassVar[tuple[Option, ...]]
+    page: Any
+    """Module of the report: functions `report` of runs and `compare` of groups of them."""
     sections_of_reading: ClassVar[tuple[str, ...]] = ("read",)
     """Fields of the config that say how data is read: those that `check` takes."""
 
@@ -291,13 +293,13 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """
         raise ConfigError(f"backtest: a run of {self.name} has no past moments to start from. Use `multiway evaluate`.")
 
-    @abc.abstractmethod
     def report(self, runs: Sequence[Any]) -> str:
         """One self-contained HTML page on runs that differ in their seed."""
+        return str(self.page.report(runs))
 
-    @abc.abstractmethod
     def compare(self, groups: Sequence[Sequence[Any]]) -> str:
         """One self-contained HTML page that sets groups of runs side by side."""
+        return str(self.page.compare(groups))
 
     # Compression.
 

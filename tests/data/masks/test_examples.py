@@ -10,6 +10,7 @@ from multiway.data.masks.patches import fit_scale
 from multiway.data.volumes import IntensityScale
 from multiway.errors import DataError
 from multiway.tasks.run import digest_of
+from multiway.tasks.segmentation.task import TASK
 from tasks.segmentation.lesion_files import examples_at, write_boxes, write_scene
 
 
@@ -31,7 +32,7 @@ def test_a_datalist_names_its_classes(form, tmp_path):
     (tmp_path / "dataset.json").write_text(json.dumps({"labels": labels, "training": items}))
     examples, config = examples_at(tmp_path / "dataset.json")
     assert (examples.values, examples.classes) == ((0, 2), ("background", "cancer"))
-    state = learn(config, examples)
+    state = TASK.learn(config, examples)
     write_boxes(tmp_path, value=2)  # the same masks, listed in a table that names no class
     assert TASK.prepare(config, str(tmp_path / "cases.csv"), state).classes == ("background", "cancer")
 

@@ -104,7 +104,7 @@ def test_real_hours_pass_and_their_published_split_does_not(real_data):
 def test_what_is_audited_is_a_task_or_a_run(tmp_path):
     with pytest.raises(ConfigError, match=r"audit: there is no data\. Give --data FILE"):
         workflows.audit("forecast")
-    with pytest.raises(ConfigError, match=r"forcast is no task and no run folder\. Tasks are forecast, "):
+    with pytest.raises(ConfigError, match=r"forcast is no task and no run folder; did you mean forecast\? Tasks are"):
         workflows.audit("forcast")
 
 

@@ -20,7 +20,7 @@ from multiway.tasks.stocks.explanation import (
     named_stocks,
     texts_of,
 )
-from multiway.tasks.stocks.explanation_files import explain, spreadsheet_safe, texts_frame
+from multiway.tasks.stocks.explanation_files import explain, texts_frame
 from multiway.tasks.stocks.prepared import reload
 from multiway.tasks.stocks.task import TASK as task
 from tasks.stocks.quotes import WORDS, make_config, make_prices, write_stocks
@@ -175,12 +175,6 @@ def test_the_files_hold_what_was_found(run, tmp_path):
     assert set(stocks["of_ticker"]) == {"ACME", "NA", "ZED"}
     by_text = pd.DataFrame(rows).astype({"contribution": float}).groupby("ticker")["contribution"].sum()
     assert stocks.groupby("ticker")["texts"].sum()["NA"] == pytest.approx(by_text["NA"], rel=1e-3, abs=1e-5)
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "\nx"])
-def test_no_cell_is_a_formula(text):
-    assert spreadsheet_safe(text) == f"'{text}"
-    assert spreadsheet_safe(f"a{text}") == f"a{text}"
 
 
 def test_a_run_of_prices_is_explained_without_texts(tmp_path):

@@ -52,6 +52,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     """The next steps of a panel of series."""
 
     name = "forecast"
+    page = sections
     config = ForecastConfig
     state = ForecastState
     facts = ForecastFacts
@@ -195,14 +196,6 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """Attention maps as arrays and PNG files, and what is strongest."""
         return explanation.write_explanation(run, out)
-
-    def report(self, runs: Sequence[Run]) -> str:
-        """See `multiway.tasks.forecasting.sections`."""
-        return sections.report(runs)
-
-    def compare(self, groups: Sequence[Sequence[Run]]) -> str:
-        """See `multiway.tasks.forecasting.sections`."""
-        return sections.compare(groups)
 
     def swappable(self, model: nn.Module) -> nn.Module:
         """The network; ridge stays as it is.

@@ -32,11 +32,6 @@ def report(runs: Sequence[Run]) -> str:
     return pages.report(SUBJECT, runs, head(runs), sections(runs))
 
 
-def compare(groups: Sequence[Sequence[Run]]) -> str:
-    """Several runs, each with its seeds, on one page."""
-    return comparison(SUBJECT, groups)
-
-
 def head(runs: Sequence[Run]) -> pages.Summary:
     """The verdict, the data check, the splits, and scores by class."""
     run = runs[0]
@@ -89,6 +84,7 @@ SUBJECT = pages.Subject(
         "HD95 is undefined where either mask is empty. Pooled Dice counts all voxels together.",
     ],
 )
+compare = functools.partial(comparison, SUBJECT)
 
 
 def _by_class(runs: Sequence[Run]) -> list[Section]:

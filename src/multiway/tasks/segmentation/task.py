@@ -52,6 +52,7 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
     """A class for every voxel of a volume or pixel of a scene."""
 
     name = "segment"
+    page = sections
     config = SegmentConfig
     state = SegmentState
     facts = SegmentFacts
@@ -175,14 +176,6 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """Attention of test cases."""
         return explain_run(run, out, options.get("cases"))
-
-    def report(self, runs: Sequence[Run]) -> str:
-        """See `multiway.tasks.segmentation.sections`."""
-        return sections.report(runs)
-
-    def compare(self, groups: Sequence[Sequence[Run]]) -> str:
-        """See `multiway.tasks.segmentation.sections`."""
-        return sections.compare(groups)
 
     def sample(self, run: Run, prepared: Examples) -> tuple[Tensor | None, ...]:
         """Some validation patches."""

@@ -1,6 +1,6 @@
 """Explanations on disk: maps as arrays and pictures, contributions of texts and stocks as tables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,6 @@ import pandas as pd
 from multiway.explain import ModeMap, average_curves, save_maps, save_mode_map, top_pairs
 from multiway.files import make_folder
 from multiway.tasks.answers import Answer, write_frame
-from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.explanation import (
@@ -24,8 +23,6 @@ from multiway.tasks.stocks.prepared import reload
 TOP_PAIRS = 3
 MAX_TEXTS = 200
 """Texts listed per ticker and day, the strongest first."""
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""How a cell begins that a spreadsheet would take for a formula."""
 
 
 def explain(run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
@@ -54,14 +51,9 @@ def explain(run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
     return Answer(files=files, notes=notes)
 
 
-def spreadsheet_safe(cell: object) -> object:
-    """Put an apostrophe before what a spreadsheet would run as a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
-
-
 def texts_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:
     """One row per text and ticker explained, the strongest 200 of each."""
-    return _safe(
+    return pd.DataFrame(
         {
             "date": str(item.date),
             "ticker": item.ticker,
@@ -80,7 +72,7 @@ def texts_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:
 
 def stocks_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:
     """One row per ticker explained, stock and day, with what its prices and its texts contributed."""
-    return _safe(
+    return pd.DataFrame(
         {
             "date": str(item.date),
             "ticker": item.ticker,
@@ -95,10 +87,6 @@ def stocks_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:
         for slot, slot_day in enumerate(day.slot_days)
         if item.found.prices[stock, slot] or item.found.texts[stock, slot]
     )
-
-
-def _safe(rows: Iterable[Row]) -> pd.DataFrame:
-    return pd.DataFrame({name: spreadsheet_safe(cell) for name, cell in row.items()} for row in rows)
 
 
 def _write_maps(folder: Path, average: Sequence[ModeMap], days: Sequence[DayExplanation]) -> list[Path]:

@@ -1,6 +1,7 @@
 """What the report of a run on stocks says: answers, movements by ticker and month, calibration, attention, backtest."""
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -45,11 +46,6 @@ def report(runs: Sequence[Run]) -> str:
     """The HTML report of runs that differ in their seed; the first is shown in detail."""
     prepared, why = _read(runs[0])
     return pages.report(SUBJECT, runs, head(runs, prepared), sections(runs, prepared, why))
-
-
-def compare(groups: Sequence[Sequence[Run]]) -> str:
-    """Several runs, each with its seeds, on one page."""
-    return comparison(SUBJECT, groups)
 
 
 def head(runs: Sequence[Run], prepared: PreparedStocks | None) -> pages.Summary:
@@ -121,6 +117,7 @@ SUBJECT = pages.Subject(
     order=_columns,
     about=["An interval over seeds leaves out that other days could have been tested."],
 )
+compare = functools.partial(comparison, SUBJECT)
 
 
 def _verdict(scores: Scores) -> str:

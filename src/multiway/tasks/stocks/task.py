@@ -49,6 +49,7 @@ class Stocks(Task[StockConfig, PreparedStocks, StockState]):
     """Rise or fall of stocks on the next day, from prices and texts."""
 
     name = "stocks"
+    page = sections
     config = StockConfig
     state = StockState
     facts = StockFacts
@@ -170,14 +171,6 @@ class Stocks(Task[StockConfig, PreparedStocks, StockState]):
     def backtest(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
         """What trading by the predictions would have returned."""
         return backtest_run(run, data, out, options)
-
-    def report(self, runs: Sequence[Run]) -> str:
-        """See `multiway.tasks.stocks.sections`."""
-        return sections.report(runs)
-
-    def compare(self, groups: Sequence[Sequence[Run]]) -> str:
-        """See `multiway.tasks.stocks.sections`."""
-        return sections.compare(groups)
 
 
 def _split_facts(prepared: PreparedStocks, split: str) -> Row:

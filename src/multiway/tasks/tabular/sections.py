@@ -1,11 +1,13 @@
 """What the report of a run on a table says: errors, calibration, splits."""
 
+import functools
 from collections.abc import Sequence
 
 from multiway.report.scores import verdict
 from multiway.report.sections import Part
 from multiway.tasks import pages
 from multiway.tasks.class_parts import target_parts
+from multiway.tasks.comparing import comparison
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.run import Run
 from multiway.tasks.scores import scored_metrics
@@ -19,6 +21,7 @@ SUBJECT = pages.Subject(
     },
     interval="over rows, or over groups where they are known (bootstrap)", order=scored_metrics,
 )  # fmt: skip
+compare = functools.partial(comparison, SUBJECT)
 
 
 def report(runs: Sequence[Run]) -> str:

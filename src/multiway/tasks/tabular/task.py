@@ -28,7 +28,6 @@ from multiway.metrics.regression import mse
 from multiway.models import create_model
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, check_target, written
-from multiway.tasks.comparing import comparison
 from multiway.tasks.options import names
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run
@@ -45,6 +44,7 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
     """Classes or numbers of the rows of a table."""
 
     name = "tabular"
+    page = sections
     config = TabularConfig
     state = Encoding
     facts = TabularFacts
@@ -171,14 +171,6 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
         if out is not None:
             make_folder(out)
         return written(found, None if out is None else out / "importance.csv", notes)
-
-    def report(self, runs: Sequence[Run]) -> str:
-        """See `multiway.tasks.tabular.sections`."""
-        return sections.report(runs)
-
-    def compare(self, groups: Sequence[Sequence[Run]]) -> str:
-        """Several runs, each with its seeds, on one page."""
-        return comparison(sections.SUBJECT, groups)
 
     def sample(self, run: Run, prepared: PreparedTable) -> tuple[Tensor | None, ...]:
         """Some validation rows."""

@@ -40,11 +40,6 @@ def report(runs: Sequence[Run]) -> str:
     return pages.report(SUBJECT, runs, head(runs), sections(runs, _cases_of(runs[0])))
 
 
-def compare(groups: Sequence[Sequence[Run]]) -> str:
-    """Several runs, each with its seeds, on one page."""
-    return comparison(SUBJECT, groups)
-
-
 def head(runs: Sequence[Run]) -> pages.Summary:
     """The verdict, what it should be read with, and the splits."""
     run, scores = runs[0], SUBJECT.scores(runs)
@@ -82,6 +77,7 @@ SUBJECT = pages.Subject(
     models=MODELS,
     interval=INTERVAL,
 )
+compare = functools.partial(comparison, SUBJECT)
 
 
 def _support(run: Run, scores: Scores) -> Iterator[str]:

@@ -50,6 +50,7 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
     """Classes of scans."""
 
     name = "volumes"
+    page = sections
     config = VolumeConfig
     state = VolumeState
     facts = VolumeFacts
@@ -159,14 +160,6 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
         cases, names = reload_cases(run), options.get("cases")
         chosen = named_cases(cases, names) if names else [place for _, place in interesting(run, cases)][:EXPLAINED]
         return write_explanations(run, cases, chosen, out or run.folder.path / "explanation")
-
-    def report(self, runs: Sequence[Run]) -> str:
-        """See `multiway.tasks.volumes.sections`."""
-        return sections.report(runs)
-
-    def compare(self, groups: Sequence[Sequence[Run]]) -> str:
-        """See `multiway.tasks.volumes.sections`."""
-        return sections.compare(groups)
 
     def sample(self, run: Run, prepared: PreparedVolumes) -> tuple[Tensor | None, ...]:
         """Some validation volumes."""
