@@ -1,6 +1,6 @@
 """The errors a user can cause; each message is one line: where, the rule, the values, the fix."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 
 class MultiwayError(Exception):
@@ -49,3 +49,14 @@ def closest(name: str, known: Iterable[str]) -> str:
 
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]}?" if near else "."
+
+
+def check_names(where: str, given: Collection[str], known: Collection[str]) -> None:
+    """Refuse arguments by name that a function does not have.
+
+    Raises:
+        ArgumentError: There is one.
+    """
+    for name in given:
+        if name not in known:
+            raise ArgumentError(f"{where}: {name} is no argument{closest(name, known)} It has {', '.join(known)}.")

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from multiway.config import Config, merge, nest
 from multiway.data import datasets
-from multiway.errors import ConfigError, MultiwayError, NotFittedError
+from multiway.errors import ConfigError, MultiwayError, NotFittedError, check_names
 from multiway.metrics.classes import predicted_classes
 from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
-from multiway.tasks.fixes import Spelling, check_names
+from multiway.tasks.fixes import Spelling
 from multiway.tasks.protocol import OURS
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run

@@ -9,7 +9,6 @@ from typing import Any
 import yaml
 
 from multiway.config import merge, nest
-from multiway.errors import ArgumentError, closest
 from multiway.tasks.protocol import Option
 
 ONE = re.compile(r"--(?:set ([\w.]+)=|([a-z][a-z-]*) )('[^']*'|[^\s)]+?)(?=[.,;:]?(?:[\s)]|$))")
@@ -61,17 +60,6 @@ class Spelling:
             return {}
         value = _value(text, read)
         return {self.arguments[field]: value} if field in self.arguments else {"settings": nest(field, value)}
-
-
-def check_names(where: str, given: Collection[str], known: Collection[str]) -> None:
-    """Refuse arguments by name that a function does not have.
-
-    Raises:
-        ArgumentError: There is one.
-    """
-    for name in given:
-        if name not in known:
-            raise ArgumentError(f"{where}: {name} is no argument{closest(name, known)} It has {', '.join(known)}.")
 
 
 def _value(text: str, read: Callable[[str], Any]) -> Any:

@@ -68,12 +68,11 @@ def settled(config: VolumeConfig, state: VolumeState, *, progress: bool = False)
     if chosen.batch_size == training.batch_size:
         return config
     if progress:
-        print(
-            f"batches of {chosen.batch_size}, the gradients of {chosen.accumulation} added: {training.batch_size} "
-            f"volumes at once would take about {needed * training.batch_size / 1e9:.2g} GB (--set training.batch_size="
-            f"{training.batch_size} does so)",
-            file=sys.stderr,
+        size, usual, gigabytes = chosen.batch_size, training.batch_size, needed * training.batch_size / 1e9
+        words = (
+            f"{usual} volumes at once would take about {gigabytes:.2g} GB (--set training.batch_size={usual} does so)"
         )
+        print(f"batches of {size}, the gradients of {chosen.accumulation} added: {words}", file=sys.stderr, flush=True)
     return config.replace(training=chosen.plain())
 
 
