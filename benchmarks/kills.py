@@ -1,4 +1,4 @@
-"""Kill every command at random instants and inside its saves; then go on, or run it again.
+"""Kill train, predict, report and compress at random instants and inside its saves; then go on, or run it again.
 
 A training that is resumed has to end with the files of one that was left alone, bit for bit, without a stray file. Any
 other command must leave what it reads untouched and no half-written answer, and give the same answer when run again.
@@ -32,7 +32,7 @@ RULES = {"forecast": ".*down=tt:rank=2", "volumes": ".*=lowrank:rank=2", "tabula
 
 
 class Command(NamedTuple):
-    """A command, what it writes, and what that is when nothing disturbs it; None for files that hold the time."""
+    """A command, and what it writes when nothing disturbs it."""
 
     name: str
     task: Task
@@ -90,9 +90,6 @@ def commands_of(task: Task, result: Path) -> list[Command]:
     }
     if name in RULES:
         words["compress"] = ["compress", task.run, "--rule", RULES[name], "--out", result / "smaller"]
-    if name == "stocks":
-        cache = [f"--set=text.cache={json.dumps(str(result / 'cache'))}", "--encoder", "hashed"]
-        words["encode"] = ["data", "encode", task.tiny.data, *cache]
     return [measured(name, task, each, result) for name, each in words.items()]
 
 
