@@ -4,6 +4,8 @@ import statistics
 import subprocess
 import sys
 
+import pytest
+
 HEAVY = (
     "pandas",
     "pyarrow",
@@ -34,6 +36,7 @@ def test_a_layer_costs_no_heavy_library():
     assert loaded.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_import_takes_little_more_than_torch():
     # Interleaved pairs, because machines drift; the first pair warms the file cache.
     pairs = [(seconds("import multiway.nn"), seconds("import torch")) for _ in range(6)][1:]

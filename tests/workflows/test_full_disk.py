@@ -72,10 +72,11 @@ def test_a_training_that_cannot_begin_leaves_nothing(made, tmp_path):
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+QUICK, LONG = ("predict", "compress"), ("explain", "report")
 OUT = {"predict": "predicted.csv", "explain": "explained", "report": "page.html", "compress": "small"}
 
 
-@pytest.mark.parametrize("command", OUT)
+@pytest.mark.parametrize("command", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)])
 def test_every_other_command_leaves_all_as_it_was(command, made):
     """Also where only the largest of several files does not fit, after others have been written."""
     out = made.folder / ("masks" if (command, made.tiny.task) == ("predict", "segment") else OUT[command])
