@@ -8,6 +8,7 @@ import multiway
 from command import assert_one_line, assert_refused, call
 from documents import run_command
 from multiway import workflows
+from multiway.tasks.run import FORMAT
 from tasks.forecasting.panels import make_frame
 
 
@@ -80,7 +81,7 @@ def test_other_commands_look_at_the_place_first_too(words, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     for name in ("run", "a", "b"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "config.yaml").write_text("format: 2\ntask: forecast\n")
+        (tmp_path / name / "config.yaml").write_text(f"format: {FORMAT}\ntask: forecast\n")
     assert_refused([*words, "--out", "a" * 245], "the most is 237", tmp_path, monkeypatch, capsys)
 
 

@@ -6,6 +6,7 @@ import typer
 from command import call
 from multiway import workflows
 from multiway.cli import options
+from multiway.tasks.run import FORMAT
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_what_is_of_another_task_is_one_line_and_leaves_nothing(words, text, tmp
     monkeypatch.chdir(tmp_path)
     for name, task in (("run", "volumes"), ("series", "forecast")):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "config.yaml").write_text(f"format: 2\ntask: {task}\n")
+        (tmp_path / name / "config.yaml").write_text(f"format: {FORMAT}\ntask: {task}\n")
     code, out, err = call(words, monkeypatch, capsys)
     assert (code, out) == (1, "")
     assert err.startswith("multiway: error: ") and err.count("\n") == 1 and text in err

@@ -18,6 +18,7 @@ from multiway.recipes import Recipe
 from multiway.tasks import registry
 from multiway.tasks.answers import Answer, check_target
 from multiway.tasks.protocol import OURS, Metric, Task
+from multiway.tasks.run import FORMAT
 from multiway.training import TrainingConfig
 from multiway.workflows import reproducing, training
 
@@ -147,7 +148,7 @@ def test_seeds_lie_in_one_folder_and_are_averaged(toy, tmp_path):
 def test_runs_of_two_tasks_are_not_compared(toy, tmp_path):
     train(tmp_path / "one")
     (tmp_path / "two").mkdir()
-    (tmp_path / "two" / "config.yaml").write_text("task: forecast\nformat: 2\n")
+    (tmp_path / "two" / "config.yaml").write_text(f"task: forecast\nformat: {FORMAT}\n")
     with pytest.raises(ConfigError, match=r"must be of one task. Got .*one of volumes, .*two of forecast"):
         workflows.compare([tmp_path / "one", tmp_path / "two"])
 

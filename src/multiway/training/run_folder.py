@@ -146,7 +146,8 @@ class RunFolder:
     @property
     def config_sha256(self) -> str:
         """Hash of the config of the whole run, which its saved states belong to."""
-        return files.sha256_of(self.root / CONFIG)
+        with files.storing(self.root):
+            return files.sha256_of(self.root / CONFIG)
 
     def find(self, name: str) -> Path | None:
         """Path of a file of the run, None without one; once verified, a run has the files of its manifest only.
