@@ -1,4 +1,4 @@
-"""Kill train, predict, report and compress at random instants and inside its saves; then go on, or run it again.
+"""Kill train, predict, report, compress and data encode at random instants and inside saves; then go on, or run again.
 
 A training that is resumed has to end with the files of one that was left alone, bit for bit, without a stray file. Any
 other command must leave what it reads untouched and no half-written answer, and give the same answer when run again.
@@ -28,7 +28,7 @@ from tasks.tiny import TINY
 
 CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl")
 """Files of a run that hold seconds, or hashes of files that do."""
-RULES = {"forecast": ".*down=tt:rank=2", "volumes": ".*=lowrank:rank=2", "tabular": ".*=lowrank:rank=2"}
+RULE = ".*=lowrank:rank=1"
 
 
 class Command(NamedTuple):
@@ -85,11 +85,13 @@ def commands_of(task: Task, result: Path) -> list[Command]:
     name = task.tiny.task
     words: dict[str, list[object]] = {
         "train": task.tiny.train(result / "run"),
-        "predict": ["predict", *predicting(task.tiny, task.run, _empty(result))[1:]],
+        "predict": ["predict", *predicting(task.tiny, task.run, _empty(result))[1:], "--overwrite"],
         "report": ["report", task.run, "--out", result / "report.html"],
     }
-    if name in RULES:
-        words["compress"] = ["compress", task.run, "--rule", RULES[name], "--out", result / "smaller"]
+    if name != "stocks":
+        words["compress"] = ["compress", task.run, "--rule", RULE, "--out", result / "smaller"]
+    else:
+        words["encode"] = ["data", "encode", task.tiny.data, "--set", f"text.cache={result / 'vectors'}"]
     return [measured(name, task, each, result) for name, each in words.items()]
 
 

@@ -22,6 +22,14 @@ TRAIN = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """SIGHUP ends a process, also where these tests run under nohup, which has it ignored."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     make_frame().to_csv(tmp_path / "loads.csv", index=False)
