@@ -8,7 +8,7 @@ import tempfile
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from multiway import files
 from multiway.cli.main import run
@@ -118,6 +118,6 @@ def _call(words: Sequence[object], out: int, err: int, *, back: bool) -> int:
     return code
 
 
-def _text(file: object) -> str:
-    file.seek(0)  # type: ignore[attr-defined]
-    return file.read().decode(errors="replace")  # type: ignore[attr-defined]
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")

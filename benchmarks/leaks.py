@@ -5,6 +5,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -47,14 +48,14 @@ def summary(rows: list[dict[str, object]]) -> dict[str, object]:
     }  # fmt: skip
 
 
-def table(rows: list[dict[str, object]]) -> list[str]:
+def table(rows: list[dict[str, Any]]) -> list[str]:
     """One line per set, and the totals."""
     lines = [f"{'task':<10}{'set':<46}{'outcome':<10}leaks"]
     for row in rows:
         lines += [f"{row['task']:<10}{each['set']:<46}{each['outcome']:<10}{', '.join(each['leaks'])}"
-                  for each in row["rows"]]  # type: ignore[attr-defined]  # fmt: skip
-    total = summary([each for row in rows for each in row["rows"]])  # type: ignore[attr-defined]
-    missed, flagged = (len(total[name]) for name in ("missed", "flagged"))  # type: ignore[arg-type]
+                  for each in row["rows"]]  # fmt: skip
+    total = summary([each for row in rows for each in row["rows"]])
+    missed, flagged = (len(total[name]) for name in ("missed", "flagged"))
     return [
         *lines,
         f"caught {total['caught']} of {total['leaky']}, missed {missed}, falsely flagged {flagged} of {total['sound']}",

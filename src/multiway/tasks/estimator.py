@@ -1,5 +1,6 @@
 """What every estimator shares: parameters and config, fit, save and load, in scikit-learn's manners."""
 
+import abc
 import dataclasses
 import functools
 import inspect
@@ -168,15 +169,15 @@ class Estimator:
 
 
 @estimator
-class Classifier(Estimator):
+class Classifier(Estimator, abc.ABC):
     """An estimator of classes: `fit` leaves `classes_`, in the order of the probabilities."""
 
     kind = "classifier"
     classes_: NDArray[Any] = dataclasses.field(init=False)
 
+    @abc.abstractmethod
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities `(samples, classes)`, in the order of `classes_`."""
-        raise NotImplementedError
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class of each sample: above one half for two classes, else the most probable."""
@@ -190,14 +191,14 @@ class Classifier(Estimator):
 
 
 @estimator
-class Regressor(Estimator):
+class Regressor(Estimator, abc.ABC):
     """An estimator of numbers, one per sample."""
 
     kind = "regressor"
 
+    @abc.abstractmethod
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Number of each sample, in the units of the target."""
-        raise NotImplementedError
 
     def score(self, X: Any, y: Any) -> float:
         """R² of the predictions; 0 where the targets do not vary."""

@@ -97,6 +97,8 @@ def test_an_explanation(fitted):
     volumes, _ = make_volumes(1, seed=5)
     found = fitted.explain(volumes, gradients=False, deletion=False)
     assert found.attention.shape == SIZES
+    with pytest.raises(ConfigError, match="step is no argument; did you mean steps"):
+        fitted.explain(volumes, step=3)
 
 
 @pytest.mark.parametrize(

@@ -91,17 +91,25 @@ class VolumeClassifier(Classifier):
         """Every score on other labelled cases, with intervals, beside the baselines."""
         return self._scores_of(self._cases(X, y))
 
-    def explain(self, X: Any, index: int = 0, **options: Any) -> Any:
+    def explain(
+        self, X: Any, index: int = 0, *, gradients: bool = True, deletion: bool = True, steps: int | None = None,
+        seed: int = 0,
+    ) -> Any:  # fmt: skip
         """Explain one case: attention per mode, rollout to voxels, integrated gradients, deletion test.
 
         Args:
             X: Arrays or a path, as for `predict`.
             index: Which case.
-            **options: Of `multiway.tasks.volumes.explanation.explain_case`.
+            gradients: Compute integrated gradients.
+            deletion: Run the deletion test.
+            steps: Points of the integral of gradients; fewer for large volumes if not given.
+            seed: Of the random orders of the deletion test.
         """
         from multiway.tasks.volumes.explanation import explain_case
 
-        return explain_case(self._run(), self._cases(X), index, **options)
+        return explain_case(
+            self._run(), self._cases(X), index, gradients=gradients, deletion=deletion, steps=steps, seed=seed
+        )
 
     def _cases(self, X: Any, y: Any = None) -> Cases:
         read = self._run().config.read

@@ -79,7 +79,7 @@ def explain_case(run: Run, cases: Cases, index: int, **options: Any) -> CaseExpl
     volume, name = cases.prepared(index), cases.names[index]
     found = probabilities(run.model.eval(), run.state.normalised(volume), run.config)[0].numpy()
     x = network_input(run, volume)
-    options.setdefault("steps", FEW_STEPS if x[0].numel() > COSTLY_VOXELS else STEPS)
+    options["steps"] = options.get("steps") or (FEW_STEPS if x[0].numel() > COSTLY_VOXELS else STEPS)
     explained = explain_volume(run.model, x, int(found.argmax()), cases.axes, volume.spacing, name=name, **options)
     return CaseExplanation(
         name=name,
