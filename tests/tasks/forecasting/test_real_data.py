@@ -1,8 +1,11 @@
 """The closed-form answer on public data: window counts of the protocol, and scores no worse than published here."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from multiway.data import datasets
+from multiway.errors import MultiwayWarning
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.scores import score_of
@@ -14,12 +17,15 @@ CELLS = [
     ("exchange", 720, [4496, 41, 798], True, 0.815, 0.680),
 ]
 
+UNHELD = {("exchange", 720): r"The 95 % interval held 80 % of the test values"}
+
 
 @pytest.mark.parametrize(("name", "horizon", "counts", "shared", "mse", "mae"), CELLS)
 def test_ridge_on_public_data(real_data, monkeypatch, name, horizon, counts, shared, mse, mae):
     monkeypatch.setenv("MULTIWAY_DATA", str(real_data))
     config = TASK.configure({"data": name, "horizon": horizon, "network": False})
-    run = lifecycle.fitted(TASK, config, datasets.locate(name))
+    with pytest.warns(MultiwayWarning, match=UNHELD[name, horizon]) if (name, horizon) in UNHELD else nullcontext():
+        run = lifecycle.fitted(TASK, config, datasets.locate(name))
     assert [run.facts["splits"][split]["windows"] for split in ("train", "validation", "test")] == counts
     assert run.state.shared == shared
     assert score_of(run, "multiway", "mse")["value"] <= mse
