@@ -39,11 +39,20 @@ def reproduce(
     horizons: Annotated[
         str | None, typer.Option(help="Only these horizons, separated by commas; all if not given.")
     ] = None,
+    forms: Annotated[
+        str | None,
+        typer.Option(
+            help="Only these forms of the model (paper, per_mode, trainable), separated by commas; all if not given."
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds per cell.")] = 1,
     out: Annotated[
         Path | None, typer.Option(help="Append one JSON line per cell to this file.", show_default="none")
     ] = None,
-    runs: Annotated[Path | None, typer.Option(help="Keep the run folders here; not kept if not given.")] = None,
+    runs: Annotated[
+        Path | None,
+        typer.Option(help="Keep the run folders here, and use those that are there; not kept if not given."),
+    ] = None,
     sets: Sets = None,
     quiet: Quiet = False,
 ) -> Answer:
@@ -53,6 +62,7 @@ def reproduce(
         rows=options.names(rows),
         variants=options.names(variants),
         horizons=options.names(horizons),
+        forms=options.names(forms),
         seeds=seeds,
         out=out,
         runs=runs,

@@ -4,6 +4,7 @@ import fnmatch
 import functools
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 from multiway.config import load_yaml
 from multiway.errors import ConfigError, closest
@@ -58,8 +59,14 @@ def _tables() -> tuple[str, ...]:
 
 @functools.cache
 def _grid(table: str) -> Grid:
-    with as_file(files(__name__).joinpath(f"{table}.yaml")) as path:
-        return Grid.parse(load_yaml(path), path.name)
+    fields = _read(f"{table}.yaml")
+    names = {part.get("paper") for part in (fields, *fields.get("variants", {}).values())} - {None}
+    return Grid.parse({**fields, "papers": {name: _read(f"papers/{name}.yaml") for name in names}}, f"{table}.yaml")
+
+
+def _read(name: str) -> dict[str, Any]:
+    with as_file(files(__name__).joinpath(name)) as path:
+        return load_yaml(path)
 
 
 @functools.cache

@@ -1,8 +1,9 @@
 """Cells of published tables: which there are, and published beside measured."""
 
+import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from multiway import files
 from multiway.errors import ConfigError, closest
 from multiway.recipes import Recipe, load_recipe, recipe_names, recipes_of
 from multiway.tasks import lifecycle
-from multiway.tasks.protocol import Row
+from multiway.tasks.protocol import Row, Task
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
 from multiway.tasks.scores import cell_row
@@ -45,6 +46,7 @@ def _recipe_row(name: str, recipe: Recipe, metrics: Sequence[str]) -> Row:
         "table": recipe.table,
         "row": recipe.row,
         "variant": recipe.variant,
+        "form": recipe.form,
         "horizons": ",".join(map(str, recipe.horizons)) or None,
         **{metric: recipe.figures.get(metric) for metric in metrics},
         "source": recipe.published.source if recipe.published else "",
@@ -57,18 +59,33 @@ def reproduce(
     rows: Sequence[str] | None = None,
     variants: Sequence[str] | None = None,
     horizons: Sequence[str] | None = None,
+    forms: Sequence[str] | None = None,
     seeds: int = 1,
     out: Path | None = None,
     runs: Path | None = None,
     overrides: dict[str, Any] | None = None,
     progress: bool = False,
 ) -> Iterator[Row]:
-    """Run the recipes of a table, cell by cell, and yield published beside measured; with a path, append JSON lines."""
-    chosen = {
-        name: recipe for name, recipe in recipes_of(table).items() if _is_wanted(recipe, rows, variants, horizons)
-    }
+    """Run the recipes of a table, cell by cell, and yield published beside measured; with a path, append JSON lines.
+
+    Args:
+        table: Its name.
+        rows: Only these data sets; all if not given.
+        variants: Only these variants.
+        horizons: Only these horizons.
+        forms: Only these forms of a paper's model.
+        seeds: Seeds per cell.
+        out: Where a JSON line per cell is appended.
+        runs: Where run folders are kept; those of an earlier call with the same settings are loaded or continued.
+        overrides: Settings that win over the recipes'.
+        progress: Whether to say on stderr how far it is.
+
+    Raises:
+        ConfigError: No cell is left, or settings do not fit.
+    """
+    wanted = {"rows": rows, "variants": variants, "horizons": horizons, "forms": forms}
+    chosen = {name: recipe for name, recipe in recipes_of(table).items() if _is_wanted(recipe, wanted)}
     if not chosen:
-        wanted = {"rows": rows, "variants": variants, "horizons": horizons}
         said = " and ".join(f"{name} {', '.join(values)}" for name, values in wanted.items() if values is not None)
         raise ConfigError(f"reproduce: no cell of {table} has {said}. `multiway recipes` lists the cells.")
     files.check_place(out, runs)
@@ -80,14 +97,14 @@ def reproduce(
         yield {key: value for key, value in measured.items() if not isinstance(value, dict | list)}
 
 
-def _is_wanted(
-    recipe: Recipe, rows: Sequence[str] | None, variants: Sequence[str] | None, horizons: Sequence[str] | None
-) -> bool:
-    return (
-        (rows is None or recipe.row in rows)
-        and (variants is None or recipe.variant in variants)
-        and (horizons is None or any(str(horizon) in horizons for horizon in recipe.horizons))
-    )
+def _is_wanted(recipe: Recipe, wanted: Mapping[str, Sequence[str] | None]) -> bool:
+    have = {
+        "rows": [recipe.row],
+        "variants": [recipe.variant],
+        "horizons": list(map(str, recipe.horizons)),
+        "forms": [recipe.form],
+    }
+    return all(names is None or not set(names).isdisjoint(have[key]) for key, names in wanted.items())
 
 
 def _measure_cell(
@@ -96,8 +113,15 @@ def _measure_cell(
     task, runs = task_of(recipe.task), list[Run]()
     for settings in recipe.settings_of_runs():
         config = task.configure(settings, overrides)
-        label = f"{name}-{settings['horizon']}" if "horizon" in settings else name
-        for seed in range(seeds):
-            seeded = with_seed(config, config.training.seed + seed)
-            runs.append(lifecycle.start(task, seeded, folder / f"{label}-seed-{seed}", progress=progress))
+        seeded = [with_seed(config, config.training.seed + seed) for seed in range(seeds)]
+        runs += [_run_of(task, each, folder, progress) for each in seeded]
     return cell_row(name, recipe, runs, seeds)
+
+
+def _run_of(task: Task[Any, Any, Any], config: Any, folder: Path, progress: bool) -> Run:
+    """The run of these settings: loaded, continued or started. Cells of several tables share it."""
+    digest = hashlib.sha256(json.dumps(config.plain(), sort_keys=True).encode()).hexdigest()
+    path = folder / f"{config.data}-{digest[:12]}"
+    if path.exists():
+        return lifecycle.resume(path, progress=progress)
+    return lifecycle.start(task, config, path, progress=progress)
