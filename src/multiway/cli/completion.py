@@ -1,4 +1,4 @@
-"""What a shell may complete: names of tasks, recipes, tables and data sets."""
+"""What a shell may complete: names of tasks, recipes, tables, published ones and data sets."""
 
 from multiway.cli import declared
 
@@ -21,10 +21,17 @@ def recipes(incomplete: str) -> list[str]:
 
 
 def tables(incomplete: str) -> list[str]:
-    """Published tables that begin so."""
+    """Tables of recipes that begin so."""
     from multiway.recipes import table_names
 
     return _beginning(table_names(), incomplete)
+
+
+def published(incomplete: str) -> list[str]:
+    """Published tables that begin so."""
+    from multiway.recipes import published_tables
+
+    return _beginning(published_tables(), incomplete)
 
 
 def _beginning(names: tuple[str, ...] | list[str], incomplete: str) -> list[str]:
