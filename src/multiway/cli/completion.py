@@ -1,4 +1,4 @@
-"""What a shell may complete: names of tasks, recipes, tables, published ones and data sets."""
+"""What a shell may complete: names of tasks, recipes, tables and data sets."""
 
 from multiway.cli import declared
 
@@ -20,18 +20,18 @@ def recipes(incomplete: str) -> list[str]:
     return _beginning(recipe_names(), incomplete)
 
 
-def tables(incomplete: str) -> list[str]:
-    """Tables of recipes that begin so."""
-    from multiway.recipes import table_names
-
-    return _beginning(table_names(), incomplete)
-
-
 def published(incomplete: str) -> list[str]:
     """Published tables that begin so."""
     from multiway.recipes import published_tables
 
     return _beginning(published_tables(), incomplete)
+
+
+def tables(incomplete: str) -> list[str]:
+    """Tables of recipes that begin so."""
+    from multiway.recipes import table_names
+
+    return _beginning(table_names(), incomplete)
 
 
 def _beginning(names: tuple[str, ...] | list[str], incomplete: str) -> list[str]:

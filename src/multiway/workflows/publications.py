@@ -113,7 +113,7 @@ def _with_means(lines: Sequence[Line], horizons: Sequence[int]) -> list[Line]:
 def _line(name: str, table: PublishedTable, cell: Row) -> Line:
     """A measured cell as a line; without figures where the published table has no column for it."""
     recipe = recipes_of(name)[cell["recipe"]]
-    column = next((each for each in (recipe.row, recipe.data) if each in table.columns), "")
+    column = next((each for each in (recipe.row, recipe.data) if each and each in table.columns), "")
     apart = [recipe.variant, None if recipe.row == column else recipe.row]
     found = {metric: _number(cell, metric) for metric in table.columns.get(column, ())}
     figures = {
