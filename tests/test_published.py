@@ -7,6 +7,7 @@ import pytest
 from multiway.errors import ConfigError
 from multiway.recipes import _cells, load_published, published_tables, recipes_of, table_names
 from multiway.recipes.published import HIGHER_IS_BETTER, PublishedTable, published_beside
+from multiway.tasks.registry import task_of
 
 SIZES = {
     "hot-figure-3": (1, 0, 0),
@@ -299,3 +300,12 @@ def test_a_wrong_field_of_a_table_is_named(change, message):
 def test_an_unknown_table_gets_the_nearest():
     with pytest.raises(ConfigError, match=r"called hot-tabel-1; did you mean hot-table-1\?"):
         load_published("hot-tabel-1")
+
+
+@pytest.mark.parametrize("table", table_names())
+def test_tasks_agree_on_which_values_are_better(table):
+    recipe = next(iter(recipes_of(table).values()))
+    task = task_of(recipe.task)
+    declared = task.metrics(task.configure(recipe.settings_of_runs()[0]))
+    known = {metric.name: metric.higher for metric in declared if metric.name in HIGHER_IS_BETTER}
+    assert set(recipe.figures) <= set(known) and known == {name: HIGHER_IS_BETTER[name] for name in known}

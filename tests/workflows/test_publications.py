@@ -1,11 +1,14 @@
 """Measured cells beside every published method: rows, means over horizons, deviations, and the page."""
 
 import json
+import math
+from pathlib import Path
 
 import pytest
 
 from multiway import workflows
 from multiway.errors import ConfigError, RunError
+from multiway.recipes import load_recipe
 from report_pages import Page
 
 
@@ -91,7 +94,8 @@ def test_counts_of_parameters_are_compared_where_a_table_prints_them_per_set():
 def test_cells_without_a_published_column_bring_no_rows():
     assert workflows.beside_published("floor", [cell("floor-etth1-96", mse=0.3)]) == []
     assert workflows.beside_published("segmentation", [cell("indian-pines", dice=0.3)]) == []
-    assert workflows.beside_published("hot-table-1", [cell("hot-exchange-96", mse="much")]) == []
+    cells = [cell("hot-exchange-96", mse="much", mae=math.nan)]
+    assert workflows.beside_published("hot-table-1", cells) == []
 
 
 def stored(tmp_path, cells):
@@ -129,9 +133,10 @@ def test_what_cannot_be_read_is_one_line(given, message, tmp_path):
         list(workflows.reproduce("hot-table-1", **given))
 
 
-def test_a_line_that_is_no_json_is_named(tmp_path):
+@pytest.mark.parametrize("line", [b"{", b"\xff", b"[" * 100_000], ids=["cut", "no text", "deep"])
+def test_a_line_that_is_no_json_is_named(line, tmp_path):
     path = stored(tmp_path, EXCHANGE)
-    path.write_text(path.read_text() + "{")
+    path.write_bytes(path.read_bytes() + line)
     with pytest.raises(ConfigError, match=r"cells.jsonl, line 5: is not JSON"):
         list(workflows.reproduce("hot-table-1", measured=path))
 
@@ -157,6 +162,13 @@ def test_a_page_marks_what_is_best_to_the_digits_of_the_paper(tmp_path):
     assert "Ours is the best or equal in 2 of 2 columns" in text
 
 
+def test_a_page_has_the_notes_of_the_paper_and_of_our_cells_once(tmp_path):
+    cells = [cell(f"hot-stocks-attends-{modes}", acc=0.5) for modes in ("none", "both")]
+    words = Page(drawn(tmp_path, "hot-stocks-table-3", cells)).texts
+    assert sum("calendar alone scores ACC .987" in each for each in words) == 1
+    assert words.count(load_recipe("hot-stocks-attends-none").note) == 1
+
+
 def test_a_page_of_a_table_that_no_paper_has_shows_what_was_measured(tmp_path):
     words = Page(drawn(tmp_path, "segmentation", [cell("indian-pines", dice=0.75)])).texts
     assert "0.7500" in words and "Measured" in words and "Published" not in words
@@ -166,3 +178,9 @@ def test_a_page_that_cannot_be_written_is_refused_first(tmp_path):
     path = stored(tmp_path, EXCHANGE)
     with pytest.raises(RunError):
         next(workflows.reproduce("hot-table-1", measured=path, report=path / "page.html"))
+
+
+def test_kept_results_stand_beside_the_papers():
+    kept = Path(__file__).parents[2] / "results" / "floor.jsonl"
+    rows = workflows.beside_published("floor", list(workflows.reproduce("floor", measured=kept)))
+    assert rows[-1]["method"] == "multiway" and rows[-1]["weather mse"] < rows[-2]["weather mse"] == 0.169

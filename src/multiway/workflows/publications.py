@@ -1,6 +1,8 @@
 """Published tables as rows, and lines measured here beside those that were published."""
 
+import math
 from collections.abc import Iterable, Sequence
+from typing import TypeGuard
 
 from multiway.recipes import recipes_of
 from multiway.recipes.published import (
@@ -115,22 +117,23 @@ def _line(name: str, table: PublishedTable, cell: Row) -> Line:
     recipe = recipes_of(name)[cell["recipe"]]
     column = next((each for each in (recipe.row, recipe.data) if each and each in table.columns), "")
     apart = [recipe.variant, None if recipe.row == column else recipe.row]
-    found = {metric: _number(cell, metric) for metric in table.columns.get(column, ())}
-    figures = {
-        metric: Figure(value, _number(cell, f"{metric}_sd")) for metric, value in found.items() if value is not None
-    }
+    figures = {(column, metric): _figure(cell, metric) for metric in table.columns.get(column, ())}
     return Line(
         method=", ".join([OURS, *(each for each in apart if each)]),
         horizon=_horizon(table, recipe.horizons),
-        figures={(column, metric): figure for metric, figure in figures.items()},
+        figures={head: figure for head, figure in figures.items() if figure is not None},
         facts=_facts(table, cell),
         is_ours=True,
     )
 
 
-def _number(cell: Row, name: str) -> float | None:
-    value = cell.get(name)
-    return value if isinstance(value, int | float) else None
+def _figure(cell: Row, metric: str) -> Figure | None:
+    value, deviation = (cell.get(name) for name in (metric, f"{metric}_sd"))
+    return Figure(value, deviation if _is_number(deviation) else None) if _is_number(value) else None
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _facts(table: PublishedTable, cell: Row) -> Row:

@@ -5,6 +5,7 @@ import itertools
 import time
 from collections.abc import Sequence
 
+from multiway.recipes import recipes_of
 from multiway.recipes.published import HIGHER_IS_BETTER, MEAN, Figure, Head, Line, PublishedTable, published_beside
 from multiway.report import Page, Part, render, text
 from multiway.report.palette import title
@@ -36,7 +37,7 @@ def page_of(name: str, cells: Sequence[Row]) -> str:
             parts=[
                 _beside(table, lines) if table else None,
                 Part(id="measured", title="Measured", content=[_measured(cells)]),
-                _notes(table) if table else None,
+                _notes(name, table, cells),
             ],
         )
     )
@@ -132,10 +133,18 @@ def _shown(value: object) -> str:
     return text.number(value, 4) if isinstance(value, float | None) else str(value)
 
 
-def _notes(table: PublishedTable) -> Part:
-    slips = [
-        f"{table.methods[slip.method].title}, {slip.column} {slip.metric}: its other figures give {slip.implied:g}."
+def _notes(name: str, table: PublishedTable | None, cells: Sequence[Row]) -> Part:
+    """What has to be known of the published figures, and of our cells."""
+    recipes = recipes_of(name)
+    notes = [*(table.notes if table else ()), *(recipes[cell["recipe"]].note for cell in cells)]
+    words = [note for note in dict.fromkeys(notes) if note]
+    content = [Text(words=each, style="support") for each in (*words, *(_slips(table) if table else ()))]
+    return Part(id="notes", title="Notes", content=content)
+
+
+def _slips(table: PublishedTable) -> list[str]:
+    titles = {name: method.title for name, method in table.methods.items()}
+    return [
+        f"{titles[slip.method]}, {slip.column} {slip.metric}: its other figures give {slip.implied:g}."
         for slip in table.slips
     ]
-    content = [Text(words=words, style="support") for words in (*table.notes, *slips)]
-    return Part(id="notes", title="Notes", content=content)

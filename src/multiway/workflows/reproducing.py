@@ -148,7 +148,7 @@ def stored_cells(path: Path, table: str, chosen: Mapping[str, Recipe]) -> list[R
     """
     if not path.is_file():
         raise ConfigError(f"{path} is not a file. Give the JSON lines that `multiway reproduce --out` wrote.")
-    found = {row["recipe"]: row for row in _json_lines(path) if row.get("recipe") in chosen}
+    found = {row["recipe"]: row for row in _json_lines(path) if str(row.get("recipe")) in chosen}
     if not found:
         raise ConfigError(
             f"{path} holds no chosen cell of {table}. `multiway reproduce {table} --out {path}` adds them."
@@ -157,10 +157,10 @@ def stored_cells(path: Path, table: str, chosen: Mapping[str, Recipe]) -> list[R
 
 
 def _json_lines(path: Path) -> Iterator[Row]:
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"{path}, line {number}: is not JSON ({error}).") from None
         if isinstance(row, dict):
             yield row

@@ -153,6 +153,6 @@ class PublishedTable(Config):
         if self.own is not None and self.own not in self.methods:
             raise ValueError(f"own: is one of {', '.join(self.methods)}. Got {self.own}")
         for slip in self.slips:
-            if slip.method not in self.methods or (slip.column, slip.metric) not in self.heads:
+            if slip.method not in self.methods or self.figure(slip.method, slip.column, slip.metric) is None:
                 raise ValueError(f"slips: no cell is {slip.method} {slip.column} {slip.metric}")
         return self
