@@ -1,4 +1,4 @@
-"""Cells of published tables: one YAML grid per table, one recipe per cell."""
+"""Cells of published tables: one YAML grid per table, one recipe per cell; beside them the tables as printed."""
 
 import fnmatch
 import functools
@@ -9,6 +9,8 @@ from typing import Any
 from multiway.config import load_yaml
 from multiway.errors import ConfigError, closest
 from multiway.recipes.grid import Cell, Grid, resolve
+from multiway.recipes.published import load_published as load_published
+from multiway.recipes.published import published_tables as published_tables
 from multiway.recipes.recipe import Published as Published
 from multiway.recipes.recipe import Recipe as Recipe
 
