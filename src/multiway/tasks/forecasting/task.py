@@ -153,7 +153,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     def keep(self, run: Run, prepared: Prepared, folder: RunFolder) -> None:
         """Attention maps."""
         network = model_of(run).network
-        if network is not None and network.config.attention == "kronecker":
+        if network is not None and network.config.has_maps:
             maps = explanation.explain(run, prepared.panel, prepared.windows["test"])
             save_explanation(folder.path / explanation.FOLDER, maps)
 
