@@ -108,16 +108,17 @@ def build_block(
 def build_attention(config: BlockConfig, *, num_modes: int, rotary_modes: Sequence[int]) -> torch_nn.Module:
     """One attention per mode, or one over all tokens; softmax or a kernel."""
     options: dict[str, Any] = {"num_heads": config.num_heads, "num_modes": num_modes, "rotary_modes": rotary_modes}
-    if config.attention == "full":
-        kernel = {} if config.feature_map == "softmax" else {"feature_map": config.feature_map}
-        kind = nn.FullKernelAttention if kernel else nn.FullAttention
-        return kind(config.dim, **options, **kernel, qk_norm=config.qk_norm or nn.PRESETS[config.preset]["qk_norm"])
-    return nn.KroneckerAttention(
-        config.dim,
-        **options,
-        preset=config.preset,
-        combine=config.combine,
-        feature_map=config.feature_map,
-        attended_modes=config.attended_modes,
-        qk_norm=config.qk_norm,
-    )
+    if config.attention == "kronecker":
+        return nn.KroneckerAttention(
+            config.dim,
+            **options,
+            preset=config.preset,
+            combine=config.combine,
+            feature_map=config.feature_map,
+            attended_modes=config.attended_modes,
+            qk_norm=config.qk_norm,
+        )
+    options["qk_norm"] = config.qk_norm or nn.PRESETS[config.preset]["qk_norm"]
+    if config.feature_map == "softmax":
+        return nn.FullAttention(config.dim, **options)
+    return nn.FullKernelAttention(config.dim, **options, feature_map=config.feature_map)
