@@ -34,6 +34,9 @@ register(
     HOTVolumeClassifierConfig,
     **HOTVolumeClassifierConfig.seven_million(),
 )
+register(
+    "hot_volume_classifier_paper", HOTVolumeClassifier, HOTVolumeClassifierConfig, **HOTVolumeClassifierConfig.paper()
+)
 register("cnn_volume_classifier", CNNVolumeClassifier, CNNVolumeClassifierConfig)
 register("resnet18_3d", ResNet3D, ResNet3DConfig, depth=18)
 register("resnet50_3d", ResNet3D, ResNet3DConfig, depth=50)

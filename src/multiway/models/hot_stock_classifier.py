@@ -47,8 +47,22 @@ class HOTStockClassifierConfig(BlockConfig):
 
     @classmethod
     def paper(cls) -> dict[str, Any]:
-        """List the fields of the form in print."""
-        return {"preset": "paper", "feature_map": "smreg", "absent": "token"}
+        """List the fields of the form in print (stock HOT secs. 5 and 6.2).
+
+        Stated in the paper: the kernel in place of the softmax and rotary along days alone. In its search space:
+        `dim`, `num_heads`, `num_blocks` and `dropout`; the point in it is ours. From the general paper: `feature_map`.
+        From the authors' code: `absent` and `ffn_multiple`.
+        """
+        return {
+            "dim": 64,
+            "num_blocks": 2,
+            "num_heads": 4,
+            "ffn_multiple": 4,
+            "dropout": 0.2,
+            "preset": "paper",
+            "feature_map": "smreg",
+            "absent": "token",
+        }
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
