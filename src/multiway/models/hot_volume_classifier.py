@@ -43,7 +43,7 @@ class HOTVolumeClassifierConfig(BlockConfig):
 
     @classmethod
     def seven_million(cls) -> dict[str, Any]:
-        """List the fields of about the size that the paper publishes, 7M (HOT table 2), in the form that trains best."""
+        """List the fields of about the size that the paper publishes, 7M (HOT table 2), in our own form."""
         return {"dim": 256, "num_blocks": 4, "num_heads": 8, "kernel_size": 5, "stem_channels": 64, "ffn_multiple": 4}
 
     @classmethod

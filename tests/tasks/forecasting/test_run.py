@@ -111,7 +111,9 @@ def test_a_model_that_cannot_be_built_is_refused_before_anything_is_read():
         make_config(model={"horizon": 4})
     with pytest.raises(ConfigError, match=r"model.num_variates is set by the data"):
         make_config(model={"num_variates": 4})
-    with pytest.raises(ConfigError, match=r"lookback must be a multiple of patch_length. Got lookback=30, patch_length=4"):
+    with pytest.raises(
+        ConfigError, match=r"lookback must be a multiple of patch_length. Got lookback=30, patch_length=4"
+    ):
         make_config(model={"name": "hot_forecaster_paper"}, lookback=30)
     assert make_config(model={"dim": 9}, network=False).network is False
 

@@ -38,9 +38,7 @@ def test_a_run_leaves_everything_that_is_named(finished):
 def test_the_form_in_print_is_trained_by_its_name_and_loads_again(tmp_path):
     model = {"name": "hot_stock_classifier_paper", "dim": 16, "num_heads": 2}
     data = write_stocks(tmp_path / "data")
-    run = lifecycle.start(
-        task, make_config(data, model=model, baselines=(), training={"epochs": 1}), tmp_path / "run"
-    )
+    run = lifecycle.start(task, make_config(data, model=model, baselines=(), training={"epochs": 1}), tmp_path / "run")
     assert (run.model.config.preset, run.model.config.absent, run.model.config.num_blocks) == ("paper", "token", 2)
     loaded = lifecycle.load(tmp_path / "run")
     assert loaded.config.model_name == "hot_stock_classifier_paper"
