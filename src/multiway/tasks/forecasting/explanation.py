@@ -49,7 +49,7 @@ def explain(run: Run, panel: Panel, windows: Windows | None) -> Explanation:
 
 
 def network_of(run: Run) -> HOTForecaster:
-    """The network of a run, whose maps there are.
+    """The network of a run, which must have a map per mode.
 
     Raises:
         RunError: There is none.
