@@ -266,7 +266,7 @@ def test_figures_of_recipes_are_the_papers(table):
 
 def test_the_tables_that_recipes_belong_to_are_known():
     known = {table: published.source for table in table_names() if (published := published_beside(table))}
-    assert set(table_names()) - set(known) == {"segmentation"}
+    assert set(table_names()) - set(known) == {"segmentation", "hot-components-forecast", "hot-components-volumes"}
     assert known["hot-table-1"] == known["floor"] == "HOT, table 12" and known["adrenal"] == "HOT, table 2"
 
 

@@ -163,10 +163,10 @@ def test_a_page_marks_what_is_best_to_the_digits_of_the_paper(tmp_path):
 
 
 def test_a_page_has_the_notes_of_the_paper_and_of_our_cells_once(tmp_path):
-    cells = [cell(f"hot-stocks-attends-{modes}", acc=0.5) for modes in ("none", "both")]
+    cells = [cell(f"hot-stocks-attends-{modes}-complete", acc=0.5) for modes in ("none", "both")]
     words = Page(drawn(tmp_path, "hot-stocks-table-3", cells)).texts
     assert sum("calendar alone scores ACC .987" in each for each in words) == 1
-    assert words.count(load_recipe("hot-stocks-attends-none").note) == 1
+    assert words.count(load_recipe("hot-stocks-attends-none-complete").note) == 1
 
 
 def test_a_page_of_a_table_that_no_paper_has_shows_what_was_measured(tmp_path):

@@ -116,7 +116,7 @@ def _line(name: str, table: PublishedTable, cell: Row) -> Line:
     """A measured cell as a line; without figures where the published table has no column for it."""
     recipe = recipes_of(name)[cell["recipe"]]
     column = next((each for each in (recipe.row, recipe.data) if each and each in table.columns), "")
-    apart = [recipe.variant, None if recipe.row == column else recipe.row]
+    apart = [recipe.variant, None if recipe.row == column else recipe.row, recipe.form]
     figures = {(column, metric): _figure(cell, metric) for metric in table.columns.get(column, ())}
     return Line(
         method=", ".join([OURS, *(each for each in apart if each)]),
