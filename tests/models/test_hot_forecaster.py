@@ -53,6 +53,8 @@ def test_the_paper_s_620k_parameters():
     expected = embedding + 2 * block + 128 + head
     assert expected == 619_472
     assert count(create_model("hot_forecaster_paper", num_variates=321), trained=True) == expected
+    short = create_model("hot_forecaster_paper", num_variates=321, horizon=96)
+    assert count(short, trained=True) == expected - 129 * (720 - 96) == 538_976
 
 
 def test_every_subset_of_modes_has_as_many_parameters():
