@@ -22,6 +22,15 @@ def test_the_page_runs(page, tmp_path):
     assert run_document(page, tmp_path) > 0
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_test_row_and_recipe_that_is_named_exists(page):
+    text = page.read_text()
+    files = re.findall(r"`((?:tests|benchmarks|results)/[\w/]+\.(?:py|jsonl))`", text)
+    files += [f"src/multiway/{name}" for name in re.findall(r"`((?:recipes|reference)/[\w/-]+\.(?:py|yaml))`", text)]
+    assert files
+    assert [name for name in files if not (ROOT / name).is_file()] == []
+
+
 @pytest.mark.parametrize("row", ROWS)
 def test_every_name_is_in_a_file_beside_it(row):
     paths = re.findall(r"`([\w/]+\.py)`", row[-1])

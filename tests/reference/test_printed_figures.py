@@ -63,6 +63,13 @@ def test_our_row_of_table_12_is_that_of_the_recipes():
     assert numbers(cells) == [load_recipe(f"hot-traffic-{horizon}").figures["mae"] for horizon in (96, 192, 336, 720)]
 
 
+@pytest.mark.parametrize("row", rows("ndlinear.md", "CIFAR-100, blocks"))
+def test_accuracies_of_table_7_below_the_naive_transformer(row):
+    *ours, naive = (numbers(cell)[0] for cell in row[1:5])
+    below = [width for width, accuracy in zip((200, 300, 400), ours, strict=True) if accuracy < naive]
+    assert numbers(row[5]) == below
+
+
 @pytest.mark.parametrize("row", rows("hot.md", "data"))
 def test_windows_of_table_7(row):
     known = DATASETS[row[0]]
