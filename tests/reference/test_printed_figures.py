@@ -12,7 +12,6 @@ from multiway.data import Panel, borders_of, split_windows
 from multiway.data.series.catalogue import DATASETS
 from multiway.models import model_config
 from multiway.recipes import load_recipe
-from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.training import TrainingConfig
 
 PAGES = Path(__file__).parents[2] / "docs" / "papers"
@@ -32,9 +31,9 @@ def numbers(text):
 
 @pytest.mark.parametrize("row", rows("hot.md", "field"))
 def test_fields_of_the_forecaster_are_those_of_the_code(row):
-    recipe = ForecastConfig.parse(load_recipe("hot-weather-96").settings, "recipe").network_config(21)
-    configs = [model_config(name, num_variates=21) for name in ("hot_forecaster", "hot_forecaster_paper")]
-    assert [str(getattr(config, row[0])) for config in (*configs, recipe)] == row[2:]
+    chosen = {"name": "hot_forecaster", **load_recipe("hot-weather-96").settings["model"]}
+    models = ({"name": "hot_forecaster"}, {"name": "hot_forecaster_paper"}, chosen)
+    assert [str(getattr(model_config(num_variates=21, **model), row[0])) for model in models] == row[2:]
 
 
 @pytest.mark.parametrize("row", rows("hot.md", "training"))
@@ -76,6 +75,6 @@ def test_windows_of_table_7(row):
     values, times = np.zeros((known.rows, 1)), pd.date_range("2020-01-01", periods=known.rows, freq="h")
     panel = Panel(values=values, times=times, names=("a",), frequency="h", layout="wide", source="x.csv")
     windows = split_windows(values, borders_of(panel, known.split), 96, 96)
-    count, printed, counted, left_out = (numbers(cell) for cell in row[1:])
+    count, printed, counted, difference = (numbers(cell) for cell in row[1:])
     assert count == [known.rows] and counted == [len(each) for each in windows.values()]
-    assert [a - b for a, b in zip(printed, counted, strict=True)] == 3 * left_out
+    assert [a - b for a, b in zip(printed, counted, strict=True)] == 3 * difference
