@@ -87,6 +87,7 @@ def complete(*words):
         (["check", "exch"], {"exchange"}),
         (["train", "--recipe", "hot-exchange-9"], {"hot-exchange-96"}),
         (["reproduce", "hot-fig"], {"hot-figure-3"}),
+        (["published", "tga"], {"tga-figure-2"}),
         (["evalu"], {"evaluate"}),
         (["predict", "run", "--lay"], {"--layout"}),
     ],

@@ -52,7 +52,9 @@ def test_the_paper_s_620k_parameters():
     head = 128 * 720 + 720
     expected = embedding + 2 * block + 128 + head
     assert expected == 619_472
-    assert count(create_model("hot_forecaster_paper", num_variates=321), trained=True) == expected
+    model = create_model("hot_forecaster_paper", num_variates=321)
+    assert count(model, trained=True) == expected
+    assert (model.config.preset, model.config.feature_map) == ("paper", "smreg")
 
 
 def test_every_subset_of_modes_has_as_many_parameters():

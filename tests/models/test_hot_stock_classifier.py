@@ -91,19 +91,20 @@ def test_what_is_not_valid_is_never_read(generator, attention, absent):
     assert expected.isfinite().all()
 
 
+@pytest.mark.parametrize("rotary", [True, False])
 @pytest.mark.parametrize("attention", ["kronecker", "full"])
-def test_slots_of_padding_in_front_change_nothing_under_a_mask(generator, attention):
-    """A window of four days is the same as one of five whose first is not there: rotary knows distances only."""
-    long, batch = small(attention=attention), inputs(generator)
+def test_slots_of_padding_in_front_change_nothing_under_a_mask(generator, attention, rotary):
+    """A window of four days is the same as one of five whose first is not there, where there are no positions."""
+    long, batch = small(attention=attention, rotary=rotary), inputs(generator)
     prices, price_valid, dates, text, text_valid = batch
     price_valid[:, :, 0] = text_valid[:, :, 0] = False
-    short = small(attention=attention, num_slots=SLOTS - 1)
+    short = small(attention=attention, rotary=rotary, num_slots=SLOTS - 1)
     short.load_state_dict(long.state_dict())
     got = short(prices[:, :, 1:], price_valid[:, :, 1:], dates[:, 1:], text[:, :, 1:], text_valid[:, :, 1:])
-    if attention == "full":  # no positions at all
-        assert_same(got, long(*batch))
-    else:  # the stock's token stands one step closer
+    if rotary:  # the stock's token stands one step closer
         assert not torch.allclose(got, long(*batch))
+    else:
+        assert_same(got, long(*batch))
 
 
 def test_stocks_exchange_information_only_where_that_mode_attends(generator):

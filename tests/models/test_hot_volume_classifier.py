@@ -37,6 +37,15 @@ def test_the_size_that_the_paper_publishes():
     assert count(create_model("hot_volume_classifier_7m")) == expected
 
 
+def test_the_form_in_print_has_the_published_count():
+    stem = 5**3 * 88 + 5**3 * 88 * 256 + 2 * (88 + 256)
+    attention = 4 * (256**2 + 256)  # one Q, K, V, O for all modes, with biases
+    expected = stem + 4 * (attention + 3 * 256 * 1024 + 2 * 256) + 256 + 256 * 2 + 2
+    model = create_model("hot_volume_classifier_paper")
+    assert count(model) == expected == 7_028_906
+    assert (model.config.preset, model.config.feature_map, model.config.pooling) == ("paper", "smreg", "mean")
+
+
 def test_the_default_is_below_a_million():
     assert count(create_model("hot_volume_classifier")) < 1_000_000
 

@@ -286,9 +286,27 @@ def test_the_layer_is_the_paper_on_a_causal_mode(preset, generator):
     assert_layer_is_paper(layer, x, layer(x), slow)
 
 
+def head_norm_of(layer):
+    """The norms of `nn.FullAttention` as the oracle wants them."""
+    if layer.norms is None:
+        return None
+
+    def normed(rows, is_key):
+        norm = layer.norms[0][int(is_key)]
+        if norm.bias is None:
+            return hot.rms_norm(rows, norm.weight, eps=1e-12)
+        return hot.layer_norm(rows, norm.weight, norm.bias, eps=1e-5)
+
+    return normed
+
+
+@pytest.mark.parametrize("rotary_modes", [(), (1,), (0, 1)], ids=str)
+@pytest.mark.parametrize("qk_norm", ["none", "rms", "layer"])
 @pytest.mark.parametrize("kind", [nn.FullAttention, nn.FullKernelAttention])
-def test_the_flat_layers_are_the_papers(kind, generator):
-    layer = kind(DIM, num_heads=HEADS, num_modes=2).double()
+def test_the_flat_layers_are_the_papers(kind, qk_norm, rotary_modes, generator):
+    layer = kind(DIM, num_heads=HEADS, num_modes=2, qk_norm=qk_norm, rotary_modes=rotary_modes).double()
+    for parameter in layer.parameters():
+        parameter.data = normal(generator, *parameter.shape) / 2
     x = normal(generator, 2, 3, 5, DIM).requires_grad_()
     valid = torch.rand(2, 3, 5, generator=generator) < 0.7
     kernel = kind is nn.FullKernelAttention
@@ -298,7 +316,7 @@ def test_the_flat_layers_are_the_papers(kind, generator):
         out_bias=layer.out.bias,
     )  # fmt: skip
     slow = hot.full_attention(
-        x, weights, num_heads=HEADS, valid=valid, rms_eps=torch.finfo(x.dtype).eps if kernel else None,
+        x, weights, num_heads=HEADS, valid=valid, head_norm=head_norm_of(layer), rotary_modes=rotary_modes,
         features=functools.partial(hot.smreg_features, projection=layer.projection) if kernel else None,
     )  # fmt: skip
     assert_layer_is_paper(layer, x, layer(x, valid=valid), slow)

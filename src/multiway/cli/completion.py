@@ -20,8 +20,15 @@ def recipes(incomplete: str) -> list[str]:
     return _beginning(recipe_names(), incomplete)
 
 
-def tables(incomplete: str) -> list[str]:
+def published(incomplete: str) -> list[str]:
     """Published tables that begin so."""
+    from multiway.recipes import published_tables
+
+    return _beginning(published_tables(), incomplete)
+
+
+def tables(incomplete: str) -> list[str]:
+    """Tables of recipes that begin so."""
     from multiway.recipes import table_names
 
     return _beginning(table_names(), incomplete)

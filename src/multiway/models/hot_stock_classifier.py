@@ -8,9 +8,8 @@ from torch import Tensor
 from torch import nn as torch_nn
 
 from multiway import nn
-from multiway.config import Config
-from multiway.errors import ConfigError, ShapeError
-from multiway.models.blocks import build_block
+from multiway.errors import ShapeError
+from multiway.models.blocks import BlockConfig, build_block, need_maps
 
 STOCK, TIME = 0, 1
 NUM_MODES = 2
@@ -18,7 +17,7 @@ NUM_MODES = 2
 Maps = list[list[Tensor]]
 
 
-class HOTStockClassifierConfig(Config):
+class HOTStockClassifierConfig(BlockConfig):
     """Everything needed to rebuild a `HOTStockClassifier`; saved inside each run."""
 
     num_stocks: int = Field(gt=0)
@@ -35,42 +34,43 @@ class HOTStockClassifierConfig(Config):
     """Numbers per stock: logits of the classes, or quantiles."""
     modality: Literal["multimodal", "price", "text"] = "multimodal"
     """Decoder of prices that looks at an encoder of texts, or one of the two alone (stock HOT table 2)."""
-    dim: int = Field(64, gt=0)
-    """Features per token."""
     num_blocks: int = Field(2, gt=0)
     """Blocks of the encoder, and as many of the decoder."""
-    num_heads: int = Field(4, gt=0)
-    """Heads of each attention, which is also its Kronecker rank (stock HOT: R)."""
     ffn_multiple: int = Field(4, gt=0)
     """Hidden width of each SwiGLU over `dim`."""
     dropout: float = Field(0.1, ge=0.0, lt=1.0)
     """Share of embeddings, and of each branch's output, dropped in training."""
     attended_modes: tuple[int, ...] = (STOCK, TIME)
     """Modes with an attention factor: 0 stocks, 1 days; () leaves value and output projections (stock HOT table 3)."""
-    attention: Literal["kronecker", "full"] = "kronecker"
-    """One small attention per mode, or one over all stock-days at once, without rotary."""
-    feature_map: Literal["softmax", "smreg", "positive", "elu"] = "softmax"
-    """Softmax, or the kernel in its place ("smreg" is the paper's)."""
-    preset: Literal["paper", "per_mode", "trainable"] = "trainable"
-    """Form of the attention, see `nn.KroneckerAttention`."""
-    combine: Literal["product", "sum"] = "product"
-    """Product of the modes' factors, or sum of each mode alone."""
-    norm: Literal["rms", "layer"] = "rms"
-    """Normalisation before each branch, and before the head."""
     absent: Literal["mask", "token"] = "mask"
     """Days without prices or texts are left out of the attention, or a learnt token stands for them."""
 
     @classmethod
     def paper(cls) -> dict[str, Any]:
-        """List the fields of the form in print."""
-        return {"preset": "paper", "feature_map": "smreg", "absent": "token"}
+        """List the fields of the form in print (stock HOT secs. 5 and 6.2).
+
+        Stated in the paper: the kernel in place of the softmax and rotary along days alone. In its search space:
+        `dim`, `num_heads`, `num_blocks` and `dropout`; the point in it is ours. From the general paper: `feature_map`.
+        From the authors' code: `absent` and `ffn_multiple`.
+        """
+        return {
+            "dim": 64,
+            "num_blocks": 2,
+            "num_heads": 4,
+            "ffn_multiple": 4,
+            "dropout": 0.2,
+            "preset": "paper",
+            "feature_map": "smreg",
+            "absent": "token",
+        }
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
-        if self.dim % (2 * self.num_heads):
+        self.check_heads(num_ordered=1)
+        if self.modality == "multimodal" and not self.use_attention:
             raise ValueError(
-                f"dim must be an even multiple of num_heads, as rotary turns pairs of features. "
-                f"Got dim={self.dim}, num_heads={self.num_heads}."
+                "prices see texts by attention alone, so modality='multimodal' needs use_attention. Set modality to "
+                "price or text, or keep the attention."
             )
         if list(self.attended_modes) != sorted(set(self.attended_modes) & {STOCK, TIME}):
             raise ValueError(
@@ -132,13 +132,9 @@ class HOTStockClassifier(torch_nn.Module):
         The first of the positions in time is the stock's token. Rows sum to one.
 
         Raises:
-            ConfigError: The attention is full and has no map per mode.
+            ConfigError: There is no attention, or it is full and has no map per mode.
         """
-        if self.config.attention != "kronecker":
-            raise ConfigError(
-                "HOTStockClassifier: maps per mode exist only where attention is 'kronecker'. Got "
-                f"attention={self.config.attention!r}. Build the model with that."
-            )
+        need_maps(self, self.config)
         maps: dict[str, Maps] = {}
         return self._run(prices, price_valid, dates, text, text_valid, maps), maps
 
@@ -203,7 +199,7 @@ class _Tower(torch_nn.Module):
         self.absent = torch_nn.Parameter(torch.zeros(dim)) if config.absent == "token" else None
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = torch_nn.ModuleList(
-            build_block(config, num_modes=NUM_MODES, rotary_modes=(TIME,), is_decoder=is_decoder)
+            build_block(config, num_modes=NUM_MODES, ordered_modes=(TIME,), is_decoder=is_decoder)
             for _ in range(config.num_blocks)
         )
 

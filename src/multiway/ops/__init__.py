@@ -72,6 +72,7 @@ from multiway.ops.pooling import project_and_pool as project_and_pool
 from multiway.ops.pooling import project_pooled as project_pooled
 from multiway.ops.ridge import ridge_path as ridge_path
 from multiway.ops.rotary import rotate as rotate
+from multiway.ops.rotary import rotate_flattened as rotate_flattened
 from multiway.ops.student import student_quantile as student_quantile
 from multiway.ops.student import student_radii as student_radii
 from multiway.ops.tensor_train import balance_cores as balance_cores

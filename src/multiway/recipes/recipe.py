@@ -26,6 +26,8 @@ class Recipe(Config):
     """What the row is called there: a data set."""
     variant: str | None = None
     """What distinguishes cells of one row, such as the attended modes."""
+    form: str | None = None
+    """`paper` where the model is as the paper prints it, or another form of it; none where it is not the paper's."""
     data: str
     """Name of a known data set."""
     horizons: tuple[int, ...] = ()

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from multiway.reference.parts import Features as Features
+from multiway.reference.parts import axial_rotary as axial_rotary
 from multiway.reference.parts import elu_features as elu_features
 from multiway.reference.parts import kernel_rows as kernel_rows
 from multiway.reference.parts import kronecker as kronecker
@@ -187,11 +188,13 @@ def full_attention(
     num_heads: int,
     valid: Tensor | None = None,
     features: Features | None = None,
-    rms_eps: float | None = None,
+    head_norm: Callable[[Tensor, bool], Tensor] | None = None,
+    rotary_modes: Sequence[int] = (),
 ) -> Tensor:
     """Eqs. 1, 3 and 4 on flattened modes; eq. 10 instead of the softmax if φ is given.
 
-    `rms_eps` divides each head's queries and keys by their root mean square first, which is not in the paper.
+    `head_norm` normalises rows of a head, told whether they are keys, and `rotary_modes` turn them by the positions
+    of their token; neither is in the paper.
     """
     head_dim = x.shape[-1] // num_heads
     outputs = []
@@ -203,8 +206,10 @@ def full_attention(
         for head in range(num_heads):
             part = slice(head * head_dim, (head + 1) * head_dim)
             q, k = _rows(query)[:, part], _rows(key)[:, part]
-            if rms_eps is not None:
-                q, k = (rms_norm(rows, q.new_ones(head_dim), rms_eps) for rows in (q, k))
+            if head_norm is not None:
+                q, k = head_norm(q, False), head_norm(k, True)
+            if rotary_modes:
+                q, k = (axial_rotary(rows, tokens.shape[:-1], rotary_modes) for rows in (q, k))
             full = softmax_rows(q, k, allowed) if features is None else kernel_rows(q, k, features, allowed)
             heads.append(full @ _rows(value)[:, part])
         outputs.append(_project(torch.cat(heads, 1), weights.out, weights.out_bias).reshape(tokens.shape))

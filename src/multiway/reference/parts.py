@@ -33,6 +33,22 @@ def rotary(rows: Tensor, theta: float = 10_000.0) -> Tensor:
     return torch.stack(turned)
 
 
+def axial_rotary(rows: Tensor, sizes: Sequence[int], modes: Sequence[int], theta: float = 10_000.0) -> Tensor:
+    """Rotate each flattened token; pairs are dealt to the modes like cards, each mode then has `rotary` of its own."""
+    half = rows.shape[1] // 2
+    hands = [list(range(half))[start :: len(modes)] for start in range(len(modes))]
+    turned = []
+    for index, row in zip(itertools.product(*map(range, sizes)), rows, strict=True):
+        pairs = torch.complex(row[:half], row[half:]).unbind()
+        new = list(pairs)
+        for mode, hand in zip(modes, hands, strict=True):
+            for place, pair in enumerate(hand):
+                angle = torch.tensor(index[mode] * theta ** (-place / len(hand)), dtype=rows.dtype)
+                new[pair] = pairs[pair] * torch.polar(torch.ones_like(angle), angle)
+        turned.append(torch.cat([torch.stack(new).real, torch.stack(new).imag]))
+    return torch.stack(turned)
+
+
 def softmax_rows(query: Tensor, key: Tensor, allowed: Tensor) -> Tensor:
     """Eq. 7 (3 on flattened modes), each row over the keys it may see; zeros if there is none."""
     rows = []

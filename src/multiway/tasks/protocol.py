@@ -114,6 +114,10 @@ class Cell(Protocol):
         """What tells cells of one row apart."""
 
     @property
+    def form(self) -> str | None:
+        """`paper` or another form of the paper's model."""
+
+    @property
     def horizons(self) -> tuple[int, ...]:
         """Horizons that the cell is the mean of; empty where there are none."""
 

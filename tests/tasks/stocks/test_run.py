@@ -15,7 +15,7 @@ from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.task import TASK as task
 from multiway.training import Interrupted
 from multiway.workflows.training import with_seed
-from tasks.stocks.quotes import FakeCell, make_config, write_stocks
+from tasks.stocks.quotes import FakeCell, make_config, scores_on, write_stocks
 
 BASELINES = ("majority", "previous", "logistic", "calendar")
 
@@ -33,6 +33,16 @@ def test_a_run_leaves_everything_that_is_named(finished):
         "manifest.json", "metrics.jsonl", *(f"baselines/{name}.safetensors" for name in BASELINES),
     }  # fmt: skip
     assert set(finished.folder.verify()["sha256"]) == names - {"manifest.json"}
+
+
+def test_the_form_in_print_is_trained_by_its_name_and_loads_again(tmp_path):
+    model = {"name": "hot_stock_classifier_paper", "dim": 16, "num_heads": 2}
+    data = write_stocks(tmp_path / "data")
+    run = lifecycle.start(task, make_config(data, model=model, baselines=(), training={"epochs": 1}), tmp_path / "run")
+    assert (run.model.config.preset, run.model.config.absent, run.model.config.num_blocks) == ("paper", "token", 2)
+    loaded = lifecycle.load(tmp_path / "run")
+    assert loaded.config.model_name == "hot_stock_classifier_paper"
+    pd.testing.assert_frame_equal(pd.DataFrame(scores_on(loaded, str(data))), pd.DataFrame(scores_on(run, str(data))))
 
 
 def test_scores_are_those_of_the_stored_predictions(finished):

@@ -13,6 +13,7 @@ from multiway.auditing import AuditReport
 from multiway.data import CheckReport, Panel, check_file, mase_scales
 from multiway.errors import ConfigError
 from multiway.explain import save_explanation
+from multiway.models import create_model
 from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.answers import Answer, check_target, write_frame, written
 from multiway.tasks.forecasting import auditing, explanation, fitting, sections
@@ -88,7 +89,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     def build(self, config: ForecastConfig, state: ForecastState, name: str) -> nn.Module:
         """Ridge and network side by side."""
         count = len(state.names)
-        network = config.network_config(count) if config.network else None
+        network: Any = create_model(config.model_name, **config.network_fields(count)) if config.network else None
         return RidgeAndNetwork(config.lookback, config.horizon, state.season, 1 if state.shared else count, network)
 
     def fit(self, run: Run, name: str, prepared: Prepared, context: Context) -> History | dict[str, Any] | None:
@@ -153,7 +154,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     def keep(self, run: Run, prepared: Prepared, folder: RunFolder) -> None:
         """Attention maps."""
         network = model_of(run).network
-        if network is not None and network.config.attention == "kronecker":
+        if network is not None and network.config.has_maps:
             maps = explanation.explain(run, prepared.panel, prepared.windows["test"])
             save_explanation(folder.path / explanation.FOLDER, maps)
 
