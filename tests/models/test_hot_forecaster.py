@@ -62,6 +62,12 @@ def test_every_subset_of_modes_has_as_many_parameters():
     assert len({count(model, trained=False) for model in models}) == 1
 
 
+def test_every_step_of_the_horizon_costs_129_parameters():
+    short, long = (create_model("hot_forecaster_paper", num_variates=7, horizon=steps) for steps in (96, 720))
+    assert count(long, trained=True) - count(short, trained=True) == 129 * (720 - 96)
+    assert count(short, trained=True) == 538_976
+
+
 @pytest.mark.parametrize("modes", SUBSETS, ids=str)
 @pytest.mark.parametrize("preset", ["paper", "per_mode", "trainable"])
 @pytest.mark.parametrize("pooling", ["mean", "flatten"])

@@ -122,6 +122,15 @@ def test_stocks_exchange_information_only_where_that_mode_attends(generator):
         assert same != sees, modes
 
 
+@pytest.mark.parametrize(("modes", "sees"), [((), False), ((0,), True), ((1,), True)], ids=str)
+def test_prices_reach_the_token_where_any_mode_attends(modes, sees, generator):
+    """Along stocks alone through the weights: queries and keys are pooled over days."""
+    model, batch = small(attended_modes=modes), inputs(generator)
+    batch[1][:] = True
+    changed = [batch[0] + 1, *batch[1:]]
+    assert torch.equal(model(*batch), model(*changed)) != sees
+
+
 def test_a_decoder_block_looks_at_the_encoder_block_of_its_depth(generator):
     model, batch = small(num_blocks=2), inputs(generator)
     seen = []

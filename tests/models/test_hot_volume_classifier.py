@@ -54,6 +54,18 @@ def test_every_order_of_attention_has_as_many_parameters():
     assert len({count(small(attended_modes=modes)) for modes in ORDERS}) == 1
 
 
+def test_the_printed_form_has_one_query_and_key_for_all_modes():
+    default, printed = (count(create_model("hot_volume_classifier_7m", preset=name)) for name in ("trainable", "paper"))
+    scales = 3 * 2 * 32 + 3 * 8
+    assert default - printed == 4 * (2 * 2 * 256**2 + scales - 2 * 256)  # the one pair has biases
+    assert (round(default / 1e6, 1), round(printed / 1e6, 1)) == (7.3, 6.3)
+
+
+def test_full_attention_has_fewer_parameters_than_the_default():
+    kinds = (create_model("hot_volume_classifier", attention=kind) for kind in ("kronecker", "full"))
+    assert [round(count(model) / 1e6, 2) for model in kinds] == [0.34, 0.27]
+
+
 @pytest.mark.parametrize(
     "fields",
     [

@@ -43,7 +43,7 @@ class HOTForecasterConfig(BlockConfig):
     level_noise: float = Field(1.0, ge=0.0)
     """Deviation of the noise on that last value in training, so that only its rough place is learned."""
     window_norm: Literal["standard", "last", "none"] = "last"
-    """What a window is freed of: its mean ("standard", as the paper) or its last value; then its deviation.
+    """What a window is freed of: its mean ("standard", as the paper's code) or its last value; then its deviation.
     "none" leaves it as it is."""
     deviation_limit: float | None = Field(10.0, gt=0.0)
     """Steps farther than this from the window's centre are clipped, for the network and not for the floor, so
