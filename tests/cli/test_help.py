@@ -87,6 +87,7 @@ def complete(*words):
         (["check", "exch"], {"exchange"}),
         (["train", "--recipe", "hot-exchange-9"], {"hot-exchange-96"}),
         (["reproduce", "hot-fig"], {"hot-figure-3"}),
+        (["tune", "stocks", "--space", "hot-s"], {"hot-stocks"}),
         (["evalu"], {"evaluate"}),
         (["predict", "run", "--lay"], {"--layout"}),
     ],

@@ -10,6 +10,9 @@ from multiway.errors import ConfigError, closest
 from multiway.recipes.grid import Cell, Grid, resolve
 from multiway.recipes.recipe import Published as Published
 from multiway.recipes.recipe import Recipe as Recipe
+from multiway.recipes.space import Space as Space
+from multiway.recipes.space import load_space as load_space
+from multiway.recipes.space import space_names as space_names
 
 
 def recipe_names(pattern: str = "*") -> list[str]:
