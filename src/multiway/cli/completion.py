@@ -1,4 +1,4 @@
-"""What a shell may complete: names of tasks, recipes, tables and data sets."""
+"""What a shell may complete: names of tasks, recipes, tables, spaces and data sets."""
 
 from multiway.cli import declared
 
@@ -32,6 +32,13 @@ def tables(incomplete: str) -> list[str]:
     from multiway.recipes import table_names
 
     return _beginning(table_names(), incomplete)
+
+
+def spaces(incomplete: str) -> list[str]:
+    """Search spaces of the papers that begin so."""
+    from multiway.recipes import space_names
+
+    return _beginning(space_names(), incomplete)
 
 
 def _beginning(names: tuple[str, ...] | list[str], incomplete: str) -> list[str]:

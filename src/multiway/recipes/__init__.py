@@ -13,6 +13,9 @@ from multiway.recipes.published import load_published as load_published
 from multiway.recipes.published import published_tables as published_tables
 from multiway.recipes.recipe import Published as Published
 from multiway.recipes.recipe import Recipe as Recipe
+from multiway.recipes.space import Space as Space
+from multiway.recipes.space import load_space as load_space
+from multiway.recipes.space import space_names as space_names
 
 
 def recipe_names(pattern: str = "*") -> list[str]:

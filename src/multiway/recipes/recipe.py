@@ -28,8 +28,8 @@ class Recipe(Config):
     """What distinguishes cells of one row, such as the attended modes."""
     form: str | None = None
     """`paper` where the model is as the paper prints it, or another form of it; none where it is not the paper's."""
-    data: str
-    """Name of a known data set."""
+    data: str | None
+    """Name of a known data set, or a path; None for one that was searched in memory."""
     horizons: tuple[int, ...] = ()
     """Steps to forecast, one run each; none where the task has none."""
     published: Published | None = None

@@ -30,6 +30,8 @@ from multiway.workflows.runs import task_name as task_name
 from multiway.workflows.training import Trained as Trained
 from multiway.workflows.training import resume as resume
 from multiway.workflows.training import train as train
+from multiway.workflows.tuning import Tuned as Tuned
+from multiway.workflows.tuning import tune as tune
 from multiway.workflows.using import backtest as backtest
 from multiway.workflows.using import compare as compare
 from multiway.workflows.using import evaluate as evaluate

@@ -28,7 +28,7 @@ from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.forecasting.options import OPTIONS
 from multiway.tasks.forecasting.prepared import Prepared, prepare, season_in
 from multiway.tasks.forecasting.state import ForecastState
-from multiway.tasks.protocol import OURS, Context, Metric, Row, Task
+from multiway.tasks.protocol import OURS, VALIDATION, Context, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.stored import same_length
 from multiway.training import History, RunFolder
@@ -56,6 +56,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     page = sections
     config = ForecastConfig
     state = ForecastState
+    fields_of_validation = (*VALIDATION, "horizon")
     facts = ForecastFacts
     options = OPTIONS
 
