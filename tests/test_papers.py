@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from multiway.config import load_yaml
-from multiway.models import create_model, model_config
+from multiway.models import create_model, model_config, model_defaults
 from multiway.recipes import load_recipe, recipe_names
 from multiway.tasks.registry import task_of
 
@@ -157,3 +157,11 @@ def test_the_ledger_gives_the_reason_of_every_choice_that_a_paper_leaves_open(pa
     _, _, choices = ledger.partition(f"Left open in print: `{paper}`")
     section = choices.partition("\n#")[0]
     assert [name for name in leaves(load_yaml(PAPERS / f"{paper}.yaml")["open"]) if f"`{name}`" not in section] == []
+
+
+@pytest.mark.parametrize("paper", LEDGERS)
+def test_a_paper_and_the_model_of_that_name_say_the_same(paper):
+    fields = load_yaml(PAPERS / f"{paper}.yaml")
+    model = fields["open"]["model"] | fields["stated"]["model"]
+    defaults = {key: value for key, value in model_defaults(model.pop("name")).items() if key != "horizon"}
+    assert {key: model.get(key) for key in defaults} == defaults

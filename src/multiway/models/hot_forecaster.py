@@ -68,7 +68,7 @@ class HOTForecasterConfig(BlockConfig):
             "num_blocks": 2,
             "num_heads": 8,
             "ffn_multiple": 4,
-            "dropout": 0.0,
+            "dropout": 0.1,
             "pooling": "mean",
             "preset": "paper",
             "feature_map": "smreg",

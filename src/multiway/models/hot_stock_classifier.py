@@ -54,7 +54,7 @@ class HOTStockClassifierConfig(BlockConfig):
         From the authors' code: `absent` and `ffn_multiple`.
         """
         return {
-            "dim": 64,
+            "dim": 32,
             "num_blocks": 2,
             "num_heads": 4,
             "ffn_multiple": 4,
