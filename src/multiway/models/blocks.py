@@ -44,6 +44,10 @@ class BlockConfig(Protocol):
         """Details of Kronecker attention, as a set."""
 
     @property
+    def mode_pooling(self) -> str | None:
+        """Pooling of queries and keys, where it is not the preset's."""
+
+    @property
     def combine(self) -> str:
         """How the attentions of the modes come together."""
 
@@ -77,6 +81,7 @@ def build_attention(config: BlockConfig, *, num_modes: int, rotary_modes: Sequen
         config.dim,
         **sizes,
         preset=config.preset,
+        pooling=config.mode_pooling,
         combine=config.combine,
         feature_map=config.feature_map,
         attended_modes=config.attended_modes,

@@ -46,6 +46,8 @@ class HOTForecasterConfig(Config):
     """Modes with an attention factor: 0 variates, 1 time; () leaves value and output projections only."""
     preset: Literal["paper", "per_mode", "trainable"] = "trainable"
     """Form of the attention, see `nn.KroneckerAttention`."""
+    mode_pooling: Literal["mean", "sum", "max", "learned"] | None = None
+    """Pooling of queries and keys over the other modes, see `nn.KroneckerAttention`; the preset's if not given."""
     attention: Literal["kronecker", "full"] = "kronecker"
     """One small attention per mode, or one over all tokens at once, without rotary (HOT table 5's comparison)."""
     combine: Literal["product", "sum"] = "product"
