@@ -27,12 +27,14 @@ def make_layer(sizes, dtype=torch.float32, **options):
     return layer
 
 
-@pytest.mark.parametrize("preset", nn.PRESETS)
+@pytest.mark.parametrize(
+    ("preset", "pooling"), [*((preset, None) for preset in nn.PRESETS), ("paper", "max"), ("trainable", "learned")]
+)
 @pytest.mark.parametrize("feature_map", ["softmax", "smreg"])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_outputs_and_gradients_are_finite(sizes, feature_map, preset):
+def test_outputs_and_gradients_are_finite(sizes, feature_map, preset, pooling):
     for dtype in DTYPES:
-        layer = make_layer(sizes, dtype, preset=preset, feature_map=feature_map)
+        layer = make_layer(sizes, dtype, preset=preset, pooling=pooling, feature_map=feature_map)
         for offset in (0, 1, 4):
             for scale in (1e-4, 1, 30, 1e4):
                 x = tokens(sizes, dtype, offset, scale).requires_grad_()
