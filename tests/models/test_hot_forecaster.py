@@ -82,6 +82,19 @@ def test_every_form_gives_a_forecast_and_a_gradient_to_every_used_weight(generat
     assert {"head.linear.weight", "floor.weight", "variates"} <= {name for name, grad in grads.items() if grad.any()}
 
 
+@pytest.mark.parametrize("pooling", ["mean", "sum", "max", "learned"])
+def test_the_attention_pools_as_the_config_says(generator, pooling):
+    past, observed = windows(generator), some_observed(generator)
+    model = small(mode_pooling=pooling, linear_floor="trained").train()
+    assert [block.attention.pooling for block in model.blocks] == [pooling] * len(model.blocks)
+    model(past, observed).square().sum().backward()
+    scores = [block.attention.pool_scores for block in model.blocks]
+    assert all(each.grad.any() for each in scores) if pooling == "learned" else scores == [None] * len(scores)
+    model.eval()
+    filled = past.masked_fill(~observed, float("nan"))
+    assert_same(model(filled, observed), model(past, observed))
+
+
 @pytest.mark.parametrize("modes", SUBSETS, ids=str)
 def test_variates_exchange_information_only_through_attention(generator, modes):
     model = small(attended_modes=modes)

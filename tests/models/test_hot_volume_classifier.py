@@ -76,6 +76,7 @@ def test_full_attention_has_fewer_parameters_than_the_default():
         {"attention": "full"},
         {"attention": "full", "feature_map": "smreg"},
         {"norm": "layer", "kernel_size": 5},
+        *({"mode_pooling": pooling} for pooling in ("sum", "max", "learned")),
     ],
     ids=str,
 )
@@ -89,6 +90,11 @@ def test_a_sample_alone_is_as_in_a_batch_and_every_used_weight_has_a_gradient(ge
     assert {"head.weight", "stem.layers.0.0.weight", "blocks.1.attention.out.weight"} <= {
         name for name, grad in grads.items() if grad.any()
     }
+
+
+def test_the_attention_pools_as_the_config_says():
+    for pooling in ("mean", "sum", "max", "learned"):
+        assert {block.attention.pooling for block in small(mode_pooling=pooling).blocks} == {pooling}
 
 
 @pytest.mark.parametrize("modes", ORDERS, ids=str)

@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from hot_oracle import DIM, HEADS, assert_layer_is_paper, random_layer, weights_of
 from multiway import nn, ops
 from multiway.reference import hot
-from tolerances import LONG64, STEPS64, assert_same
+from tolerances import assert_same
 
-DIM, HEADS = 8, 2
 SIZES = [(5,), (3, 5), (2, 3, 5), (1, 3)]
 
 
@@ -34,26 +34,6 @@ def random_weights(generator, count=1, *, head_dim=DIM // HEADS, bias=True):
         query_norm=norms,
         key_norm=norms[::-1],
         log_temperature=normal(generator, count, HEADS),
-    )
-
-
-def weights_of(layer):
-    """The parameters of `nn.KroneckerAttention` as the oracle wants them, still attached to the layer."""
-    halves = [linear.weight.chunk(2) for linear in layer.query_key]
-    biases = [linear.bias.chunk(2) for linear in layer.query_key if linear.bias is not None]
-    norms = [[(norm.weight, norm.bias) for norm in pair] for pair in layer.norms or []]
-    return hot.AttentionWeights(
-        query=[query for query, _ in halves],
-        key=[key for _, key in halves],
-        value=layer.value.weight,
-        out=layer.out.weight,
-        query_bias=[query for query, _ in biases],
-        key_bias=[key for _, key in biases],
-        value_bias=layer.value.bias,
-        out_bias=layer.out.bias,
-        query_norm=[query for query, _ in norms],
-        key_norm=[key for _, key in norms],
-        log_temperature=layer.log_temperature,
     )
 
 
@@ -191,26 +171,6 @@ FEATURES = {
     "positive": lambda layer: functools.partial(hot.positive_features, projection=layer.projection),
     "elu": lambda layer: hot.elu_features,
 }
-
-
-def random_layer(generator, num_modes, **settings):
-    layer = nn.KroneckerAttention(DIM, num_heads=HEADS, num_modes=num_modes, **settings).double()
-    for parameter in layer.parameters():
-        parameter.data = normal(generator, *parameter.shape) / 2
-    return layer
-
-
-def assert_layer_is_paper(layer, x, fast, slow):
-    """Output, and gradients with respect to the input and every parameter."""
-    assert_same(fast, slow)
-    wanted = [x, *(parameter for parameter in layer.parameters() if parameter.requires_grad)]
-    cotangent = torch.linspace(-1, 1, fast.numel(), dtype=fast.dtype).reshape(fast.shape)
-    fast_grads = torch.autograd.grad(fast, wanted, cotangent, allow_unused=True)
-    slow_grads = torch.autograd.grad(slow, wanted, cotangent, allow_unused=True)
-    for quick, literal in zip(fast_grads, slow_grads, strict=True):
-        assert (quick is None) == (literal is None)
-        if quick is not None:
-            torch.testing.assert_close(quick, literal, rtol=STEPS64, atol=LONG64)
 
 
 @pytest.mark.parametrize(

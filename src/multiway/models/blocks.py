@@ -26,6 +26,8 @@ class BlockConfig(Config):
     """Modes with an attention factor; () leaves value and output projections only."""
     preset: Literal["paper", "per_mode", "trainable"] = "trainable"
     """Form of the attention, see `nn.KroneckerAttention`."""
+    mode_pooling: Literal["mean", "sum", "max", "learned"] | None = None
+    """Pooling of queries and keys over the other modes, see `nn.KroneckerAttention`; the preset's if not given."""
     attention: Literal["kronecker", "full"] = "kronecker"
     """One small attention per mode, or one over all tokens at once, which needs no `attended_modes` and `combine`."""
     combine: Literal["product", "sum"] = "product"
@@ -113,6 +115,7 @@ def build_attention(config: BlockConfig, *, num_modes: int, rotary_modes: Sequen
             config.dim,
             **options,
             preset=config.preset,
+            pooling=config.mode_pooling,
             combine=config.combine,
             feature_map=config.feature_map,
             attended_modes=config.attended_modes,

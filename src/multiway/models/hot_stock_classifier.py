@@ -34,6 +34,8 @@ class HOTStockClassifierConfig(BlockConfig):
     """Numbers per stock: logits of the classes, or quantiles."""
     modality: Literal["multimodal", "price", "text"] = "multimodal"
     """Decoder of prices that looks at an encoder of texts, or one of the two alone (stock HOT table 2)."""
+    fusion: Literal["cross", "product"] = "cross"
+    """How two modalities meet: by cross-attention (stock HOT figure 2), or features of two encoders multiplied."""
     num_blocks: int = Field(2, gt=0)
     """Blocks of the encoder, and as many of the decoder."""
     ffn_multiple: int = Field(4, gt=0)
@@ -67,10 +69,14 @@ class HOTStockClassifierConfig(BlockConfig):
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
         self.check_heads(num_ordered=1)
-        if self.modality == "multimodal" and not self.use_attention:
+        if self.modality == "multimodal" and self.fusion == "cross" and not self.use_attention:
             raise ValueError(
                 "prices see texts by attention alone, so modality='multimodal' needs use_attention. Set modality to "
-                "price or text, or keep the attention."
+                "price or text, fusion to product, or keep the attention."
+            )
+        if self.fusion == "product" and self.modality != "multimodal":
+            raise ValueError(
+                f"fusion='product' multiplies two modalities. Got modality={self.modality!r}; leave one of the two out."
             )
         if list(self.attended_modes) != sorted(set(self.attended_modes) & {STOCK, TIME}):
             raise ValueError(
@@ -84,6 +90,7 @@ class HOTStockClassifier(torch_nn.Module):
 
     Each stock's days follow a learnt token of the stock. Texts pass an encoder; prices, with the features of the
     date, pass a decoder whose block l also looks at the output of the encoder's block l. The head reads the token.
+    With `fusion="product"` neither looks at the other: the head reads norm(text) ⊙ norm(price), normalised again.
 
     Differs from the paper, which does not say what stands for a day without texts: the day is left out, by a mask
     (`absent="token"` puts a learnt token there, as the public code does). A sample's logits depend on it alone.
@@ -100,7 +107,10 @@ class HOTStockClassifier(torch_nn.Module):
         has_text, has_price = config.modality != "price", config.modality != "text"
         self.encoder = _Tower(config, config.text_features) if has_text else None
         width = config.price_features + config.date_features
-        self.decoder = _Tower(config, width, is_decoder=has_text) if has_price else None
+        multiplied = config.fusion == "product"
+        self.decoder = _Tower(config, width, is_decoder=has_text and not multiplied) if has_price else None
+        norms = [nn.make_norm(config.norm, config.dim) for _ in range(2)] if multiplied else []
+        self.factor_norms = torch_nn.ModuleList(norms)
         self.norm = nn.make_norm(config.norm, config.dim)
         self.head = torch_nn.Linear(config.dim, config.num_outputs)
 
@@ -157,8 +167,14 @@ class HOTStockClassifier(torch_nn.Module):
             return self._read(memory[-1])
         prices, price_valid = self._checked("prices", prices, price_valid, self.config.price_features)
         tokens, valid = self.decoder.embed(self._dated(prices, dates), price_valid)
-        outputs = self.decoder(tokens, valid, memory, memory_valid, maps=maps, name="price")
-        return self._read(outputs[-1])
+        seen = [] if self.factor_norms else memory
+        outputs = self.decoder(tokens, valid, seen, memory_valid, maps=maps, name="price")
+        return self._read(self._multiplied(memory[-1], outputs[-1]) if self.factor_norms else outputs[-1])
+
+    def _multiplied(self, text: Tensor, prices: Tensor) -> Tensor:
+        of_text, of_prices = self.factor_norms
+        product: Tensor = of_text(text) * of_prices(prices)
+        return product
 
     def _read(self, tokens: Tensor) -> Tensor:
         logits: Tensor = self.head(self.norm(tokens[:, :, 0]))

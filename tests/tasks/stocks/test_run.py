@@ -11,7 +11,9 @@ from multiway.errors import ConfigError, DataError, RunError
 from multiway.metrics import classes, movements
 from multiway.tasks import lifecycle
 from multiway.tasks.scores import cell_row, score_table
+from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.config import StockConfig
+from multiway.tasks.stocks.prepared import reload
 from multiway.tasks.stocks.task import TASK as task
 from multiway.training import Interrupted
 from multiway.workflows.training import with_seed
@@ -172,6 +174,16 @@ def test_modalities(modality, finished, tmp_path):
     assert lifecycle.load(tmp_path / "run").state.sizes["text_features"] == (None if modality == "price" else 16)
 
 
+def test_a_product_of_modalities_is_trained_reloaded_and_explained(finished, tmp_path):
+    model = {**finished.config.model, "fusion": "product", "mode_pooling": "learned"}
+    lifecycle.start(task, make_config(finished.config.data, model=model, training={"epochs": 1}), tmp_path / "run")
+    run = lifecycle.load(tmp_path / "run")
+    assert run.model.config.fusion == "product"
+    assert run.model.encoder.blocks[0].attention.pool_scores.any()
+    streams = {each.mode.partition("(")[2] for each in average_attention(run, reload(run))}
+    assert streams == {"texts)", "prices)"}
+
+
 def test_one_stock_is_enough(tmp_path):
     run = lifecycle.start(
         task, make_config(write_stocks(tmp_path / "data", tickers=("LONE",)), training={"epochs": 1}), tmp_path / "run"
@@ -201,6 +213,8 @@ def test_without_texts_prices_are_read(tmp_path):
     assert run.state.encoder is None
     with pytest.raises(DataError, match=r"model.modality=text needs texts, and there are none. Give them \(--texts"):
         lifecycle.start(task, make_config(data, model={"modality": "text"}), tmp_path / "other")
+    with pytest.raises(DataError, match=r"model.modality=multimodal needs texts, and there are none"):
+        lifecycle.start(task, make_config(data, model={"fusion": "product"}), tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 
