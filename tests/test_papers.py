@@ -15,7 +15,8 @@ PAPERS = ROOT / "src" / "multiway" / "recipes" / "papers"
 
 PLAIN_TRAINING = {
     "schedule": "constant", "warmup_steps": 0, "clip_norm": None, "weight_decay": 0.0, "average": None,
-    "accumulation": 1, "label_smoothing": 0.0, "class_weights": "none", "validations_per_epoch": 1, "precision": "float32",
+    "accumulation": 1, "label_smoothing": 0.0, "class_weights": "none", "validations_per_epoch": 1,
+    "precision": "float32",
 }  # fmt: skip
 """What no text mentions is off."""
 TRAINING = {

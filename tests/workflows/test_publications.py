@@ -48,7 +48,7 @@ def test_every_method_stands_beside_a_measured_horizon():
     rows = workflows.beside_published("hot-table-1", EXCHANGE[:1])
     assert len(rows) == 13 and {row["horizon"] for row in rows} == {96}
     assert rows[-1] == {
-        "method": "multiway", "year": None, "horizon": 96,
+        "method": "multiway, paper", "year": None, "horizon": 96,
         "exchange mse": 0.0821, "exchange mse sd": 0.01, "exchange mae": 0.5, "exchange mae sd": None,
     }  # fmt: skip
     assert by_method(rows)["HOT", 96]["exchange mse sd"] == 0.005  # of table 11
@@ -58,7 +58,7 @@ def test_every_method_stands_beside_a_measured_horizon():
 def test_all_horizons_bring_their_mean_and_one_missing_does_not():
     rows = workflows.beside_published("hot-table-1", EXCHANGE)
     assert [row["horizon"] for row in rows[::13]] == [96, 192, 336, 720, "mean"]
-    mean = by_method(rows)["multiway", "mean"]
+    mean = by_method(rows)["multiway, paper", "mean"]
     assert mean["exchange mse"] == pytest.approx((0.0821 + 0.2 + 0.3 + 0.9) / 4) and mean["exchange mse sd"] is None
     assert {row["horizon"] for row in workflows.beside_published("hot-table-1", EXCHANGE[1:])} == {192, 336, 720}
 
@@ -72,7 +72,7 @@ def test_a_mean_is_of_the_sets_that_have_all_horizons():
 def test_variants_are_lines_and_a_method_without_the_set_is_none():
     cells = [cell("hot-organ", auc=0.99, acc=0.9, parameters=7_000_000), cell("resnet18-organ", auc=0.98, acc=0.8)]
     rows = workflows.beside_published("hot-table-2", cells)
-    assert [row["method"] for row in rows[-2:]] == ["multiway, HOT", "multiway, ResNet-18 3D"]
+    assert [row["method"] for row in rows[-2:]] == ["multiway, HOT, paper", "multiway, ResNet-18 3D"]
     assert "CdTransformer" not in {row["method"] for row in rows} and len(rows) == 13
     assert rows[-2]["parameters"] == "7M" and rows[0]["parameters"] == "12M"
 
@@ -80,7 +80,7 @@ def test_variants_are_lines_and_a_method_without_the_set_is_none():
 def test_rows_of_one_data_set_stay_apart():
     cells = [cell("hot-stocks", acc=0.52), cell("hot-stocks-complete", acc=0.54)]
     rows = workflows.beside_published("hot-stocks-table-1", cells)
-    assert [row["method"] for row in rows[-2:]] == ["multiway", "multiway, stocknet complete"]
+    assert [row["method"] for row in rows[-2:]] == ["multiway, paper", "multiway, stocknet complete, paper"]
 
 
 def test_counts_of_parameters_are_compared_where_a_table_prints_them_per_set():
