@@ -129,9 +129,10 @@ def resolve(grid: Grid, cell: Cell) -> dict[str, Any]:
     """Fields of a cell's recipe but its table: paper <- form <- shared <- row <- variant, the later winning."""
     figures = dict(zip(grid.metrics, grid.figures.get(cell.row, {}).get(cell.column, ()), strict=False))
     paper = grid.paper_of(cell.variant)
-    parts = [
+    parts: list[dict[str, Any]] = [
         {"task": grid.task, "row": cell.row, "variant": cell.variant, "data": cell.row},
-        {"settings": paper.settings, "form": cell.form or IN_PRINT} if paper else {},
+        {"settings": paper.settings} if paper else {},
+        {"form": cell.form or IN_PRINT} if paper and paper.forms else {},
         _given(paper.forms[cell.form]) if paper and cell.form else {},
         _given(grid.shared),
         _given(grid.rows[cell.row]),

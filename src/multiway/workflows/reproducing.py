@@ -115,10 +115,10 @@ def _chosen(table: str, wanted: Mapping[str, Sequence[str] | None]) -> dict[str,
 
 
 def _is_wanted(recipe: Recipe, wanted: Mapping[str, Sequence[str] | None]) -> bool:
-    have = {
+    have: dict[str, list[str | None]] = {
         "rows": [recipe.row],
         "variants": [recipe.variant],
-        "horizons": list(map(str, recipe.horizons)),
+        "horizons": [str(horizon) for horizon in recipe.horizons],
         "forms": [recipe.form],
     }
     return all(names is None or not set(names).isdisjoint(have[key]) for key, names in wanted.items())
