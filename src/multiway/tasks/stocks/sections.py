@@ -31,6 +31,8 @@ from multiway.tasks.stocks.showing import backtest_part, deletion_parts, interes
 from multiway.tasks.stocks.trading import backtest_reloaded, evening_texts
 
 MODELS = {
+    "random": "fair coin",
+    "arima": "ARIMA",
     "previous": "previous direction",
     "logistic": "logistic regression",
     "calendar": "calendar look-up",
