@@ -11,16 +11,18 @@ HORIZONS = (96, 192, 336, 720)
 CELLS = {
     "adrenal": 2,
     "floor": 20,
-    "hot-figure-3": 6,
-    "hot-stocks-table-1": 3,
-    "hot-stocks-table-2": 6,
-    "hot-stocks-table-3": 4,
-    "hot-table-1": 20,
-    "hot-table-2": 18,
-    "hot-table-3": 12,
-    "hot-table-4": 16,
-    "hot-table-5": 12,
-    "hot-table-6": 16,
+    "hot-components-forecast": 18,
+    "hot-components-volumes": 9,
+    "hot-figure-3": 18,
+    "hot-stocks-table-1": 9,
+    "hot-stocks-table-2": 36,
+    "hot-stocks-table-3": 24,
+    "hot-table-1": 60,
+    "hot-table-2": 30,
+    "hot-table-3": 36,
+    "hot-table-4": 48,
+    "hot-table-5": 54,
+    "hot-table-6": 72,
     "ndlinear-table-5": 4,
     "segmentation": 2,
 }
@@ -29,7 +31,7 @@ CELLS = {
 def test_the_tables_hold_every_recipe_once():
     names = [name for table in CELLS for name in recipes_of(table)]
     assert {table: len(recipes_of(table)) for table in CELLS} == CELLS
-    assert sorted(names) == recipe_names() and len(names) == len(set(names)) == 141
+    assert sorted(names) == recipe_names() and len(names) == len(set(names)) == 442
 
 
 def test_a_cell_says_what_its_table_its_row_and_its_variant_say():
@@ -38,30 +40,19 @@ def test_a_cell_says_what_its_table_its_row_and_its_variant_say():
     assert recipe.data == "weather" and recipe.note.startswith("Computed on the file as it is, its 81 cells of -9999")
     assert recipe.figures == {"mse": 0.245, "mae": 0.275}
     assert recipe.published.source == "HOT, table 5: mean over the four horizons"
-    assert recipe.settings == {
-        "model": {
-            "preset": "paper",
-            "feature_map": "softmax",
-            "patch_length": 4,
-            "dim": 128,
-            "num_blocks": 2,
-            "num_heads": 8,
-            "ffn_multiple": 4,
-            "pooling": "mean",
-            "norm": "rms",
-            "window_norm": "standard",
-            "linear_floor": "none",
-            "attention": "full",
-        },
-        "training": {
-            "optimizer": "adam",
-            "learning_rate": 0.0002,
-            "batch_size": 32,
-            "epochs": 100,
-            "patience": 10,
-            "loss": "mse",
-        },
-        "selection": "network",
+    assert recipe.form == "paper" and recipe.settings["model"]["attention"] == "full"
+    assert recipe.settings["training"] == {
+        "optimizer": "adam",
+        "learning_rate": 0.0002,
+        "schedule": "constant",
+        "warmup_steps": 0,
+        "clip_norm": None,
+        "weight_decay": 0.0,
+        "batch_size": 32,
+        "epochs": 100,
+        "patience": 0,
+        "loss": "mse",
+        "validation_loss": "mae",
     }
 
 
@@ -71,6 +62,7 @@ def test_a_row_may_have_another_name_than_its_key():
         "table": "floor",
         "row": "ett_h1",
         "variant": None,
+        "form": None,
         "data": "ett_h1",
         "horizons": [96],
         "published": {"source": "iTransformer, look-back 96", "mse": 0.386, "mae": 0.405},
@@ -102,54 +94,54 @@ def test_table_2_has_the_paper_and_two_resnets_on_all_six_sets():
     assert all(set(recipe.figures) == {"auc", "acc"} for recipe in recipes_of("hot-table-2").values())
 
 
-@pytest.mark.parametrize("table", ["hot-table-4", "hot-table-6"])
-def test_ablation_tables_of_volumes_have_four_variants_of_three_rows_and_of_adrenal(table):
+ABLATIONS = {
+    "hot-table-3": (3, 4, 4),
+    "hot-table-4": (4, 4, 4),
+    "hot-table-5": (3, 6, 4),
+    "hot-table-6": (4, 6, 4),
+    "hot-figure-3": (1, 6, 0),
+    "hot-components-forecast": (2, 3, 0),
+    "hot-components-volumes": (1, 3, 0),
+}
+"""Data sets, variants, and variants with figures in print."""
+
+
+@pytest.mark.parametrize("table", ABLATIONS)
+def test_an_ablation_has_every_variant_of_every_row_in_three_forms(table):
     recipes = recipes_of(table).values()
-    cells = {(recipe.row, recipe.variant) for recipe in recipes}
-    assert len(cells) == 16
-    for recipe in recipes:
-        assert bool(recipe.figures) == (recipe.row != "adrenal")
-
-
-def test_figure_3_varies_heads_alone():
-    settings = [dict(recipe.settings["model"]) for recipe in recipes_of("hot-figure-3").values()]
-    assert sorted(each.pop("num_heads") for each in settings) == [1, 2, 4, 8, 16, 32]
-    assert all(each == settings[0] for each in settings)
-
-
-@pytest.mark.parametrize("table", ["hot-table-3", "hot-table-5"])
-def test_ablation_tables_have_four_variants_of_three_rows(table):
-    cells = [(recipe.row, recipe.variant) for recipe in recipes_of(table).values()]
-    assert len(cells) == len(set(cells)) == 12
-    assert all(recipe.horizons == HORIZONS for recipe in recipes_of(table).values())
+    rows, variants, printed = ABLATIONS[table]
+    cells = {(recipe.row, recipe.variant, recipe.form) for recipe in recipes}
+    assert len(cells) == len(recipes) == rows * variants * 3
+    assert len({variant for _, variant, _ in cells}) == variants
+    figures = {recipe.variant for recipe in recipes if recipe.figures and recipe.row != "adrenal"}
+    assert len(figures) == printed
+    assert not any(recipe.figures for recipe in recipes if recipe.row == "adrenal")
 
 
 STOCK_TABLES = {
-    "hot-stocks-table-1": [("published-code", None), ("stocknet", None), ("stocknet complete", None)],
-    "hot-stocks-table-2": [
-        ("stocknet", f"{modality} {kernel}")
+    "hot-stocks-table-1": {("published-code", None), ("stocknet", None), ("stocknet complete", None)},
+    "hot-stocks-table-2": {
+        (row, f"{modality} {kernel}")
+        for row in ("stocknet", "stocknet complete")
         for modality in ("multimodal", "price", "text")
         for kernel in ("kernelised", "softmax")
-    ],
-    "hot-stocks-table-3": [("stocknet", f"attends {modes}") for modes in ("both", "none", "stock", "time")],
+    },
+    "hot-stocks-table-3": {
+        (row, f"attends {modes}")
+        for row in ("stocknet", "stocknet complete")
+        for modes in ("both", "none", "stock", "time")
+    },
 }
 
 
 @pytest.mark.parametrize("table", STOCK_TABLES)
 def test_tables_of_stocks_have_every_cell_and_say_what_is_wrong_with_its_figure(table):
     recipes = recipes_of(table).values()
-    assert sorted((recipe.row, recipe.variant) for recipe in recipes) == STOCK_TABLES[table]
+    assert {(recipe.row, recipe.variant) for recipe in recipes} == STOCK_TABLES[table]
     for recipe in recipes:
-        assert set(recipe.figures) == {"acc", "f1", "mcc"} and recipe.data == "stocknet"
-        assert "ACC 0.987, MCC 0.969" in recipe.note
-
-
-@pytest.mark.parametrize("table", ["hot-stocks-table-2", "hot-stocks-table-3"])
-def test_cells_of_an_ablation_of_stocks_differ_in_the_model_alone(table):
-    settings = [{**recipe.settings} for recipe in recipes_of(table).values()]
-    models = [each.pop("model") for each in settings]
-    assert all(each == settings[0] for each in settings) and settings[0]["protocol"] == {"name": "stocknet"}
-    assert len({repr(sorted(model.items())) for model in models}) == len(models)
+        assert recipe.data == "stocknet" and "ACC 0.987, MCC 0.969" in recipe.note
+        if recipe.row == "stocknet complete":
+            assert set(recipe.figures) == {"acc", "f1", "mcc"}
 
 
 @pytest.mark.parametrize("name", recipe_names())

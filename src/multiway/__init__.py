@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from multiway.tasks.stocks import StockMovementClassifier
     from multiway.tasks.tabular import TabularClassifier, TabularRegressor
     from multiway.tasks.volumes import VolumeClassifier
-    from multiway.workflows import audit, check, compare, train
+    from multiway.workflows import audit, check, compare, train, tune
 
 __version__ = "0.1.0"
 
@@ -42,6 +42,7 @@ __all__ = [
     "tasks",
     "train",
     "training",
+    "tune",
     "workflows",
 ]
 
@@ -54,7 +55,7 @@ _LAZY = {
     "TabularClassifier": "multiway.tasks.tabular",
     "TabularRegressor": "multiway.tasks.tabular",
     "VolumeClassifier": "multiway.tasks.volumes",
-    **dict.fromkeys(("audit", "check", "compare", "train"), "multiway.workflows"),
+    **dict.fromkeys(("audit", "check", "compare", "train", "tune"), "multiway.workflows"),
     **dict.fromkeys(("create_model", "list_models"), "multiway.models"),
     **{name: f"multiway.{name}" for name in _PARTS},
 }

@@ -87,6 +87,8 @@ def complete(*words):
         (["check", "exch"], {"exchange"}),
         (["train", "--recipe", "hot-exchange-9"], {"hot-exchange-96"}),
         (["reproduce", "hot-fig"], {"hot-figure-3"}),
+        (["published", "tga"], {"tga-figure-2"}),
+        (["tune", "stocks", "--space", "hot-s"], {"hot-stocks"}),
         (["evalu"], {"evaluate"}),
         (["predict", "run", "--lay"], {"--layout"}),
     ],

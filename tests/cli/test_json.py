@@ -21,6 +21,7 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("runs")
     make_frame().to_csv(place / "loads.csv", index=False)
     lifecycle.start(TASK, make_config(data=str(place / "loads.csv"), selection="network"), place / "run")
+    (place / "cells.jsonl").write_text('{"recipe": "hot-exchange-96", "mse": 0.08}')
     return place
 
 
@@ -39,6 +40,7 @@ def document(words, monkeypatch, capsys, code=0):
         ("evaluate run --data loads.csv", {"model", "mse", "mae"}),
         ("compare run run", {"run", "model", "mse"}),
         ("recipes hot-exchange-*", {"recipe", "table", "row", "source"}),
+        ("published", {"table", "source", "methods", "title"}),
         ("data list", {"name", "holds", "licence", "path"}),
     ],
 )
@@ -56,6 +58,8 @@ def test_a_table_is_a_list_of_rows_with_the_same_keys(words, keys, folder, monke
         ("backtest run --data loads.csv --cutoffs 2", {"rows", "files", "notes"}),
         ("explain run", {"rows", "files", "notes"}),
         ("report run", {"file"}),
+        ("published hot-table-1", {"table", "title", "source", "rows", "slips", "notes"}),
+        ("reproduce hot-table-1 --from cells.jsonl", {"measured", "published"}),
         (
             "compress run --rule blocks.*(gate_up|down)=tt:rank=2 --dry-run",
             {

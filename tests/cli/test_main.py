@@ -38,6 +38,8 @@ def test_wrong_usage_exits_with_2(words, tmp_path, monkeypatch, capsys):
         (["train", "--resume", "absent"], "absent"),
         (["evaluate", "absent"], "absent is not a run folder"),
         (["reproduce", "hot-table-9"], "hot-table-1"),
+        (["reproduce", "hot-table-1", "--from", "absent.jsonl"], "absent.jsonl is not a file"),
+        (["published", "hot-table-9"], "did you mean hot-table-"),
         (["data", "fetch", "wether"], "weather"),
         (["check", "wether"], "did you mean weather?"),
         (["train", "forecast", "--data", "wether"], "did you mean weather?"),

@@ -1,11 +1,13 @@
-"""A row of results: the figure of a recipe beside its baselines."""
+"""A row of results: the figure of a recipe beside its baselines, and the published table below."""
 
+import json
 import statistics
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from command import printed
 from multiway import workflows
 from multiway.recipes import load_recipe
 from multiway.tasks.scores import cell_row, score_of
@@ -23,3 +25,27 @@ def test_a_row_holds_the_mean_over_seeds_beside_ridge_and_naive(tmp_path):
             values = [score_of(run, model, metric)["value"] for run in runs]
             assert row[prefix + metric] == pytest.approx(statistics.fmean(values))
     assert row["naive_mse"] != row["ridge_mse"]
+
+
+def test_a_published_table_is_printed_with_its_slips_and_notes():
+    lines = printed("published", "hot-table-1").splitlines()
+    assert lines[0] == "HOT, table 1: Forecasts, mean over the four horizons"
+    assert lines[2].split()[:6] == ["method", "year", "parameters", "complexity", "ecl", "mse"]
+    assert lines[3].split()[:5] == ["AutoFormer", "2021", "15M", "-", "0.2270"] and len(lines[3].split()) == 14
+    assert "Figures that other figures of the paper contradict:" in lines
+    assert "Stationary    solar mae      0.3810   0.2780" in lines and "table 12" in lines[-2]
+
+
+def test_a_figure_without_values_prints_what_is_known():
+    assert "prints no values" in printed("published", "hot-figure-3")
+
+
+def test_measured_cells_are_followed_by_every_published_method(tmp_path):
+    cell = {"recipe": "hot-exchange-96", "row": "exchange", "mse": 0.08, "mse_sd": 0.002, "parameters": {"multiway": 9}}
+    (tmp_path / "cells.jsonl").write_text(json.dumps(cell))
+    words = ["reproduce", "hot-table-1", "--from", tmp_path / "cells.jsonl", "--report", tmp_path / "page.html"]
+    lines = printed(*words).splitlines()
+    assert lines[1].split() == ["hot-exchange-96", "exchange", "0.0800", "0.0020", "9"] and lines[2] == ""
+    assert len(lines) == 4 + 13 and lines[-2].split() == ["HOT", "-", "96", "0.0830", "0.0050", "0.2020", "0.0050"]
+    assert lines[-1].split() == ["multiway", "-", "96", "0.0800", "0.0020", "-", "-"]
+    assert "Horizon 96" in (tmp_path / "page.html").read_text()

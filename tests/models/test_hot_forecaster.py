@@ -52,12 +52,20 @@ def test_the_paper_s_620k_parameters():
     head = 128 * 720 + 720
     expected = embedding + 2 * block + 128 + head
     assert expected == 619_472
-    assert count(create_model("hot_forecaster_paper", num_variates=321), trained=True) == expected
+    model = create_model("hot_forecaster_paper", num_variates=321)
+    assert count(model, trained=True) == expected
+    assert (model.config.preset, model.config.feature_map) == ("paper", "smreg")
 
 
 def test_every_subset_of_modes_has_as_many_parameters():
     models = (create_model("hot_forecaster_paper", num_variates=7, attended_modes=modes) for modes in SUBSETS)
     assert len({count(model, trained=False) for model in models}) == 1
+
+
+def test_every_step_of_the_horizon_costs_129_parameters():
+    short, long = (create_model("hot_forecaster_paper", num_variates=7, horizon=steps) for steps in (96, 720))
+    assert count(long, trained=True) - count(short, trained=True) == 129 * (720 - 96)
+    assert count(short, trained=True) == 538_976
 
 
 @pytest.mark.parametrize("modes", SUBSETS, ids=str)
@@ -72,6 +80,19 @@ def test_every_form_gives_a_forecast_and_a_gradient_to_every_used_weight(generat
     grads = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
     assert all(grad.isfinite().all() for grad in grads.values())
     assert {"head.linear.weight", "floor.weight", "variates"} <= {name for name, grad in grads.items() if grad.any()}
+
+
+@pytest.mark.parametrize("pooling", ["mean", "sum", "max", "learned"])
+def test_the_attention_pools_as_the_config_says(generator, pooling):
+    past, observed = windows(generator), some_observed(generator)
+    model = small(mode_pooling=pooling, linear_floor="trained").train()
+    assert [block.attention.pooling for block in model.blocks] == [pooling] * len(model.blocks)
+    model(past, observed).square().sum().backward()
+    scores = [block.attention.pool_scores for block in model.blocks]
+    assert all(each.grad.any() for each in scores) if pooling == "learned" else scores == [None] * len(scores)
+    model.eval()
+    filled = past.masked_fill(~observed, float("nan"))
+    assert_same(model(filled, observed), model(past, observed))
 
 
 @pytest.mark.parametrize("modes", SUBSETS, ids=str)

@@ -49,6 +49,13 @@ def test_the_size_follows_from_the_layers():
     assert count(model) == sum(towers) + 32 + 32 * 2 + 2
 
 
+def test_a_product_has_two_encoders_and_a_norm_of_each():
+    product, cross = small(fusion="product"), small()
+    crossing = sum(count(block.cross_attention) + 2 * 16 for block in cross.decoder.blocks)
+    assert count(product) == count(cross) - crossing + 2 * 16
+    assert all(block.cross_attention is None for block in product.decoder.blocks)
+
+
 def test_every_choice_of_modes_has_as_many_parameters():
     assert len({count(small(attended_modes=modes)) for modes in ORDERS}) == 1
 
@@ -62,6 +69,8 @@ def test_every_choice_of_modes_has_as_many_parameters():
         {"attention": "full"},
         {"attention": "full", "feature_map": "smreg"},
         {"norm": "layer"},
+        {"fusion": "product"},
+        *({"mode_pooling": pooling} for pooling in ("sum", "max", "learned")),
         {"combine": "sum", "preset": "per_mode"},
     ],
     ids=str,
@@ -82,8 +91,10 @@ def test_a_sample_alone_is_as_in_a_batch_and_what_is_used_has_a_gradient(generat
 
 @pytest.mark.parametrize("attention", ["kronecker", "full"])
 @pytest.mark.parametrize("absent", ["mask", "token"])
-def test_what_is_not_valid_is_never_read(generator, attention, absent):
-    model, (prices, price_valid, dates, text, text_valid) = small(attention=attention, absent=absent), inputs(generator)
+@pytest.mark.parametrize("fusion", ["cross", "product"])
+def test_what_is_not_valid_is_never_read(generator, fusion, attention, absent):
+    model = small(attention=attention, absent=absent, fusion=fusion)
+    prices, price_valid, dates, text, text_valid = inputs(generator)
     expected = model(prices, price_valid, dates, text, text_valid)
     prices, text = prices.clone(), text.clone()
     prices[~price_valid], text[~text_valid] = float("nan"), float("inf")
@@ -91,19 +102,20 @@ def test_what_is_not_valid_is_never_read(generator, attention, absent):
     assert expected.isfinite().all()
 
 
+@pytest.mark.parametrize("rotary", [True, False])
 @pytest.mark.parametrize("attention", ["kronecker", "full"])
-def test_slots_of_padding_in_front_change_nothing_under_a_mask(generator, attention):
-    """A window of four days is the same as one of five whose first is not there: rotary knows distances only."""
-    long, batch = small(attention=attention), inputs(generator)
+def test_slots_of_padding_in_front_change_nothing_under_a_mask(generator, attention, rotary):
+    """A window of four days is the same as one of five whose first is not there, where there are no positions."""
+    long, batch = small(attention=attention, rotary=rotary), inputs(generator)
     prices, price_valid, dates, text, text_valid = batch
     price_valid[:, :, 0] = text_valid[:, :, 0] = False
-    short = small(attention=attention, num_slots=SLOTS - 1)
+    short = small(attention=attention, rotary=rotary, num_slots=SLOTS - 1)
     short.load_state_dict(long.state_dict())
     got = short(prices[:, :, 1:], price_valid[:, :, 1:], dates[:, 1:], text[:, :, 1:], text_valid[:, :, 1:])
-    if attention == "full":  # no positions at all
-        assert_same(got, long(*batch))
-    else:  # the stock's token stands one step closer
+    if rotary:  # the stock's token stands one step closer
         assert not torch.allclose(got, long(*batch))
+    else:
+        assert_same(got, long(*batch))
 
 
 def test_stocks_exchange_information_only_where_that_mode_attends(generator):
@@ -119,6 +131,15 @@ def test_stocks_exchange_information_only_where_that_mode_attends(generator):
         rest = [0, 2, 3, 4, 5, 6]
         same = torch.allclose(model(*batch)[:, rest], model(*changed)[:, rest], atol=1e-12)
         assert same != sees, modes
+
+
+@pytest.mark.parametrize(("modes", "sees"), [((), False), ((0,), True), ((1,), True)], ids=str)
+def test_prices_reach_the_token_where_any_mode_attends(modes, sees, generator):
+    """Along stocks alone through the weights: queries and keys are pooled over days."""
+    model, batch = small(attended_modes=modes), inputs(generator)
+    batch[1][:] = True
+    changed = [batch[0] + 1, *batch[1:]]
+    assert torch.equal(model(*batch), model(*changed)) != sees
 
 
 def test_a_decoder_block_looks_at_the_encoder_block_of_its_depth(generator):
@@ -149,6 +170,22 @@ def test_maps_are_those_of_the_forward_pass(generator, modality, feature_map):
                 assert_same(each.sum(-1), torch.ones_like(each[..., 0]))
 
 
+def test_a_product_has_no_map_from_one_modality_to_the_other(generator):
+    model, batch = small(fusion="product"), inputs(generator)
+    logits, maps = model.forward_with_maps(*batch)
+    assert_same(logits, model(*batch))
+    assert set(maps) == {"text", "price"}
+
+
+def test_either_factor_of_a_product_can_silence_the_other(generator):
+    model, batch = small(fusion="product"), inputs(generator)
+    for norm in model.factor_norms:
+        weight = norm.weight.detach().clone()
+        torch.nn.init.zeros_(norm.weight)
+        assert_same(model(*batch), model.head.bias.expand(3, STOCKS, 2))
+        norm.weight.data = weight
+
+
 def test_a_day_that_nobody_has_gets_no_weight(generator):
     model, batch = small(), inputs(generator)
     batch[1][:, :, 2] = False
@@ -172,6 +209,8 @@ def test_weights_survive_a_state_dict(generator):
         ({"attended_modes": (2,)}, "attended_modes must be some of"),
         ({"attended_modes": (1, 0)}, "attended_modes must be some of"),
         ({"modality": "tweets"}, "modality"),
+        ({"modality": "price", "fusion": "product"}, "fusion='product' multiplies two modalities"),
+        ({"mode_pooling": "product"}, "mode_pooling"),
     ],
 )
 def test_a_config_that_cannot_be_built_is_refused(fields, message):

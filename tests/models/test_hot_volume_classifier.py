@@ -37,12 +37,33 @@ def test_the_size_that_the_paper_publishes():
     assert count(create_model("hot_volume_classifier_7m")) == expected
 
 
+def test_the_form_in_print_has_the_published_count():
+    stem = 5**3 * 88 + 5**3 * 88 * 256 + 2 * (88 + 256)
+    attention = 4 * (256**2 + 256)  # one Q, K, V, O for all modes, with biases
+    expected = stem + 4 * (attention + 3 * 256 * 1024 + 2 * 256) + 256 + 256 * 2 + 2
+    model = create_model("hot_volume_classifier_paper")
+    assert count(model) == expected == 7_028_906
+    assert (model.config.preset, model.config.feature_map, model.config.pooling) == ("paper", "smreg", "mean")
+
+
 def test_the_default_is_below_a_million():
     assert count(create_model("hot_volume_classifier")) < 1_000_000
 
 
 def test_every_order_of_attention_has_as_many_parameters():
     assert len({count(small(attended_modes=modes)) for modes in ORDERS}) == 1
+
+
+def test_the_printed_form_has_one_query_and_key_for_all_modes():
+    default, printed = (count(create_model("hot_volume_classifier_7m", preset=name)) for name in ("trainable", "paper"))
+    scales = 3 * 2 * 32 + 3 * 8
+    assert default - printed == 4 * (2 * 2 * 256**2 + scales - 2 * 256)  # the one pair has biases
+    assert (round(default / 1e6, 1), round(printed / 1e6, 1)) == (7.3, 6.3)
+
+
+def test_full_attention_has_fewer_parameters_than_the_default():
+    kinds = (create_model("hot_volume_classifier", attention=kind) for kind in ("kronecker", "full"))
+    assert [round(count(model) / 1e6, 2) for model in kinds] == [0.34, 0.27]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +76,7 @@ def test_every_order_of_attention_has_as_many_parameters():
         {"attention": "full"},
         {"attention": "full", "feature_map": "smreg"},
         {"norm": "layer", "kernel_size": 5},
+        *({"mode_pooling": pooling} for pooling in ("sum", "max", "learned")),
     ],
     ids=str,
 )
@@ -68,6 +90,11 @@ def test_a_sample_alone_is_as_in_a_batch_and_every_used_weight_has_a_gradient(ge
     assert {"head.weight", "stem.layers.0.0.weight", "blocks.1.attention.out.weight"} <= {
         name for name, grad in grads.items() if grad.any()
     }
+
+
+def test_the_attention_pools_as_the_config_says():
+    for pooling in ("mean", "sum", "max", "learned"):
+        assert {block.attention.pooling for block in small(mode_pooling=pooling).blocks} == {pooling}
 
 
 @pytest.mark.parametrize("modes", ORDERS, ids=str)

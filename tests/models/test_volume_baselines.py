@@ -109,6 +109,13 @@ def test_resnet50_has_bottlenecks():
     assert [len(getattr(model.network, f"layer{stage}")) for stage in (1, 2, 3, 4)] == [3, 4, 6, 3]
 
 
+@pytest.mark.parametrize(("name", "millions"), [("resnet18_3d", 33.1), ("resnet50_3d", 46.1)])
+def test_resnets_of_volumes_are_larger_than_hot_s_table_2_says(name, millions):
+    """That table has 12M and 26M."""
+    pytest.importorskip("monai")
+    assert round(count(create_model(name)) / 1e6, 1) == millions
+
+
 def test_models_are_listed_without_monai():
     code = (
         "import sys; sys.modules['monai'] = None\n"

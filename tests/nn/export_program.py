@@ -28,7 +28,9 @@ def layers():
     yield "NdLinear, rank 3 and flat", nd((3, 5), (2, 4), rank=3, flat=True), ("batch", "length", 15)
     yield "TTLinear", tt((3, 5, 2), (7, 1, 4), tt_ranks=3), ("batch", "length", 30)
     yield "TTLinear, one core", tt((6,), (4,), tt_ranks=1, bias=False), ("batch", 6)
-    yield "KroneckerAttention", attention(8, num_heads=2, num_modes=2, rotary_modes=(1,)), ("batch", 3, "length", 8)
+    for name, pooling in {"": None, ", max": "max", ", learned": "learned"}.items():
+        layer = attention(8, num_heads=2, num_modes=2, rotary_modes=(1,), pooling=pooling)
+        yield "KroneckerAttention" + name, layer, ("batch", 3, "length", 8)
 
 
 def sample(shape, batch, length, seed):

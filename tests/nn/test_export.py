@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+ATTENTION = ["KroneckerAttention", "KroneckerAttention, max", "KroneckerAttention, learned"]
 NAMES = {
-    "compile": ["NdLinear", "NdLinear, rank 3 and flat", "TTLinear", "KroneckerAttention"],
+    "compile": ["NdLinear", "NdLinear, rank 3 and flat", "TTLinear", *ATTENTION],
     "export": [
         "NdLinear",
         "NdLinear, two leading axes",
@@ -17,9 +18,9 @@ NAMES = {
         "NdLinear, rank 3 and flat",
         "TTLinear",
         "TTLinear, one core",
-        "KroneckerAttention",
+        *ATTENTION,
     ],
-    "onnx": ["NdLinear, two leading axes", "NdLinear, rank 3 and flat", "TTLinear", "KroneckerAttention"],
+    "onnx": ["NdLinear, two leading axes", "NdLinear, rank 3 and flat", "TTLinear", *ATTENTION],
 }
 PAIRS = [(way, name) for way, names in NAMES.items() for name in names]
 

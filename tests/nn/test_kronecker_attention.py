@@ -1,5 +1,6 @@
 """What the layer promises besides its equations, which `tests/reference` compares: arguments, masks, order, state."""
 
+import itertools
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ from tolerances import ROUNDING32, assert_same
 
 DIM = 8
 SIZES = [(7,), (3, 5), (2, 3, 5), (2, 3, 1, 5)]
+POOLINGS = ["mean", "sum", "max", "learned"]
 
 
 def make_layer(num_modes, **options):
@@ -57,8 +59,8 @@ def test_the_output_is_the_kronecker_product_of_the_maps(sizes):
 
 def test_every_subset_of_modes_has_as_many_parameters():
     subsets = [(), (0,), (1,), (0, 1)]
-    for preset in nn.PRESETS:
-        layers = [make_layer(2, preset=preset, attended_modes=modes) for modes in subsets]
+    for preset, pooling in itertools.product(nn.PRESETS, POOLINGS):
+        layers = [make_layer(2, preset=preset, pooling=pooling, attended_modes=modes) for modes in subsets]
         assert len({sum(p.numel() for p in layer.parameters()) for layer in layers}) == 1
         for layer in layers:  # and each that wants a gradient gets one, or distributed training would wait for it
             layer(tokens((3, 5))).sum().backward()
@@ -105,10 +107,18 @@ def test_a_leak_through_pooling_has_to_be_asked_for():
     assert not torch.allclose(layer(later)[:, :, :3], layer(x)[:, :, :3])
 
 
+def drawn(layer):
+    """The layer with no score at its start, where learned pooling is the mean."""
+    if layer.pool_scores is not None:
+        torch.nn.init.normal_(layer.pool_scores)
+    return layer
+
+
 @pytest.mark.parametrize("feature_map", ["softmax", "smreg"])
-def test_padding_changes_nothing(feature_map):
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_padding_changes_nothing(pooling, feature_map):
     """Whole lines of padding on both modes: the real corner is as it would be alone."""
-    layer = make_layer(2, feature_map=feature_map)
+    layer = drawn(make_layer(2, feature_map=feature_map, pooling=pooling))
     x = tokens((3, 5))
     padded = torch.full((2, 4, 7, DIM), 9.0, dtype=torch.float64)
     padded[:, :3, :5] = x
@@ -117,8 +127,9 @@ def test_padding_changes_nothing(feature_map):
     assert_same(layer(padded, valid=valid)[:, :3, :5], layer(x))
 
 
-def test_scattered_invalid_tokens_do_not_reach_the_output():
-    layer, x = make_layer(2), tokens((3, 5))
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_scattered_invalid_tokens_do_not_reach_the_output(pooling):
+    layer, x = drawn(make_layer(2, pooling=pooling)), tokens((3, 5))
     valid = torch.rand(2, 3, 5, generator=torch.Generator().manual_seed(1)) > 0.3
     changed = torch.where(valid[..., None], x, x + 100)
     assert_same(layer(changed, valid=valid)[valid], layer(x, valid=valid)[valid])
@@ -151,8 +162,9 @@ def test_a_row_that_may_see_nothing_is_zero_with_zero_gradient(feature_map):
     assert bool((grad == 0).all())
 
 
-def test_nothing_valid_is_finite():
-    layer, x = make_layer(2), tokens((3, 5)).requires_grad_()
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_nothing_valid_is_finite(pooling):
+    layer, x = make_layer(2, pooling=pooling), tokens((3, 5)).requires_grad_()
     out = layer(x, valid=torch.zeros(2, 3, 5, dtype=torch.bool))
     out.sum().backward()
     assert torch.isfinite(out).all() and bool((x.grad == 0).all())
@@ -224,10 +236,12 @@ def test_compiled_is_eager():
 import torch
 from multiway import nn
 torch.manual_seed(0)
-layer = nn.KroneckerAttention(8, num_heads=2, num_modes=2, rotary_modes=(1,))
-x = torch.randn(2, 3, 5, 8)
-compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
-torch.testing.assert_close(compiled(x), layer(x))
+x, valid = torch.randn(2, 3, 5, 8), torch.rand(2, 3, 5) < 0.7
+for pooling in ("mean", "sum", "max", "learned"):
+    layer = nn.KroneckerAttention(8, num_heads=2, num_modes=2, rotary_modes=(1,), pooling=pooling)
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x), layer(x))
+    torch.testing.assert_close(compiled(x, valid=valid), layer(x, valid=valid))
 print("same")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -243,6 +257,7 @@ print("same")
         (lambda: nn.KroneckerAttention(8, num_heads=2, num_modes=2, rotary_modes=(2,)), "must lie in 0..1"),
         (lambda: nn.KroneckerAttention(8, num_heads=2, num_modes=2, preset="papr"), "did you mean paper"),
         (lambda: nn.KroneckerAttention(8, num_heads=2, num_modes=2, feature_map="smregs"), "did you mean smreg"),
+        (lambda: make_layer(2, pooling="product"), "pooling='product' is not one of mean, sum, max, learned"),
         (lambda: make_layer(2)(tokens((3,))), "2 modes and 8 features, in this order. Got"),
         (lambda: make_layer(2)(tokens((3, 5)), mode_masks=[None]), "one entry per mode"),
         (lambda: make_layer(1)(tokens((3,)), mode_masks=[torch.ones(2, 2, dtype=torch.bool)]), "must be boolean and"),
@@ -257,8 +272,14 @@ def test_a_misuse_names_rule_and_values(call, text):
     assert "\n" not in str(caught.value)
 
 
-def test_gradients_of_single_samples_through_vmap():
-    layer, x = make_layer(2), tokens((3, 5), batch=7)
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_a_layer_says_how_it_pools(pooling):
+    assert f"pooling='{pooling}'" in repr(make_layer(2, pooling=pooling))
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_gradients_of_single_samples_through_vmap(pooling):
+    layer, x = make_layer(2, pooling=pooling), tokens((3, 5), batch=7)
     parameters = dict(layer.named_parameters())
 
     def loss(given, sample):

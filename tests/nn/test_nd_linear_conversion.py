@@ -259,6 +259,31 @@ def test_the_packages_start_is_the_packages():
         }
 
 
+@pytest.mark.parametrize("rank", [1, 3])
+def test_the_papers_start_is_xaviers(rank):
+    """Uniform up to √(6 / (D + H)) per mode: never beyond, near it, and of that variance; biases are zero."""
+    in_sizes, out_sizes = (13, 2, 5), (3, 17, 5)
+    torch.manual_seed(0)
+    layer = NdLinear(in_sizes, out_sizes, init="xavier", rank=rank)
+    draws = []
+    for _ in range(400):
+        layer.reset_parameters()
+        draws.append([weight.detach().clone() for weight in layer.weights])
+    for in_size, out_size, each in zip(in_sizes, out_sizes, zip(*draws, strict=True), strict=True):
+        limit = (6 / (in_size + out_size)) ** 0.5
+        weights = torch.stack(each).flatten(1)
+        assert 0.999 * limit < weights.abs().max() <= limit
+        assert standard_error_apart(list(weights.square().mean(1)), 2 / (in_size + out_size)) < 4
+    assert not any(bias.any() for bias in layer.biases)
+
+
+def test_the_papers_start_of_one_mode_is_torchs():
+    torch.manual_seed(0)
+    layer = NdLinear((7,), (5,), init="xavier")
+    torch.manual_seed(0)
+    assert torch.equal(layer.weights[0], torch.nn.init.xavier_uniform_(torch.empty(5, 7)))
+
+
 def test_the_same_seed_gives_the_same_layer_and_device_and_dtype_are_taken():
     one, other, third = random_nd(5), random_nd(5), random_nd(6)
     assert torch.equal(one.weights[2], other.weights[2]) and not torch.equal(one.weights[2], third.weights[2])

@@ -21,15 +21,20 @@ def tokens(sizes, dtype, offset, scale, batch=1):
 
 def make_layer(sizes, dtype=torch.float32, **options):
     torch.manual_seed(5)
-    return nn.KroneckerAttention(DIM, num_heads=2, num_modes=len(sizes), dtype=dtype, **options)
+    layer = nn.KroneckerAttention(DIM, num_heads=2, num_modes=len(sizes), dtype=dtype, **options)
+    if layer.pool_scores is not None:  # zeros would make it the mean
+        torch.nn.init.normal_(layer.pool_scores)
+    return layer
 
 
-@pytest.mark.parametrize("preset", nn.PRESETS)
+@pytest.mark.parametrize(
+    ("preset", "pooling"), [*((preset, None) for preset in nn.PRESETS), ("paper", "max"), ("trainable", "learned")]
+)
 @pytest.mark.parametrize("feature_map", ["softmax", "smreg"])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_outputs_and_gradients_are_finite(sizes, feature_map, preset):
+def test_outputs_and_gradients_are_finite(sizes, feature_map, preset, pooling):
     for dtype in DTYPES:
-        layer = make_layer(sizes, dtype, preset=preset, feature_map=feature_map)
+        layer = make_layer(sizes, dtype, preset=preset, pooling=pooling, feature_map=feature_map)
         for offset in (0, 1, 4):
             for scale in (1e-4, 1, 30, 1e4):
                 x = tokens(sizes, dtype, offset, scale).requires_grad_()
@@ -93,14 +98,15 @@ def test_constant_tokens_look_evenly(preset, feature_map):
         )
 
 
+@pytest.mark.parametrize("pooling", ["mean", "max", "learned"])
 @pytest.mark.parametrize("preset", nn.PRESETS)
-def test_half_precision_is_near_float32(preset):
+def test_half_precision_is_near_float32(preset, pooling):
     """bf16 autocast and bf16 weights stay within rounding of the float32 layer."""
-    layer, x = make_layer((13, 7), preset=preset, pooling="mean"), tokens((13, 7), torch.float32, 0, 1.0)
+    layer, x = make_layer((13, 7), preset=preset, pooling=pooling), tokens((13, 7), torch.float32, 0, 1.0)
     whole = layer(x)
     with torch.autocast("cpu", torch.bfloat16):
         cast = layer(x)
-    half = make_layer((13, 7), preset=preset, pooling="mean").bfloat16()(x.bfloat16())
+    half = make_layer((13, 7), preset=preset, pooling=pooling).bfloat16()(x.bfloat16())
     scale = float(whole.abs().max().detach())
     assert float((cast.float() - whole).abs().max().detach()) <= 2e-2 * scale
     assert float((half.float() - whole).abs().max().detach()) <= 4e-2 * scale

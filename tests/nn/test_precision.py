@@ -22,6 +22,8 @@ def graph(**options):
 LAYERS = {
     **{f"kronecker {name}": (kronecker(feature_map=name, rotary_modes=(1,)), TOKENS) for name in FEATURES},
     "kronecker per mode": (kronecker(preset="per_mode", dropout=0.1), TOKENS),
+    "kronecker max": (kronecker(pooling="max"), TOKENS),
+    "kronecker learned": (kronecker(pooling="learned"), TOKENS),
     "kronecker causal": (kronecker(causal_modes=(0,), attended_modes=(0,)), TOKENS),
     "graph": (graph(num_heads=2), SERIES),
     "graph banded": (graph(banded=True, causal=True), SERIES),
@@ -39,9 +41,10 @@ def test_a_layer_on_the_meta_device_tells_the_shape_and_type_of_its_output(name)
     assert found.is_meta and (found.shape, found.dtype) == (real.shape, real.dtype)
 
 
-def test_masks_and_maps_are_made_on_the_meta_device():
+@pytest.mark.parametrize("pooling", ["mean", "max", "learned"])
+def test_masks_and_maps_are_made_on_the_meta_device(pooling):
     x, valid = torch.empty(TOKENS, device="meta"), torch.empty(TOKENS[:-1], dtype=torch.bool, device="meta")
-    out, maps = kronecker()(device="meta").forward_with_maps(x, valid=valid)
+    out, maps = kronecker(pooling=pooling)(device="meta").forward_with_maps(x, valid=valid)
     assert out.shape == x.shape and [each.shape for each in maps] == [(2, 2, 3, 3), (2, 2, 4, 4)]
 
 

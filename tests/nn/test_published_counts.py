@@ -110,3 +110,13 @@ def test_figure_18_vision_transformers(depth, nd, dense):
     mlp = [torch_nn.Linear(500, 512), torch_nn.Linear(512, 500)]
     assert f"{vision_transformer(200, depth, pair) / 1e6:.2f}" == nd
     assert f"{vision_transformer(500, depth, mlp) / 1e6:.2f}" == dense
+
+
+def test_figure_18_saves_a_quarter_to_two_thirds():
+    """The paper rounds to 26-68 %."""
+    savings = []
+    for depth, width in itertools.product((3, 6, 9), (200, 300, 400)):
+        small = vision_transformer(width, depth, [NdLinear((width, 1), (width, 1)) for _ in range(2)])
+        large = vision_transformer(500, depth, [torch_nn.Linear(500, 512), torch_nn.Linear(512, 500)])
+        savings.append(round(100 * (1 - small / large), 1))
+    assert (min(savings), savings[2], max(savings), savings[6]) == (25.2, 25.2, 67.8, 67.8)

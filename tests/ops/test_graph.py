@@ -101,6 +101,10 @@ def test_the_lags_left_out_weigh_at_most_the_tolerance(damping, tolerance):
     assert reach == 1 or beyond / damping > tolerance * (1 - SUMS64)  # and no lag is kept for nothing
 
 
+def test_the_lags_that_rounding_leaves_at_the_default_damping():
+    assert [ops.damping_reach(0.9, torch.finfo(dtype).eps) for dtype in (torch.float32, torch.float64)] == [173, 363]
+
+
 class Largest(TorchDispatchMode):
     """Watch the numbers in the largest tensor."""
 

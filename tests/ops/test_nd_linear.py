@@ -1,6 +1,7 @@
 """A linear map per mode in every order and grouping, against Algorithm 1 written out."""
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -113,6 +114,21 @@ def test_an_early_expansion_waits():
     """(8, 28, 28) to (128, 7, 7): the mode that grows sixteen times is taken last."""
     plan = ops.cheapest_plan((8, 28, 28), (128, 7, 7))
     assert plan[-1].start == 0 and plan[-1].stop == 1
+
+
+def test_multiply_adds_of_the_formula_in_print_of_the_algorithm_and_of_the_cheapest_order():
+    sizes, out_sizes = (8, 28, 28), (128, 7, 7)
+
+    def count(order):
+        grown, total = list(sizes), 0
+        for mode in order:
+            total += math.prod(grown) * out_sizes[mode]
+            grown[mode] = out_sizes[mode]
+        return total
+
+    assert sum(math.prod(sizes) * size for size in out_sizes) == 890_624
+    assert count((0, 1, 2)) == 1_680_896
+    assert min(map(count, itertools.permutations(range(3)))) == count((1, 2, 0)) == 105_056
 
 
 def test_small_neighbours_are_joined_and_large_ones_are_not():

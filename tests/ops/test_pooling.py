@@ -76,6 +76,66 @@ def test_a_sum_may_leave_the_range_of_its_terms(dtype):
         assert_same(sums, torch.full((1, 3, 1), 67 * 2048.0))
 
 
+def pool_otherwise(kind, x, mode, valid=None, vector=None):
+    """Pooling that is no sum; learned with a vector that is not zero unless one is given."""
+    if kind == "max":
+        return ops.max_over_modes(x, mode, valid=valid)
+    vector = torch.linspace(-1, 1, x.shape[-1], dtype=x.dtype) if vector is None else vector
+    return ops.weighted_over_modes(x, vector, mode, valid=valid)
+
+
+def pooled_by_loops(kind, x, mode, valid):
+    vector, rows = torch.linspace(-1, 1, x.shape[-1], dtype=x.dtype), []
+    for sample, position in itertools.product(range(len(x)), range(x.shape[mode + 1])):
+        line = x[sample].select(mode, position)[valid[sample].select(mode, position)]
+        if not len(line):
+            rows.append(x.new_zeros(x.shape[-1]))
+        else:
+            rows.append(line.amax(0) if kind == "max" else torch.softmax(line @ vector, 0) @ line)
+    return torch.stack(rows).reshape(len(x), -1, x.shape[-1])
+
+
+@pytest.mark.parametrize("kind", ["max", "learned"])
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("masked", [True, False])
+def test_maxima_and_weighted_means_are_a_loop_over_positions(kind, sizes, masked, generator):
+    x = tokens(generator, sizes).requires_grad_()
+    valid = torch.rand(x.shape[:-1], generator=generator) < (0.6 if masked else 2)
+    for mode in range(len(sizes)):
+        rows, counts = pool_otherwise(kind, x, mode, valid if masked else None)
+        expected = pooled_by_loops(kind, x, mode, valid)
+        cotangent = torch.randn(expected.shape, dtype=expected.dtype, generator=generator)
+        assert_same(rows, expected)
+        assert_same(*(torch.autograd.grad(each, x, cotangent)[0] for each in (rows, expected)))
+        once = (ops.count_valid(valid, mode) > 0).to(x.dtype)
+        assert_same(torch.as_tensor(counts, dtype=x.dtype).expand_as(once), once)
+
+
+@pytest.mark.parametrize("kind", ["max", "learned"])
+def test_an_invalid_token_may_be_nan_in_every_pooling(kind):
+    x = torch.ones(1, 2, 3, DIM)
+    x[0, 1, 2] = torch.nan
+    x.requires_grad_()
+    valid = ~x.isnan().any(-1)
+    rows, _ = pool_otherwise(kind, x, 0, valid)
+    assert_same(rows, torch.ones(1, 2, DIM))
+    rows.sum().backward()
+    assert_same(x.grad[0, 1, 2], torch.zeros(DIM))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_weights_and_means_are_float32_in_low_precision(dtype, generator):
+    x = tokens(generator, (3, 2053), torch.float32).to(dtype)
+    rows, _ = pool_otherwise("learned", x, 0, vector=torch.zeros(DIM, dtype=dtype))
+    assert_same(rows, x.float().mean(2))
+    assert pool_otherwise("max", x, 0)[0].dtype == torch.float32
+
+
+@pytest.mark.parametrize("kind", ["max", "learned"])
+def test_nothing_pools_to_zeros(kind):
+    assert_same(pool_otherwise(kind, torch.ones(2, 3, 0, DIM), 0)[0], torch.zeros(2, 3, DIM))
+
+
 def flat(x, weight):
     values, pooled = ops.project_and_pool(x, weight)
     return values, *(sums for sums, _ in pooled)

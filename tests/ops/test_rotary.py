@@ -1,9 +1,12 @@
 """Rotary positions: against complex numbers, and the properties they are there for."""
 
+import math
+
 import pytest
 import torch
 
 from multiway import ops
+from multiway.reference.parts import axial_rotary
 from tolerances import ROUNDING64, assert_same
 
 SIZE, HEAD_DIM = 7, 6
@@ -60,3 +63,34 @@ def test_low_precision_turns_by_exact_angles():
     position = torch.arange(2048, dtype=torch.float64)
     expected = torch.stack([position.cos(), position.sin()], -1)[None, None].to(torch.bfloat16)
     assert_same(ops.rotate(x), expected)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "modes"),
+    [((5, 7), (0, 1)), ((5, 7), (1,)), ((3, 5, 2), (0, 1, 2)), ((3, 5, 2), (2, 0)), ((7,), (0,))],
+    ids=str,
+)
+def test_flattened_tokens_turn_by_their_own_positions(sizes, modes, generator):
+    """Against the pairs dealt out like cards, in values and gradients; 11 pairs go to no number of modes evenly."""
+    x = vectors(generator, 2, 3, math.prod(sizes), 22).requires_grad_()
+    slow = torch.stack([torch.stack([axial_rotary(head, sizes, modes) for head in sample]) for sample in x])
+    fast, along = ops.rotate_flattened(x, sizes, modes), vectors(generator, *x.shape)
+    assert_same(fast, slow)
+    assert_same(torch.autograd.grad(fast, x, along)[0], torch.autograd.grad(slow, x, along)[0])
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_one_mode_of_flattened_tokens_turns_as_by_itself(mode, generator):
+    x = vectors(generator, 2, 3, 2, 3, 5, HEAD_DIM)
+    moved = x.movedim(2 + mode, -2)
+    alone = ops.rotate(moved.flatten(1, 3)).reshape(moved.shape).movedim(-2, 2 + mode)
+    assert torch.equal(ops.rotate_flattened(x.flatten(2, 4), (2, 3, 5), (mode,)), alone.flatten(2, 4))
+
+
+def test_products_of_flattened_tokens_depend_on_the_distances_along_every_mode(generator):
+    sizes = (3, 5)
+    query, key = (vectors(generator, HEAD_DIM).expand(1, 1, 15, -1) for _ in range(2))
+    turned = [ops.rotate_flattened(each, sizes, (0, 1))[0, 0] for each in (query, key)]
+    products = (turned[0] @ turned[1].mT).reshape(*sizes, *sizes)
+    assert_same(products[0, 0, 1, 2], products[1, 2, 2, 4])
+    assert (products[0, 0, 1, 2] - products[0, 0, 2, 1]).abs() > ROUNDING64

@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from hot_oracle import DIM, HEADS, assert_layer_is_paper, random_layer, weights_of
 from multiway import nn, ops
 from multiway.reference import hot
-from tolerances import LONG64, STEPS64, assert_same
+from tolerances import assert_same
 
-DIM, HEADS = 8, 2
 SIZES = [(5,), (3, 5), (2, 3, 5), (1, 3)]
 
 
@@ -34,26 +34,6 @@ def random_weights(generator, count=1, *, head_dim=DIM // HEADS, bias=True):
         query_norm=norms,
         key_norm=norms[::-1],
         log_temperature=normal(generator, count, HEADS),
-    )
-
-
-def weights_of(layer):
-    """The parameters of `nn.KroneckerAttention` as the oracle wants them, still attached to the layer."""
-    halves = [linear.weight.chunk(2) for linear in layer.query_key]
-    biases = [linear.bias.chunk(2) for linear in layer.query_key if linear.bias is not None]
-    norms = [[(norm.weight, norm.bias) for norm in pair] for pair in layer.norms or []]
-    return hot.AttentionWeights(
-        query=[query for query, _ in halves],
-        key=[key for _, key in halves],
-        value=layer.value.weight,
-        out=layer.out.weight,
-        query_bias=[query for query, _ in biases],
-        key_bias=[key for _, key in biases],
-        value_bias=layer.value.bias,
-        out_bias=layer.out.bias,
-        query_norm=[query for query, _ in norms],
-        key_norm=[key for _, key in norms],
-        log_temperature=layer.log_temperature,
     )
 
 
@@ -193,26 +173,6 @@ FEATURES = {
 }
 
 
-def random_layer(generator, num_modes, **settings):
-    layer = nn.KroneckerAttention(DIM, num_heads=HEADS, num_modes=num_modes, **settings).double()
-    for parameter in layer.parameters():
-        parameter.data = normal(generator, *parameter.shape) / 2
-    return layer
-
-
-def assert_layer_is_paper(layer, x, fast, slow):
-    """Output, and gradients with respect to the input and every parameter."""
-    assert_same(fast, slow)
-    wanted = [x, *(parameter for parameter in layer.parameters() if parameter.requires_grad)]
-    cotangent = torch.linspace(-1, 1, fast.numel(), dtype=fast.dtype).reshape(fast.shape)
-    fast_grads = torch.autograd.grad(fast, wanted, cotangent, allow_unused=True)
-    slow_grads = torch.autograd.grad(slow, wanted, cotangent, allow_unused=True)
-    for quick, literal in zip(fast_grads, slow_grads, strict=True):
-        assert (quick is None) == (literal is None)
-        if quick is not None:
-            torch.testing.assert_close(quick, literal, rtol=STEPS64, atol=LONG64)
-
-
 @pytest.mark.parametrize(
     ("preset", "combine", "feature_map"), [*itertools.product(hot.FORMS, ("product", "sum"), ("softmax", "smreg"))]
 )
@@ -286,9 +246,27 @@ def test_the_layer_is_the_paper_on_a_causal_mode(preset, generator):
     assert_layer_is_paper(layer, x, layer(x), slow)
 
 
+def head_norm_of(layer):
+    """The norms of `nn.FullAttention` as the oracle wants them."""
+    if layer.norms is None:
+        return None
+
+    def normed(rows, is_key):
+        norm = layer.norms[0][int(is_key)]
+        if norm.bias is None:
+            return hot.rms_norm(rows, norm.weight, eps=1e-12)
+        return hot.layer_norm(rows, norm.weight, norm.bias, eps=1e-5)
+
+    return normed
+
+
+@pytest.mark.parametrize("rotary_modes", [(), (1,), (0, 1)], ids=str)
+@pytest.mark.parametrize("qk_norm", ["none", "rms", "layer"])
 @pytest.mark.parametrize("kind", [nn.FullAttention, nn.FullKernelAttention])
-def test_the_flat_layers_are_the_papers(kind, generator):
-    layer = kind(DIM, num_heads=HEADS, num_modes=2).double()
+def test_the_flat_layers_are_the_papers(kind, qk_norm, rotary_modes, generator):
+    layer = kind(DIM, num_heads=HEADS, num_modes=2, qk_norm=qk_norm, rotary_modes=rotary_modes).double()
+    for parameter in layer.parameters():
+        parameter.data = normal(generator, *parameter.shape) / 2
     x = normal(generator, 2, 3, 5, DIM).requires_grad_()
     valid = torch.rand(2, 3, 5, generator=generator) < 0.7
     kernel = kind is nn.FullKernelAttention
@@ -298,7 +276,7 @@ def test_the_flat_layers_are_the_papers(kind, generator):
         out_bias=layer.out.bias,
     )  # fmt: skip
     slow = hot.full_attention(
-        x, weights, num_heads=HEADS, valid=valid, rms_eps=torch.finfo(x.dtype).eps if kernel else None,
+        x, weights, num_heads=HEADS, valid=valid, head_norm=head_norm_of(layer), rotary_modes=rotary_modes,
         features=functools.partial(hot.smreg_features, projection=layer.projection) if kernel else None,
     )  # fmt: skip
     assert_layer_is_paper(layer, x, layer(x, valid=valid), slow)

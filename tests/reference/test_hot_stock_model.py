@@ -6,6 +6,7 @@ import itertools
 import pytest
 import torch
 
+from hot_oracle import weights_of
 from multiway.models import HOTStockClassifier, HOTStockClassifierConfig
 from multiway.reference import hot, hot_stocks
 from tolerances import LONG64, STEPS64, assert_same
@@ -36,25 +37,6 @@ def random_inputs(generator):
     return prices, price_valid, dates, text, text_valid
 
 
-def weights_of(layer):
-    halves = [linear.weight.chunk(2) for linear in layer.query_key]
-    biases = [linear.bias.chunk(2) for linear in layer.query_key if linear.bias is not None]
-    norms = [[(norm.weight, norm.bias) for norm in pair] for pair in layer.norms or []]
-    return hot.AttentionWeights(
-        query=[query for query, _ in halves],
-        key=[key for _, key in halves],
-        value=layer.value.weight,
-        out=layer.out.weight,
-        query_bias=[query for query, _ in biases],
-        key_bias=[key for _, key in biases],
-        value_bias=layer.value.bias,
-        out_bias=layer.out.bias,
-        query_norm=[query for query, _ in norms],
-        key_norm=[key for _, key in norms],
-        log_temperature=layer.log_temperature,
-    )
-
-
 def attend(layer, config, tokens, context=None, *, valid, context_valid=None):
     """Eqs. 16 to 21 on one sample, with the layer's parameters."""
     features = None
@@ -62,7 +44,7 @@ def attend(layer, config, tokens, context=None, *, valid, context_valid=None):
         features = functools.partial(hot.smreg_features, projection=layer.projection)
     out, _ = hot.kronecker_attention(
         tokens[None], weights_of(layer), num_heads=HEADS, form=config.preset, features=features, rotary_modes=(1,),
-        attended_modes=config.attended_modes, valid=valid[None], combine=config.combine,
+        pooling=config.mode_pooling, attended_modes=config.attended_modes, valid=valid[None], combine=config.combine,
         context=None if context is None else context[None],
         context_valid=None if context_valid is None else context_valid[None],
     )  # fmt: skip
@@ -109,6 +91,12 @@ def literal(model, prices, price_valid, dates, text, text_valid):
         out = hot_stocks.encoder_only(texts, readers)
     elif encoder is None:
         out = hot_stocks.encoder_only(days, layers_of(decoder, config, day_counts))
+    elif config.fusion == "product":
+        out = torch.ones_like(days)
+        for tokens, layers, norm in zip(
+            (texts, days), (readers, layers_of(decoder, config, day_counts)), model.factor_norms, strict=True
+        ):
+            out = out * hot.rms_norm(hot_stocks.encoder_only(tokens, layers), norm.weight, 1e-6)
     else:
         out = hot_stocks.encoder_decoder(texts, days, readers, layers_of(decoder, config, day_counts, text_counts))
     return hot_stocks.stock_logits(out, model.norm.weight, model.head.weight, model.head.bias)
@@ -118,6 +106,8 @@ FORMS = [
     *({"modality": modality} for modality in ("multimodal", "price", "text")),
     *({"attended_modes": modes} for modes in ((), (0,), (1,))),
     *({"preset": preset, "feature_map": kind} for preset, kind in itertools.product(hot.FORMS, ("softmax", "smreg"))),
+    {"fusion": "product"},
+    *({"mode_pooling": pooling} for pooling in ("sum", "max", "learned")),
     {"absent": "token"},
     {"num_blocks": 1, "combine": "sum"},
 ]

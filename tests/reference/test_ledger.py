@@ -8,7 +8,8 @@ import pytest
 from documents import run_document
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "papers").glob("*.md"))
+PAGES = sorted((ROOT / "docs" / "papers").glob("[!R]*.md"))
+"""All but README, which `tests/test_what_holds.py` reads."""
 ROWS = [
     pytest.param([cell.strip() for cell in line.strip("|").split("|")], id=f"{page.stem}: {line.split('|')[1].strip()}")
     for page in PAGES
@@ -20,6 +21,15 @@ ROWS = [
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_page_runs(page, tmp_path):
     assert run_document(page, tmp_path) > 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_test_row_and_recipe_that_is_named_exists(page):
+    text = page.read_text()
+    files = re.findall(r"`((?:tests|benchmarks|results)/[\w/]+\.(?:py|jsonl))`", text)
+    files += [f"src/multiway/{name}" for name in re.findall(r"`((?:recipes|reference)/[\w/-]+\.(?:py|yaml))`", text)]
+    assert files
+    assert [name for name in files if not (ROOT / name).is_file()] == []
 
 
 @pytest.mark.parametrize("row", ROWS)

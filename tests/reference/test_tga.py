@@ -131,7 +131,7 @@ def test_a_quantised_head_has_32_parameters_per_further_mode(count):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_deep_stack_of_the_printed_filter_explodes_and_the_default_does_not(seed):
-    """Fifty tokens, no norm between layers: root mean squares 2.6, 390, 3e9, inf against 0.4, 0.2, 0.1, 0.2, …"""
+    """Fifty tokens, no norm between: root mean squares 3, 200 to 700, 2e8 to 3e10, inf against 0.4, 0.2, 0.2, 0.2, …"""
     spreads = {}
     for preset in ("paper", "normalised"):
         torch.manual_seed(seed)
@@ -140,5 +140,5 @@ def test_a_deep_stack_of_the_printed_filter_explodes_and_the_default_does_not(se
             x = nn.TensorGraphAttention(64, num_heads=4, tt_ranks=8, preset=preset)(x).detach()
             spreads[preset].append(float(x.square().mean().sqrt()))
     printed, default = spreads["paper"], spreads["normalised"]
-    assert printed[0] > 1 and printed[1] > 50 and printed[2] > 1e7 and printed[3] == math.inf
-    assert max(default) < 1 and min(default) > 1e-2
+    assert 2.4 < printed[0] < 3.2 and 150 < printed[1] < 700 and 1e8 < printed[2] < 1e11 and printed[3] == math.inf
+    assert 0.35 < default[0] < 0.45 and 0.05 < min(default) < max(default[1:]) < 0.3

@@ -185,6 +185,26 @@ def test_a_table_is_reproduced_cell_by_cell(toy, tmp_path, monkeypatch):
     assert [row["recipe"] for row in workflows.reproduce("t", variants=["other"])] == ["b"]
 
 
+def test_cells_of_the_same_settings_share_a_run_that_is_kept(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(reproducing, "recipes_of", lambda table: CELLS)
+    fits = []
+    monkeypatch.setattr(Toy, "fit", lambda self, run, *rest: fits.append(run.config.training.seed))
+    assert len(list(workflows.reproduce("t", seeds=2, runs=tmp_path))) == 2
+    assert fits == [0, 1]
+    assert len(list(workflows.reproduce("t", seeds=3, runs=tmp_path))) == 2
+    assert fits == [0, 1, 2] and len(list(tmp_path.iterdir())) == 3
+    list(workflows.reproduce("t", runs=tmp_path, overrides={"width": 2}))
+    assert fits == [0, 1, 2, 0]
+
+
+def test_forms_of_a_model_are_chosen_by_name(toy, monkeypatch):
+    cells = {form or "own": Recipe.parse({**RECIPE, "form": form}) for form in ("paper", "trainable", None)}
+    monkeypatch.setattr(reproducing, "recipes_of", lambda table: cells)
+    rows = list(workflows.reproduce("t", forms=["paper"]))
+    assert [(row["recipe"], row["form"]) for row in rows] == [("paper", "paper")]
+    assert len(list(workflows.reproduce("t"))) == 3
+
+
 def test_a_cell_that_is_not_there_is_named(toy, monkeypatch):
     monkeypatch.setattr(reproducing, "recipes_of", lambda table: CELLS)
     with pytest.raises(ConfigError, match="no cell of t has rows organ and variants mine"):

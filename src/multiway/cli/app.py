@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from multiway.cli import audit, compress, data, recipes, runs, train
+from multiway.cli import audit, compress, data, recipes, runs, train, tune
 
 app = typer.Typer(
     name="multiway",
@@ -14,6 +14,7 @@ app = typer.Typer(
 )
 data.add_to(app)
 train.add_to(app)
+tune.add_to(app)
 runs.add_to(app)
 audit.add_to(app)
 recipes.add_to(app)

@@ -1,4 +1,4 @@
-"""What a shell may complete: names of tasks, recipes, tables and data sets."""
+"""What a shell may complete: names of tasks, recipes, tables, spaces and data sets."""
 
 from multiway.cli import declared
 
@@ -20,11 +20,25 @@ def recipes(incomplete: str) -> list[str]:
     return _beginning(recipe_names(), incomplete)
 
 
-def tables(incomplete: str) -> list[str]:
+def published(incomplete: str) -> list[str]:
     """Published tables that begin so."""
+    from multiway.recipes import published_tables
+
+    return _beginning(published_tables(), incomplete)
+
+
+def tables(incomplete: str) -> list[str]:
+    """Tables of recipes that begin so."""
     from multiway.recipes import table_names
 
     return _beginning(table_names(), incomplete)
+
+
+def spaces(incomplete: str) -> list[str]:
+    """Search spaces of the papers that begin so."""
+    from multiway.recipes import space_names
+
+    return _beginning(space_names(), incomplete)
 
 
 def _beginning(names: tuple[str, ...] | list[str], incomplete: str) -> list[str]:

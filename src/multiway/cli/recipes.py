@@ -1,7 +1,8 @@
-"""`multiway recipes` and `multiway reproduce`: cells of published tables."""
+"""`multiway recipes`, `published` and `reproduce`: cells of published tables, and the tables as printed."""
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +15,7 @@ from multiway.cli.show import Answer
 def add_to(app: typer.Typer) -> None:
     """Register this file's commands."""
     commands.add(app, recipes)
+    commands.add(app, published)
     commands.add(app, reproduce)
 
 
@@ -24,6 +26,27 @@ def recipes(
 ) -> Answer:
     """List the recipes, each one cell of a published table, with the published figure."""
     return show.table(workflows.list_recipes(pattern))
+
+
+def published(
+    table: Annotated[
+        str | None,
+        typer.Argument(help="A table's name; lists them all if not given.", autocompletion=completion.published),
+    ] = None,
+) -> Answer:
+    """Print a published table as it stands in its paper: every method, with means over horizons."""
+    if table is None:
+        return show.table(workflows.list_published())
+    found = workflows.published(table)
+    return Answer(lines=_published_lines(found), document=lambda: found)
+
+
+def _published_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    yield from [f"{found['source']}: {found['title']}", ""]
+    yield from show.aligned(found["rows"])
+    if found["slips"]:
+        yield from ["", "Figures that other figures of the paper contradict:", *show.aligned(found["slips"])]
+    yield from ["", *found["notes"]] if found["notes"] else []
 
 
 def reproduce(
@@ -39,26 +62,58 @@ def reproduce(
     horizons: Annotated[
         str | None, typer.Option(help="Only these horizons, separated by commas; all if not given.")
     ] = None,
+    forms: Annotated[
+        str | None,
+        typer.Option(
+            help="Only these forms of the model (paper, per_mode, trainable), separated by commas; all if not given."
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds per cell.")] = 1,
     out: Annotated[
         Path | None, typer.Option(help="Append one JSON line per cell to this file.", show_default="none")
     ] = None,
-    runs: Annotated[Path | None, typer.Option(help="Keep the run folders here; not kept if not given.")] = None,
+    runs: Annotated[
+        Path | None,
+        typer.Option(help="Keep the run folders here, and use those that are there; not kept if not given."),
+    ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option("--from", help="Read cells that --out wrote earlier, and run nothing.", show_default="none"),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Draw published and measured as one HTML page.", show_default="none")
+    ] = None,
     sets: Sets = None,
     quiet: Quiet = False,
 ) -> Answer:
-    """Run the recipes of a table and print published beside measured."""
+    """Run the recipes of a table and print measured beside published, then every published method beside ours."""
     cells = workflows.reproduce(
         table,
         rows=options.names(rows),
         variants=options.names(variants),
         horizons=options.names(horizons),
+        forms=options.names(forms),
         seeds=seeds,
         out=out,
         runs=runs,
         overrides=options.nested(sets or []),
+        measured=measured,
+        report=report,
         progress=not quiet,
     )
-    return Answer(
-        lines=(line for cell in cells for line in show.aligned([cell])), document=lambda: show.uniform(list(cells))
-    )
+    return Answer(lines=_measured_lines(table, cells), document=lambda: _measured_document(table, list(cells)))
+
+
+def _measured_lines(table: str, cells: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Each cell as it is done, then the published table."""
+    done = []
+    for cell in cells:
+        done.append(cell)
+        yield from show.aligned([cell])
+    beside = workflows.beside_published(table, done)
+    yield from ["", *show.aligned(beside)] if beside else []
+
+
+def _measured_document(table: str, cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    beside = workflows.beside_published(table, cells)
+    return {"measured": show.uniform(cells), "published": show.uniform(beside)}

@@ -97,8 +97,8 @@ def maps_of(model: Any, x: Tensor) -> list[list[Tensor]]:
 
 def has_maps(model: nn.Module) -> bool:
     """Whether a network has a map per mode."""
-    kind = getattr(getattr(model, "config", None), "attention", None)
-    return hasattr(model, "forward_with_maps") and kind in (None, "kronecker")
+    config = getattr(model, "config", None)
+    return hasattr(model, "forward_with_maps") and getattr(config, "has_maps", True)
 
 
 def volume_maps(

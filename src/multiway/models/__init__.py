@@ -19,6 +19,7 @@ from multiway.models.monai_resnet import ResNet3DConfig as ResNet3DConfig
 from multiway.models.registry import create_model as create_model
 from multiway.models.registry import list_models as list_models
 from multiway.models.registry import model_config as model_config
+from multiway.models.registry import model_defaults as model_defaults
 from multiway.models.registry import register as register
 from multiway.models.sliding_window import sliding_window as sliding_window
 from multiway.models.tabular_mlp import TabularMLP as TabularMLP
@@ -38,6 +39,9 @@ register(
     HOTVolumeClassifier,
     HOTVolumeClassifierConfig,
     **HOTVolumeClassifierConfig.seven_million(),
+)
+register(
+    "hot_volume_classifier_paper", HOTVolumeClassifier, HOTVolumeClassifierConfig, **HOTVolumeClassifierConfig.paper()
 )
 register("cnn_volume_classifier", CNNVolumeClassifier, CNNVolumeClassifierConfig)
 register("resnet18_3d", ResNet3D, ResNet3DConfig, depth=18)

@@ -1,84 +1,127 @@
 """The block of a Higher-Order Transformer as the config of a model describes it."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Self
 
+from pydantic import Field, model_validator
 from torch import nn as torch_nn
 
 from multiway import nn
+from multiway.config import Config
+from multiway.errors import ConfigError
 
 
-class BlockConfig(Protocol):
+class BlockConfig(Config):
     """What the config of every Higher-Order Transformer says of its blocks."""
 
-    @property
-    def dim(self) -> int:
-        """Features of a token."""
+    dim: int = Field(64, gt=0)
+    """Features per token."""
+    num_heads: int = Field(4, gt=0)
+    """Heads of each attention, which is also its Kronecker rank (HOT: R)."""
+    ffn_multiple: int = Field(2, gt=0)
+    """Hidden width of each SwiGLU over `dim`; the paper takes 4."""
+    dropout: float = Field(0.1, ge=0.0, lt=1.0)
+    """Share of each block's attention and SwiGLU outputs dropped in training."""
+    attended_modes: tuple[int, ...] = ()
+    """Modes with an attention factor; () leaves value and output projections only."""
+    preset: Literal["paper", "per_mode", "trainable"] = "trainable"
+    """Form of the attention, see `nn.KroneckerAttention`."""
+    mode_pooling: Literal["mean", "sum", "max", "learned"] | None = None
+    """Pooling of queries and keys over the other modes, see `nn.KroneckerAttention`; the preset's if not given."""
+    attention: Literal["kronecker", "full"] = "kronecker"
+    """One small attention per mode, or one over all tokens at once, which needs no `attended_modes` and `combine`."""
+    combine: Literal["product", "sum"] = "product"
+    """Product of the modes' factors, or sum of each mode alone."""
+    feature_map: Literal["softmax", "smreg", "positive", "elu"] = "softmax"
+    """Softmax, or the kernel in its place ("smreg" is the paper's)."""
+    rotary: bool = True
+    """Turn queries and keys by their positions along the modes that have an order."""
+    qk_norm: Literal["none", "rms", "layer"] | None = None
+    """Normalisation of queries and keys; that of the preset if not given."""
+    norm: Literal["rms", "layer"] = "rms"
+    """Normalisation before each half of a block, and before the head."""
+    use_attention: bool = True
+    """Give every block its attention; without it nothing mixes the tokens (the components of HOT sec. 5.3)."""
+    use_ffn: bool = True
+    """Give every block its SwiGLU (the components of HOT sec. 5.3)."""
 
     @property
-    def norm(self) -> str:
-        """Normalisation before each part."""
+    def has_maps(self) -> bool:
+        """Whether the blocks have an attention map per mode."""
+        return self.use_attention and self.attention == "kronecker"
 
-    @property
-    def ffn_multiple(self) -> int:
-        """Hidden features of the SwiGLU over those of a token."""
+    @model_validator(mode="after")
+    def _block_has_a_half(self) -> Self:
+        if not (self.use_attention or self.use_ffn):
+            raise ValueError(
+                "use_attention and use_ffn must not both be false. Set num_blocks to 0 for a model without blocks."
+            )
+        return self
 
-    @property
-    def dropout(self) -> float:
-        """Share of features that are dropped in training."""
+    def check_heads(self, num_ordered: int) -> None:
+        """Refuse heads that cannot be turned along so many modes.
 
-    @property
-    def num_heads(self) -> int:
-        """Heads of an attention."""
+        Raises:
+            ValueError: They do not divide the features, or have fewer pairs than modes.
+        """
+        got = f"Got dim={self.dim}, num_heads={self.num_heads}."
+        if not self.rotary and self.dim % self.num_heads:
+            raise ValueError(f"dim must be a multiple of num_heads. {got}")
+        if self.rotary and self.dim % (2 * self.num_heads):
+            raise ValueError(f"dim must be an even multiple of num_heads, as rotary turns pairs of features. {got}")
+        if self.rotary and self.attention == "full" and self.dim < 2 * num_ordered * self.num_heads:
+            raise ValueError(
+                f"dim must be at least {2 * num_ordered} times num_heads, as full attention turns a pair of features "
+                f"along each of {num_ordered} modes. {got}"
+            )
 
-    @property
-    def attention(self) -> str:
-        """One attention per mode (`kronecker`), or one over all tokens (`full`)."""
 
-    @property
-    def feature_map(self) -> str:
-        """Softmax, or the kernel in its place."""
+def need_maps(model: torch_nn.Module, config: BlockConfig) -> None:
+    """Refuse a model whose attention has no map per mode.
 
-    @property
-    def preset(self) -> str:
-        """Details of Kronecker attention, as a set."""
-
-    @property
-    def combine(self) -> str:
-        """How the attentions of the modes come together."""
-
-    @property
-    def attended_modes(self) -> Sequence[int]:
-        """Modes that are attended over."""
+    Raises:
+        ConfigError: It has none.
+    """
+    if not config.has_maps:
+        raise ConfigError(
+            f"{type(model).__name__}: maps per mode exist only where attention is 'kronecker'. Got "
+            f"attention={config.attention!r}, use_attention={config.use_attention}. Build the model with that."
+        )
 
 
 def build_block(
-    config: BlockConfig, *, num_modes: int, rotary_modes: Sequence[int], is_decoder: bool = False
+    config: BlockConfig, *, num_modes: int, ordered_modes: Sequence[int], is_decoder: bool = False
 ) -> nn.HOTBlock:
-    """Attention, in a decoder cross-attention too, and a SwiGLU."""
+    """Attention, in a decoder cross-attention too, and a SwiGLU; rotary turns along the modes with an order."""
+
+    def attend() -> torch_nn.Module:
+        return build_attention(config, num_modes=num_modes, rotary_modes=ordered_modes if config.rotary else ())
+
     return nn.HOTBlock(
-        build_attention(config, num_modes=num_modes, rotary_modes=rotary_modes),
+        attend() if config.use_attention else None,
         dim=config.dim,
         norm=config.norm,
-        hidden_dim=config.ffn_multiple * config.dim,
+        hidden_dim=config.ffn_multiple * config.dim if config.use_ffn else 0,
         dropout=config.dropout,
-        cross_attention=build_attention(config, num_modes=num_modes, rotary_modes=rotary_modes) if is_decoder else None,
+        cross_attention=attend() if is_decoder and config.use_attention else None,
     )
 
 
 def build_attention(config: BlockConfig, *, num_modes: int, rotary_modes: Sequence[int]) -> torch_nn.Module:
-    """One attention per mode, or one over all tokens, which knows no positions; softmax or a kernel."""
-    sizes: dict[str, Any] = {"num_heads": config.num_heads, "num_modes": num_modes}
-    if config.attention == "full" and config.feature_map == "softmax":
-        return nn.FullAttention(config.dim, **sizes)
-    if config.attention == "full":
-        return nn.FullKernelAttention(config.dim, **sizes, feature_map=config.feature_map)
-    return nn.KroneckerAttention(
-        config.dim,
-        **sizes,
-        preset=config.preset,
-        combine=config.combine,
-        feature_map=config.feature_map,
-        attended_modes=config.attended_modes,
-        rotary_modes=rotary_modes,
-    )
+    """One attention per mode, or one over all tokens; softmax or a kernel."""
+    options: dict[str, Any] = {"num_heads": config.num_heads, "num_modes": num_modes, "rotary_modes": rotary_modes}
+    if config.attention == "kronecker":
+        return nn.KroneckerAttention(
+            config.dim,
+            **options,
+            preset=config.preset,
+            pooling=config.mode_pooling,
+            combine=config.combine,
+            feature_map=config.feature_map,
+            attended_modes=config.attended_modes,
+            qk_norm=config.qk_norm,
+        )
+    options["qk_norm"] = config.qk_norm or nn.PRESETS[config.preset]["qk_norm"]
+    if config.feature_map == "softmax":
+        return nn.FullAttention(config.dim, **options)
+    return nn.FullKernelAttention(config.dim, **options, feature_map=config.feature_map)

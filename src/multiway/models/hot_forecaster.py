@@ -8,9 +8,8 @@ from torch import Tensor
 from torch import nn as torch_nn
 
 from multiway import nn
-from multiway.config import Config
 from multiway.errors import ConfigError
-from multiway.models.blocks import build_block
+from multiway.models.blocks import BlockConfig, build_block, need_maps
 from multiway.models.linear_floor import LinearFloor
 from multiway.models.windows import NORMALISERS, Normalised, check_windows, fill_gaps, valid_patches
 
@@ -19,7 +18,7 @@ LEVEL_LIMIT = 5.0
 """Last values are clipped here, in standard deviations of the training rows, before they become features."""
 
 
-class HOTForecasterConfig(Config):
+class HOTForecasterConfig(BlockConfig):
     """Everything needed to rebuild a `HOTForecaster`; saved inside each run."""
 
     num_variates: int = Field(gt=0)
@@ -30,30 +29,12 @@ class HOTForecasterConfig(Config):
     """Future time steps it forecasts (HOT: S)."""
     patch_length: int = Field(16, gt=0)
     """Time steps per token; patches do not overlap (HOT app. D)."""
-    dim: int = Field(64, gt=0)
-    """Features per token."""
     num_blocks: int = Field(2, ge=0)
     """Attention blocks, one after another."""
-    num_heads: int = Field(4, gt=0)
-    """Heads of each attention, which is also its Kronecker rank (HOT: R)."""
-    ffn_multiple: int = Field(2, gt=0)
-    """Hidden width of each SwiGLU over `dim`; the paper takes 4."""
-    dropout: float = Field(0.1, ge=0.0, lt=1.0)
-    """Share of each block's attention and SwiGLU outputs dropped in training."""
     pooling: Literal["mean", "flatten"] = "flatten"
     """How the patches of one variate become the head's input."""
     attended_modes: tuple[int, ...] = (VARIATES, TIME)
     """Modes with an attention factor: 0 variates, 1 time; () leaves value and output projections only."""
-    preset: Literal["paper", "per_mode", "trainable"] = "trainable"
-    """Form of the attention, see `nn.KroneckerAttention`."""
-    attention: Literal["kronecker", "full"] = "kronecker"
-    """One small attention per mode, or one over all tokens at once, without rotary (HOT table 5's comparison)."""
-    combine: Literal["product", "sum"] = "product"
-    """Product of the modes' factors, or sum of each mode alone."""
-    feature_map: Literal["softmax", "smreg", "positive", "elu"] = "softmax"
-    """Softmax, or the kernel in its place ("smreg" is the paper's)."""
-    norm: Literal["rms", "layer"] = "rms"
-    """Normalisation before each half of a block, and before the head."""
     variate_embedding: bool = True
     """Add a learned vector per variate, so that variates may be treated unlike."""
     level_features: bool = False
@@ -62,7 +43,7 @@ class HOTForecasterConfig(Config):
     level_noise: float = Field(1.0, ge=0.0)
     """Deviation of the noise on that last value in training, so that only its rough place is learned."""
     window_norm: Literal["standard", "last", "none"] = "last"
-    """What a window is freed of: its mean ("standard", as the paper) or its last value; then its deviation.
+    """What a window is freed of: its mean ("standard", as the paper's code) or its last value; then its deviation.
     "none" leaves it as it is."""
     deviation_limit: float | None = Field(10.0, gt=0.0)
     """Steps farther than this from the window's centre are clipped, for the network and not for the floor, so
@@ -74,7 +55,12 @@ class HOTForecasterConfig(Config):
 
     @classmethod
     def paper(cls) -> dict[str, Any]:
-        """List the fields of the published 620K configuration, with its 720-step head (HOT table 1)."""
+        """List the fields of the published size, 620K parameters with a head of 720 steps (HOT table 1, app. D).
+
+        Stated in the paper: `patch_length`, `feature_map`, and rotary along time alone. In its search space (table 9):
+        `dim`, `num_blocks`, `num_heads`, `dropout` and `pooling`; the point in it is ours, chosen for the 620K. From
+        the authors' code: `ffn_multiple` and `window_norm`. The last three fields are off, as the paper has none.
+        """
         return {
             "horizon": 720,
             "patch_length": 4,
@@ -82,11 +68,12 @@ class HOTForecasterConfig(Config):
             "num_blocks": 2,
             "num_heads": 8,
             "ffn_multiple": 4,
-            "dropout": 0.0,
+            "dropout": 0.1,
             "pooling": "mean",
             "preset": "paper",
-            "variate_embedding": False,
+            "feature_map": "smreg",
             "window_norm": "standard",
+            "variate_embedding": False,
             "deviation_limit": None,
             "linear_floor": "none",
         }
@@ -98,11 +85,7 @@ class HOTForecasterConfig(Config):
                 f"lookback must be a multiple of patch_length. "
                 f"Got lookback={self.lookback}, patch_length={self.patch_length}."
             )
-        if self.dim % (2 * self.num_heads):
-            raise ValueError(
-                f"dim must be an even multiple of num_heads, as rotary turns pairs of features. "
-                f"Got dim={self.dim}, num_heads={self.num_heads}."
-            )
+        self.check_heads(num_ordered=1)
         if self.attended_modes not in ((), (VARIATES,), (TIME,), (VARIATES, TIME)):
             raise ValueError(
                 f"attended_modes must be (), (0,), (1,) or (0, 1): 0 is variates, 1 is time. Got {self.attended_modes}."
@@ -146,7 +129,7 @@ class HOTForecaster(torch_nn.Module):
         self.variates = _variate_vectors(config)
         self.level = torch_nn.Linear(2, dim) if config.level_features else None
         self.blocks = torch_nn.ModuleList(
-            build_block(config, num_modes=2, rotary_modes=(TIME,)) for _ in range(config.num_blocks)
+            build_block(config, num_modes=2, ordered_modes=(TIME,)) for _ in range(config.num_blocks)
         )
         self.norm = nn.make_norm(config.norm, dim)
         self.head = (
@@ -181,7 +164,11 @@ class HOTForecaster(torch_nn.Module):
         """Forecast, and list for each block its attention maps over variates and over patches.
 
         Each map is `(batch, heads, size, size)`, rows summing to one; the identity for a mode not attended.
+
+        Raises:
+            ConfigError: There is no attention, or it is full and has no map per mode.
         """
+        need_maps(self, self.config)
         window = self._read(past, past_observed)
         tokens, maps = self._embed(window), []
         for block in self.blocks:
@@ -221,7 +208,7 @@ class HOTForecaster(torch_nn.Module):
             return _Window(past, self._normalise(past, None, limit), None, None)
         filled = fill_gaps(past, past_observed)
         valid = valid_patches(past_observed, self.config.patch_length)
-        masks = [valid.any(dim=2), valid.any(dim=1)] if self.config.attention == "kronecker" else None
+        masks = [valid.any(dim=2), valid.any(dim=1)] if self.config.has_maps else None
         return _Window(filled, self._normalise(filled, past_observed, limit), valid, masks)
 
     def _embed(self, window: _Window) -> Tensor:

@@ -1,4 +1,4 @@
-"""HOT segmenter of multispectral images: bands are a mode beside rows and columns (HOT sec. 6)."""
+"""HOT segmenter of multispectral images: bands are a mode beside rows and columns."""
 
 from typing import Any, Literal, Self
 
@@ -83,7 +83,7 @@ class HOTSegmenter2d(torch_nn.Module):
     Kronecker attention act over bands × rows × columns; a linear head reads all band tokens of a square. A linear map
     of each pixel's spectrum lies underneath: the network adds to it.
 
-    The paper names multispectral segmentation as future work and prints no architecture.
+    Not in the paper; ours.
 
     Shape:
         Input `(batch, in_channels, rows, columns)`, both sizes multiples of `config.stride`; output

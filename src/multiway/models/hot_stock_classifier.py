@@ -8,9 +8,8 @@ from torch import Tensor
 from torch import nn as torch_nn
 
 from multiway import nn
-from multiway.config import Config
-from multiway.errors import ConfigError, ShapeError
-from multiway.models.blocks import build_block
+from multiway.errors import ShapeError
+from multiway.models.blocks import BlockConfig, build_block, need_maps
 
 STOCK, TIME = 0, 1
 NUM_MODES = 2
@@ -18,7 +17,7 @@ NUM_MODES = 2
 Maps = list[list[Tensor]]
 
 
-class HOTStockClassifierConfig(Config):
+class HOTStockClassifierConfig(BlockConfig):
     """Everything needed to rebuild a `HOTStockClassifier`; saved inside each run."""
 
     num_stocks: int = Field(gt=0)
@@ -35,42 +34,49 @@ class HOTStockClassifierConfig(Config):
     """Numbers per stock: logits of the classes, or quantiles."""
     modality: Literal["multimodal", "price", "text"] = "multimodal"
     """Decoder of prices that looks at an encoder of texts, or one of the two alone (stock HOT table 2)."""
-    dim: int = Field(64, gt=0)
-    """Features per token."""
+    fusion: Literal["cross", "product"] = "cross"
+    """How two modalities meet: by cross-attention (stock HOT figure 2), or features of two encoders multiplied."""
     num_blocks: int = Field(2, gt=0)
     """Blocks of the encoder, and as many of the decoder."""
-    num_heads: int = Field(4, gt=0)
-    """Heads of each attention, which is also its Kronecker rank (stock HOT: R)."""
     ffn_multiple: int = Field(4, gt=0)
     """Hidden width of each SwiGLU over `dim`."""
     dropout: float = Field(0.1, ge=0.0, lt=1.0)
     """Share of embeddings, and of each branch's output, dropped in training."""
     attended_modes: tuple[int, ...] = (STOCK, TIME)
     """Modes with an attention factor: 0 stocks, 1 days; () leaves value and output projections (stock HOT table 3)."""
-    attention: Literal["kronecker", "full"] = "kronecker"
-    """One small attention per mode, or one over all stock-days at once, without rotary."""
-    feature_map: Literal["softmax", "smreg", "positive", "elu"] = "softmax"
-    """Softmax, or the kernel in its place ("smreg" is the paper's)."""
-    preset: Literal["paper", "per_mode", "trainable"] = "trainable"
-    """Form of the attention, see `nn.KroneckerAttention`."""
-    combine: Literal["product", "sum"] = "product"
-    """Product of the modes' factors, or sum of each mode alone."""
-    norm: Literal["rms", "layer"] = "rms"
-    """Normalisation before each branch, and before the head."""
     absent: Literal["mask", "token"] = "mask"
     """Days without prices or texts are left out of the attention, or a learnt token stands for them."""
 
     @classmethod
     def paper(cls) -> dict[str, Any]:
-        """List the fields of the form in print."""
-        return {"preset": "paper", "feature_map": "smreg", "absent": "token"}
+        """List the fields of the form in print (stock HOT secs. 5 and 6.2).
+
+        Stated in the paper: the kernel in place of the softmax and rotary along days alone. In its search space:
+        `dim`, `num_heads`, `num_blocks` and `dropout`; the point in it is ours. From the general paper: `feature_map`.
+        From the authors' code: `absent` and `ffn_multiple`.
+        """
+        return {
+            "dim": 32,
+            "num_blocks": 2,
+            "num_heads": 4,
+            "ffn_multiple": 4,
+            "dropout": 0.2,
+            "preset": "paper",
+            "feature_map": "smreg",
+            "absent": "token",
+        }
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
-        if self.dim % (2 * self.num_heads):
+        self.check_heads(num_ordered=1)
+        if self.modality == "multimodal" and self.fusion == "cross" and not self.use_attention:
             raise ValueError(
-                f"dim must be an even multiple of num_heads, as rotary turns pairs of features. "
-                f"Got dim={self.dim}, num_heads={self.num_heads}."
+                "prices see texts by attention alone, so modality='multimodal' needs use_attention. Set modality to "
+                "price or text, fusion to product, or keep the attention."
+            )
+        if self.fusion == "product" and self.modality != "multimodal":
+            raise ValueError(
+                f"fusion='product' multiplies two modalities. Got modality={self.modality!r}; leave one of the two out."
             )
         if list(self.attended_modes) != sorted(set(self.attended_modes) & {STOCK, TIME}):
             raise ValueError(
@@ -84,6 +90,7 @@ class HOTStockClassifier(torch_nn.Module):
 
     Each stock's days follow a learnt token of the stock. Texts pass an encoder; prices, with the features of the
     date, pass a decoder whose block l also looks at the output of the encoder's block l. The head reads the token.
+    With `fusion="product"` neither looks at the other: the head reads norm(text) ⊙ norm(price), normalised again.
 
     Differs from the paper, which does not say what stands for a day without texts: the day is left out, by a mask
     (`absent="token"` puts a learnt token there, as the public code does). A sample's logits depend on it alone.
@@ -100,7 +107,10 @@ class HOTStockClassifier(torch_nn.Module):
         has_text, has_price = config.modality != "price", config.modality != "text"
         self.encoder = _Tower(config, config.text_features) if has_text else None
         width = config.price_features + config.date_features
-        self.decoder = _Tower(config, width, is_decoder=has_text) if has_price else None
+        multiplied = config.fusion == "product"
+        self.decoder = _Tower(config, width, is_decoder=has_text and not multiplied) if has_price else None
+        norms = [nn.make_norm(config.norm, config.dim) for _ in range(2)] if multiplied else []
+        self.factor_norms = torch_nn.ModuleList(norms)
         self.norm = nn.make_norm(config.norm, config.dim)
         self.head = torch_nn.Linear(config.dim, config.num_outputs)
 
@@ -132,13 +142,9 @@ class HOTStockClassifier(torch_nn.Module):
         The first of the positions in time is the stock's token. Rows sum to one.
 
         Raises:
-            ConfigError: The attention is full and has no map per mode.
+            ConfigError: There is no attention, or it is full and has no map per mode.
         """
-        if self.config.attention != "kronecker":
-            raise ConfigError(
-                "HOTStockClassifier: maps per mode exist only where attention is 'kronecker'. Got "
-                f"attention={self.config.attention!r}. Build the model with that."
-            )
+        need_maps(self, self.config)
         maps: dict[str, Maps] = {}
         return self._run(prices, price_valid, dates, text, text_valid, maps), maps
 
@@ -161,8 +167,14 @@ class HOTStockClassifier(torch_nn.Module):
             return self._read(memory[-1])
         prices, price_valid = self._checked("prices", prices, price_valid, self.config.price_features)
         tokens, valid = self.decoder.embed(self._dated(prices, dates), price_valid)
-        outputs = self.decoder(tokens, valid, memory, memory_valid, maps=maps, name="price")
-        return self._read(outputs[-1])
+        seen = [] if self.factor_norms else memory
+        outputs = self.decoder(tokens, valid, seen, memory_valid, maps=maps, name="price")
+        return self._read(self._multiplied(memory[-1], outputs[-1]) if self.factor_norms else outputs[-1])
+
+    def _multiplied(self, text: Tensor, prices: Tensor) -> Tensor:
+        of_text, of_prices = self.factor_norms
+        product: Tensor = of_text(text) * of_prices(prices)
+        return product
 
     def _read(self, tokens: Tensor) -> Tensor:
         logits: Tensor = self.head(self.norm(tokens[:, :, 0]))
@@ -203,7 +215,7 @@ class _Tower(torch_nn.Module):
         self.absent = torch_nn.Parameter(torch.zeros(dim)) if config.absent == "token" else None
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = torch_nn.ModuleList(
-            build_block(config, num_modes=NUM_MODES, rotary_modes=(TIME,), is_decoder=is_decoder)
+            build_block(config, num_modes=NUM_MODES, ordered_modes=(TIME,), is_decoder=is_decoder)
             for _ in range(config.num_blocks)
         )
 

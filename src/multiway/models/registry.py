@@ -37,6 +37,15 @@ def list_models(pattern: str = "*") -> list[str]:
     return sorted(fnmatch.filter(_ENTRIES, pattern))
 
 
+def model_defaults(name: str) -> dict[str, Any]:
+    """Config fields that make a model the size that it is named for.
+
+    Raises:
+        ConfigError: No such model.
+    """
+    return dict(_find(name).defaults)
+
+
 def model_config(name: str, **fields: Any) -> Config:
     """Check and return the config that `create_model` would build from; `fields` override the named size.
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway import ops
-from multiway.models.hot_forecaster import HOTForecaster, HOTForecasterConfig
+from multiway.models.hot_forecaster import HOTForecaster
 from multiway.models.linear_floor import LinearFloor
 from multiway.models.windows import fill_gaps
 
@@ -17,12 +17,12 @@ class RidgeAndNetwork(nn.Module):
     """
 
     def __init__(
-        self, lookback: int, horizon: int, season: int, num_matrices: int, network: HOTForecasterConfig | None
+        self, lookback: int, horizon: int, season: int, num_matrices: int, network: HOTForecaster | None
     ) -> None:
         super().__init__()
         self.horizon, self.season = horizon, season
         self.floor = LinearFloor(num_matrices, horizon, lookback, trained=False)
-        self.network = None if network is None else HOTForecaster(network)
+        self.network = network
         self.weight: Tensor
         self.register_buffer("weight", torch.zeros((), dtype=torch.float64))
 

@@ -85,7 +85,7 @@ class VolumeUNet(torch_nn.Module):
     With `block="convolution"` every block of attention gives way to two convolutions whose hidden width makes the
     parameters equal, to half of one such channel: what the attention does is then not a matter of size.
 
-    The paper names segmentation with U-Nets as future work and prints no architecture.
+    The paper names Attention U-Net as future work and prints no architecture.
 
     Shape:
         Input `(batch, in_channels, *sizes)`, each size a multiple of `config.stride`; output

@@ -9,12 +9,10 @@ from multiway.errors import ConfigError, DtypeError, ShapeError, closest
 from multiway.nn.precision import check_dtype
 
 
-def choose(argument: str, name: str, known: Collection[str]) -> str:
+def choose(argument: str, name: str, known: Collection[str], layer: str = "KroneckerAttention") -> str:
     """Refuse a name that is not known."""
     if name not in known:
-        raise ConfigError(
-            f"KroneckerAttention: {argument}={name!r} is not one of {', '.join(known)}{closest(name, known)}"
-        )
+        raise ConfigError(f"{layer}: {argument}={name!r} is not one of {', '.join(known)}{closest(name, known)}")
     return name
 
 
@@ -31,14 +29,22 @@ def check_heads(dim: int, num_heads: int, num_modes: int, rotary: bool) -> None:
         )
 
 
-def check_modes(name: str, modes: Sequence[int], num_modes: int) -> tuple[int, ...]:
+def check_modes(name: str, modes: Sequence[int], num_modes: int, layer: str = "KroneckerAttention") -> tuple[int, ...]:
     """Refuse modes that are none; each once, in order."""
     chosen = tuple(sorted(set(modes)))
     if any(not 0 <= mode < num_modes for mode in chosen):
-        raise ShapeError(
-            f"KroneckerAttention: {name}={tuple(modes)} must lie in 0..{num_modes - 1}; modes skip the batch axis."
-        )
+        raise ShapeError(f"{layer}: {name}={tuple(modes)} must lie in 0..{num_modes - 1}; modes skip the batch axis.")
     return chosen
+
+
+def check_pairs(layer: str, dim: int, num_heads: int, rotary_modes: Sequence[int]) -> None:
+    """Refuse heads with an odd number of features, or fewer pairs of them than modes that turn."""
+    head_dim, wanted = dim // num_heads, 2 * len(rotary_modes)
+    if rotary_modes and (head_dim % 2 or head_dim < wanted):
+        raise ShapeError(
+            f"{layer}: {len(rotary_modes)} rotary modes need an even head size of at least {wanted}, a pair of "
+            f"features each. Got dim={dim} / num_heads={num_heads} = {head_dim}."
+        )
 
 
 def refuse_leak(causal_modes: Sequence[int], attended_modes: Sequence[int]) -> None:

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from multiway.nn.attention_checks import choose
 
+POOLINGS = ("mean", "sum", "max", "learned")
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "shared_projections": True, "pooling": "sum", "centred": False, "qk_norm": "none",
@@ -39,6 +40,6 @@ def choose_settings(preset: str, **given: Any) -> Settings:
     """
     values = PRESETS[choose("preset", preset, PRESETS)]
     settings = Settings(**{name: values[name] if value is None else value for name, value in given.items()})
-    choose("pooling", settings.pooling, ("mean", "sum"))
+    choose("pooling", settings.pooling, POOLINGS)
     choose("qk_norm", settings.qk_norm, ("none", "rms", "layer"))
     return settings

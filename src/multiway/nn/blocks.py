@@ -72,9 +72,10 @@ class HOTBlock(nn.Module):
 
     Args:
         attention: Any module that maps `(batch, *sizes, dim)` to itself; `KroneckerAttention` takes the masks.
+            None leaves this half out.
         dim: Features per token.
         norm: "rms" or "layer".
-        hidden_dim: Features inside the SwiGLU, 4 `dim` if not given.
+        hidden_dim: Features inside the SwiGLU, 4 `dim` if not given; 0 leaves this half out.
         dropout: On each residual branch.
         cross_attention: Attention to a context, in a decoder; as `attention`, but it takes the context second.
         device, dtype: As for `torch.nn.Linear`.
@@ -82,7 +83,7 @@ class HOTBlock(nn.Module):
 
     def __init__(
         self,
-        attention: nn.Module,
+        attention: nn.Module | None,
         *,
         dim: int,
         norm: str = "rms",
@@ -94,13 +95,14 @@ class HOTBlock(nn.Module):
     ) -> None:
         super().__init__()
         factory = {"device": device, "dtype": dtype}
-        self.attention_norm = make_norm(norm, dim, **factory)
+        self.attention_norm = None if attention is None else make_norm(norm, dim, **factory)
         self.attention = attention
         self.cross_norm = None if cross_attention is None else make_norm(norm, dim, **factory)
         self.context_norm = None if cross_attention is None else make_norm(norm, dim, **factory)
         self.cross_attention = cross_attention
-        self.ffn_norm = make_norm(norm, dim, **factory)
-        self.ffn = SwiGLU(dim, 4 * dim if hidden_dim is None else hidden_dim, **factory)
+        hidden = 4 * dim if hidden_dim is None else hidden_dim
+        self.ffn_norm = make_norm(norm, dim, **factory) if hidden else None
+        self.ffn = SwiGLU(dim, hidden, **factory) if hidden else None
         self.dropout = Dropout(dropout)
 
     def forward(
@@ -115,7 +117,9 @@ class HOTBlock(nn.Module):
         """Run the block; masks reach the attention as they are."""
         masks = {"valid": valid, "mode_masks": mode_masks}
         given = {name: mask for name, mask in masks.items() if mask is not None}
-        hidden = x + self.dropout(self.attention(self.attention_norm(x), **given))
+        hidden = x
+        if self.attention is not None and self.attention_norm is not None:
+            hidden = x + self.dropout(self.attention(self.attention_norm(x), **given))
         if self.cross_attention is not None:
             tokens, context = self._crossing(hidden, context)
             masks = {"valid": valid, "context_valid": context_valid}
@@ -149,6 +153,7 @@ class HOTBlock(nn.Module):
     ) -> tuple[Float[Tensor, "batch *sizes dim"], list[Tensor], list[Tensor]]:
         """`forward`, the self-attention's map per mode and the cross-attention's, none without one."""
         attention = _with_maps(self.attention)
+        assert self.attention_norm is not None
         mixed, maps = attention.forward_with_maps(self.attention_norm(x), valid=valid, mode_masks=mode_masks)
         hidden = x + self.dropout(mixed)
         cross_maps: list[Tensor] = []
@@ -166,12 +171,15 @@ class HOTBlock(nn.Module):
         return self.cross_norm(hidden), self.context_norm(context)
 
     def _feed(self, hidden: Tensor) -> Tensor:
+        if self.ffn is None or self.ffn_norm is None:
+            return hidden
         return hidden + self.dropout(self.ffn(self.ffn_norm(hidden)))  # type: ignore[no-any-return]
 
 
-def _with_maps(attention: nn.Module) -> KroneckerAttention:
+def _with_maps(attention: nn.Module | None) -> KroneckerAttention:
     if not isinstance(attention, KroneckerAttention):
-        raise ConfigError(f"HOTBlock: {type(attention).__name__} has no map per mode; use KroneckerAttention.")
+        found = "a block without attention" if attention is None else type(attention).__name__
+        raise ConfigError(f"HOTBlock: {found} has no map per mode; use KroneckerAttention.")
     return attention
 
 

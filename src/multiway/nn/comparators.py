@@ -1,5 +1,6 @@
 """What Kronecker attention is compared with: full attention over flattened modes, its kernel form, and axial."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -9,15 +10,22 @@ from torch.nn import functional as F
 
 from multiway import ops
 from multiway.errors import ShapeError
+from multiway.nn import attention_checks as checks
+from multiway.nn.head_norm import make_head_norms
 
 
 class FullAttention(nn.Module):
     """Ordinary attention over all tokens, modes flattened (HOT eqs. 3-4): cost and memory grow with N².
 
+    With the `rotary_modes` and the `qk_norm` of a `KroneckerAttention` it differs from that in the factorisation alone.
+
     Args:
         dim: Features per token.
         num_heads: Divides `dim`.
         num_modes: Modes of the input.
+        rotary_modes: Modes whose order matters. A token is turned by its own positions along them; pairs of
+            features are dealt out to several modes in turn, see `ops.rotate_flattened`.
+        qk_norm: "none", "rms" or "layer", over each head's features.
         device, dtype: As for `torch.nn.Linear`.
 
     Shape:
@@ -30,15 +38,22 @@ class FullAttention(nn.Module):
         *,
         num_heads: int,
         num_modes: int,
+        rotary_modes: Sequence[int] = (),
+        qk_norm: str = "none",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        name = type(self).__name__
         if num_heads < 1 or dim % num_heads:
-            raise ShapeError(f"{type(self).__name__}: num_heads must divide dim. Got dim={dim}, num_heads={num_heads}.")
+            raise ShapeError(f"{name}: num_heads must divide dim. Got dim={dim}, num_heads={num_heads}.")
+        self.rotary_modes = checks.check_modes("rotary_modes", rotary_modes, num_modes, name)
+        checks.check_pairs(name, dim, num_heads, self.rotary_modes)
         self.dim, self.num_heads, self.num_modes = dim, num_heads, num_modes
         self.query_key_value = nn.Linear(dim, 3 * dim, device=device, dtype=dtype)
         self.out = nn.Linear(dim, dim, device=device, dtype=dtype)
+        kind = checks.choose("qk_norm", qk_norm, ("none", "rms", "layer"), name)
+        self.norms = make_head_norms(kind, 1, dim // num_heads, {"device": device, "dtype": dtype})
 
     def forward(
         self,
@@ -57,6 +72,8 @@ class FullAttention(nn.Module):
             (query,) = self._heads(x, weights[0], biases[0], 1)
             key, value = self._heads(context, weights[1], biases[1], 2)
             valid = context_valid
+        query = self._place(query, x.shape[1:-1])
+        key = self._place(key, (x if context is None else context).shape[1:-1], is_key=True)
         mixed = self.attend(query, key, value, None if valid is None else valid.flatten(1))
         return self.out(mixed.transpose(1, 2).flatten(-2).reshape(x.shape))  # type: ignore[no-any-return]
 
@@ -65,35 +82,52 @@ class FullAttention(nn.Module):
         heads: Tensor = F.linear(x, weight, bias).flatten(1, -2).unflatten(-1, (count, self.num_heads, -1))
         return heads.permute(2, 0, 3, 1, 4).unbind(0)
 
+    def _place(self, heads: Tensor, sizes: Sequence[int], *, is_key: bool = False) -> Tensor:
+        """Normalise and turn by position, in float32 or wider."""
+        if self.norms is not None:
+            heads = self.norms[0][int(is_key)](_wide(heads))  # type: ignore[index]
+        return ops.rotate_flattened(_wide(heads), sizes, self.rotary_modes) if self.rotary_modes else heads
+
     def attend(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None) -> Tensor:
         """Mix values `(batch, heads, tokens, head_dim)`."""
         mask = None if valid is None else valid[:, None, None, :]
+        query, key = query.to(value.dtype), key.to(value.dtype)
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
 
 
 class FullKernelAttention(FullAttention):
     """Full attention with the softmax replaced by a kernel (HOT table 5, "linear" without factorisation): linear in N.
 
-    Queries and keys are RMS-normalised first, as the kernel's error grows with their norm.
+    Queries and keys are RMS-normalised unless `qk_norm` says otherwise, as the kernel's error grows with their norm.
     """
 
-    def __init__(self, dim: int, *, num_heads: int, num_modes: int, feature_map: str = "smreg", **factory: Any) -> None:
-        super().__init__(dim, num_heads=num_heads, num_modes=num_modes, **factory)
-        head_dim = dim // num_heads
-        self.log_features = ops.FEATURE_MAPS[feature_map]
-        rows = ops.default_num_features(head_dim) // 2
+    def __init__(
+        self,
+        dim: int,
+        *,
+        num_heads: int,
+        num_modes: int,
+        feature_map: str = "smreg",
+        qk_norm: str = "rms",
+        **options: Any,
+    ) -> None:
+        super().__init__(dim, num_heads=num_heads, num_modes=num_modes, qk_norm=qk_norm, **options)
+        self.log_features = ops.FEATURE_MAPS[
+            checks.choose("feature_map", feature_map, ops.FEATURE_MAPS, type(self).__name__)
+        ]
         self.projection: Tensor
-        self.register_buffer("projection", ops.orthogonal_projection(rows, head_dim).to(factory.get("device")))
+        self.register_buffer("projection", ops.draw_projection(feature_map, dim // num_heads).to(options.get("device")))
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None) -> Tensor:
         """Apply A (Bᵀ V) without forming A Bᵀ."""
-        wide = torch.promote_types(query.dtype, torch.float32)
-        query_logs, key_logs = (
-            self.log_features(F.rms_norm(heads.to(wide), heads.shape[-1:]), self.projection) for heads in (query, key)
-        )
+        query_logs, key_logs = (self.log_features(_wide(heads), self.projection) for heads in (query, key))
         mask = None if valid is None else valid[:, None].expand(-1, self.num_heads, -1)
         queries, keys = ops.normalised_features(query_logs, key_logs, mask)
         return queries.to(value.dtype) @ (keys.to(value.dtype).mT @ value)
+
+
+def _wide(heads: Tensor) -> Tensor:
+    return heads.to(torch.promote_types(heads.dtype, torch.float32))
 
 
 class AxialAttention(nn.Module):

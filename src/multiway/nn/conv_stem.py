@@ -1,4 +1,4 @@
-"""Strided convolutions from voxels to tokens (HOT app. C.2: "multilayer 3D convolution")."""
+"""Strided convolutions from voxels to tokens (HOT app. D: "multilayer 3D convolution")."""
 
 from collections.abc import Sequence
 from typing import Any

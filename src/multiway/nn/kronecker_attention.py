@@ -47,7 +47,8 @@ class KroneckerAttention(PooledQueries):
             its later positions too, so outputs then do depend on the future.
         dropout: Probability of dropping an attention weight in training.
         shared_projections: One query and key projection for all modes, or one per mode.
-        pooling: "mean" or "sum" over the other modes.
+        pooling: Over the other modes: "mean", "sum", "max" of projected tokens, or "learned", a mean whose weights are
+            a softmax of the tokens' products with a vector per mode; these vectors start at zero.
         centred: Subtract the mean over positions from pooled tokens (never along a causal mode).
         qk_norm: "none", "rms" or "layer", over each head's features.
         learn_temperature: Learn a factor on the logits per mode and head, at most 16.
@@ -58,7 +59,8 @@ class KroneckerAttention(PooledQueries):
         Input `(batch, *sizes, dim)` with `num_modes` sizes; output the same, or the context's values at the
         input's sizes under cross-attention.
 
-    Cost: N (4 D² + 2 D Σ Nᵢ) multiply-adds for N = Π Nᵢ tokens.
+    Cost: N (4 D² + 2 D Σ Nᵢ) multiply-adds for N = Π Nᵢ tokens. Pooling by "max" forms queries and keys of full size:
+    2 N D² more per mode, and as much memory as twice the input.
     """
 
     def __init__(
@@ -180,7 +182,7 @@ class KroneckerAttention(PooledQueries):
         """Values, without their bias if it comes last, and the sums along every mode where one pass gives both."""
         if side.valid is None and not bias_last:
             return self.value(side.x), None
-        if len(self.attended_modes) < self.num_modes:
+        if len(self.attended_modes) < self.num_modes or self.pooling not in ("mean", "sum"):
             value, sums = F.linear(side.x, self.value.weight), None
         else:
             value, sums = ops.project_and_pool(side.x, self.value.weight)

@@ -20,7 +20,7 @@ from multiway.nn.factorised import (
 )
 from multiway.nn.precision import check_dtype
 
-INITS = ("variance", "package")
+INITS = ("variance", "xavier", "package")
 BIASES = (True, "modes", "full", False)
 
 
@@ -44,7 +44,7 @@ class NdLinear(nn.Module):
             in appendix A). With two modes and enough terms the layer is as general as a dense one.
         descending: Take the last mode first. Only the biases per mode notice.
         flat: Take and return the modes flattened into one last axis, as `torch.nn.Linear` does.
-        init: "variance" or "package".
+        init: "variance", "xavier" (the paper's) or "package"; see `reset_parameters`.
         device, dtype: As for `torch.nn.Linear`.
 
     Shape:
@@ -100,14 +100,12 @@ class NdLinear(nn.Module):
 
         "variance": uniform weights, each mode's variance the n-th root of 1 / (rank Π Dᵢ), so that outputs have the
         variance of inputs; each is brought to the norm that this means, as a few draws of a short mode would not be;
-        biases are zero. "package": every mode as `torch.nn.Linear`, the scale of the `ndlinear` package, with which the
-        standard deviation falls by about √3 per mode.
+        biases are zero. "xavier": uniform up to √(6 / (Dᵢ + Hᵢ)) in each mode of each term (NdLinear sec. 2.3, which
+        says nothing of biases: zero), so that a mode multiplies the variance by 2 Dᵢ / (Dᵢ + Hᵢ). "package": every mode
+        as `torch.nn.Linear`, the scale of the `ndlinear` package, with which the standard deviation falls by about √3
+        per mode.
         """
-        if self.init == "variance":
-            variance = (self.rank * math.prod(self.in_sizes)) ** (-1 / len(self.in_sizes))
-            bounds = [math.sqrt(3 * variance)] * len(self.in_sizes)
-        else:
-            bounds = [size**-0.5 for size in self.in_sizes]
+        bounds = self._bounds()
         for weight, bound in zip(self.weights, bounds, strict=True):
             nn.init.uniform_(weight, -bound, bound)
             if self.init == "variance":
@@ -116,6 +114,15 @@ class NdLinear(nn.Module):
             nn.init.uniform_(bias, -bound, bound) if self.init == "package" else nn.init.zeros_(bias)
         if self.full_bias is not None:
             nn.init.zeros_(self.full_bias)
+
+    def _bounds(self) -> list[float]:
+        """How far from zero the weights of each mode are drawn."""
+        if self.init == "package":
+            return [size**-0.5 for size in self.in_sizes]
+        if self.init == "xavier":
+            return [math.sqrt(6 / sum(pair)) for pair in zip(self.in_sizes, self.out_sizes, strict=True)]
+        variance = (self.rank * math.prod(self.in_sizes)) ** (-1 / len(self.in_sizes))
+        return [math.sqrt(3 * variance)] * len(self.in_sizes)
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*out_shape"]:
         """Map every mode; leading axes stay as they are."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from multiway import ops
 from multiway.nn import attention_checks as checks
@@ -29,7 +30,8 @@ class Side(NamedTuple):
 class PooledQueries(nn.Module):
     """What attention along modes builds on; a base and no part of it, so that names of parameters stay flat.
 
-    Pooling and projecting commute: tokens are pooled first, and full-size queries and keys never exist.
+    Pooling and projecting commute: tokens are pooled first, and full-size queries and keys never exist. A maximum
+    does not commute, and is taken of projected tokens.
 
     Args:
         dim, num_heads, num_modes: As for `KroneckerAttention`.
@@ -62,32 +64,48 @@ class PooledQueries(nn.Module):
         self.log_temperature: nn.Parameter | None
         zeros = torch.zeros(num_modes, num_heads, **factory)
         self.register_parameter("log_temperature", nn.Parameter(zeros) if settings.learn_temperature else None)
+        self.pool_scores: nn.Parameter | None
+        even = torch.zeros(num_modes, dim, **factory)
+        self.register_parameter("pool_scores", nn.Parameter(even) if settings.pooling == "learned" else None)
         self._freeze_unused()
 
     def query_and_key(self, mode: int, asking: Side, answering: Side, sums: Sums | None) -> tuple[Tensor, Tensor]:
         """Pooled queries and keys of one mode, `(batch, heads, size, head_dim)`, float32 or wider (HOT: Q̃ᵢ, K̃ᵢ)."""
         linear: Any = self.query_key[mode if len(self.query_key) > 1 else 0]
         with without_autocast(answering.x):
-            pooled = self._pool(answering, mode, sums)
             if asking is answering:
-                query, key = ops.project_pooled(*pooled, linear.weight, linear.bias).chunk(2, dim=-1)
+                query, key = self._rows(answering, mode, linear.weight, linear.bias, sums).chunk(2, dim=-1)
             else:
                 weights, biases = linear.weight.chunk(2), (None, None) if linear.bias is None else linear.bias.chunk(2)
-                query = ops.project_pooled(*self._pool(asking, mode), weights[0], biases[0])
-                key = ops.project_pooled(*pooled, weights[1], biases[1])
+                query = self._rows(asking, mode, weights[0], biases[0])
+                key = self._rows(answering, mode, weights[1], biases[1], sums)
             return self._heads(query, mode), self._heads(key, mode, is_key=True)
+
+    def _rows(self, side: Side, mode: int, weight: Tensor, bias: Tensor | None, sums: Sums | None = None) -> Tensor:
+        """Tokens of one mode, pooled and projected."""
+        if self.pooling != "max":
+            return ops.project_pooled(*self._pool(side, mode, sums), weight, bias)
+        projected = Side(F.linear(side.x, weight.to(side.x.dtype)), side.valid)
+        rows, count = self._pool(projected, mode)
+        return rows if bias is None else rows + count * bias.to(rows.dtype)
 
     def _pool(self, side: Side, mode: int, sums: Sums | None = None) -> tuple[Tensor, Tensor | float]:
         """Pooled tokens of one mode (HOT: g_pool), and how often each counts a bias."""
+        tokens, count = self._reduce(side, mode, sums)
+        if self.centred and mode not in self.causal_modes:
+            tokens = ops.centre_positions(tokens, count)
+        return tokens, count
+
+    def _reduce(self, side: Side, mode: int, sums: Sums | None) -> tuple[Tensor, Tensor | float]:
+        if self.pooling == "max":
+            return ops.max_over_modes(side.x, mode, valid=side.valid)
+        if self.pool_scores is not None:
+            return ops.weighted_over_modes(side.x, self.pool_scores[mode], mode, valid=side.valid)
         count: Tensor | float
         tokens, count = ops.pool_modes(side.x, mode) if sums is None else sums[mode]
         if side.valid is not None:
             count = ops.count_valid(side.valid, mode).to(tokens.dtype)
-        if self.pooling == "mean":
-            tokens, count = ops.mean_of_sums(tokens, count)
-        if self.centred and mode not in self.causal_modes:
-            tokens = ops.centre_positions(tokens, count)
-        return tokens, count
+        return ops.mean_of_sums(tokens, count) if self.pooling == "mean" else (tokens, count)
 
     def _heads(self, rows: Tensor, mode: int, *, is_key: bool = False) -> Tensor:
         """Split into heads, normalise, turn by position, and put the temperature on the queries."""
@@ -106,5 +124,6 @@ class PooledQueries(nn.Module):
             linear.requires_grad_(mode in attended or (shared and len(attended) > 0))
         for mode, pair in enumerate(self.norms or ()):
             pair.requires_grad_(mode in attended)
-        if self.log_temperature is not None:
-            self.log_temperature.requires_grad_(len(attended) > 0)
+        for of_all_modes in (self.log_temperature, self.pool_scores):
+            if of_all_modes is not None:
+                of_all_modes.requires_grad_(len(attended) > 0)

@@ -66,12 +66,15 @@ from multiway.ops.plans import Step as Step
 from multiway.ops.plans import cheapest_plan as cheapest_plan
 from multiway.ops.pooling import centre_positions as centre_positions
 from multiway.ops.pooling import count_valid as count_valid
+from multiway.ops.pooling import max_over_modes as max_over_modes
 from multiway.ops.pooling import mean_of_sums as mean_of_sums
 from multiway.ops.pooling import pool_modes as pool_modes
 from multiway.ops.pooling import project_and_pool as project_and_pool
 from multiway.ops.pooling import project_pooled as project_pooled
+from multiway.ops.pooling import weighted_over_modes as weighted_over_modes
 from multiway.ops.ridge import ridge_path as ridge_path
 from multiway.ops.rotary import rotate as rotate
+from multiway.ops.rotary import rotate_flattened as rotate_flattened
 from multiway.ops.student import student_quantile as student_quantile
 from multiway.ops.student import student_radii as student_radii
 from multiway.ops.tensor_train import balance_cores as balance_cores

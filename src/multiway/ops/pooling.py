@@ -9,6 +9,8 @@ from torch.nn import functional as F
 
 from multiway.kernels import gate
 from multiway.kernels.pooling import project_and_sum
+from multiway.ops.attention import masked_softmax
+from multiway.ops.masks import blank
 
 
 def pool_modes(
@@ -42,6 +44,59 @@ def count_valid(valid: Bool[Tensor, "batch *sizes"], mode: int) -> Int[Tensor, "
     """Count the real tokens at each position of one mode."""
     others = [axis for axis in range(1, valid.ndim) if axis != mode + 1]
     return (valid.sum(others) if others else valid.long())[..., None]
+
+
+def max_over_modes(
+    x: Float[Tensor, "batch *sizes dim"], mode: int, *, valid: Bool[Tensor, "batch *sizes"] | None = None
+) -> tuple[Float[Tensor, "batch size dim"], Float[Tensor, "batch size 1"] | float]:
+    """Take the largest of each feature over every mode but one, and count it: once, or never where nothing is valid.
+
+    Args:
+        x: Tokens, projected: a maximum does not commute with a projection, as sums do.
+        mode: The mode that stays.
+        valid: True for real tokens; positions without any are zero.
+    """
+    others = [axis for axis in range(1, x.ndim - 1) if axis != mode + 1]
+    wide = torch.promote_types(x.dtype, torch.float32)
+    if x.numel() == 0:  # of nothing there is no maximum
+        return pool_modes(x, mode)[0], 1.0
+    if valid is None:
+        return (x.amax(others) if others else x).to(wide), 1.0
+    candidates = torch.where(valid[..., None], x, -math.inf)
+    seen = count_valid(valid, mode) > 0
+    return torch.where(seen, candidates.amax(others) if others else candidates, 0).to(wide), seen.to(wide)
+
+
+def weighted_over_modes(
+    x: Float[Tensor, "batch *sizes dim"],
+    vector: Float[Tensor, " dim"],
+    mode: int,
+    *,
+    valid: Bool[Tensor, "batch *sizes"] | None = None,
+) -> tuple[Float[Tensor, "batch size dim"], Float[Tensor, "batch size 1"] | float]:
+    r"""Mean over every mode but one under learned weights, in float32 or wider, counted like a maximum.
+
+    $$\tilde x_i = \sum_n w_{in} x_{in}, \qquad w_{in} = \operatorname{softmax}_n(u^\top x_{in})$$
+
+    over the valid tokens n at position i; a vector of zeros makes it the mean.
+
+    Args:
+        x: Tokens.
+        vector: What a token's features are weighed by (u).
+        mode: The mode that stays.
+        valid: True for real tokens; positions without any are zero.
+    """
+    wide = torch.promote_types(x.dtype, torch.float32)
+    tokens = _lines(blank(x, valid), mode).to(wide).contiguous()  # laid out once, for both products
+    mask = None if valid is None else _lines(valid[..., None], mode)[..., 0]
+    weights = masked_softmax(tokens @ vector.to(tokens.dtype), mask)
+    means = (weights.unsqueeze(-2) @ tokens).squeeze(-2)
+    return means, 1.0 if mask is None else mask.any(-1, keepdim=True).to(means.dtype)
+
+
+def _lines(x: Tensor, mode: int) -> Tensor:
+    """All tokens at each position of one mode, `(batch, size, others, dim)`."""
+    return x.movedim(mode + 1, 1).unsqueeze(2).flatten(2, -2)
 
 
 def project_and_pool(

@@ -1,15 +1,21 @@
-"""Cells of published tables: one YAML grid per table, one recipe per cell."""
+"""Cells of published tables: one YAML grid per table, one recipe per cell; beside them the tables as printed."""
 
 import fnmatch
 import functools
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 from multiway.config import load_yaml
 from multiway.errors import ConfigError, closest
 from multiway.recipes.grid import Cell, Grid, resolve
+from multiway.recipes.published import load_published as load_published
+from multiway.recipes.published import published_tables as published_tables
 from multiway.recipes.recipe import Published as Published
 from multiway.recipes.recipe import Recipe as Recipe
+from multiway.recipes.space import Space as Space
+from multiway.recipes.space import load_space as load_space
+from multiway.recipes.space import space_names as space_names
 
 
 def recipe_names(pattern: str = "*") -> list[str]:
@@ -58,8 +64,14 @@ def _tables() -> tuple[str, ...]:
 
 @functools.cache
 def _grid(table: str) -> Grid:
-    with as_file(files(__name__).joinpath(f"{table}.yaml")) as path:
-        return Grid.parse(load_yaml(path), path.name)
+    fields = _read(f"{table}.yaml")
+    names = {part.get("paper") for part in (fields, *fields.get("variants", {}).values())} - {None}
+    return Grid.parse({**fields, "papers": {name: _read(f"papers/{name}.yaml") for name in names}}, f"{table}.yaml")
+
+
+def _read(name: str) -> dict[str, Any]:
+    with as_file(files(__name__).joinpath(name)) as path:
+        return load_yaml(path)
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""A published table as a grid: what all its cells share, and what a row, a variant and a horizon change."""
+"""A published table as a grid: what all its cells share, and what a row, a variant, a horizon and a form change."""
 
 import functools
 import itertools
@@ -8,6 +8,9 @@ from typing import Any, NamedTuple, Self
 from pydantic import ConfigDict, Field, FiniteFloat, model_validator
 
 from multiway.config import Config, merge
+
+IN_PRINT = "paper"
+"""The form of a recipe that is as the paper prints it."""
 
 
 class Part(Config):
@@ -21,15 +24,35 @@ class Part(Config):
     """The data set's name, if it is not the row's key."""
     published: dict[str, Any] = Field(default_factory=dict)
     note: str | None = None
+    paper: str | None = None
+    """Whose settings it starts from, if not the table's."""
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
+class Paper(Config):
+    """What a paper says of all its experiments on one task, and the forms of its model."""
+
+    source: str
+    stated: dict[str, Any]
+    """Settings that the paper states; what it does not mention, such as a warm-up, is off."""
+    open: dict[str, Any] = Field(default_factory=dict)
+    """Settings that it leaves open, with our choice; the ledger in docs/papers gives the reason."""
+    forms: dict[str, Part] = Field(default_factory=dict)
+    """Other forms than the one in print, by name, and what each changes."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All of them."""
+        return merge(self.open, self.stated)
+
+
 class Cell(NamedTuple):
-    """Where a cell stands: keys of its row and variant, and its horizons."""
+    """Where a cell stands: keys of its row and variant, its horizons, and its form if it is not the paper's."""
 
     row: str
     variant: str | None
     horizons: tuple[int, ...]
+    form: str | None = None
 
     @property
     def steps(self) -> str:
@@ -48,8 +71,13 @@ class Grid(Config):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
     task: str
+    paper: str | None = None
+    """Whose settings all cells start from: a file of the folder papers."""
+    papers: dict[str, Paper] = Field(default_factory=dict)
+    """Those that the table and its variants name."""
     name: str = Field(pattern=r"^([\w-]|\{(row|variant|horizon)\})+$")
-    """Name of each recipe, of {row}, {variant} and {horizon}; without {horizon}, a cell is the mean over all."""
+    """Name of each recipe, of {row}, {variant} and {horizon}; without {horizon}, a cell is the mean over all.
+    Cells of other forms than the paper's have the form's name after it."""
     shared: Part
     rows: dict[str, Part]
     variants: dict[str, Part] = Field(default_factory=dict)
@@ -82,18 +110,29 @@ class Grid(Config):
     def cells(self) -> Iterator[Cell]:
         """Row by row, as printed."""
         runs = [(horizon,) for horizon in self.horizons] if "{horizon}" in self.name else [self.horizons]
-        return itertools.starmap(Cell, itertools.product(self.rows, self.variants or [None], runs))
+        for row, variant, horizons in itertools.product(self.rows, self.variants or [None], runs):
+            paper = self.paper_of(variant)
+            yield from (Cell(row, variant, horizons, form) for form in (None, *(paper.forms if paper else ())))
+
+    def paper_of(self, variant: str | None) -> Paper | None:
+        """The paper whose settings a variant starts from."""
+        own = self.variants[variant].paper if variant else None
+        return self.papers.get(own or self.paper or "")
 
     def name_of(self, cell: Cell) -> str:
         """Name of a cell's recipe."""
-        return self.name.format(row=cell.row, variant=cell.variant, horizon=cell.steps)
+        name = self.name.format(row=cell.row, variant=cell.variant, horizon=cell.steps)
+        return f"{name}-{cell.form}" if cell.form else name
 
 
 def resolve(grid: Grid, cell: Cell) -> dict[str, Any]:
-    """Fields of a cell's recipe but its table: shared <- row <- variant <- horizon, the later winning."""
+    """Fields of a cell's recipe but its table: paper <- form <- shared <- row <- variant, the later winning."""
     figures = dict(zip(grid.metrics, grid.figures.get(cell.row, {}).get(cell.column, ()), strict=False))
+    paper = grid.paper_of(cell.variant)
     parts = [
         {"task": grid.task, "row": cell.row, "variant": cell.variant, "data": cell.row},
+        {"settings": paper.settings, "form": cell.form or IN_PRINT} if paper else {},
+        _given(paper.forms[cell.form]) if paper and cell.form else {},
         _given(grid.shared),
         _given(grid.rows[cell.row]),
         _given(grid.variants[cell.variant]) if cell.variant else {},
@@ -103,4 +142,4 @@ def resolve(grid: Grid, cell: Cell) -> dict[str, Any]:
 
 
 def _given(part: Part) -> dict[str, Any]:
-    return part.model_dump(exclude_unset=True)
+    return part.model_dump(exclude_unset=True, exclude={"paper"})

@@ -26,8 +26,10 @@ class Recipe(Config):
     """What the row is called there: a data set."""
     variant: str | None = None
     """What distinguishes cells of one row, such as the attended modes."""
-    data: str
-    """Name of a known data set."""
+    form: str | None = None
+    """`paper` where the model is as the paper prints it, or another form of it; none where it is not the paper's."""
+    data: str | None
+    """Name of a known data set, or a path; None for one that was searched in memory."""
     horizons: tuple[int, ...] = ()
     """Steps to forecast, one run each; none where the task has none."""
     published: Published | None = None

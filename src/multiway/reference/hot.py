@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from multiway.reference.parts import Features as Features
+from multiway.reference.parts import axial_rotary as axial_rotary
 from multiway.reference.parts import elu_features as elu_features
 from multiway.reference.parts import kernel_rows as kernel_rows
 from multiway.reference.parts import kronecker as kronecker
@@ -22,6 +23,7 @@ from multiway.reference.parts import layer_norm as layer_norm
 from multiway.reference.parts import linear_mode_product as linear_mode_product
 from multiway.reference.parts import mode_product as mode_product
 from multiway.reference.parts import pool as pool
+from multiway.reference.parts import pool_by as pool_by
 from multiway.reference.parts import positive_features as positive_features
 from multiway.reference.parts import rms_norm as rms_norm
 from multiway.reference.parts import rotary as rotary
@@ -56,6 +58,8 @@ class AttentionWeights:
     """The same for keys."""
     log_temperature: Tensor | None = None
     """`(modes, heads)`; queries are multiplied by its exponential, at most 16."""
+    pool_scores: Tensor | None = None
+    """`(modes, dim)`; a token's score in learned pooling is its product with the mode's row."""
 
 
 class Place(NamedTuple):
@@ -67,6 +71,8 @@ class Place(NamedTuple):
     """Features of the head."""
     is_key: bool
     causal: bool
+    pooling: str | None
+    """g_pool, where it is not the form's own."""
 
 
 def kronecker_attention(
@@ -75,6 +81,7 @@ def kronecker_attention(
     *,
     num_heads: int,
     form: str = "paper",
+    pooling: str | None = None,
     context: Tensor | None = None,
     valid: Tensor | None = None,
     context_valid: Tensor | None = None,
@@ -92,6 +99,7 @@ def kronecker_attention(
         weights: Parameters.
         num_heads: R.
         form: "paper", "per_mode" or "trainable": how queries and keys are made from the tokens.
+        pooling: "sum", "mean", "max" or "learned" in place of the form's own.
         context: Tokens that answer, `x` itself if not given.
         valid: `(batch, *sizes)`: tokens of `x` that enter the pooling.
         context_valid: The same for the context; its other tokens also have zero values, and a position without
@@ -116,8 +124,8 @@ def kronecker_attention(
             return torch.eye(x.shape[mode + 1], dtype=x.dtype)
         part, causal = slice(head * head_dim, (head + 1) * head_dim), mode in causal_modes
         here, there = _all_valid(valid, x)[sample], _all_valid(source_valid, source)[sample]
-        query = FORMS[form](x[sample], here, weights, Place(mode, head, part, False, causal))
-        key = FORMS[form](source[sample], there, weights, Place(mode, head, part, True, causal))
+        query = FORMS[form](x[sample], here, weights, Place(mode, head, part, False, causal, pooling))
+        key = FORMS[form](source[sample], there, weights, Place(mode, head, part, True, causal, pooling))
         if mode in rotary_modes:
             query, key = rotary(query), rotary(key)
         given = None if mode_masks is None else mode_masks[mode]
@@ -146,7 +154,7 @@ def paper_rows(tokens: Tensor, valid: Tensor, weights: AttentionWeights, place: 
     """Project every token (eq. before 3), then sum over all modes but one (g_pool before eq. 7)."""
     weight, bias = _of_mode(weights, place.mode, place.is_key)
     projected = _project(tokens, weight[place.part], None if bias is None else bias[place.part])
-    return pool(projected, valid, place.mode)[0]
+    return _pool(projected, tokens, valid, weights, place, "sum")[0]
 
 
 def per_mode_rows(tokens: Tensor, valid: Tensor, weights: AttentionWeights, place: Place) -> Tensor:
@@ -156,25 +164,32 @@ def per_mode_rows(tokens: Tensor, valid: Tensor, weights: AttentionWeights, plac
 
 
 def trainable_rows(tokens: Tensor, valid: Tensor, weights: AttentionWeights, place: Place) -> Tensor:
-    """Ours: mean over real tokens, centred over positions that have any, projected, RMS-normalised, scaled.
+    """Ours: projected, mean over real tokens, centred over positions that have any, RMS-normalised, scaled.
 
-    A causal mode is not centred: its mean holds later positions.
+    A causal mode is not centred: its mean holds later positions. A bias is pooled too, but not centred.
     """
-    sums, counts = pool(tokens, valid, place.mode)
-    seen = [position for position, count in enumerate(counts) if count]
-    means = [total / max(count, 1) for total, count in zip(sums, counts, strict=True)]
-    if seen and not place.causal:
-        centre = torch.stack([means[position] for position in seen]).mean(0)
-        means = [mean - centre if position in seen else mean for position, mean in enumerate(means)]
     weight, bias = _of_mode(weights, place.mode, place.is_key)
-    rows = torch.stack(means) @ weight[place.part].T
+    rows, counts = _pool(_project(tokens, weight[place.part], None), tokens, valid, weights, place, "mean")
+    seen = [position for position, count in enumerate(counts) if count]
+    if seen and not place.causal:
+        centre = torch.stack([rows[position] for position in seen]).mean(0)
+        rows = torch.stack([row - centre if position in seen else row for position, row in enumerate(rows)])
     if bias is not None:
-        rows = torch.stack([row + bias[place.part] if position in seen else row for position, row in enumerate(rows)])
+        everywhere = bias[place.part].expand(*valid.shape, -1)
+        rows = rows + _pool(everywhere, tokens, valid, weights, place, "mean")[0]
     scale, _ = (weights.key_norm if place.is_key else weights.query_norm)[place.mode]
     rows = rms_norm(rows, scale, eps=1e-12)
     if place.is_key or weights.log_temperature is None:
         return rows
     return rows * weights.log_temperature[place.mode, place.head].exp().clamp(max=MAX_TEMPERATURE)
+
+
+def _pool(
+    projected: Tensor, tokens: Tensor, valid: Tensor, weights: AttentionWeights, place: Place, usual: str
+) -> tuple[Tensor, list[int]]:
+    """Pool projected tokens; scores of learned pooling are those of the tokens as they came."""
+    scores = None if weights.pool_scores is None else tokens @ weights.pool_scores[place.mode]
+    return pool_by(place.pooling or usual, projected, valid, place.mode, scores)
 
 
 FORMS = {"paper": paper_rows, "per_mode": per_mode_rows, "trainable": trainable_rows}
@@ -187,11 +202,13 @@ def full_attention(
     num_heads: int,
     valid: Tensor | None = None,
     features: Features | None = None,
-    rms_eps: float | None = None,
+    head_norm: Callable[[Tensor, bool], Tensor] | None = None,
+    rotary_modes: Sequence[int] = (),
 ) -> Tensor:
     """Eqs. 1, 3 and 4 on flattened modes; eq. 10 instead of the softmax if φ is given.
 
-    `rms_eps` divides each head's queries and keys by their root mean square first, which is not in the paper.
+    `head_norm` normalises rows of a head, told whether they are keys, and `rotary_modes` turn them by the positions
+    of their token; neither is in the paper.
     """
     head_dim = x.shape[-1] // num_heads
     outputs = []
@@ -203,8 +220,10 @@ def full_attention(
         for head in range(num_heads):
             part = slice(head * head_dim, (head + 1) * head_dim)
             q, k = _rows(query)[:, part], _rows(key)[:, part]
-            if rms_eps is not None:
-                q, k = (rms_norm(rows, q.new_ones(head_dim), rms_eps) for rows in (q, k))
+            if head_norm is not None:
+                q, k = head_norm(q, False), head_norm(k, True)
+            if rotary_modes:
+                q, k = (axial_rotary(rows, tokens.shape[:-1], rotary_modes) for rows in (q, k))
             full = softmax_rows(q, k, allowed) if features is None else kernel_rows(q, k, features, allowed)
             heads.append(full @ _rows(value)[:, part])
         outputs.append(_project(torch.cat(heads, 1), weights.out, weights.out_bias).reshape(tokens.shape))

@@ -22,6 +22,33 @@ def pool(tokens: Tensor, valid: Tensor, mode: int) -> tuple[Tensor, list[int]]:
     return torch.stack(rows), counts
 
 
+def pool_by(
+    kind: str, tokens: Tensor, valid: Tensor, mode: int, scores: Tensor | None = None
+) -> tuple[Tensor, list[int]]:
+    """g_pool of another kind, over the real tokens at each position: mean, max, or learned, weighted by softmax scores.
+
+    A position without any is zero; "sum" is the paper's `pool`.
+    """
+    sums, counts = pool(tokens, valid, mode)
+    rows = []
+    for position, count in enumerate(counts):
+        real = valid.select(mode, position)
+        there = tokens.select(mode, position)[real]
+        if kind == "sum" or not count:
+            row = sums[position]
+        elif kind == "mean":
+            row = sums[position] / count
+        elif kind == "max":
+            row = torch.stack([max(column) for column in there.unbind(1)])
+        else:
+            assert scores is not None
+            weights = scores.select(mode, position)[real].exp()
+            row = torch.stack([weight * token for weight, token in zip(weights, there, strict=True)]).sum(0)
+            row = row / weights.sum()
+        rows.append(row)
+    return torch.stack(rows), counts
+
+
 def rotary(rows: Tensor, theta: float = 10_000.0) -> Tensor:
     """Rotate features (f, f + d/2) at position t by t θ^(-2f/d), as complex numbers."""
     half = rows.shape[1] // 2
@@ -30,6 +57,22 @@ def rotary(rows: Tensor, theta: float = 10_000.0) -> Tensor:
         angles = torch.tensor([position * theta ** (-2 * f / (2 * half)) for f in range(half)], dtype=rows.dtype)
         pairs = torch.complex(row[:half], row[half:]) * torch.polar(torch.ones_like(angles), angles)
         turned.append(torch.cat([pairs.real, pairs.imag]))
+    return torch.stack(turned)
+
+
+def axial_rotary(rows: Tensor, sizes: Sequence[int], modes: Sequence[int], theta: float = 10_000.0) -> Tensor:
+    """Rotate each flattened token; pairs are dealt to the modes like cards, each mode then has `rotary` of its own."""
+    half = rows.shape[1] // 2
+    hands = [list(range(half))[start :: len(modes)] for start in range(len(modes))]
+    turned = []
+    for index, row in zip(itertools.product(*map(range, sizes)), rows, strict=True):
+        pairs = torch.complex(row[:half], row[half:]).unbind()
+        new = list(pairs)
+        for mode, hand in zip(modes, hands, strict=True):
+            for place, pair in enumerate(hand):
+                angle = torch.tensor(index[mode] * theta ** (-place / len(hand)), dtype=rows.dtype)
+                new[pair] = pairs[pair] * torch.polar(torch.ones_like(angle), angle)
+        turned.append(torch.cat([torch.stack(new).real, torch.stack(new).imag]))
     return torch.stack(turned)
 
 

@@ -52,7 +52,7 @@ def _smaller(run: Run, plan: compress.Plan, out: Path) -> Run:
     run.facts["before_compression"] = run.task.sentence(run)
     network = plan.apply(inplace=True, keep_originals=False)
     finish(run)
-    run.facts["parameters"] = parameters_of(run)
+    run.facts["parameters"] = parameters_of(run, run.models)
     with RunFolder.at_once(out, opening(run)) as folder:
         folder.rewrite_log(log)
         compress.write_swaps(network, folder.path)

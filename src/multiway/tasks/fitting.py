@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
@@ -17,10 +18,22 @@ SCORED = ("validation", "test")
 
 def fit(run: Run, context: Context) -> Run:
     """Fit everything a run consists of, in place."""
+    seconds = fit_models(run, run.models, context)
+    clock = time.perf_counter()
+    finish(run)
+    seconds["evaluation"] = time.perf_counter() - clock
+    run.facts["seconds"] = {name: round(value, 3) for name, value in seconds.items()}
+    if is_main():
+        caution(run)
+    return run
+
+
+def fit_models(run: Run, names: Iterable[str], context: Context) -> dict[str, float]:
+    """Fit some models of a run, in place, on training and validation rows alone; the seconds that each took."""
     seconds: dict[str, float] = {}
     found: dict[str, History | dict[str, Any] | None] = {}
-    for name, model in run.models.items():
-        clock = time.perf_counter()
+    for name in names:
+        model, clock = run.models[name], time.perf_counter()
         found[name] = run.task.fit(run, name, run.prepared, context if name == OURS else context.part(name))
         model.to("cpu").eval()
         seconds[name] = time.perf_counter() - clock
@@ -29,16 +42,10 @@ def fit(run: Run, context: Context) -> Run:
     run.facts |= {
         "best": {name: _best(history) for name, history in histories.items()},
         "learnt": {name: each for name, each in found.items() if isinstance(each, dict)},
-        "parameters": parameters_of(run),
+        "parameters": parameters_of(run, found),
         "histories": {name: history.rows for name, history in histories.items() if name != OURS},
     }
-    clock = time.perf_counter()
-    finish(run)
-    seconds["evaluation"] = time.perf_counter() - clock
-    run.facts["seconds"] = {name: round(value, 3) for name, value in seconds.items()}
-    if is_main():
-        caution(run)
-    return run
+    return seconds
 
 
 def finish(run: Run) -> None:
@@ -62,9 +69,9 @@ def announce(name: str, context: Context) -> None:
         print(f"training the baseline {name}", file=sys.stderr, flush=True)
 
 
-def parameters_of(run: Run) -> dict[str, int]:
-    """Trained numbers of every model that has any."""
-    counts = {name: sum(map(torch.numel, model.parameters())) for name, model in run.models.items()}
+def parameters_of(run: Run, names: Iterable[str]) -> dict[str, int]:
+    """Trained numbers of every one of these models that has any."""
+    counts = {name: sum(map(torch.numel, run.models[name].parameters())) for name in names}
     return {name: count for name, count in counts.items() if count}
 
 

@@ -24,6 +24,8 @@ Row = dict[str, Any]
 OURS = "multiway"
 """Name of the model that a run is about; every other model is a baseline."""
 SPLITS = ("train", "validation", "test")
+VALIDATION = ("data", "read", "split", "training.loss", "training.validation_loss", "training.seed")
+"""See `Task.fields_of_validation`; a seed is no setting to choose."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -114,6 +116,10 @@ class Cell(Protocol):
         """What tells cells of one row apart."""
 
     @property
+    def form(self) -> str | None:
+        """`paper` or another form of the paper's model."""
+
+    @property
     def horizons(self) -> tuple[int, ...]:
         """Horizons that the cell is the mean of; empty where there are none."""
 
@@ -141,9 +147,11 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     """What is stored of a run beside its state."""
     options: ClassVar[tuple[Option, ...]]
     page: Any
-    """Module of the report: functions `report` of runs and `compare` of groups of them."""
+    """Module of the report: its `SUBJECT`, and functions `report` of runs and `compare` of groups of them."""
     sections_of_reading: ClassVar[tuple[str, ...]] = ("read",)
     """Fields of the config that say how data is read: those that `check` takes."""
+    fields_of_validation: ClassVar[tuple[str, ...]] = VALIDATION
+    """Fields of the config that decide what validation measures, and on which rows: a search leaves them alone."""
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return task_in, (type(self).__module__,)

@@ -89,9 +89,9 @@ def _measured(runs: Sequence[Run], model: str, prefix: str, *, is_mean: bool) ->
 def _cell_head(name: str, cell: Cell, seeds: int) -> Row:
     """Begin a row of results: which cell it is, and what was published."""
     horizons = {"horizons": ",".join(map(str, cell.horizons))} if cell.horizons else {}
-    variant = {"variant": cell.variant} if cell.variant else {}
+    kind = {key: value for key, value in (("variant", cell.variant), ("form", cell.form)) if value}
     published = {f"published_{metric}": value for metric, value in cell.figures.items()}
-    return {"recipe": name, "row": cell.row, **variant, **horizons, "seeds": seeds, **published}
+    return {"recipe": name, "row": cell.row, **kind, **horizons, "seeds": seeds, **published}
 
 
 def _cell_tail(run: Run) -> Row:

@@ -17,6 +17,9 @@ from multiway.workflows.options import declarations as declarations
 from multiway.workflows.options import options_of as options_of
 from multiway.workflows.options import sections_of_reading as sections_of_reading
 from multiway.workflows.options import settings_of as settings_of
+from multiway.workflows.publications import beside_published as beside_published
+from multiway.workflows.publications import list_published as list_published
+from multiway.workflows.publications import published as published
 from multiway.workflows.reproducing import list_recipes as list_recipes
 from multiway.workflows.reproducing import reproduce as reproduce
 from multiway.workflows.reproducing import task_of_recipe as task_of_recipe
@@ -27,6 +30,8 @@ from multiway.workflows.runs import task_name as task_name
 from multiway.workflows.training import Trained as Trained
 from multiway.workflows.training import resume as resume
 from multiway.workflows.training import train as train
+from multiway.workflows.tuning import Tuned as Tuned
+from multiway.workflows.tuning import tune as tune
 from multiway.workflows.using import backtest as backtest
 from multiway.workflows.using import compare as compare
 from multiway.workflows.using import evaluate as evaluate

@@ -1,8 +1,9 @@
 """Cells of published tables: which there are, and published beside measured."""
 
+import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ from multiway import files
 from multiway.errors import ConfigError, closest
 from multiway.recipes import Recipe, load_recipe, recipe_names, recipes_of
 from multiway.tasks import lifecycle
-from multiway.tasks.protocol import Row
+from multiway.tasks.protocol import OURS, Row, Task
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
 from multiway.tasks.scores import cell_row
+from multiway.workflows.publications import filled
+from multiway.workflows.publications_page import page_of
 from multiway.workflows.training import with_seed
 
 
@@ -35,8 +38,7 @@ def list_recipes(pattern: str = "*") -> list[Row]:
     recipes = {name: load_recipe(name) for name in recipe_names(pattern)}
     metrics = list(dict.fromkeys(metric for recipe in recipes.values() for metric in recipe.figures))
     rows = [_recipe_row(name, recipe, metrics) for name, recipe in recipes.items()]
-    filled = [column for column in (rows[0] if rows else ()) if any(row[column] is not None for row in rows)]
-    return [{column: row[column] for column in filled} for row in rows]
+    return filled(rows)
 
 
 def _recipe_row(name: str, recipe: Recipe, metrics: Sequence[str]) -> Row:
@@ -45,6 +47,7 @@ def _recipe_row(name: str, recipe: Recipe, metrics: Sequence[str]) -> Row:
         "table": recipe.table,
         "row": recipe.row,
         "variant": recipe.variant,
+        "form": recipe.form,
         "horizons": ",".join(map(str, recipe.horizons)) or None,
         **{metric: recipe.figures.get(metric) for metric in metrics},
         "source": recipe.published.source if recipe.published else "",
@@ -57,37 +60,117 @@ def reproduce(
     rows: Sequence[str] | None = None,
     variants: Sequence[str] | None = None,
     horizons: Sequence[str] | None = None,
+    forms: Sequence[str] | None = None,
     seeds: int = 1,
     out: Path | None = None,
     runs: Path | None = None,
     overrides: dict[str, Any] | None = None,
+    measured: Path | None = None,
+    report: Path | None = None,
     progress: bool = False,
 ) -> Iterator[Row]:
-    """Run the recipes of a table, cell by cell, and yield published beside measured; with a path, append JSON lines."""
-    chosen = {
-        name: recipe for name, recipe in recipes_of(table).items() if _is_wanted(recipe, rows, variants, horizons)
-    }
+    """Run the recipes of a table, cell by cell, and yield published beside measured.
+
+    Args:
+        table: Its name.
+        rows: Only these data sets; all if not given.
+        variants: Only these variants.
+        horizons: Only these horizons.
+        forms: Only these forms of a paper's model.
+        seeds: Runs per cell.
+        out: JSON lines to append to.
+        runs: Where run folders are kept; those of an earlier call with the same settings are loaded or continued.
+        overrides: Fields of every config, which win over the recipes'.
+        measured: JSON lines that `out` wrote; nothing is run then.
+        report: HTML page with every published method beside ours.
+        progress: Whether it is shown.
+
+    Raises:
+        ConfigError: No cell is left, none was measured, or settings do not fit.
+    """
+    chosen = _chosen(table, {"rows": rows, "variants": variants, "horizons": horizons, "forms": forms})
+    files.check_place(out, runs, report)
+    if measured is not None:
+        if out or runs or overrides:
+            raise ConfigError(
+                "reproduce: measured cells are read, and nothing is run. Leave out --out, --runs and --set."
+            )
+        cells: Iterable[Row] = stored_cells(measured, table, chosen)
+    else:
+        cells = _measured_cells(chosen, seeds, out, runs, overrides or {}, progress)
+    shown = list[Row]()
+    for cell in cells:
+        shown.append(_plain(cell))
+        yield shown[-1]
+    if report is not None:
+        files.write_text(report, page_of(table, shown))
+
+
+def _chosen(table: str, wanted: Mapping[str, Sequence[str] | None]) -> dict[str, Recipe]:
+    chosen = {name: recipe for name, recipe in recipes_of(table).items() if _is_wanted(recipe, wanted)}
     if not chosen:
-        wanted = {"rows": rows, "variants": variants, "horizons": horizons}
         said = " and ".join(f"{name} {', '.join(values)}" for name, values in wanted.items() if values is not None)
         raise ConfigError(f"reproduce: no cell of {table} has {said}. `multiway recipes` lists the cells.")
-    files.check_place(out, runs)
+    return chosen
+
+
+def _is_wanted(recipe: Recipe, wanted: Mapping[str, Sequence[str] | None]) -> bool:
+    have = {
+        "rows": [recipe.row],
+        "variants": [recipe.variant],
+        "horizons": list(map(str, recipe.horizons)),
+        "forms": [recipe.form],
+    }
+    return all(names is None or not set(names).isdisjoint(have[key]) for key, names in wanted.items())
+
+
+def _measured_cells(
+    chosen: Mapping[str, Recipe],
+    seeds: int,
+    out: Path | None,
+    runs: Path | None,
+    overrides: dict[str, Any],
+    progress: bool,
+) -> Iterator[Row]:
     for name, recipe in chosen.items():
         with tempfile.TemporaryDirectory() as scratch:
-            measured = _measure_cell(name, recipe, seeds, runs or Path(scratch), overrides or {}, progress)
+            cell = _measure_cell(name, recipe, seeds, runs or Path(scratch), overrides, progress)
         if out is not None:
-            files.append_text(out, json.dumps(measured) + "\n")
-        yield {key: value for key, value in measured.items() if not isinstance(value, dict | list)}
+            files.append_text(out, json.dumps(cell) + "\n")
+        yield cell
 
 
-def _is_wanted(
-    recipe: Recipe, rows: Sequence[str] | None, variants: Sequence[str] | None, horizons: Sequence[str] | None
-) -> bool:
-    return (
-        (rows is None or recipe.row in rows)
-        and (variants is None or recipe.variant in variants)
-        and (horizons is None or any(str(horizon) in horizons for horizon in recipe.horizons))
-    )
+def stored_cells(path: Path, table: str, chosen: Mapping[str, Recipe]) -> list[Row]:
+    """Cells that were measured before, in the table's order; of one measured twice the last.
+
+    Raises:
+        ConfigError: The file is missing, holds another thing than JSON lines, or none of the cells.
+    """
+    if not path.is_file():
+        raise ConfigError(f"{path} is not a file. Give the JSON lines that `multiway reproduce --out` wrote.")
+    found = {row["recipe"]: row for row in _json_lines(path) if str(row.get("recipe")) in chosen}
+    if not found:
+        raise ConfigError(
+            f"{path} holds no chosen cell of {table}. `multiway reproduce {table} --out {path}` adds them."
+        )
+    return [found[name] for name in chosen if name in found]
+
+
+def _json_lines(path: Path) -> Iterator[Row]:
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{path}, line {number}: is not JSON ({error}).") from None
+        if isinstance(row, dict):
+            yield row
+
+
+def _plain(cell: Row) -> Row:
+    """What a reader sees of a cell: its scalars, and how many parameters the network has."""
+    parameters = cell.get("parameters")
+    scalars = {key: value for key, value in cell.items() if not isinstance(value, dict | list)}
+    return scalars | ({"parameters": parameters[OURS]} if isinstance(parameters, dict) and OURS in parameters else {})
 
 
 def _measure_cell(
@@ -96,8 +179,15 @@ def _measure_cell(
     task, runs = task_of(recipe.task), list[Run]()
     for settings in recipe.settings_of_runs():
         config = task.configure(settings, overrides)
-        label = f"{name}-{settings['horizon']}" if "horizon" in settings else name
-        for seed in range(seeds):
-            seeded = with_seed(config, config.training.seed + seed)
-            runs.append(lifecycle.start(task, seeded, folder / f"{label}-seed-{seed}", progress=progress))
+        seeded = [with_seed(config, config.training.seed + seed) for seed in range(seeds)]
+        runs += [_run_of(task, each, folder, progress) for each in seeded]
     return cell_row(name, recipe, runs, seeds)
+
+
+def _run_of(task: Task[Any, Any, Any], config: Any, folder: Path, progress: bool) -> Run:
+    """The run of these settings: loaded, continued or started. Cells of several tables share it."""
+    digest = hashlib.sha256(json.dumps(config.plain(), sort_keys=True).encode()).hexdigest()
+    path = folder / f"{config.data}-{digest[:12]}"
+    if path.exists():
+        return lifecycle.resume(path, progress=progress)
+    return lifecycle.start(task, config, path, progress=progress)

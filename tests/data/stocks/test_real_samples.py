@@ -1,9 +1,13 @@
 """StockNet itself: the counts that its authors' definition gives, and what the published labels ask in truth."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from multiway.data.stocks import StockOptions, StockProtocol, build_samples, read_stocks, tomorrow
+from multiway.data.stocks.published_code import CALENDAR, on_calendar
+from multiway.data.stocks.windows import weekdays
 from multiway.metrics import movements
 
 
@@ -21,6 +25,11 @@ def test_every_label_outside_the_dead_zone(stocknet):
     assert {name: round(share, 4) for name, share in shares.items()} == {
         "train": 0.5073, "validation": 0.4458, "test": 0.5129,
     }  # fmt: skip
+
+
+def test_the_dates_split_76_to_10_to_14(stocknet):
+    counts = build_samples(*stocknet, StockProtocol(name="stocknet")).counts()
+    assert [round(100 * count / sum(counts.values())) for count in counts.values()] == [76, 10, 14]
 
 
 def test_every_slot_with_a_text_and_a_price(stocknet):
@@ -65,3 +74,51 @@ def test_whether_the_next_day_trades_answers_the_published_labels(stocknet, lite
     assert not ((returns[pairs] > 0) == (labels[pairs] == 1)).any()
     if not literal:
         assert round(1 - pairs.mean(), 2) == 0.60
+
+
+def test_one_stock_sets_the_scale_of_the_published_prices(stocknet):
+    """The mean lies above every other stock, so a rising price makes the ratio of z-scores fall."""
+    panel, _ = stocknet
+    prices, traded = on_calendar(panel)
+    early, highest = CALENDAR < np.datetime64("2015-08-01"), panel.tickers.index("BRK-A")
+    closes = prices[early, :, 0]
+    mean, deviation, median = closes.mean(), closes.std(ddof=1), np.median(closes[traded[early]])
+    assert (round(mean), round(deviation), round(median)) == (1672, 18099, 63)
+    assert round(1 - traded[early].mean(), 2) == 0.32
+    assert round(closes[traded[early, highest], highest].mean(), -3) == 203_000
+    assert np.delete(prices[..., 0], highest, axis=1).max() < mean
+    assert round(0.0055 * (mean - median)) == 9  # dollars that the median price falls by for a "rise"
+
+
+def published_labels(stocknet, split):
+    """Labels of one split with, for the last and the next day of each, whether it traded and its weekday."""
+    samples = build_samples(*stocknet, StockProtocol(name="published-code"))
+    rows = samples.splits[split]
+    asked = samples.labels[rows] >= 0
+    days = (samples.slots[rows, -1], samples.targets[rows])
+    traded = [samples.traded[each][asked] for each in days]
+    on = [np.broadcast_to(weekdays(samples.days[each])[:, None], asked.shape)[asked] for each in days]
+    return samples.labels[rows][asked], traded, on
+
+
+@pytest.mark.parametrize("split, share", [("train", 0.65), ("test", 0.60)])
+def test_most_published_labels_touch_a_day_without_trading(stocknet, split, share):
+    _, (last, following), _ = published_labels(stocknet, split)
+    assert round(1 - float((last & following).mean()), 2) == share
+
+
+def test_a_published_label_says_which_of_the_two_days_did_not_trade(stocknet):
+    labels, (last, following), _ = published_labels(stocknet, "test")
+    counts = {(True, True, 0): 1141, (True, True, 1): 39, (False, True, 0): 888, (True, False, 1): 888}
+    assert Counter(zip(last.tolist(), following.tolist(), labels.tolist(), strict=True)) == counts
+
+
+def test_two_weekdays_tell_most_published_labels(stocknet):
+    """Of the last and of the next day, looked up among the training labels."""
+    labels, _, (last, following) = published_labels(stocknet, "train")
+    pairs = 7 * last + following
+    rises = np.bincount(pairs, labels, 49) > np.bincount(pairs, labels == 0, 49)
+    labels, _, (last, following) = published_labels(stocknet, "test")
+    answers = rises[7 * last + following]
+    scores = movements.accuracy(labels, answers), movements.mcc(labels, answers)
+    assert [round(float(score), 3) for score in scores] == [0.937, 0.855]

@@ -231,6 +231,26 @@ def test_ridge_has_nothing_to_explain(frame):
         make(network=False).fit(frame).explain()
 
 
+@pytest.mark.parametrize("fields", [{"attention": "full"}, {"use_attention": False}], ids=str)
+def test_a_network_without_maps_forecasts_and_has_nothing_to_explain(fields, frame):
+    forecaster = make(settings={**SETTINGS, "model": {**TINY, **fields}}).fit(frame)
+    assert forecaster.predict(frame).notna().all(axis=None)
+    with pytest.raises(ConfigError, match="maps per mode exist only where attention is 'kronecker'"):
+        forecaster.explain(frame)
+
+
+def test_the_network_is_chosen_by_its_name_and_its_fields_stand_above_those_of_the_name(frame, tmp_path):
+    forecaster = make(model="hot_forecaster_paper").fit(frame)
+    config = forecaster.run_.models["multiway"].network.config
+    assert (config.preset, config.feature_map, config.pooling, config.dim) == ("paper", "smreg", "mean", TINY["dim"])
+    forecaster.save(tmp_path / "run")
+    loaded = Forecaster.load(tmp_path / "run")
+    assert loaded.model == "hot_forecaster_paper" and loaded.settings["model"] == TINY
+    pd.testing.assert_frame_equal(loaded.predict(frame), forecaster.predict(frame))
+    with pytest.raises(ConfigError, match="did you mean hot_forecaster"):
+        make(model="hot_forcaster").fit(frame)
+
+
 def test_a_saved_forecaster_is_a_run_and_comes_back(fitted, frame, tmp_path):
     fitted.save(tmp_path / "run")
     again = Forecaster.load(tmp_path / "run")

@@ -7,10 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.prepared import prepare
 from multiway.tasks.forecasting.sections import compare, head, report, sections
+from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.page_parts import command, split_table
 from report_pages import Page
+from tasks.forecasting.panels import TINY, make_config
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +63,13 @@ def test_data_that_are_gone_leave_the_rest(finished, tmp_path):
     page = Page(report([gone]))
     assert "data-check" not in page.sections() and "scores" in page.sections()
     assert "could not be read again" in page.text
+
+
+def test_full_attention_has_no_maps_to_show(data_file, tmp_path):
+    model = {**TINY, "attention": "full"}
+    run = lifecycle.start(TASK, make_config(data=str(data_file), selection="network", model=model), tmp_path / "run")
+    page = Page(report([run]))
+    assert "attention" not in page.sections() and "forecasts" in page.sections()
 
 
 def test_a_frame_in_memory_has_no_command(finished):

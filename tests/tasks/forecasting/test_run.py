@@ -105,6 +105,16 @@ def test_a_model_that_cannot_be_built_is_refused_before_anything_is_read():
         make_config(model={**TINY, "dim": 9})
     with pytest.raises(ConfigError, match=r"patch_size is not a known field, did you mean patch_length"):
         make_config(model={"patch_size": 4})
+    with pytest.raises(ConfigError, match=r"model.name must be one of hot_forecaster, hot_forecaster_paper"):
+        make_config(model={"name": "hot_volume_classifier"})
+    with pytest.raises(ConfigError, match=r"model.horizon is the horizon of the run. Set horizon instead"):
+        make_config(model={"horizon": 4})
+    with pytest.raises(ConfigError, match=r"model.num_variates is set by the data"):
+        make_config(model={"num_variates": 4})
+    with pytest.raises(
+        ConfigError, match=r"lookback must be a multiple of patch_length. Got lookback=30, patch_length=4"
+    ):
+        make_config(model={"name": "hot_forecaster_paper"}, lookback=30)
     assert make_config(model={"dim": 9}, network=False).network is False
 
 
@@ -300,3 +310,19 @@ def test_a_long_file_is_as_good_as_a_wide_one(frame):
 def test_one_variate_and_one_step_work():
     run = fitted(make_frame(variates=1), horizon=1)
     assert all(np.isfinite(row["value"]) for row in run.scores)
+
+
+def test_the_paper_s_size_is_trained_by_its_name_and_loads_again(tmp_path):
+    """Its patches of four steps stand, though the look-back would allow longer ones."""
+    frame = pd.DataFrame(np.random.default_rng(5).standard_normal((2300, 21))).add_prefix("series ")
+    run = fitted(
+        frame, lookback=96, horizon=720, split={"train": 0.36, "test": 0.32}, selection="network", levels=[80],
+        model={"name": "hot_forecaster_paper"},
+    )  # fmt: skip
+    network = run.models["multiway"].network
+    assert sum(parameter.numel() for parameter in network.parameters()) == 619_472
+    assert (network.config.patch_length, network.config.horizon, network.config.num_variates) == (4, 720, 21)
+    run.save(tmp_path / "run")
+    loaded = lifecycle.load(tmp_path / "run")
+    assert loaded.config.model_name == "hot_forecaster_paper"
+    pd.testing.assert_frame_equal(forecast(loaded, frame), forecast(run, frame))

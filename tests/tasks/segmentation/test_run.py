@@ -253,7 +253,7 @@ def test_the_report_and_the_comparison_are_whole_pages(run, scene_run):
 
 def test_a_row_of_results_holds_every_model(run):
     class Cell:
-        row, variant, horizons, figures = "boxes", None, (), {}
+        row, variant, form, horizons, figures = "boxes", None, None, (), {}
 
     row = scores.cell_row("boxes", Cell(), [run, run], 2)
     assert row["dice"] == row["each"][0]["dice"] and row["dice_sd"] == 0

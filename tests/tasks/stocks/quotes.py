@@ -86,5 +86,6 @@ class FakeCell:
 
     row: str = "stocknet"
     variant: str | None = None
+    form: str | None = None
     horizons: tuple[int, ...] = ()
     figures: dict[str, float] = dataclasses.field(default_factory=lambda: {"acc": 0.7294, "mcc": 0.516})

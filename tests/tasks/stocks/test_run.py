@@ -11,11 +11,13 @@ from multiway.errors import ConfigError, DataError, RunError
 from multiway.metrics import classes, movements
 from multiway.tasks import lifecycle
 from multiway.tasks.scores import cell_row, score_table
+from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.config import StockConfig
+from multiway.tasks.stocks.prepared import reload
 from multiway.tasks.stocks.task import TASK as task
 from multiway.training import Interrupted
 from multiway.workflows.training import with_seed
-from tasks.stocks.quotes import FakeCell, make_config, write_stocks
+from tasks.stocks.quotes import FakeCell, make_config, scores_on, write_stocks
 
 BASELINES = ("majority", "previous", "logistic", "calendar")
 
@@ -33,6 +35,16 @@ def test_a_run_leaves_everything_that_is_named(finished):
         "manifest.json", "metrics.jsonl", *(f"baselines/{name}.safetensors" for name in BASELINES),
     }  # fmt: skip
     assert set(finished.folder.verify()["sha256"]) == names - {"manifest.json"}
+
+
+def test_the_form_in_print_is_trained_by_its_name_and_loads_again(tmp_path):
+    model = {"name": "hot_stock_classifier_paper", "dim": 16, "num_heads": 2}
+    data = write_stocks(tmp_path / "data")
+    run = lifecycle.start(task, make_config(data, model=model, baselines=(), training={"epochs": 1}), tmp_path / "run")
+    assert (run.model.config.preset, run.model.config.absent, run.model.config.num_blocks) == ("paper", "token", 2)
+    loaded = lifecycle.load(tmp_path / "run")
+    assert loaded.config.model_name == "hot_stock_classifier_paper"
+    pd.testing.assert_frame_equal(pd.DataFrame(scores_on(loaded, str(data))), pd.DataFrame(scores_on(run, str(data))))
 
 
 def test_scores_are_those_of_the_stored_predictions(finished):
@@ -162,6 +174,16 @@ def test_modalities(modality, finished, tmp_path):
     assert lifecycle.load(tmp_path / "run").state.sizes["text_features"] == (None if modality == "price" else 16)
 
 
+def test_a_product_of_modalities_is_trained_reloaded_and_explained(finished, tmp_path):
+    model = {**finished.config.model, "fusion": "product", "mode_pooling": "learned"}
+    lifecycle.start(task, make_config(finished.config.data, model=model, training={"epochs": 1}), tmp_path / "run")
+    run = lifecycle.load(tmp_path / "run")
+    assert run.model.config.fusion == "product"
+    assert run.model.encoder.blocks[0].attention.pool_scores.any()
+    streams = {each.mode.partition("(")[2] for each in average_attention(run, reload(run))}
+    assert streams == {"texts)", "prices)"}
+
+
 def test_one_stock_is_enough(tmp_path):
     run = lifecycle.start(
         task, make_config(write_stocks(tmp_path / "data", tickers=("LONE",)), training={"epochs": 1}), tmp_path / "run"
@@ -191,6 +213,8 @@ def test_without_texts_prices_are_read(tmp_path):
     assert run.state.encoder is None
     with pytest.raises(DataError, match=r"model.modality=text needs texts, and there are none. Give them \(--texts"):
         lifecycle.start(task, make_config(data, model={"modality": "text"}), tmp_path / "other")
+    with pytest.raises(DataError, match=r"model.modality=multimodal needs texts, and there are none"):
+        lifecycle.start(task, make_config(data, model={"fusion": "product"}), tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 

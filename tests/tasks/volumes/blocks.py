@@ -61,5 +61,6 @@ class FakeCell:
 
     row: str = "adrenal"
     variant: str | None = None
+    form: str | None = None
     horizons: tuple[int, ...] = ()
     figures: dict[str, float] = dataclasses.field(default_factory=lambda: {"auc": 0.886, "acc": 0.852})

@@ -24,7 +24,8 @@ DELETION_WINDOWS = 64
 
 def attention_part(run: Run, prepared: Prepared | None) -> Part:
     """Maps over test windows, and the deletion test where the data are still there."""
-    has_maps = model_of(run).network is not None
+    network = model_of(run).network
+    has_maps = network is not None and network.config.has_maps
     maps = load_explanation(run.folder.path / FOLDER).average if run.folder and has_maps else []
     tested = None if prepared is None or not maps else _deletion(run, prepared.windows["test"], maps)
     side = [

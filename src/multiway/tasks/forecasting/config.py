@@ -6,11 +6,12 @@ from pydantic import Field, field_validator, model_validator
 
 from multiway.config import Config, merge
 from multiway.data import ReadOptions, SplitOptions
-from multiway.models.hot_forecaster import HOTForecasterConfig
-from multiway.tasks.settings import starting_from
+from multiway.models import list_models, model_config, model_defaults
+from multiway.tasks.settings import check_model, network_fields, starting_from
 from multiway.training import TrainingConfig
 
 LONGEST_PATCH = 16
+OURS = "hot_forecaster"
 Baseline = Literal["rlinear", "dlinear"]
 LINEAR: dict[str, Any] = {"loss": "mse", "epochs": 10}
 """Fields of `TrainingConfig` where a linear baseline differs from the network: as in print, until it stops early."""
@@ -34,7 +35,7 @@ class ForecastConfig(Config):
     selection: Literal["auto", "ridge", "network"] = "auto"
     """Let validation decide between ridge, network and a blend, or decide beforehand."""
     model: dict[str, Any] = Field(default_factory=dict)
-    """Fields of `HOTForecasterConfig`, without the sizes that the data sets."""
+    """`name` of a forecaster and its fields, without the variates, which the data set, and the steps, set above."""
     training: TrainingConfig = TrainingConfig.parse({})
     baselines: tuple[Baseline, ...] = ()
     """Linear forecasters of the literature, trained and scored beside ridge and the naive forecasts."""
@@ -59,8 +60,12 @@ class ForecastConfig(Config):
 
     @model_validator(mode="after")
     def _model_can_be_built(self) -> Self:
+        check_model(self.model, OURS, list_models("*hot_forecaster*"), ("num_variates",))
+        given = [name for name in ("lookback", "horizon") if name in self.model]
+        if given:
+            raise ValueError(f"model.{given[0]} is the {given[0]} of the run. Set {given[0]} instead")
         if self.network:
-            self.network_config(num_variates=1)
+            model_config(self.model_name, **self.network_fields(num_variates=1))
         return self
 
     @property
@@ -68,11 +73,17 @@ class ForecastConfig(Config):
         """How the baselines are trained."""
         return TrainingConfig.parse(merge(self.training.plain(), self.baseline_training), "baseline_training")
 
-    def network_config(self, num_variates: int) -> HOTForecasterConfig:
-        """Config of the network on this data; patches adapt to the look-back unless they are given."""
+    @property
+    def model_name(self) -> str:
+        """Name of the network."""
+        return str(self.model.get("name", OURS))
+
+    def network_fields(self, num_variates: int) -> dict[str, Any]:
+        """Fields of `create_model` on this data; patches adapt to the look-back unless they are given."""
+        has_patch = "patch_length" in {**model_defaults(self.model_name), **self.model}
+        patch = {} if has_patch else {"patch_length": _longest_patch(self.lookback)}
         sizes = {"num_variates": num_variates, "lookback": self.lookback, "horizon": self.horizon}
-        patch = {} if "patch_length" in self.model else {"patch_length": _longest_patch(self.lookback)}
-        return HOTForecasterConfig.parse({**patch, **self.model, **sizes}, "model")
+        return {**patch, **network_fields(self.model, **sizes)}
 
 
 def _longest_patch(lookback: int) -> int:

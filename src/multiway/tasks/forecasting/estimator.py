@@ -13,6 +13,7 @@ from multiway.data.loading import as_library, library_of
 from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.forecasting.backtest import backtest_frame
+from multiway.tasks.forecasting.config import OURS
 from multiway.tasks.forecasting.explanation import Explanation, explain
 from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.later import prepare_later, read_later
@@ -37,6 +38,7 @@ class Forecaster(Estimator):
         lookback: Past steps that the models see.
         epochs: Passes over the training windows at most.
         network: Train a network; without one the answer is ridge, in about a second.
+        model: Name of the network, see `multiway.list_models("*hot_forecaster*")`.
         season: Steps in a season; from the frequency if not given.
         missing: "error", "mask" or "ffill" for missing cells.
         duplicates: "error", "first", "last", "mean" or "keep" for repeated times.
@@ -55,6 +57,7 @@ class Forecaster(Estimator):
     _: dataclasses.KW_ONLY
     lookback: int = 96
     network: bool = True
+    model: str = OURS
     season: int | None = None
     missing: str = "error"
     duplicates: str = "error"

@@ -21,6 +21,7 @@ from multiway.explain import (
     top_pairs,
 )
 from multiway.models import HOTForecaster
+from multiway.models.blocks import need_maps
 from multiway.tasks.answers import Answer
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.run import Run
@@ -35,6 +36,7 @@ def explain(run: Run, panel: Panel, windows: Windows | None) -> Explanation:
 
     Raises:
         RunError: The run has no network.
+        ConfigError: The network has no map per mode.
     """
     patch, lookback = network_of(run).config.patch_length, run.config.lookback
     times = time_labels(panel.times[-lookback:], patch)
@@ -47,10 +49,11 @@ def explain(run: Run, panel: Panel, windows: Windows | None) -> Explanation:
 
 
 def network_of(run: Run) -> HOTForecaster:
-    """The network of a run.
+    """The network of a run, which must have a map per mode.
 
     Raises:
         RunError: There is none.
+        ConfigError: It has no map per mode.
     """
     network = model_of(run).network
     if network is None:
@@ -58,6 +61,7 @@ def network_of(run: Run) -> HOTForecaster:
             "explain: the run has no network, and ridge attends to nothing. "
             "Set network to true in training (--set network=true)."
         )
+    need_maps(network, network.config)
     return network
 
 

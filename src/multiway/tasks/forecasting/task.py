@@ -30,7 +30,7 @@ from multiway.tasks.forecasting.model import all_forecasts, model_of
 from multiway.tasks.forecasting.options import OPTIONS
 from multiway.tasks.forecasting.prepared import Prepared, prepare, season_in
 from multiway.tasks.forecasting.state import ForecastState
-from multiway.tasks.protocol import OURS, Context, Metric, Row, Task
+from multiway.tasks.protocol import OURS, VALIDATION, Context, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.stored import same_length
 from multiway.training import History, RunFolder
@@ -58,6 +58,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     page = sections
     config = ForecastConfig
     state = ForecastState
+    fields_of_validation = (*VALIDATION, "horizon")
     facts = ForecastFacts
     options = OPTIONS
 
@@ -93,7 +94,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         count = len(state.names)
         if name != OURS:
             return create_model(name, num_variates=count, lookback=config.lookback, horizon=config.horizon)
-        network = config.network_config(count) if config.network else None
+        network: Any = create_model(config.model_name, **config.network_fields(count)) if config.network else None
         return RidgeAndNetwork(config.lookback, config.horizon, state.season, 1 if state.shared else count, network)
 
     def fit(self, run: Run, name: str, prepared: Prepared, context: Context) -> History | dict[str, Any] | None:
@@ -161,7 +162,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     def keep(self, run: Run, prepared: Prepared, folder: RunFolder) -> None:
         """Attention maps."""
         network = model_of(run).network
-        if network is not None and network.config.attention == "kronecker":
+        if network is not None and network.config.has_maps:
             maps = explanation.explain(run, prepared.panel, prepared.windows["test"])
             save_explanation(folder.path / explanation.FOLDER, maps)
 

@@ -18,7 +18,7 @@ from multiway.data.scenes import is_scene
 from multiway.data.volumes.spacing import warn_of_spacing
 from multiway.errors import ConfigError
 from multiway.tasks.answers import Answer
-from multiway.tasks.protocol import OURS, Context, Metric, Option, Row, Task
+from multiway.tasks.protocol import OURS, VALIDATION, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import best_baseline_remark, models_of, score_of, shown
 from multiway.tasks.segmentation import auditing, sections
@@ -57,6 +57,7 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
     state = SegmentState
     facts = SegmentFacts
     sections_of_reading = ("read", "split")
+    fields_of_validation = (*VALIDATION, "classes", "ignore", "block")
     options = (Option(name="mask", field="read.mask", help="Column of the mask of each scan."), *SCANS)
 
     def recognises(self, path: str | Path) -> bool:

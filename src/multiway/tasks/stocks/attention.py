@@ -29,7 +29,7 @@ def batch_of(run: Run, prepared: PreparedStocks, rows: Sequence[int] | NDArray[n
 def has_attention(run: Run) -> bool:
     """Whether the network has a map per mode."""
     config: Any = getattr(run.model, "config", None)
-    return getattr(config, "attention", None) == "kronecker" and bool(getattr(config, "attended_modes", ()))
+    return getattr(config, "has_maps", False) and bool(getattr(config, "attended_modes", ()))
 
 
 @torch.no_grad()

@@ -79,8 +79,8 @@ class StockConfig(Config):
 
     @property
     def modality(self) -> str | None:
-        """What the network is asked to read; None leaves it to the data."""
-        return self.model.get("modality")
+        """What the network is asked to read, both where it multiplies them; None leaves it to the data."""
+        return self.model.get("modality", "multimodal" if self.model.get("fusion") == "product" else None)
 
     @property
     def num_outputs(self) -> int:

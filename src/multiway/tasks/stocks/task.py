@@ -14,7 +14,7 @@ from multiway.data.stocks import check_stocks, looks_like_stocks
 from multiway.data.stocks.encoding import encoder_of
 from multiway.data.stocks.prepared import PreparedStocks, StockState, match_stocks
 from multiway.tasks.answers import Answer
-from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Row, Task
+from multiway.tasks.protocol import OURS, SPLITS, VALIDATION, Context, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.stocks import sections
@@ -54,6 +54,7 @@ class Stocks(Task[StockConfig, PreparedStocks, StockState]):
     state = StockState
     facts = StockFacts
     sections_of_reading = ("read", "protocol")
+    fields_of_validation = (*VALIDATION, "protocol", "target", "quantiles", "select")
     options = STOCKS
 
     def recognises(self, path: str | Path) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 from multiway.report.sections import Part
 from multiway.tasks.page_parts import split_table
+from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
 INTERVAL = "over cases, or over patients where they are known (bootstrap)"
@@ -12,8 +13,8 @@ INTERVAL = "over cases, or over patients where they are known (bootstrap)"
 
 def selected_by(score: str, run: Run) -> str:
     """What chose the epoch of a run: this score, or the loss where validation leaves it undefined."""
-    log = run.folder.read_log() if run.folder else []
-    return f"highest validation {score}" if any("validation_score" in row for row in log) else "lowest validation loss"
+    is_score = run.facts["best"].get(OURS, {}).get("validation_score") is not None
+    return f"highest validation {score}" if is_score else "lowest validation loss"
 
 
 def splits_part(found: Mapping[str, Mapping[str, Any]]) -> Part:

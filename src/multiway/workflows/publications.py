@@ -1,0 +1,168 @@
+"""Published tables as rows, and lines measured here beside those that were published."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TypeGuard
+
+from multiway.recipes import recipes_of
+from multiway.recipes.published import (
+    MEAN,
+    Figure,
+    Head,
+    Horizon,
+    Line,
+    PublishedTable,
+    Slip,
+    load_published,
+    published_beside,
+    published_tables,
+    with_mean,
+)
+from multiway.report import text
+from multiway.tasks.protocol import OURS, Row
+
+FACTS = ("year", "parameters", "complexity")
+"""What is printed beside a method's figures."""
+
+
+def list_published() -> list[Row]:
+    """One row per published table or figure."""
+    tables = {name: load_published(name) for name in published_tables()}
+    return [
+        {"table": name, "source": table.source, "methods": len(table.methods), "title": table.title}
+        for name, table in tables.items()
+    ]
+
+
+def published(name: str) -> Row:
+    """One published table: its lines as rows, its slips and its notes.
+
+    Raises:
+        ConfigError: None is called so.
+    """
+    table = load_published(name)
+    return {
+        "table": name,
+        "title": table.title,
+        "source": table.source,
+        "rows": rows_of(table, table.lines()),
+        "slips": [_slip_row(table, slip) for slip in table.slips],
+        "notes": list(table.notes),
+    }
+
+
+def _slip_row(table: PublishedTable, slip: Slip) -> Row:
+    printed = table.figure(slip.method, slip.column, slip.metric)
+    return {
+        "method": table.methods[slip.method].title,
+        "figure": f"{slip.column} {slip.metric}",
+        "printed": printed.value if printed else None,
+        "implied": slip.implied,
+    }
+
+
+def beside_published(name: str, cells: Sequence[Row]) -> list[Row]:
+    """Rows of every published method and of ours, at the columns and horizons that were measured.
+
+    name: Of the table of recipes.
+    cells: Rows of `reproduce`.
+    """
+    table = published_beside(name)
+    return [] if table is None else rows_of(table, lines_beside(name, table, cells))
+
+
+def lines_beside(name: str, table: PublishedTable, cells: Sequence[Row]) -> list[Line]:
+    """Published lines and ours, horizon by horizon; only what was measured."""
+    order = [*table.horizons, MEAN, None]
+    measured = [line for cell in cells if (line := _line(name, table, cell)).figures and line.horizon in order]
+    ours = _with_means(_merged(measured), table.horizons)
+    places = {(line.horizon, column) for line in ours for column, _ in line.figures}
+    theirs = [_within(line, places) for line in _with_deviations(table)]
+    return sorted([*(line for line in theirs if line.figures), *ours], key=lambda line: order.index(line.horizon))
+
+
+def _with_deviations(table: PublishedTable) -> list[Line]:
+    """Printed lines, with the deviations that another table has of the same figures."""
+    others = load_published(table.deviations_in).lines() if table.deviations_in else []
+    known = {(line.method, line.horizon, head): figure for line in others for head, figure in line.figures.items()}
+    return [
+        line._replace(figures={h: known.get((line.method, line.horizon, h), f) for h, f in line.figures.items()})
+        for line in table.lines()
+    ]
+
+
+def _within(line: Line, places: set[tuple[Horizon, str]]) -> Line:
+    """A line with the columns that were measured at its horizon."""
+    known = {head: figure for head, figure in line.figures.items() if (line.horizon, head[0]) in places}
+    return line._replace(figures=known)
+
+
+def _merged(lines: Iterable[Line]) -> list[Line]:
+    """One line per method and horizon, from one per cell."""
+    found: dict[tuple[str, Horizon], Line] = {}
+    for line in lines:
+        known = found.get((line.method, line.horizon), line)
+        found[line.method, line.horizon] = known._replace(figures={**known.figures, **line.figures})
+    return list(found.values())
+
+
+def _with_means(lines: Sequence[Line], horizons: Sequence[int]) -> list[Line]:
+    methods = dict.fromkeys(line.method for line in lines)
+    groups = ([line for line in lines if line.method == method] for method in methods)
+    return [line for group in groups for line in with_mean(group, horizons)]
+
+
+def _line(name: str, table: PublishedTable, cell: Row) -> Line:
+    """A measured cell as a line; without figures where the published table has no column for it."""
+    recipe = recipes_of(name)[cell["recipe"]]
+    column = next((each for each in (recipe.row, recipe.data) if each and each in table.columns), "")
+    apart = [recipe.variant, None if recipe.row == column else recipe.row, recipe.form]
+    figures = {(column, metric): _figure(cell, metric) for metric in table.columns.get(column, ())}
+    return Line(
+        method=", ".join([OURS, *(each for each in apart if each)]),
+        horizon=_horizon(table, recipe.horizons),
+        figures={head: figure for head, figure in figures.items() if figure is not None},
+        facts=_facts(table, cell),
+        is_ours=True,
+    )
+
+
+def _figure(cell: Row, metric: str) -> Figure | None:
+    value, deviation = (cell.get(name) for name in (metric, f"{metric}_sd"))
+    return Figure(value, deviation if _is_number(deviation) else None) if _is_number(value) else None
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _facts(table: PublishedTable, cell: Row) -> Row:
+    """The number of parameters, where the table prints those of its methods."""
+    is_printed = any(method.parameters for method in table.methods.values())
+    count = cell.get("parameters")
+    return {"parameters": text.magnitude(count)} if is_printed and isinstance(count, int) else {}
+
+
+def _horizon(table: PublishedTable, horizons: Sequence[int]) -> Horizon:
+    if not table.horizons:
+        return None
+    return horizons[0] if len(horizons) == 1 else MEAN
+
+
+def rows_of(table: PublishedTable, lines: Sequence[Line]) -> list[Row]:
+    """Lines as rows with the same columns; a column that no line fills is left out."""
+    return filled([_row(line, table.heads) for line in lines])
+
+
+def _row(line: Line, heads: Iterable[Head]) -> Row:
+    row: Row = {"method": line.method, **{fact: line.facts.get(fact) for fact in FACTS}, "horizon": line.horizon}
+    for head in heads:
+        value, deviation = line.figures.get(head, (None, None))
+        row |= {" ".join(head): value, f"{' '.join(head)} sd": deviation}
+    return row
+
+
+def filled(rows: Sequence[Row]) -> list[Row]:
+    """Rows without the columns that are None in all of them."""
+    names = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
+    return [{name: row[name] for name in names} for row in rows]

@@ -1,0 +1,120 @@
+"""What all trials of a search share, and how one of them comes about."""
+
+import dataclasses
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from multiway.config import merge, nest
+from multiway.errors import ConfigError, DataError, RunError, StorageError
+from multiway.recipes import Space
+from multiway.tasks import lifecycle
+from multiway.tasks.fitting import fit_models
+from multiway.tasks.protocol import OURS, Context, Task
+from multiway.tasks.run import Run
+from multiway.training import Interrupted
+from multiway.workflows.trials import Trial
+
+Fields = dict[str, Any]
+"""Values by field, such as {"model.dim": 32}."""
+NOT_OF_DATA = ("model.", "training.")
+"""Parts of a config that no flaw of the data comes from."""
+FAILURES = (ConfigError, DataError, RunError, torch.OutOfMemoryError)
+"""What refuses one combination, and leaves the others."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Search:
+    """Settings of every trial, and data in memory where there is no path."""
+
+    task: Task[Any, Any, Any]
+    given: dict[str, Any]
+    source: Any
+
+    def settings(self, fields: Fields) -> dict[str, Any]:
+        """Those of a run."""
+        found = self.given
+        for field, value in fields.items():
+            found = merge(found, nest(field, value))
+        return found
+
+    def made(self, fields: Fields, progress: bool = False) -> Run:
+        """A run that is not fitted."""
+        config = self.task.configure(self.settings(fields))
+        if config.data is None and self.source is None:
+            raise ConfigError("tune: there is no data. Give --data FILE or a known data set's name.")
+        source = self.task.locate(config.data) if self.source is None else self.source
+        return lifecycle.make(self.task, config, source, progress=progress)
+
+    def digest(self, every: Sequence[Fields], progress: bool) -> str:
+        """Hash of the data, as the first combination that can be reads it.
+
+        Raises:
+            ConfigError: None can be.
+            DataError: The data are not sound.
+        """
+        reasons, unsound = list[str](), dict[str, DataError]()
+        for fields in every:
+            reading = str({name: value for name, value in fields.items() if not name.startswith(NOT_OF_DATA)})
+            try:
+                if reading not in unsound:
+                    return self.made(fields, progress).digest
+            except DataError as error:
+                unsound[reading] = error
+            except ConfigError as error:
+                reasons.append(str(error))
+        if unsound:
+            raise next(iter(unsound.values()))
+        raise ConfigError(f"tune: none of {len(every)} combinations can be. The first: {reasons[0]}")
+
+    def trial(self, fields: Fields) -> Trial:
+        """Train our model under one combination; neither baselines nor test rows are looked at."""
+        clock = time.perf_counter()
+        try:
+            run = self.made(fields)
+            fit_models(run, (OURS,), Context())
+            found = _measured(run)
+        except (Interrupted, StorageError):
+            raise
+        except FAILURES as error:
+            found = {"refused": str(error).partition("\n")[0]}
+        return Trial(settings=fields, seconds=round(time.perf_counter() - clock, 3), **found)
+
+
+def _measured(run: Run) -> dict[str, Any]:
+    best = run.facts["best"].get(OURS)
+    if best is None or not math.isfinite(best["validation_loss"]):
+        raise RunError("nothing was trained that validation can measure.")
+    fields = {name: best[name] for name in ("validation_loss", "validation_score", "epoch")}
+    cost = {"parameters": run.facts["parameters"][OURS], "seed": run.config.training.seed}
+    return {"selected_by": run.task.page.SUBJECT.selected_by(run), **fields, **cost}
+
+
+def open_fields(task: Task[Any, Any, Any], space: Space, given: Mapping[str, Any]) -> Space:
+    """The space without the fields that are set.
+
+    Raises:
+        ConfigError: A field would change what validation measures, or all are set.
+    """
+    for field in space.values:
+        if any(_overlap(name, field) for name in task.fields_of_validation):
+            raise ConfigError(
+                f"tune: {field} decides what validation measures, or on which rows, so trials would not compare. "
+                f"Leave it out of the space."
+            )
+    fixed = [field for field in space.values if _is_set(given, field.split("."))]
+    if len(fixed) == len(space.values):
+        raise ConfigError(f"tune: nothing is left to search, since {', '.join(fixed) or 'no field'} is set. Unset one.")
+    return space.without(fixed)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether one field is the other, or a part of it."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
+
+
+def _is_set(given: Any, parts: Sequence[str]) -> bool:
+    return not parts or (isinstance(given, dict) and parts[0] in given and _is_set(given[parts[0]], parts[1:]))

@@ -1,0 +1,46 @@
+"""The page that says what holds quotes rows of results/, recipes that exist, and commands that are understood."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from multiway.recipes import load_recipe, recipe_names, table_names
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "papers" / "README.md").read_text()
+METRICS = {"forecast": ("mse", "mae"), "volumes": ("auc", "acc"), "stocks": ("acc", "mcc")}
+QUOTED = re.findall(r"\| ([-.\d]+(?: / [-.\d]+)?) \(`([\w-]+)`\)", PAGE)
+
+
+def measured(recipe: str) -> dict[str, float]:
+    """The last row of results/ about a recipe."""
+    rows = [json.loads(line) for file in (ROOT / "results").glob("*.jsonl") for line in file.read_text().splitlines()]
+    return [row for row in rows if row.get("recipe") == recipe][-1]
+
+
+@pytest.mark.parametrize(("figures", "name"), QUOTED)
+def test_a_quoted_figure_is_that_of_its_row(figures, name):
+    recipe = load_recipe(name)
+    wanted = METRICS.get(recipe.task) or tuple(recipe.figures)
+    row = measured(name)
+    for text, metric in zip(figures.split(" / "), wanted, strict=True):
+        places = len(text.partition(".")[2])
+        assert float(text) == pytest.approx(round(row[metric], places), abs=1e-9), metric
+
+
+def test_the_page_quotes_figures():
+    assert len(QUOTED) >= 18
+
+
+def test_commands_name_tables_and_recipes_that_exist():
+    commands = [shlex.split(line) for line in re.findall(r"`(multiway reproduce [^`]+)`", PAGE)]
+    assert len(commands) >= 8
+    for words in commands:
+        assert words[2] in table_names()
+        options = dict(zip(words[3::2], words[4::2], strict=True))
+        recipes = [load_recipe(name) for name in recipe_names() if load_recipe(name).table == words[2]]
+        assert options.get("--rows", recipes[0].row) in {recipe.row for recipe in recipes}
+        assert options.get("--variants", recipes[0].variant) in {recipe.variant for recipe in recipes}

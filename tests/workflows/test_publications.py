@@ -1,0 +1,186 @@
+"""Measured cells beside every published method: rows, means over horizons, deviations, and the page."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from multiway import workflows
+from multiway.errors import ConfigError, RunError
+from multiway.recipes import load_recipe
+from report_pages import Page
+
+
+def cell(recipe, **fields):
+    return {"recipe": recipe, "row": "-", "seeds": 2, **fields}
+
+
+EXCHANGE = [
+    cell(f"hot-exchange-{horizon}", horizons=str(horizon), mse=mse, mae=0.5, mse_sd=0.01, parameters=1500)
+    for horizon, mse in ((96, 0.0821), (192, 0.2), (336, 0.3), (720, 0.9))
+]
+
+
+def by_method(rows):
+    return {(row["method"], row["horizon"]): row for row in rows}
+
+
+def test_published_tables_are_listed():
+    rows = workflows.list_published()
+    assert {"table": "hot-table-2", "source": "HOT, table 2", "methods": 12, "title": "Volumes of MedMNIST 3D"} in rows
+
+
+def test_a_published_table_has_its_means_slips_and_notes():
+    found = workflows.published("hot-table-1")
+    assert found["rows"][0] == {
+        "method": "AutoFormer", "year": 2021, "parameters": "15M", "complexity": None,
+        "ecl mse": 0.227, "ecl mae": 0.338, "weather mse": 0.338, "weather mae": 0.382, "traffic mse": 0.628,
+        "traffic mae": 0.379, "solar mse": 0.885, "solar mae": 0.711, "exchange mse": 0.613, "exchange mae": 0.539,
+    }  # fmt: skip
+    slip = {"method": "Stationary", "figure": "solar mae", "printed": 0.381, "implied": 0.278}
+    assert slip in found["slips"] and len(found["notes"]) == 2
+    means = by_method(workflows.published("hot-table-12")["rows"])
+    assert means["HOT", "mean"]["exchange mse"] == pytest.approx((0.083 + 0.173 + 0.313 + 0.804) / 4)
+
+
+def test_every_method_stands_beside_a_measured_horizon():
+    rows = workflows.beside_published("hot-table-1", EXCHANGE[:1])
+    assert len(rows) == 13 and {row["horizon"] for row in rows} == {96}
+    assert rows[-1] == {
+        "method": "multiway", "year": None, "horizon": 96,
+        "exchange mse": 0.0821, "exchange mse sd": 0.01, "exchange mae": 0.5, "exchange mae sd": None,
+    }  # fmt: skip
+    assert by_method(rows)["HOT", 96]["exchange mse sd"] == 0.005  # of table 11
+    assert by_method(rows)["PatchTST", 96]["exchange mae"] == 0.205
+
+
+def test_all_horizons_bring_their_mean_and_one_missing_does_not():
+    rows = workflows.beside_published("hot-table-1", EXCHANGE)
+    assert [row["horizon"] for row in rows[::13]] == [96, 192, 336, 720, "mean"]
+    mean = by_method(rows)["multiway", "mean"]
+    assert mean["exchange mse"] == pytest.approx((0.0821 + 0.2 + 0.3 + 0.9) / 4) and mean["exchange mse sd"] is None
+    assert {row["horizon"] for row in workflows.beside_published("hot-table-1", EXCHANGE[1:])} == {192, 336, 720}
+
+
+def test_a_mean_is_of_the_sets_that_have_all_horizons():
+    rows = workflows.beside_published("hot-table-1", [*EXCHANGE, cell("hot-ecl-96", mse=0.2)])
+    assert by_method(rows)["HOT", 96]["ecl mse"] == 0.142 and by_method(rows)["HOT", 192]["ecl mse"] is None
+    assert by_method(rows)["HOT", "mean"]["ecl mse"] is None
+
+
+def test_variants_are_lines_and_a_method_without_the_set_is_none():
+    cells = [cell("hot-organ", auc=0.99, acc=0.9, parameters=7_000_000), cell("resnet18-organ", auc=0.98, acc=0.8)]
+    rows = workflows.beside_published("hot-table-2", cells)
+    assert [row["method"] for row in rows[-2:]] == ["multiway, HOT", "multiway, ResNet-18 3D"]
+    assert "CdTransformer" not in {row["method"] for row in rows} and len(rows) == 13
+    assert rows[-2]["parameters"] == "7M" and rows[0]["parameters"] == "12M"
+
+
+def test_rows_of_one_data_set_stay_apart():
+    cells = [cell("hot-stocks", acc=0.52), cell("hot-stocks-complete", acc=0.54)]
+    rows = workflows.beside_published("hot-stocks-table-1", cells)
+    assert [row["method"] for row in rows[-2:]] == ["multiway", "multiway, stocknet complete"]
+
+
+def test_counts_of_parameters_are_compared_where_a_table_prints_them_per_set():
+    rows = workflows.beside_published("ndlinear-table-5", [cell("tabular-cardio-linear", acc=0.73, parameters=18306)])
+    assert rows[-1] == {
+        "method": "multiway, Linear", "cardio parameters": 18306, "cardio acc": 0.73
+    }  # fmt: skip
+    assert rows[1]["cardio parameters"] == 5962
+
+
+def test_cells_without_a_published_column_bring_no_rows():
+    assert workflows.beside_published("floor", [cell("floor-etth1-96", mse=0.3)]) == []
+    assert workflows.beside_published("segmentation", [cell("indian-pines", dice=0.3)]) == []
+    cells = [cell("hot-exchange-96", mse="much", mae=math.nan)]
+    assert workflows.beside_published("hot-table-1", cells) == []
+
+
+def stored(tmp_path, cells):
+    path = tmp_path / "cells.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in cells))
+    return path
+
+
+def test_measured_cells_are_read_and_nothing_is_run(tmp_path):
+    benchmark, parameters = {"benchmark": "volumes"}, {"multiway": 1500}
+    later = [cell("hot-exchange-96", mse=mse, each=[1], parameters=parameters) for mse in (0.1, 0.2)]
+    path = stored(tmp_path, [EXCHANGE[1], benchmark, *later, cell("floor-exchange-96", mse=0.3)])
+    rows = list(workflows.reproduce("hot-table-1", measured=path))
+    assert [(row["recipe"], row["mse"]) for row in rows] == [("hot-exchange-96", 0.2), ("hot-exchange-192", 0.2)]
+    assert rows[0]["parameters"] == 1500 and "each" not in rows[0]
+    assert [row["recipe"] for row in workflows.reproduce("hot-table-1", horizons=["192"], measured=path)] == [
+        "hot-exchange-192"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"measured": "none.jsonl"}, r"none.jsonl is not a file. Give the JSON lines that"),
+        ({"rows": ["ecl"]}, r"cells.jsonl holds no chosen cell of hot-table-1. `multiway reproduce hot-table-1 --out"),
+        ({"overrides": {"a": 1}}, r"nothing is run. Leave out --out, --runs and --set"),
+        ({"rows": ["none"]}, r"no cell of hot-table-1 has rows none"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line(given, message, tmp_path):
+    given = {"measured": stored(tmp_path, EXCHANGE)} | given
+    if isinstance(given["measured"], str):
+        given["measured"] = tmp_path / given["measured"]
+    with pytest.raises(ConfigError, match=message):
+        list(workflows.reproduce("hot-table-1", **given))
+
+
+@pytest.mark.parametrize("line", [b"{", b"\xff", b"[" * 100_000], ids=["cut", "no text", "deep"])
+def test_a_line_that_is_no_json_is_named(line, tmp_path):
+    path = stored(tmp_path, EXCHANGE)
+    path.write_bytes(path.read_bytes() + line)
+    with pytest.raises(ConfigError, match=r"cells.jsonl, line 5: is not JSON"):
+        list(workflows.reproduce("hot-table-1", measured=path))
+
+
+def drawn(tmp_path, table, cells):
+    page = tmp_path / "page.html"
+    list(workflows.reproduce(table, measured=stored(tmp_path, cells), report=page))
+    return page.read_text()
+
+
+def test_a_page_draws_published_and_ours_with_the_best_and_deviations(tmp_path):
+    text = drawn(tmp_path, "hot-table-1", EXCHANGE)
+    page = Page(text)
+    words = [" ".join(each.split()) for each in page.texts]
+    assert "Ours is the best or equal in 3 of 8 columns, and as good as HOT or better in 3 of 8." in words
+    assert {"Horizon 96", "Horizon 720", "Mean over the horizons", "AutoFormer", "iTransformer", "0.082"} <= set(words)
+    assert "±\u202f0.010" in text and "±\u202f0.005" in text
+
+
+def test_a_page_marks_what_is_best_to_the_digits_of_the_paper(tmp_path):
+    cells = [cell("hot-exchange-96", mse=0.0834, mae=0.2)]
+    text = " ".join(drawn(tmp_path, "hot-table-1", cells).split())
+    assert "Ours is the best or equal in 2 of 2 columns" in text
+
+
+def test_a_page_has_the_notes_of_the_paper_and_of_our_cells_once(tmp_path):
+    cells = [cell(f"hot-stocks-attends-{modes}-complete", acc=0.5) for modes in ("none", "both")]
+    words = Page(drawn(tmp_path, "hot-stocks-table-3", cells)).texts
+    assert sum("calendar alone scores ACC .987" in each for each in words) == 1
+    assert words.count(load_recipe("hot-stocks-attends-none-complete").note) == 1
+
+
+def test_a_page_of_a_table_that_no_paper_has_shows_what_was_measured(tmp_path):
+    words = Page(drawn(tmp_path, "segmentation", [cell("indian-pines", dice=0.75)])).texts
+    assert "0.7500" in words and "Measured" in words and "Published" not in words
+
+
+def test_a_page_that_cannot_be_written_is_refused_first(tmp_path):
+    path = stored(tmp_path, EXCHANGE)
+    with pytest.raises(RunError):
+        next(workflows.reproduce("hot-table-1", measured=path, report=path / "page.html"))
+
+
+def test_kept_results_stand_beside_the_papers():
+    kept = Path(__file__).parents[2] / "results" / "floor.jsonl"
+    rows = workflows.beside_published("floor", list(workflows.reproduce("floor", measured=kept)))
+    assert rows[-1]["method"] == "multiway" and rows[-1]["weather mse"] < rows[-2]["weather mse"] == 0.169

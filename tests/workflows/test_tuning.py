@@ -1,0 +1,275 @@
+"""A search draws, ranks, refuses and goes on; that it looks at no test row is in the contract of tasks."""
+
+import contextlib
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+import multiway as mw
+from command import assert_one_line, assert_refused, call, printed
+from interruption import Killed, kill_at, stop_after
+from multiway.errors import ConfigError, DataError, RunError
+from multiway.recipes import load_space
+from multiway.tasks import lifecycle
+from multiway.tasks.registry import task_of
+from multiway.training import RunFolder
+from multiway.workflows.search import Search
+from multiway.workflows.trials import Trial, Trials
+from tasks.tiny import TINY
+
+SPACE = {"model.dim": [4, 8, 10], "model.num_heads": [1, 2]}
+"""Six combinations, of which dim=10 with two heads cannot be."""
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """A tiny forecast whose sizes are open."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    made = TINY["forecast"](folder)
+    model = {name: value for name, value in made.settings["model"].items() if name not in ("dim", "num_heads")}
+    training = {**made.settings["training"], "epochs": 1}
+    return {**made.settings, "data": str(made.data), "model": model, "training": training}
+
+
+def search(tiny, **options):
+    return mw.tune("forecast", tiny, **{"space": SPACE, **options})
+
+
+def drawn(tuned):
+    return {json.dumps(trial.settings) for trial in tuned.trials}
+
+
+def lines(folder):
+    """Trials on disk without their clocks."""
+    return [json.loads(line) | {"seconds": 0} for line in (folder / "trials.jsonl").read_text().splitlines()]
+
+
+def test_the_whole_grid_is_measured_and_what_cannot_be_is_listed(tiny):
+    tuned = search(tiny)
+    assert len(drawn(tuned)) == 5
+    (refused,) = tuned.refused
+    assert refused.settings == {"model.dim": 10, "model.num_heads": 2}
+    assert tuned.lines() == [str(refused)] and "dim must be an even multiple of num_heads" in refused.refused
+    losses = [row["lowest validation loss"] for row in tuned.table()]
+    assert losses == sorted(losses) and len(set(losses)) == 5
+    assert {"model.dim", "model.num_heads", "epoch", "parameters", "seconds"} < set(tuned.table()[0])
+    assert tuned.best["model"] == {**tiny["model"], **{k.split(".")[1]: v for k, v in tuned.trials[0].settings.items()}}
+
+
+def test_a_part_is_drawn_without_replacement_from_the_seed_and_more_of_it_later(tiny, tmp_path):
+    two, same, other = (drawn(search(tiny, trials=2, seed=seed)) for seed in (1, 1, 2))
+    assert len(two) == 2 and two == same != other
+    assert drawn(search(tiny, trials=2, seed=1, out=tmp_path / "out")) == two
+    before = lines(tmp_path / "out")
+    more = search(tiny, trials=4, seed=1, out=tmp_path / "out")
+    assert len(drawn(more)) == 4 and two < drawn(more) and lines(tmp_path / "out")[: len(before)] == before
+    assert len(drawn(search(tiny, trials=1, seed=1, out=tmp_path / "out"))) == 4
+
+
+def test_a_killed_search_goes_on_and_repeats_nothing(tiny, tmp_path, monkeypatch):
+    whole = search(tiny, out=tmp_path / "whole")
+    with monkeypatch.context() as patch, contextlib.suppress(Killed):
+        kill_at(patch, 12)  # in the third training
+        search(tiny, out=tmp_path / "out")
+    kept = lines(tmp_path / "out")
+    assert 0 < len(kept) < 6 and kept == lines(tmp_path / "whole")[: len(kept)]
+    trained = []
+    make = lifecycle.make
+    monkeypatch.setattr(lifecycle, "make", lambda *words, **rest: trained.append(words[1]) or make(*words, **rest))
+    again = search(tiny, out=tmp_path / "out")
+    measured = sum(trial["refused"] is None for trial in kept)
+    assert len(trained) == 1 + 5 - measured  # the first reads the data alone, to compare them
+    assert [trial.plain() | {"seconds": 0} for trial in again.trials] == [
+        trial.plain() | {"seconds": 0} for trial in whole.trials
+    ]
+    assert lines(tmp_path / "out") == lines(tmp_path / "whole")
+    assert (tmp_path / "out" / "best.yaml").read_text() == (tmp_path / "whole" / "best.yaml").read_text()
+
+
+def test_a_stopped_search_says_how_it_goes_on(tiny, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        with pytest.raises(RunError, match=r"^tune: training stopped by SIGTERM .* goes on in .*out\.$"):
+            search(tiny, out=tmp_path / "out")
+    assert len(search(tiny, out=tmp_path / "out").trials) == 5
+
+
+def test_another_search_in_the_folder_is_refused(tiny, tmp_path):
+    out = tmp_path / "out"
+    search(tiny, trials=1, out=out)
+    before = lines(out)
+    others = {
+        "space": {"space": {"model.dim": [4, 8]}},
+        "seed": {"seed": 3},
+        "settings": {"overrides": {"training": {"epochs": 2}}},
+    }
+    for name, change in others.items():
+        with pytest.raises(RunError, match=rf"holds a search with other {name}\. Choose another --out"):
+            search(tiny, out=out, **change)
+    TINY["forecast"](tmp_path / "data").changes["value"]()
+    with pytest.raises(RunError, match="holds a search with other data"):
+        search(tiny, out=out)
+    with pytest.raises(RunError, match="exists already and holds no search"):
+        search(tiny, out=tmp_path / "data")
+    assert lines(out) == before
+
+
+def test_changed_trials_are_refused(tiny, tmp_path):
+    search(tiny, trials=1, out=tmp_path / "out")
+    for text in ("{", '{"settings": 3}', '{"settings": {}, "score": 1}'):
+        (tmp_path / "out" / "trials.jsonl").write_text(text + "\n")
+        with pytest.raises((RunError, ConfigError), match=r"trials\.jsonl"):
+            search(tiny, trials=1, out=tmp_path / "out")
+
+
+def test_of_equal_trials_the_smaller_model_wins():
+    trials = Trials(None, {})
+    for name, loss, score, parameters in [
+        ("large", 0.1, 0.8, 900),
+        ("worse", 0.0, 0.7, 1),
+        ("small", 0.3, 0.8, 90),
+    ]:
+        trials.add(Trial(settings={"name": name}, validation_loss=loss, validation_score=score, parameters=parameters))
+    assert [trial.settings["name"] for trial in trials.measured] == ["small", "large", "worse"]
+    by_loss = Trials(None, {})
+    for parameters, loss in ((7, 0.2), (9, 0.1), (8, 0.1)):
+        by_loss.add(Trial(settings={"n": parameters}, validation_loss=loss, parameters=parameters))
+    assert [trial.parameters for trial in by_loss.measured] == [8, 9, 7]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_training_that_fails_is_refused_and_the_search_goes_on(seed, tiny):
+    space = {"training.weight_decay": [0.01, 1e38], "network": [True, False], "lookback": [12, 999]}
+    del tiny["lookback"]
+    tuned = search(tiny, space=space, seed=seed)
+    reasons = {tuple(trial.settings.values()): trial.refused for trial in tuned.refused}
+    assert len(reasons) == 7 and [list(trial.settings.values()) for trial in tuned.trials] == [[0.01, True, 12]]
+    assert "nothing was trained" in reasons[0.01, False, 12]
+    assert "999" in reasons[0.01, True, 999] and "is not finite" in reasons[1e38, True, 12]
+
+
+@pytest.mark.parametrize(
+    ("space", "text"),
+    [
+        ({"horizon": [4, 8]}, "horizon decides what validation measures, or on which rows"),
+        ({"training.loss": ["mse", "mae"]}, "training.loss decides what validation measures"),
+        ({"training": [{"loss": "mse"}]}, "training decides what validation measures"),
+        ({"split.test": [0.1]}, "split.test decides what validation measures"),
+        (
+            {"model.dimm": [4, 8]},
+            "none of 2 combinations can be. The first: settings: model: dimm is not a known field",
+        ),
+        ({"model.dim": [3]}, "none of 1 combinations can be"),
+        ({"model.dim": 3}, "space: values.model.dim"),
+        ({"model.dim": []}, "'model.dim' must be a field, such as model.dim, with one value or more"),
+        ({}, "nothing is left to search"),
+        ({"lookback": [12]}, "nothing is left to search, since lookback is set"),
+        ("hot-forcast", "no space is called hot-forcast; did you mean hot-forecast?"),
+        ("absent.yaml", "absent.yaml is not a file"),
+        ({"a": list(range(400)), "b": list(range(400))}, "100,000 combinations at most. Got 160,000"),
+    ],
+)
+def test_a_space_that_cannot_be_searched_is_refused(space, text, tiny, tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        search(tiny, space=space, out=tmp_path / "out")
+    assert text in str(caught.value) and "\n" not in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_set_is_not_searched(tiny):
+    tuned = search(tiny, overrides={"model": {"dim": 8}})
+    assert drawn(tuned) == {'{"model.num_heads": 1}', '{"model.num_heads": 2}'} and tuned.best["model"]["dim"] == 8
+
+
+def test_a_frame_is_searched_in_memory(tiny, tmp_path):
+    frame, settings = pd.read_csv(tiny["data"]), {name: value for name, value in tiny.items() if name != "data"}
+    tuned = mw.tune("forecast", settings, source=frame, space=SPACE, trials=1, out=tmp_path / "out")
+    assert tuned.trials[0].validation_loss == search(tiny, trials=1).trials[0].validation_loss
+    with pytest.raises(ConfigError, match="there is no data"):
+        mw.train(task="forecast", recipe=str(tuned.recipe))
+    with pytest.raises(ConfigError, match=r"^tune: none of .* there is no data\. Give --data FILE"):
+        mw.tune("forecast", settings, space=SPACE)
+
+
+def test_no_trial_begins_after_the_time(tiny):
+    with pytest.raises(RunError, match="no trial gave a measure: no time was left"):
+        search(tiny, minutes=0)
+
+
+def test_bad_data_leave_nothing_behind(tiny, tmp_path):
+    TINY["forecast"](tmp_path / "data").spoil()
+    with pytest.raises(DataError):
+        search(tiny, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_several_processes_are_refused(tiny, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigError, match="a search runs in one process"):
+        search(tiny)
+
+
+SPACES = {"hot-forecast": ("forecast", 1440), "hot-stocks": ("stocks", 108), "hot-volumes": ("volumes", 1080)}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_a_papers_space_is_one_of_its_task(name):
+    task, count = SPACES[name]
+    every = load_space(name).shuffled(0)
+    assert len(every) == len({json.dumps(each) for each in every}) == count
+    search = Search(task=task_of(task), given={}, source=None)
+    for fields in every[:60]:
+        search.task.configure(search.settings(fields))
+
+
+WORDS = ["tune", "forecast", "--data", "data/loads.csv", "--space", "space.yaml", "--out", "out", "--horizon", "4"]
+SMALL = ["--lookback", "12", "--epochs", "1", "--set", "model.num_blocks=1", "--set", "model.ffn_multiple=1"]
+
+
+@pytest.fixture
+def words(tiny, tmp_path):
+    (tmp_path / "space.yaml").write_text("model.dim: [4, 8, 10]\nmodel.num_heads: [1, 2]\n")
+    return [*WORDS, *SMALL]
+
+
+def test_the_command_prints_a_table_and_a_line_per_trial(words, monkeypatch, capsys):
+    code, out, err = call(words, monkeypatch, capsys)
+    head, *rows, refused, command = out.splitlines()
+    assert code == 0 and head.split("  ")[0] == "model.dim" and "lowest validation loss" in head
+    assert len(rows) == 5 and refused.startswith("model.dim=10 model.num_heads=2: refused: ")
+    assert command == "multiway train forecast --recipe out/best.yaml"
+    assert [line.partition(":")[0] for line in err.splitlines()] == [f"trial {number}" for number in range(1, 7)]
+    code, again, err = call([*words, "--quiet"], monkeypatch, capsys)
+    assert (code, again, err) == (0, out, "")
+
+
+def test_json_is_one_document(words):
+    found = json.loads(printed(*words, "--trials", "2", "--quiet", "--json"))
+    assert set(found) == {"recipe", "best", "trials", "refused"} and len(found["trials"]) == 2
+    assert found["best"]["horizon"] == 4 and found["recipe"] == "out/best.yaml"
+    assert yaml.safe_load(Path("out/best.yaml").read_text())["settings"]["model"] == found["best"]["model"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (["--space", "hot-x"], "no space is called hot-x"),
+        (["--space", "data/loads.csv"], "no space is called data/loads.csv"),
+        (["--data", "absent.csv"], "absent.csv does not exist"),
+        (["--out", "data"], "data exists already and holds no search"),
+        (["--set", "model.dim=4", "--set", "model.num_heads=1"], "nothing is left to search"),
+    ],
+)
+def test_what_cannot_be_searched_is_one_line(changes, text, words, tmp_path, monkeypatch, capsys):
+    assert_refused([*words, *changes], text, tmp_path, monkeypatch, capsys)
+
+
+def test_a_search_of_another_process_is_in_use(words, tmp_path, monkeypatch, capsys):
+    printed(*words, "--trials", "1")
+    with RunFolder(tmp_path / "out").lock():
+        assert_one_line(call([*words, "--trials", "2"], monkeypatch, capsys), "in use by another process")
