@@ -10,6 +10,10 @@ from multiway.models.hot_stock_classifier import HOTStockClassifier as HOTStockC
 from multiway.models.hot_stock_classifier import HOTStockClassifierConfig as HOTStockClassifierConfig
 from multiway.models.hot_volume_classifier import HOTVolumeClassifier as HOTVolumeClassifier
 from multiway.models.hot_volume_classifier import HOTVolumeClassifierConfig as HOTVolumeClassifierConfig
+from multiway.models.linear_forecasters import DLinear as DLinear
+from multiway.models.linear_forecasters import DLinearConfig as DLinearConfig
+from multiway.models.linear_forecasters import RLinear as RLinear
+from multiway.models.linear_forecasters import RLinearConfig as RLinearConfig
 from multiway.models.monai_resnet import ResNet3D as ResNet3D
 from multiway.models.monai_resnet import ResNet3DConfig as ResNet3DConfig
 from multiway.models.registry import create_model as create_model
@@ -25,6 +29,8 @@ from multiway.models.volume_unet import VolumeUNetConfig as VolumeUNetConfig
 
 register("hot_forecaster", HOTForecaster, HOTForecasterConfig)
 register("hot_forecaster_paper", HOTForecaster, HOTForecasterConfig, **HOTForecasterConfig.paper())
+register("rlinear", RLinear, RLinearConfig)
+register("dlinear", DLinear, DLinearConfig)
 register("hot_stock_classifier", HOTStockClassifier, HOTStockClassifierConfig)
 register("hot_stock_classifier_paper", HOTStockClassifier, HOTStockClassifierConfig, **HOTStockClassifierConfig.paper())
 register("hot_volume_classifier", HOTVolumeClassifier, HOTVolumeClassifierConfig)

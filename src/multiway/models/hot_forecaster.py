@@ -8,10 +8,10 @@ from torch import Tensor
 from torch import nn as torch_nn
 
 from multiway import nn
-from multiway.errors import ConfigError, ShapeError
+from multiway.errors import ConfigError
 from multiway.models.blocks import BlockConfig, build_block, need_maps
 from multiway.models.linear_floor import LinearFloor
-from multiway.models.windows import NORMALISERS, Normalised, fill_gaps, valid_patches
+from multiway.models.windows import NORMALISERS, Normalised, check_windows, fill_gaps, valid_patches
 
 VARIATES, TIME = 0, 1
 LEVEL_LIMIT = 5.0
@@ -240,18 +240,7 @@ class HOTForecaster(torch_nn.Module):
         return self.floor
 
     def _check(self, past: Tensor, past_observed: Tensor | None) -> None:
-        sizes = (self.config.lookback, self.config.num_variates)
-        if past.ndim != 3 or past.shape[1:] != sizes:
-            raise ShapeError(
-                f"HOTForecaster: past must be (batch, lookback, variates) with {sizes[0]} steps and "
-                f"{sizes[1]} variates. Got {tuple(past.shape)}. Batch first, then time, then variates."
-            )
-        if past_observed is not None and (past_observed.shape != past.shape or past_observed.dtype != torch.bool):
-            raise ShapeError(
-                f"HOTForecaster: past_observed must be boolean and shaped like past. Got "
-                f"{past_observed.dtype} {tuple(past_observed.shape)} for past {tuple(past.shape)}. "
-                f"Pass True where a value was observed."
-            )
+        check_windows("HOTForecaster", past, past_observed, (self.config.lookback, self.config.num_variates))
 
 
 def _variate_vectors(config: HOTForecasterConfig) -> torch_nn.Parameter | None:

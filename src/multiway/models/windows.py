@@ -5,8 +5,29 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from multiway.errors import ShapeError
+
 VARIANCE_FLOOR = 1e-5
 """Added to the variance, as in the paper's code: a constant window is divided by 0.003, not by zero."""
+
+
+def check_windows(model: str, past: Tensor, observed: Tensor | None, sizes: tuple[int, int]) -> None:
+    """Hold a batch to the look-back and variates that a model was built for.
+
+    Raises:
+        ShapeError: past is not `(batch, lookback, variates)`, or observed not boolean and alike.
+    """
+    if past.ndim != 3 or past.shape[1:] != sizes:
+        raise ShapeError(
+            f"{model}: past must be (batch, lookback, variates) with {sizes[0]} steps and "
+            f"{sizes[1]} variates. Got {tuple(past.shape)}. Batch first, then time, then variates."
+        )
+    if observed is not None and (observed.shape != past.shape or observed.dtype != torch.bool):
+        raise ShapeError(
+            f"{model}: past_observed must be boolean and shaped like past. Got "
+            f"{observed.dtype} {tuple(observed.shape)} for past {tuple(past.shape)}. "
+            f"Pass True where a value was observed."
+        )
 
 
 def fill_gaps(past: Tensor, observed: Tensor) -> Tensor:

@@ -39,9 +39,11 @@ def put(words, first, last, slots):
     return result
 
 
-def price_of(rows, slot):
-    """What the row before the slot's day says, None if that row or the one before it is not there."""
+def price_of(rows, slot, prices="changes"):
+    """What the row before the slot's day says, None if that row, or for changes the one before it, is not there."""
     before = [row for row in rows if row["day"] < slot]
+    if prices == "levels":
+        return [before[-1][name] for name in ("adj_close", "high", "low")] if before else None
     if len(before) < 2:
         return None
     base, row = before[-2]["adj_close"], before[-1]
@@ -70,7 +72,7 @@ def stocknet(panel, texts, complete):
     return result
 
 
-def chronological(panel, texts, look_back, down, up):
+def chronological(panel, texts, look_back, down, up, prices="changes"):
     """The same for windows of trading days."""
     result = {}
     calendar = [day.astype(object) for day in panel.days]
@@ -89,7 +91,7 @@ def chronological(panel, texts, look_back, down, up):
             result[ticker, target] = {
                 "label": int(movement > 0),
                 "slots": slots,
-                "prices": {slot: price_of(rows, slot) for slot in slots},
+                "prices": {slot: price_of(rows, slot, prices) for slot in slots},
                 "texts": put(words, first, target - DAY, slots),
             }
     return result

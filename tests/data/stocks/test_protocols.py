@@ -41,6 +41,7 @@ def test_borders_outside_the_days_are_refused():
         ({"name": "published-code", "borders": ("2015-01-01", "2016-01-01")}, "borders cannot be set"),
         ({"literal": True}, "literal belongs to the protocol published-code. Got chronological"),
         ({"name": "published-code", "complete": True}, "complete belongs to the protocols chronological and stocknet"),
+        ({"name": "published-code", "prices": "levels"}, "published-code has levels of its own. Leave prices out"),
     ],
 )
 def test_contradictions_are_refused_in_one_line(values, words):

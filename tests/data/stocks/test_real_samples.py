@@ -5,10 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from multiway.data.stocks import StockOptions, StockProtocol, build_samples, read_stocks, tomorrow
+from multiway.data.stocks import FIELDS, StockOptions, StockProtocol, build_samples, read_stocks, tomorrow
 from multiway.data.stocks.published_code import CALENDAR, on_calendar
 from multiway.data.stocks.windows import weekdays
 from multiway.metrics import movements
+from tolerances import ROUNDING32
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,28 @@ def test_every_slot_with_a_text_and_a_price(stocknet):
     asked = samples.labels >= 0
     full = samples.price_valid(np.arange(len(asked))) & (samples.text_rows > 0)
     assert (full | ~samples.slot_valid)[asked].all()
+
+
+def test_the_papers_words_of_its_samples(real_data):
+    """Five trading days with a price and a text on each, at most -0.5 % or at least 0.55 %, 2014 and 2015."""
+    if not (real_data / "stocks").is_dir():
+        pytest.skip("stocks absent from the benchmark data")
+    panel, texts = read_stocks(real_data / "stocks", StockOptions(end="2015-12-31"))
+    protocol = StockProtocol(
+        complete=True, look_back=5, down=0.004999, up=0.0055, borders=("2015-08-01", "2015-10-01"), prices="levels"
+    )
+    samples = build_samples(panel, texts, protocol)
+    assert samples.counts() == {"train": 3950, "validation": 512, "test": 865}
+    asked = samples.labels >= 0
+    assert samples.slot_valid[asked].all() and (samples.text_rows[asked] > 0).all()
+    assert set(np.where(samples.returns[asked] > 0, 1, 0) - samples.labels[asked]) == {0}
+    last = np.searchsorted(panel.days, samples.target_days) - 1
+    sample, stock = np.argwhere(asked)[100]
+    np.testing.assert_allclose(
+        samples.features[samples.targets[sample], stock],
+        panel.prices[stock, last[sample], [FIELDS.index(name) for name in ("adj_close", "high", "low")]],
+        rtol=ROUNDING32,
+    )
 
 
 def test_the_first_feature_is_stocknets_movement_of_the_day_before(stocknet):

@@ -22,6 +22,7 @@ from multiway.errors import ConfigError, DataError
 from tolerances import SUMS32
 
 STOCKNET = StockProtocol(name="stocknet")
+LEVELS = StockProtocol(prices="levels")
 
 
 def check(found, expected):
@@ -48,14 +49,16 @@ def test_stocknets_samples_are_those_of_its_words(seed, complete):
     check(slow_samples.unfolded(samples, texts), slow_samples.stocknet(panel, texts, complete))
 
 
+@pytest.mark.parametrize("prices", ["changes", "levels"])
 @pytest.mark.parametrize("look_back", [1, 2, 5, 7])
-def test_chronological_samples_are_those_of_its_words(look_back):
+def test_chronological_samples_are_those_of_its_words(look_back, prices):
     panel = make_panel(look_back)
     texts = make_texts(panel, 600, look_back)
-    samples = build_samples(panel, texts, StockProtocol(look_back=look_back, down=0.004, up=0.006))
+    samples = build_samples(panel, texts, StockProtocol(look_back=look_back, down=0.004, up=0.006, prices=prices))
     assert samples.slots.shape[1] == look_back
     check(
-        slow_samples.unfolded(samples, texts), slow_samples.chronological(panel, texts, look_back, down=0.004, up=0.006)
+        slow_samples.unfolded(samples, texts),
+        slow_samples.chronological(panel, texts, look_back, down=0.004, up=0.006, prices=prices),
     )
 
 
@@ -86,7 +89,7 @@ def same_inputs(one, sample, other, twin, texts, other_texts):
     assert np.array_equal(one.previous[sample], other.previous[twin], equal_nan=True)
 
 
-@pytest.mark.parametrize("protocol", [STOCKNET, StockProtocol(), StockProtocol(look_back=3)], ids=str)
+@pytest.mark.parametrize("protocol", [STOCKNET, StockProtocol(), StockProtocol(look_back=3), LEVELS], ids=str)
 def test_tomorrow_of_the_past_is_todays_sample(protocol):
     """Without any price or text of the day asked about or later, everything that a sample shows is the same."""
     panel = make_panel(2)
@@ -108,7 +111,7 @@ def test_tomorrow_of_the_past_is_todays_sample(protocol):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("protocol", [STOCKNET, StockProtocol()], ids=["stocknet", "chronological"])
+@pytest.mark.parametrize("protocol", [STOCKNET, StockProtocol(), LEVELS], ids=["stocknet", "changes", "levels"])
 def test_what_happens_later_changes_no_input(seed, protocol):
     """Prices, rows and texts from the day asked about on are drawn anew; only labels may follow."""
     chance = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from multiway.data.stocks import read_stocks
+from multiway.data.stocks import FIELDS, read_stocks
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle
 from multiway.tasks.run import digest_of
@@ -117,6 +117,22 @@ def test_what_is_predicted_later_is_what_is_predicted_now(finished):
     batch = later.inputs(np.array([row])).gather(torch.tensor([0]))
     logits = finished.model(*(batch[name] for name in ("prices", "price_valid", "dates", "text", "text_valid")))
     np.testing.assert_allclose(logits.softmax(-1)[0, :, 1].detach().numpy(), now["p_up"], rtol=LONG32)
+
+
+def test_levels_of_later_prices_are_scaled_by_the_training_days(tmp_path):
+    data = write_stocks(tmp_path / "data", count=EARLY)
+    protocol = {"look_back": 3, "validation": 0.2, "test": 0.25, "prices": "levels"}
+    run = lifecycle.start(task, make_config(data, protocol=protocol, training={"epochs": 1}), tmp_path / "run")
+    again = lifecycle.load(tmp_path / "run")
+    assert task.evaluate(again, str(data), "test") == [row for row in run.scores if row["split"] == "test"]
+    later = prepared_within(again, *read_stocks(write_stocks(tmp_path / "later"), again.config.read))
+    assert later.scale.to_dict() == run.state.scale.to_dict()
+    panel, batch = later.panel, later.inputs(later.samples.splits["test"]).gather(torch.tensor([0]))
+    day = later.samples.target_days[later.samples.splits["test"][0]]
+    place = int(np.flatnonzero(panel.traded[0] & (panel.days < day))[-1])
+    levels = panel.prices[0, place, [FIELDS.index(name) for name in ("adj_close", "high", "low")]]
+    expected = (levels - run.state.scale.centre) / run.state.scale.spread
+    np.testing.assert_allclose(batch["prices"][0, 0, -1], expected, rtol=LONG32)
 
 
 @pytest.mark.parametrize(

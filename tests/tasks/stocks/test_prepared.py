@@ -18,6 +18,8 @@ from multiway.tasks.stocks.prepared import prepare
 from tasks.stocks.quotes import make_config, make_prices, make_texts, write_stocks
 from tolerances import ROUNDING32, SUMS32
 
+PROTOCOL = {"look_back": 3, "validation": 0.2, "test": 0.25}
+
 
 def prepared_of(prices, texts=None, **changes):
     config = make_config(**changes)
@@ -30,21 +32,35 @@ def prepared():
     return prepared_of(prices, make_texts(prices))
 
 
-def test_later_prices_and_texts_do_not_change_the_scale(prepared):
+@pytest.mark.parametrize("features", ["changes", "levels"])
+def test_later_prices_and_texts_do_not_change_the_scale(features):
     """The first day of validation is the first whose rows are changed."""
+    changes = {"protocol": {**PROTOCOL, "prices": features}}
     prices = make_prices()
     texts = make_texts(prices)
+    prepared = prepared_of(prices, texts, **changes)
     border = prepared.samples.days[prepared.samples.targets[prepared.samples.splits["validation"][0]]]
     later = (prices["date"] >= border).to_numpy()
     prices.loc[later, ["open", "high", "low", "close", "adj_close"]] *= np.linspace(1, 1.2, later.sum())[:, None]
     texts.loc[texts["date"] >= str(border - 1), "text"] = "something else"
-    other = prepared_of(prices, texts)
+    other = prepared_of(prices, texts, **changes)
     state = prepared.scale.to_dict()
     assert other.scale.to_dict() == state
     assert digest_of(other.content()) != digest_of(prepared.content())
     training = [each.batches("train").gather(torch.arange(30)) for each in (prepared, other)]
     for name in training[0]:
         assert torch.equal(*(batch[name].nan_to_num() for batch in training)), name
+
+
+def test_levels_are_scaled_by_one_mean_and_deviation_of_all_stocks():
+    prices = make_prices()
+    prepared = prepared_of(prices, protocol={**PROTOCOL, "prices": "levels"})
+    assert prepared.scale.centre.shape == prepared.scale.spread.shape == (3,)
+    batch = prepared.batches("test").gather(torch.tensor([0]))
+    day = prepared.samples.target_days[prepared.samples.splits["test"][0]]
+    last = prices[(prices["ticker"] == "ACME") & (prices["date"] < day)].iloc[-1]
+    expected = (last[["adj_close", "high", "low"]].to_numpy(float) - prepared.scale.centre) / prepared.scale.spread
+    np.testing.assert_allclose(batch["prices"][0, 0, -1], expected, rtol=SUMS32)
 
 
 def test_earlier_prices_and_texts_do_change_it(prepared):
@@ -54,7 +70,9 @@ def test_earlier_prices_and_texts_do_change_it(prepared):
     assert (other.scale.text_centre != prepared.scale.text_centre).any()
 
 
-def test_the_scale_is_that_of_the_days_shown(prepared):
+@pytest.mark.parametrize("features", ["changes", "levels"])
+def test_the_scale_is_that_of_the_days_shown(features):
+    prepared = prepared_of(make_prices(), protocol={**PROTOCOL, "prices": features})
     samples, seen = prepared.samples, set()
     for row in samples.splits["train"]:
         for stock in range(len(samples.tickers)):

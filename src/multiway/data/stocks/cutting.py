@@ -79,7 +79,7 @@ def _inputs(
     days = np.append(panel.days, panel.next_session)
     traded = traded_days(panel)
     windows = cut_windows(days, traded, targets, protocol)
-    features, known, notes = known_prices(panel)
+    features, known, notes = known_prices(panel, protocol.prices)
     rows, groups = _texts(texts, windows)
     shape = (len(targets), len(panel.tickers))
     return StockSamples(

@@ -1,4 +1,6 @@
-"""What prices tell before a day begins: the row before it, relative to the one before that."""
+"""What prices tell before a day begins: the row before it, relative to the one before that or as it is."""
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,18 +10,22 @@ from multiway.data.stocks.panel import FIELDS, StockPanel
 FEATURES = ("adj_close", "high", "low")
 NEEDED = ("high", "low", "close", "adj_close")
 """Columns that the features are made of."""
+Values = NDArray[np.float64]
 STALE = 20
 """Trading days after which a ticker's last price no longer counts as known."""
 
 
-def known_prices(panel: StockPanel) -> tuple[NDArray[np.float32], NDArray[np.bool_], tuple[str, ...]]:
+def known_prices(
+    panel: StockPanel, prices: Literal["changes", "levels"]
+) -> tuple[NDArray[np.float32], NDArray[np.bool_], tuple[str, ...]]:
     """Features and mask of every trading day and of the next session, and what was made up for them.
 
     Returns:
-        `(days + 1, tickers, 3)` returns of adjusted close, high and low against the adjusted close before, all of
-        rows before the day; `(days + 1, tickers)` whether they are known; notes.
+        `(days + 1, tickers, 3)` adjusted close, high and low of the row before the day, their levels or returns
+        against the adjusted close before; `(days + 1, tickers)` whether they are known; notes.
     """
-    rows, notes = _row_features(panel)
+    high, low, notes = _extremes(panel)
+    rows = (_levels if prices == "levels" else _changes)(panel, high, low)
     source = row_before(panel.traded)  # (tickers, days + 1)
     values = np.take_along_axis(rows, np.maximum(source, 0)[:, :, None], axis=1)
     fresh = np.arange(source.shape[1]) - source <= STALE
@@ -48,16 +54,25 @@ def row_before(traded: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.concatenate([np.full((len(traded), 1), -1), last], axis=1)
 
 
-def _row_features(panel: StockPanel) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """`(tickers, days, 3)` of each row against the ticker's row before; NaN without either."""
-    high, low, close, adjusted = (
-        panel.prices[:, :, FIELDS.index(name)] for name in ("high", "low", "close", "adj_close")
-    )
+def _extremes(panel: StockPanel) -> tuple[Values, Values, tuple[str, ...]]:
+    """High and low of each row, the close where they are missing, and a note on that."""
+    high, low, close = (panel.prices[:, :, FIELDS.index(name)] for name in ("high", "low", "close"))
     lacking = panel.traded & ~(np.isfinite(high) & np.isfinite(low))
     high, low = (np.where(np.isfinite(values), values, close) for values in (high, low))
+    note = f"{int(lacking.sum())} rows lack a high or low; their close stands in for it."
+    return high, low, (note,) if lacking.any() else ()
+
+
+def _levels(panel: StockPanel, high: Values, low: Values) -> Values:
+    """`(tickers, days, 3)` adjusted close, high and low as the file has them; NaN without a row."""
+    return np.stack([panel.prices[:, :, FIELDS.index("adj_close")], high, low], axis=2)
+
+
+def _changes(panel: StockPanel, high: Values, low: Values) -> Values:
+    """`(tickers, days, 3)` of each row against the ticker's row before, all adjusted; NaN without either."""
+    close, adjusted = (panel.prices[:, :, FIELDS.index(name)] for name in ("close", "adj_close"))
     factor = adjusted / close
     before = row_before(panel.traded)[:, :-1]
     base = np.where(before >= 0, np.take_along_axis(adjusted, np.maximum(before, 0), axis=1), np.nan)
-    rows = np.stack([adjusted, high * factor, low * factor], axis=2) / base[:, :, None] - 1
-    note = f"{int(lacking.sum())} rows lack a high or low; their close stands in for it."
-    return rows, (note,) if lacking.any() else ()
+    changes: Values = np.stack([adjusted, high * factor, low * factor], axis=2) / base[:, :, None] - 1
+    return changes

@@ -30,6 +30,8 @@ class StockProtocol(Config):
     """Ask only where every slot of the window has a text and a known price, as StockNet's authors do."""
     look_back: int = Field(5, ge=1, le=60)
     """Slots of a window: trading days, the target day included; calendar days for `stocknet`."""
+    prices: Literal["changes", "levels"] = "changes"
+    """Adjusted close, high and low of a day: their changes against the adjusted close before, or they themselves."""
     down: float = Field(0.0, ge=0, lt=1)
     """A movement m with -down <= m < up has no label; a share, so 0.005 is half a per cent."""
     up: float = Field(0.0, ge=0, lt=1)
@@ -58,6 +60,8 @@ class StockProtocol(Config):
             raise ValueError(f"literal belongs to the protocol published-code. Got {self.name}")
         if self.complete and self.name == "published-code":
             raise ValueError("complete belongs to the protocols chronological and stocknet. Got published-code")
+        if self.prices == "levels" and self.name == "published-code":
+            raise ValueError("published-code has levels of its own. Leave prices out")
         return self
 
     def _is_changed(self, field: str) -> bool:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from multiway.data import Panel, Windows, all_windows
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.forecasting.model import model_of
+from multiway.tasks.forecasting.model import all_forecasts
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 
@@ -78,7 +78,7 @@ def _forecasts(run: Run, windows: Windows, rows: Tensor) -> dict[str, NDArray[np
     """Every model's forecasts in the units of the data, flat in the order cutoff, variate, step."""
     parts: dict[str, list[Tensor]] = {}
     for _, batch in windows.batches(rows):
-        for name, forecast in model_of(run).all_forecasts(batch["past"], batch.get("past_observed")).items():
+        for name, forecast in all_forecasts(run, batch["past"], batch.get("past_observed")).items():
             parts.setdefault(name, []).append(forecast)
     whole = {name: run.state.scaler.inverse(torch.cat(each).double().numpy()) for name, each in parts.items()}
     return {name: values.transpose(0, 2, 1).ravel() for name, values in whole.items()}

@@ -1,17 +1,20 @@
 """Everything that determines a forecasting run."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from multiway.config import Config
+from multiway.config import Config, merge
 from multiway.data import ReadOptions, SplitOptions
 from multiway.models import list_models, model_config, model_defaults
-from multiway.tasks.settings import check_model, network_fields
+from multiway.tasks.settings import check_model, network_fields, starting_from
 from multiway.training import TrainingConfig
 
 LONGEST_PATCH = 16
 OURS = "hot_forecaster"
+Baseline = Literal["rlinear", "dlinear"]
+LINEAR: dict[str, Any] = {"loss": "mse", "epochs": 10}
+"""Fields of `TrainingConfig` where a linear baseline differs from the network: as in print, until it stops early."""
 
 
 class ForecastConfig(Config):
@@ -34,6 +37,10 @@ class ForecastConfig(Config):
     model: dict[str, Any] = Field(default_factory=dict)
     """`name` of a forecaster and its fields, without the variates, which the data set, and the steps, set above."""
     training: TrainingConfig = TrainingConfig.parse({})
+    baselines: tuple[Baseline, ...] = ()
+    """Linear forecasters of the literature, trained and scored beside ridge and the naive forecasts."""
+    baseline_training: Annotated[dict[str, Any], starting_from(LINEAR)] = Field(LINEAR)
+    """Fields of `training` that are others for the baselines."""
     levels: tuple[float, ...] = (80.0, 95.0)
     """Interval levels in percent."""
 
@@ -44,12 +51,12 @@ class ForecastConfig(Config):
             raise ValueError("levels are percentages, from 1 to less than 100")
         return tuple(sorted(set(levels)))
 
-    @field_validator("training")
-    @classmethod
-    def _losses_are_of_numbers(cls, training: TrainingConfig) -> TrainingConfig:
-        if "cross_entropy" in (training.loss, training.validation_loss):
-            raise ValueError("a forecast is trained with mse, mae or huber; cross_entropy is for classes")
-        return training
+    @model_validator(mode="after")
+    def _losses_are_of_numbers(self) -> Self:
+        for training in (self.training, self.linear_training):
+            if "cross_entropy" in (training.loss, training.validation_loss):
+                raise ValueError("a forecast is trained with mse, mae or huber; cross_entropy is for classes")
+        return self
 
     @model_validator(mode="after")
     def _model_can_be_built(self) -> Self:
@@ -60,6 +67,11 @@ class ForecastConfig(Config):
         if self.network:
             model_config(self.model_name, **self.network_fields(num_variates=1))
         return self
+
+    @property
+    def linear_training(self) -> TrainingConfig:
+        """How the baselines are trained."""
+        return TrainingConfig.parse(merge(self.training.plain(), self.baseline_training), "baseline_training")
 
     @property
     def model_name(self) -> str:

@@ -13,7 +13,7 @@ from multiway.tasks.forecasting.out_of_time import out_of_time_errors
 from multiway.tasks.forecasting.prepared import Prepared
 from multiway.tasks.forecasting.selection import choose, facts_of
 from multiway.tasks.protocol import Context, Row
-from multiway.training import LOSSES, Batch, History, train
+from multiway.training import LOSSES, Batch, History, TrainingConfig, train
 
 
 class WindowLoss:
@@ -35,18 +35,23 @@ def fit(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig, cont
         return None
     if model.network.floor is not None:
         model.network.set_floor(prepared.floor.weight)
-    history = train(
-        model.network,
-        WindowLoss(config.training.loss),
+    history = train_on_windows(model.network, prepared, config.training, context)
+    _place_among_others(model.network.variates, prepared.windows["train"].never_observed)
+    return history
+
+
+def train_on_windows(model: nn.Module, prepared: Prepared, training: TrainingConfig, context: Context) -> History:
+    """Train a forecaster; validation keeps its best weights."""
+    return train(
+        model,
+        WindowLoss(training.loss),
         prepared.windows["train"],
         prepared.windows["validation"],
-        config.training,
-        validation_objective=WindowLoss(config.training.validation_loss or config.training.loss),
+        training,
+        validation_objective=WindowLoss(training.validation_loss or training.loss),
         run=context.folder,
         progress=context.progress,
     )
-    _place_among_others(model.network.variates, prepared.windows["train"].never_observed)
-    return history
 
 
 @torch.no_grad()

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from multiway.explain import save_explanation
 from multiway.models import create_model
 from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.answers import Answer, check_target, write_frame, written
+from multiway.tasks.fitting import announce
 from multiway.tasks.forecasting import auditing, explanation, fitting, sections
 from multiway.tasks.forecasting.backtest import backtest_frame, score_backtest
 from multiway.tasks.forecasting.cautions import cautions
@@ -24,7 +26,7 @@ from multiway.tasks.forecasting.evaluation import Errors, Units, coverage_rows, 
 from multiway.tasks.forecasting.facts import ForecastFacts
 from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.later import prepare_later, read_later
-from multiway.tasks.forecasting.model import model_of
+from multiway.tasks.forecasting.model import all_forecasts, model_of
 from multiway.tasks.forecasting.options import OPTIONS
 from multiway.tasks.forecasting.prepared import Prepared, prepare, season_in
 from multiway.tasks.forecasting.state import ForecastState
@@ -84,17 +86,22 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         )  # fmt: skip
 
     def names(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
-        """One model, which holds ridge and network and makes the baselines' forecasts as well."""
-        return (OURS,)
+        """Ours, which holds ridge and network and makes the naive forecasts too, then the baselines of the config."""
+        return (OURS, *config.baselines)
 
     def build(self, config: ForecastConfig, state: ForecastState, name: str) -> nn.Module:
-        """Ridge and network side by side."""
+        """Ridge and network side by side, or a baseline."""
         count = len(state.names)
+        if name != OURS:
+            return create_model(name, num_variates=count, lookback=config.lookback, horizon=config.horizon)
         network: Any = create_model(config.model_name, **config.network_fields(count)) if config.network else None
         return RidgeAndNetwork(config.lookback, config.horizon, state.season, 1 if state.shared else count, network)
 
     def fit(self, run: Run, name: str, prepared: Prepared, context: Context) -> History | dict[str, Any] | None:
-        """Ridge in closed form, then the network."""
+        """Ridge in closed form, then the network; or a baseline."""
+        if name != OURS:
+            announce(name, context)
+            return fitting.train_on_windows(run.models[name], prepared, run.config.linear_training, context)
         return fitting.fit(model_of(run), prepared, run.config, context)
 
     def calibrate(self, run: Run, prepared: Prepared) -> dict[str, Tensor]:
@@ -120,7 +127,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     def predict(self, run: Run, prepared: Prepared, split: str) -> dict[str, Errors]:
         """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
         radii = run.calibration["radii"]
-        return measure(prepared.windows[split], model_of(run).all_forecasts, run.state.scaler, radii)
+        return measure(prepared.windows[split], partial(all_forecasts, run), run.state.scaler, radii)
 
     def score(self, run: Run, predictions: dict[str, Errors], split: str) -> list[Row]:
         """MSE and MAE on both scales, MASE; RMSE, WAPE, sMAPE, pinball loss and coverage in the units of the file."""

@@ -1,9 +1,10 @@
-"""Baselines: class shares, the last direction, the calendar, and the quantiles of all days; learnt in training.
+"""Baselines: class shares, a coin, the last direction, the calendar, and the quantiles of all days.
 
 Each is a module of buffers with `says(prepared, rows)`: for samples of this or other data of the same stocks the
 probability of a rise, `(rows, tickers)`, or with a third axis quantiles.
 """
 
+import hashlib
 import math
 from typing import Any
 
@@ -45,7 +46,7 @@ class Majority(nn.Module):
 
     def fit(self, prepared: PreparedStocks) -> dict[str, Any]:
         """Count the training labels."""
-        self.share.fill_(_share(prepared.samples))
+        self.share.fill_(share_of_rises(prepared.samples))
         return {"share": float(self.share)}
 
     def says(self, prepared: PreparedStocks, rows: Rows) -> Probabilities:
@@ -60,6 +61,26 @@ class Previous(Majority):
         """1 after a rise, 0 after a fall."""
         last = prepared.samples.previous[rows]
         return np.where(last > 0, 1.0, np.where(last < 0, 0.0, float(self.share)))
+
+
+class Random(nn.Module):
+    """A fair coin for every stock and day; seed, ticker and day alone decide how it falls."""
+
+    seed: Tensor
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.register_buffer("seed", torch.tensor(seed))
+
+    def fit(self, prepared: PreparedStocks) -> dict[str, Any]:
+        """Learn nothing."""
+        return {}
+
+    def says(self, prepared: PreparedStocks, rows: Rows) -> Probabilities:
+        """1 or 0."""
+        samples, seed = prepared.samples, int(self.seed)
+        sides = [[_coin(seed, ticker, day) for ticker in samples.tickers] for day in samples.target_days[rows]]
+        return np.array(sides, np.float64).reshape(len(rows), len(samples.tickers))
 
 
 class Calendar(nn.Module):
@@ -130,7 +151,8 @@ def log_loss(labels: NDArray[Any], probabilities: Probabilities) -> float:
     return float(-np.log(given).mean())
 
 
-def _share(samples: StockSamples) -> float:
+def share_of_rises(samples: StockSamples) -> float:
+    """Of the training labels."""
     labels = samples.labels[samples.splits["train"]]
     return float(labels[labels >= 0].mean())
 
@@ -140,8 +162,12 @@ def _table(samples: StockSamples, keys: tuple[str, ...]) -> Probabilities:
     labels, size = samples.labels[rows], math.prod(SIZES[key] for key in keys)
     cells = _cells(samples, rows, keys)[labels >= 0]
     rises = np.bincount(cells, weights=labels[labels >= 0], minlength=size)
-    shares: Probabilities = (rises + PRIOR * _share(samples)) / (np.bincount(cells, minlength=size) + PRIOR)
+    shares: Probabilities = (rises + PRIOR * share_of_rises(samples)) / (np.bincount(cells, minlength=size) + PRIOR)
     return shares
+
+
+def _coin(seed: int, ticker: str, day: np.datetime64) -> int:
+    return hashlib.blake2b(f"{seed} {ticker} {day}".encode("utf-8", "surrogatepass")).digest()[0] % 2
 
 
 def _cells(samples: StockSamples, rows: Rows, keys: tuple[str, ...]) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from multiway.models import list_models, model_config
 from multiway.tasks.settings import check_model, network_fields, starting_from
 from multiway.training import TrainingConfig
 
-Baseline = Literal["majority", "previous", "logistic", "calendar"]
+Baseline = Literal["majority", "random", "previous", "arima", "logistic", "calendar"]
 OURS = "hot_stock_classifier"
 DateFeature = Literal["day", "month", "year", "weekday"]
 SET_BY_DATA = ("num_stocks", "num_slots", "price_features", "date_features", "text_features", "num_outputs")
@@ -40,7 +40,8 @@ class StockConfig(Config):
     quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
     """For the target `quantiles`: the probabilities, ascending."""
     baselines: tuple[Baseline, ...] = ("majority", "previous", "logistic", "calendar")
-    """What is fitted and scored beside it, under the same protocol; quantiles have those of the training days."""
+    """What is fitted and scored beside it, under the same protocol; quantiles have those of the training days.
+    Also random, a fair coin, and arima, of each stock's prices alone, which needs statsforecast."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     select: Literal["macro_f1", "f1", "mcc", "acc", "loss"] = "macro_f1"
     """Which score on validation chooses the epoch; ties go to the lower loss. Quantiles: always the loss."""

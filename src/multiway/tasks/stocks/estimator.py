@@ -27,7 +27,7 @@ class StockMovementClassifier(Estimator):
         validation: Share of the days that choose the best epoch, before those of the test.
         test: Share of the days that are scored once, at the end: the last ones.
         encoder: What makes vectors of texts: auto, minilm, finbert, hashed, or a Hugging Face name or folder.
-        baselines: Some of majority, previous, logistic and calendar.
+        baselines: Some of majority, random, previous, arima, logistic and calendar.
         seed: Seed of everything random.
         settings: Other fields of `StockConfig`, nested: `{"model": {"dim": 32}, "protocol": {"look_back": 10}}`.
         progress: Show a bar or lines on stderr.

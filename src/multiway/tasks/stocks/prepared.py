@@ -6,6 +6,7 @@ from multiway.data.stocks import StockOptions, StockPanel, StockTexts, read_stoc
 from multiway.data.stocks.prepared import PreparedStocks, match_stocks, prepare_stocks
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.run import Run
+from multiway.tasks.stocks.arima import load_statsforecast
 from multiway.tasks.stocks.config import StockConfig
 
 Source = str | Path | tuple[StockPanel, StockTexts | None]
@@ -22,8 +23,10 @@ def prepare(config: StockConfig, source: Source, *, progress: bool = False) -> P
 
     Raises:
         DataError: A file is not sound, a split has no target, or texts are to be read and there are none.
-        ConfigError: An option does not fit the data, or the encoder is not installed.
+        ConfigError: An option does not fit the data, or the encoder or what fits a baseline is not installed.
     """
+    if config.target == "movement" and "arima" in config.baselines:
+        load_statsforecast()
     panel, texts = read(config, source)
     if config.modality in ("multimodal", "text") and (texts is None or not texts.count):
         raise DataError(

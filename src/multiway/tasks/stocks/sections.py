@@ -31,6 +31,8 @@ from multiway.tasks.stocks.showing import backtest_part, deletion_parts, interes
 from multiway.tasks.stocks.trading import backtest_reloaded, evening_texts
 
 MODELS = {
+    "random": "fair coin",
+    "arima": "ARIMA",
     "previous": "previous direction",
     "logistic": "logistic regression",
     "calendar": "calendar look-up",
@@ -91,6 +93,7 @@ def _setting(run: Run) -> dict[str, str]:
         "Tickers": str(len(run.state.tickers)),
         "Days of a window": str(sizes.get("slots", protocol.look_back)),
         "Reads": {"price": "prices", "text": "texts", "multimodal": "prices and texts"}.get(reads, reads),
+        **({"Prices": "levels"} if protocol.prices == "levels" else {}),
         **({"Texts by": run.state.encoder} if run.state.encoder else {}),
         "Model": run.config.model_name,
     }
