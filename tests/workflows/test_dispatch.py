@@ -87,8 +87,8 @@ class Toy(Task):
     def sentence(self, run):
         return f"width {run.config.width}"
 
-    def check(self, config):
-        return CheckReport(source=config.data, summary=config.read, findings=())
+    def check(self, config, source):
+        return CheckReport(source=source, summary=config.read, findings=())
 
     def audit(self, config, run=None):
         raise NotImplementedError

@@ -1,5 +1,6 @@
 """Tables of rows: read, checked, split and encoded."""
 
+from multiway.data.tabular.arrays import joined_table as joined_table
 from multiway.data.tabular.checking import check_table as check_table
 from multiway.data.tabular.copies import column_codes as column_codes
 from multiway.data.tabular.copies import copies_of_target as copies_of_target

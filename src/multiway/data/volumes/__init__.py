@@ -7,6 +7,7 @@ from multiway.data.volumes.checking import check_volumes as check_volumes
 from multiway.data.volumes.checking import looks_like_volumes as looks_like_volumes
 from multiway.data.volumes.intensity import IntensityScale as IntensityScale
 from multiway.data.volumes.loading import read_cases as read_cases
+from multiway.data.volumes.memory import Arrays as Arrays
 from multiway.data.volumes.memory import cases_of_arrays as cases_of_arrays
 from multiway.data.volumes.nifti import write_nifti as write_nifti
 from multiway.data.volumes.options import AugmentOptions as AugmentOptions
