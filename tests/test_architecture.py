@@ -5,10 +5,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "src" / "multiway"
 
-GROUND = {"errors", "config", "files", "leftovers", "extras"}
+GROUND = {"errors", "config", "files", "leftovers", "lazy", "extras"}
 MAY_IMPORT = {
     "errors": set(),
     "leftovers": set(),
+    "lazy": set(),
     "config": {"errors"},
     "files": {"errors", "leftovers"},
     "extras": {"errors"},

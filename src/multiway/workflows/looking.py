@@ -32,11 +32,6 @@ def check(
     return chosen.check(config, chosen.locate(str(data)) if is_path else data)
 
 
-def list_datasets() -> list[dict[str, object]]:
-    """One row per known data set: name, size, licence, and where it lies on this machine."""
-    return datasets.describe()
-
-
 def fetch_dataset(name: str) -> Path:
     """Download a known data set, check its hash, and return its path."""
     return datasets.fetch_dataset(name)
