@@ -159,17 +159,9 @@ def one_kill(command: Command, number: int) -> collections.Counter[str]:
 
 
 def timeless(folder: Path) -> dict[str, str]:
-    """Hashes of what was written, of a report and of files with clocks in them only their names.
-
-    What a kill of a command that is run again left beside its answer is hidden and does not count.
-    """
-    found = {name: value for name, value in contents(folder).items() if not is_left_over(name)}
-    return {name: "" if Path(name).name in CLOCKS or name.endswith(".html") else value for name, value in found.items()}
-
-
-def is_left_over(name: str) -> bool:
-    """Whether a file is one that a killed command could not finish; in the folder of a run there may be none."""
-    return not name.startswith("run/") and files.TEMPORARY_MARK in name
+    """Hashes of what was written, of a report and of files with clocks in them only their names."""
+    found = contents(folder).items()
+    return {name: "" if Path(name).name in CLOCKS or name.endswith(".html") else value for name, value in found}
 
 
 if __name__ == "__main__":

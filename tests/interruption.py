@@ -4,7 +4,9 @@ import contextlib
 import os
 import resource
 import signal
+from unittest import mock
 
+from multiway import leftovers
 from multiway.training import loop
 
 
@@ -21,6 +23,16 @@ def full_disk(size):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def left_over(path):
+    """Where a process that was killed was writing what should have become a path."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    with mock.patch.object(os, "getpid", lambda: child):
+        return path.with_name(leftovers.temporary_name(path.name))
 
 
 def stop_after(monkeypatch, count, number=signal.SIGTERM):

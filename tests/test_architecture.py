@@ -5,11 +5,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "src" / "multiway"
 
-GROUND = {"errors", "config", "files", "extras"}
+GROUND = {"errors", "config", "files", "leftovers", "lazy", "extras"}
 MAY_IMPORT = {
     "errors": set(),
+    "leftovers": set(),
+    "lazy": set(),
     "config": {"errors"},
-    "files": {"errors"},
+    "files": {"errors", "leftovers"},
     "extras": {"errors"},
     "memory": set(),
     "terminal": set(),

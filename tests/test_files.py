@@ -45,15 +45,16 @@ def test_a_programming_error_passes_and_cleans_up(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_partial_files_are_removed_anywhere_below_and_a_users_are_not(tmp_path):
-    (tmp_path / "sub").mkdir()
-    stray = tmp_path / "sub" / files.temporary_name("weights")
-    kept = [tmp_path / "sub" / "weights", tmp_path / "notes.partial-report.txt"]
-    for path in (stray, *kept):
-        path.touch()
-    (tmp_path / "x.partial-d").mkdir()
-    files.remove_partial(tmp_path)
-    assert all(path.exists() for path in (*kept, tmp_path / "x.partial-d")) and not stray.exists()
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+    with files.atomic_folder(tmp_path / "made") as folder:
+        (folder / "a").touch()
+        assert not (tmp_path / "made").exists()
+    with pytest.raises(KeyError), files.atomic_folder(tmp_path / "other"):
+        raise KeyError
+    with pytest.raises(StorageError, match=f"^{tmp_path}/other/a could not be written"):
+        with full_disk(10), files.atomic_folder(tmp_path / "other") as folder:
+            files.write_text(folder / "a", "a" * 100)
+    assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == ["made", "made/a"]
 
 
 def test_sha256_is_the_known_one(tmp_path):

@@ -1,10 +1,10 @@
 """multiway: neural networks that keep the axes of a tensor."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from multiway import errors as errors
 from multiway.errors import MultiwayError as MultiwayError
+from multiway.lazy import lazily
 
 if TYPE_CHECKING:
     from multiway import compress, data, explain, models, nn, ops, report, tasks, training, workflows
@@ -47,25 +47,20 @@ __all__ = [
 ]
 
 # All but the errors is imported when first used: a command's help costs no torch, and a layer nothing but torch.
-_PARTS = ("compress", "data", "explain", "models", "nn", "ops", "report", "tasks", "training", "workflows")
-_LAZY = {
-    "Forecaster": "multiway.tasks.forecasting",
-    "Segmenter": "multiway.tasks.segmentation",
-    "StockMovementClassifier": "multiway.tasks.stocks",
-    "TabularClassifier": "multiway.tasks.tabular",
-    "TabularRegressor": "multiway.tasks.tabular",
-    "VolumeClassifier": "multiway.tasks.volumes",
-    **dict.fromkeys(("audit", "check", "compare", "train", "tune"), "multiway.workflows"),
-    **dict.fromkeys(("create_model", "list_models"), "multiway.models"),
-    **{name: f"multiway.{name}" for name in _PARTS},
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'multiway' has no attribute {name!r}")
-    module = importlib.import_module(_LAZY[name])
-    return module if _LAZY[name] == f"multiway.{name}" else getattr(module, name)
+_PARTS = ("compress", "data", "explain", "nn", "ops", "report", "tasks", "training")
+__getattr__ = lazily(
+    __name__,
+    {
+        "multiway.tasks.forecasting": ("Forecaster",),
+        "multiway.tasks.segmentation": ("Segmenter",),
+        "multiway.tasks.stocks": ("StockMovementClassifier",),
+        "multiway.tasks.tabular": ("TabularClassifier", "TabularRegressor"),
+        "multiway.tasks.volumes": ("VolumeClassifier",),
+        "multiway.models": ("create_model", "list_models", "models"),
+        "multiway.workflows": ("audit", "check", "compare", "train", "tune", "workflows"),
+        **{f"multiway.{name}": (name,) for name in _PARTS},
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,6 @@ import hashlib
 import io
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from multiway.errors import RunError, StorageError
+from multiway.leftovers import temporary_name
 
-TEMPORARY_MARK = ".partial-"
-LONGEST_NAME = 255 - len(f".{TEMPORARY_MARK}") - 8
+LONGEST_NAME = 255 - len(temporary_name("."))
 """Bytes of a name: what file systems take, less what a temporary name adds."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, None)
 """What tells that there is no room; numpy gives no number."""
@@ -107,6 +106,28 @@ def append_text(path: Path, text: str) -> None:
             file.write(text)
         if is_new:
             note(path)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Yield a temporary folder beside `path`; on success it takes the place of `path`, on any error it goes.
+
+    Raises:
+        StorageError: The folder cannot be made, or something is at `path`.
+    """
+    temporary = path.with_name(temporary_name(f".{path.name}"))
+    try:
+        with storing(path):
+            temporary.mkdir()
+        yield temporary
+        with storing(path):
+            os.rename(temporary, path)
+            sync_folder(path.parent)
+    except StorageError as error:
+        raise StorageError(str(error).replace(str(temporary), str(path))) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    note(path)
 
 
 def make_folder(path: Path, *, parents: bool = True) -> None:
@@ -232,23 +253,6 @@ def sync_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def remove_partial(folder: Path) -> None:
-    """Remove what an interrupted `atomic_path` left below `folder`, and nothing that is only called alike."""
-    for path in folder.rglob(f"*{TEMPORARY_MARK}*"):
-        if is_temporary(path.name) and path.is_file() and not path.is_symlink():
-            path.unlink(missing_ok=True)
-
-
-def temporary_name(name: str) -> str:
-    """A name that nothing else has, for what will be called `name`."""
-    return f"{name}{TEMPORARY_MARK}{secrets.token_hex(4)}"
-
-
-def is_temporary(name: str) -> bool:
-    """Whether a name is one of `temporary_name`."""
-    return re.search(rf"{re.escape(TEMPORARY_MARK)}[0-9a-f]{{8}}$", name) is not None
 
 
 def sha256_of(path: Path) -> str:

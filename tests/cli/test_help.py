@@ -44,6 +44,13 @@ def test_help_imports_no_heavy_library(words):
     assert done.returncode == 0 and "Usage" in done.stdout and done.stderr.strip() == "[]"
 
 
+@pytest.mark.parametrize(("words", "without"), [(["recipes"], HEAVY), (["data", "list"], ("torch",))])
+def test_lists_do_without_torch(words, without):
+    done = subprocess.run([sys.executable, "-c", PROGRAM, *words], capture_output=True, text=True)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) > 10
+    assert not any(f"'{name}'" in done.stderr for name in without)
+
+
 def test_what_help_knows_is_what_tasks_declare():
     assert declared.content() == json.loads(json.dumps(workflows.declarations())), (
         "run `python -m multiway.cli.declared`"

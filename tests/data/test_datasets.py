@@ -2,9 +2,11 @@
 
 import dataclasses
 import functools
+import gzip
 import http.server
 import threading
-from hashlib import md5
+from hashlib import md5, sha256
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -146,6 +148,22 @@ def test_names():
         "size, then sha256",
         "making, then sha256",
     }
+
+
+@pytest.mark.parametrize("name", ["ett_h1", "ett_h2", "weather", "exchange", "adrenalmnist3d"])
+def test_the_pinned_hash_is_that_of_the_official_file(name, real_data):
+    content = datasets.dataset(name).find([real_data / "forecasting", real_data / "volumes"]).read_bytes()
+    content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+    assert datasets.dataset(name).known_hash == f"sha256:{sha256(content).hexdigest()}"
+
+
+def test_the_guide_says_how_each_set_is_verified():
+    text = (Path(__file__).parents[2] / "docs" / "guides" / "data.md").read_text()
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    ways = {"sha256": "pinned", "md5, then sha256": "MD5", "size, then sha256": "size", "making, then sha256": "made"}
+    for row in datasets.describe():
+        named = next((line for line in lines if f"`{row['name']}`" in line), "five other MedMNIST | the MD5")
+        assert ways[row["verified by"]] in named, row["name"]
 
 
 def test_what_a_set_brings_to_a_config():

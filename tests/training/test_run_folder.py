@@ -6,6 +6,8 @@ import random
 import pytest
 import torch
 
+from interruption import left_over
+from multiway import leftovers
 from multiway.errors import RunError
 from multiway.training import RunFolder
 from training.toy import make_model
@@ -111,16 +113,18 @@ def test_an_unfinished_run_says_how_to_go_on(tmp_path):
 
 def test_only_what_the_run_made_is_removed(tmp_path):
     run = RunFolder.create(tmp_path / "run", {})
-    strays = ["weights.safetensors.partial-0123abcd", "state/training.safetensors.partial-ffffffff"]
-    others = ["notes.partial-report.txt", "x.partial-1234", "weights.partial-0123abcd.txt", "a.partial-0123ABCD"]
+    mark = ".partial-" + "0123abcd" * 3
+    strays = [f"weights.safetensors{mark}", f"state/training.safetensors{mark}"]
+    others = ["notes.partial-report.txt", "x.partial-1234", f"weights{mark}.txt", f"a{mark.upper()}"]
     run.state_dir.mkdir()
     for name in strays + others:
         (run.path / name).write_text("text")
-    for name in ("x.partial-d", "y.partial-0123abcd", "../.run.partial-old", "../.run.partial-0123abcd"):
-        (run.path / name).mkdir()
-    (run.path / "link.json.partial-0123abcd").symlink_to(run.path / "notes.partial-report.txt")
-    (tmp_path / ".run.partial-0123abcd" / "config.yaml").write_text("a: 1")
+    begun, elsewhere, running = left_over(tmp_path / ".run"), f".run{mark}", leftovers.temporary_name(".run")
+    for folder in (run.path / "x.partial-d", run.path / f"y{mark}", begun, tmp_path / elsewhere, tmp_path / running):
+        folder.mkdir()
+    (run.path / f"link.json{mark}").symlink_to(run.path / "notes.partial-report.txt")
+    (begun / "config.yaml").write_text("a: 1")
     run.clean()
-    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*partial*")}
-    kept = {"x.partial-d", "y.partial-0123abcd", "link.json.partial-0123abcd", *others}
-    assert left == {".run.partial-old", *(f"run/{name}" for name in kept)}
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*[pP][aA]*")}
+    kept = {"x.partial-d", f"y{mark}", f"link.json{mark}", *others}
+    assert left == {elsewhere, running, *(f"run/{name}" for name in kept)}

@@ -10,6 +10,7 @@ import pytest
 from pydantic import Field
 from torch import nn
 
+from interruption import left_over
 from multiway import workflows
 from multiway.config import Config
 from multiway.data import CheckReport
@@ -86,8 +87,8 @@ class Toy(Task):
     def sentence(self, run):
         return f"width {run.config.width}"
 
-    def check(self, config):
-        return CheckReport(source=config.data, summary=config.read, findings=())
+    def check(self, config, source):
+        return CheckReport(source=source, summary=config.read, findings=())
 
     def audit(self, config, run=None):
         raise NotImplementedError
@@ -131,6 +132,25 @@ def test_a_run_goes_through_every_workflow_of_its_task(toy, tmp_path):
     answer = workflows.explain(tmp_path / "run", out=tmp_path / "maps", options={"cases": ["a"]})
     assert answer.lines() == ["{'cases': ['a']}", str(tmp_path / "maps")]
     assert workflows.report(tmp_path / "run").read_text() == "1 runs"
+
+
+def test_what_a_killed_command_left_goes_with_the_next_one(toy, tmp_path):
+    train(tmp_path / "run"), train(tmp_path / "other")
+    run, page, maps = tmp_path / "run", tmp_path / "page.html", tmp_path / "maps"
+    maps.mkdir()
+    commands = {
+        page: lambda: workflows.report(run, out=page),
+        tmp_path / "table.csv": lambda: workflows.predict(run, data="scans", out=tmp_path / "table.csv"),
+        tmp_path / "both.html": lambda: workflows.compare([run, tmp_path / "other"], out=tmp_path / "both.html"),
+        maps / "map.png": lambda: workflows.explain(run, out=maps),
+        tmp_path / "new": lambda: train(tmp_path / "new"),
+    }
+    for path, command in commands.items():
+        left, another = left_over(path), left_over(tmp_path / "mine")
+        left.touch(), another.touch()
+        command()
+        assert another.exists() and not left.exists(), path
+        another.unlink()
 
 
 def test_seeds_lie_in_one_folder_and_are_averaged(toy, tmp_path):

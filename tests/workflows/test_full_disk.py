@@ -3,15 +3,24 @@
 The system itself refuses: no file may become larger than some bytes, whichever library writes it.
 """
 
+import errno
 import hashlib
+import os
+import resource
 import shutil
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
+from cli.test_encode import stocks as stocks
+from cli.test_make import volumes as volumes
 from command import outcome, printed
+from data.encoders.slow_encoder import SlowEncoder
 from interruption import act_at, full_disk
+from multiway.data.encoders import encoding
+from multiway.data.volumes import lesions
 from multiway.tasks.registry import TASKS
 from tasks.tiny import TINY, Tiny
 
@@ -97,3 +106,70 @@ def test_a_folder_that_goes_while_it_is_trained_in_is_one_line_and_does_not_come
     code, out, err = outcome(*made.tiny.train(tmp_path / "run", **made.tiny.still))
     assert (code, out) == (1, "") and "Its folder is gone" in err.splitlines()[-1] and "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
+
+
+ENCODE = ("data", "encode", "prices.csv", "--texts", "texts.jsonl", "--set", "text.cache=kept")
+MAKE = ("data", "make", "lesions", "--from", "shapes.npz", "--out", "new/lesions")
+
+
+class Narrowing(SlowEncoder):
+    """Encodes a chunk while there is room for it, and a second one after the disk has become full."""
+
+    def encode(self, texts):
+        vectors = super().encode(texts)
+        if list(Path("kept").rglob("*.safetensors")):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
+        return vectors
+
+
+def test_an_encoding_without_room_leaves_nothing(stocks, monkeypatch):
+    monkeypatch.setattr(encoding, "make_encoder", lambda options: SlowEncoder(0))
+    before = tree(stocks)
+    assert "the same again goes on" in refused(ENCODE, 10)
+    assert tree(stocks) == before
+
+
+def test_an_encoding_goes_on_from_a_full_disk(stocks, monkeypatch):
+    monkeypatch.setattr(encoding, "CHUNK", 16)
+    monkeypatch.setattr(encoding, "make_encoder", lambda options: Narrowing(0))
+    assert "the same again goes on" in refused(ENCODE, 100_000)
+    assert not list(stocks.rglob("*.partial-*")) and len(list(stocks.rglob("*.safetensors"))) == 1
+    monkeypatch.setattr(encoding, "make_encoder", lambda options: SlowEncoder(0))
+    assert "20 encoded in" in printed(*ENCODE)
+
+
+def test_a_set_that_cannot_be_made_leaves_nothing(volumes):
+    """Room for nothing, or for all but the largest file; what is refused has the name that was asked for."""
+    pytest.importorskip("nibabel")
+    before = tree(volumes)
+    printed(*MAKE)
+    largest = max(path.stat().st_size for path in Path("new").rglob("*") if path.is_file())
+    shutil.rmtree("new")
+    for size in (10, largest - 1):
+        assert "error: new/lesions/" in refused(MAKE, size)
+        assert tree(volumes) == before
+
+
+def test_a_set_whose_folder_goes_while_it_is_made_does_not_come_back(volumes, monkeypatch):
+    def painted(*_):
+        shutil.rmtree("new")
+        return np.zeros((2, 16, 16, 16), np.uint8)
+
+    before = tree(volumes)
+    monkeypatch.setattr(lesions, "paint_lesions", painted)
+    code, out, err = outcome(*MAKE, "--set", "format=npy")
+    assert (code, out, err.count("\n")) == (1, "", 1) and "Its folder is gone" in err
+    assert tree(volumes) == before
+
+
+@pytest.mark.parametrize("words", [ENCODE, MAKE], ids=["encode", "make"])
+def test_a_place_that_is_read_only_is_one_line(words, stocks, volumes, monkeypatch):
+    def refuse(path, *_):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    before = tree(volumes)
+    monkeypatch.setattr(encoding, "make_encoder", lambda options: SlowEncoder(0))
+    monkeypatch.setattr(os, "mkdir", refuse)
+    code, out, err = outcome(*words)
+    assert (code, out, err.count("\n")) == (1, "", 1) and "Read-only file system. Write where you may" in err
+    assert tree(volumes) == before

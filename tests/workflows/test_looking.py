@@ -1,11 +1,18 @@
 """What data are for is seen from the data."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 
+import multiway
 from market_files import write_stocks
 from multiway import workflows
+from multiway.errors import ConfigError, DataError
 from scan_files import write_scans
+from tasks.forecasting.panels import make_frame
+from tasks.tiny import people
 
 
 @pytest.mark.parametrize(
@@ -34,3 +41,82 @@ def test_folders_arrays_and_known_sets(tmp_path):
     assert workflows.task_of_data("adrenalmnist3d") == "volumes"
     assert workflows.task_of_data(write_stocks(tmp_path)) == workflows.task_of_data("stocknet") == "stocks"
     assert workflows.task_of_data("ett_h1") == workflows.task_of_data(tmp_path / "absent.csv") == "forecast"
+
+
+VOLUMES = np.random.default_rng(0).integers(0, 255, (30, 6, 6, 6))
+CLASSES, MASKS = np.arange(30) % 2, (VOLUMES > 128).astype(int)
+NUMBERS = np.random.default_rng(1).normal(size=(90, 3))
+
+
+def prices(folder):
+    write_stocks(folder)
+    return pd.read_csv(folder / "prices.csv"), pd.DataFrame(
+        map(json.loads, (folder / "texts.jsonl").read_text().splitlines())
+    )
+
+
+@pytest.mark.parametrize(
+    ("task", "data", "said"),
+    [
+        ("forecast", make_frame(rows=220), "variates: 3"),
+        ("forecast", NUMBERS, "variates: 3"),
+        ("volumes", VOLUMES, "cases: 30"),
+        ("volumes", (VOLUMES, CLASSES), "classes: 0 15, 1 15"),
+        ("segment", (VOLUMES, MASKS), "masks: 30, values 0, 1"),
+        ("stocks", lambda folder: prices(folder)[0], "rows of prices"),
+        ("stocks", prices, "stock-days with a text"),
+        ("tabular", people(), "categories: city, smokes, ill"),
+        ("tabular", (NUMBERS, CLASSES.repeat(3)), "classes: 0 45, 1 45"),
+    ],
+)
+def test_data_in_memory_are_checked_as_files_are(task, data, said, tmp_path):
+    data = data(tmp_path) if callable(data) else data
+    assert workflows.task_of_data(data) == task
+    report = multiway.check(data)
+    assert report.is_usable and said in "\n".join(report.lines())
+
+
+def test_a_frame_has_the_flaws_of_its_file(tmp_path):
+    frame = make_frame(rows=220)
+    frame.iloc[7, 1] = np.nan
+    frame.to_csv(tmp_path / "loads.csv", index=False)
+    in_memory, on_disk = multiway.check(frame), multiway.check(tmp_path / "loads.csv")
+    assert [finding.kind for finding in in_memory.findings] == [finding.kind for finding in on_disk.findings]
+    assert not in_memory.is_usable and in_memory.missing == on_disk.missing
+    assert multiway.check(frame, {"read": {"missing": "mask"}}).is_usable
+
+
+@pytest.mark.parametrize(
+    ("data", "task", "text"),
+    [
+        ((VOLUMES, CLASSES[:5]), None, "y: one class is needed per case, (30,). Got (5,)"),
+        ((VOLUMES[:, 0], CLASSES), "volumes", "X: volumes are (cases, *sizes) or"),
+        ((VOLUMES, MASKS[:, 1:]), None, "y: one mask of whole numbers is needed per volume"),
+    ],
+)
+def test_what_is_wrong_with_arrays_is_found(data, task, text):
+    report = multiway.check(data, task=task)
+    assert text in "\n".join(report.lines())
+
+
+@pytest.mark.parametrize(
+    ("data", "task", "error", "text"),
+    [
+        ((NUMBERS, CLASSES), "forecast", DataError, "series are forecast from themselves. Give one frame and no y"),
+        ((NUMBERS, CLASSES, CLASSES), None, DataError, "one part or a pair such as .X, y.. Got 3 parts"),
+        ((NUMBERS, CLASSES), "tabular", DataError, r"y: one target is needed per row, \(90,\). Got \(30,\)"),
+        (VOLUMES, "segment", DataError, "volumes in memory need their masks. Give a pair .X, masks."),
+        (None, None, DataError, "Got NoneType. Give a path, or a pandas or polars frame"),
+    ],
+)
+def test_what_is_no_data_of_a_task_is_one_line(data, task, error, text):
+    with pytest.raises(error, match=text) as caught:
+        multiway.check(data, task=task)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("call", [multiway.train, lambda settings: multiway.audit("forecast", settings)])
+def test_a_run_on_disk_and_an_audit_need_a_path(call):
+    with pytest.raises(ConfigError, match=r"^data: a path or .* needed\. Got DataFrame\. Write it to a file") as caught:
+        call({"data": make_frame(rows=220)})
+    assert "\n" not in str(caught.value)

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
+from multiway import workflows
 from multiway.cli import commands, completion, declared, options
-from multiway.cli.lazily import workflows
 from multiway.cli.options import Sets
 from multiway.cli.show import Answer
 

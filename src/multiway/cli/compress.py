@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from multiway import workflows
 from multiway.cli import commands, show
-from multiway.cli.lazily import workflows
 from multiway.cli.show import Answer
 
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from multiway import workflows
 from multiway.cli import completion, declared
-from multiway.cli.lazily import workflows
 from multiway.errors import ConfigError
 
 DEEPEST = 50

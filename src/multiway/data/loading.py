@@ -68,6 +68,19 @@ def as_pandas(source: Any) -> pd.DataFrame:
     return frame
 
 
+def pair_of(source: Any) -> tuple[Any, Any]:
+    """Data in memory and what comes with them: targets, masks or texts; None where they come alone.
+
+    Raises:
+        DataError: More than two parts are given.
+    """
+    if not isinstance(source, tuple):
+        return source, None
+    if len(source) != 2:
+        raise DataError(f"data in memory are one part or a pair such as (X, y). Got {len(source)} parts.")
+    return source
+
+
 def library_of(source: Any) -> str:
     """Name of the library that a frame or a series is of; a path or an array gives pandas."""
     if isinstance(source, pd.DataFrame | pd.Series | np.ndarray | str | Path):

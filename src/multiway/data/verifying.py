@@ -5,7 +5,8 @@ import hashlib
 from pathlib import Path
 
 from multiway.errors import DataError, RunError
-from multiway.files import TEMPORARY_MARK, sha256_of, write_text
+from multiway.files import sha256_of, write_text
+from multiway.leftovers import is_temporary
 
 NOTES = ".sha256"
 """Folder of the cache with a file for each set that has no sha256 of its authors: that of its first copy."""
@@ -53,7 +54,7 @@ def sha256_of_all(entry: Path) -> str:
     """Hash of a file, or of the names and hashes of all files of a folder."""
     if entry.is_file():
         return sha256_of(entry)
-    every = sorted(file for file in entry.rglob("*") if file.is_file() and TEMPORARY_MARK not in file.name)
+    every = sorted(file for file in entry.rglob("*") if file.is_file() and not is_temporary(file.name))
     lines = (f"{file.relative_to(entry).as_posix()}\0{sha256_of(file)}\n" for file in every)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 

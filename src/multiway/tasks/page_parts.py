@@ -61,7 +61,8 @@ def cost_table(
 def check_of(run: Run) -> CheckReport | None:
     """What the check of the run's data sees; None where the data are gone."""
     try:
-        found = None if run.config.data is None else run.task.check(run.config)
+        data = run.config.data
+        found = None if data is None else run.task.check(run.config, run.task.locate(data))
     except (MultiwayError, OSError):
         return None
     return found if found is not None and found.summary else None

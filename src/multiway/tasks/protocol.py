@@ -26,6 +26,7 @@ OURS = "multiway"
 SPLITS = ("train", "validation", "test")
 VALIDATION = ("data", "read", "split", "training.loss", "training.validation_loss", "training.seed")
 """See `Task.fields_of_validation`; a seed is no setting to choose."""
+IN_MEMORY = "Write it to a file, or use multiway.check and the estimators, which take data in memory."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -165,6 +166,9 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
             ConfigError: A field is unknown or does not fit.
         """
         given = merge(dict(settings), dict(overrides or {}))
+        if not isinstance(given.get("data"), str | Path | None):
+            kind = type(given["data"]).__name__
+            raise ConfigError(f"data: a path or the name of a known data set is needed. Got {kind}. {IN_MEMORY}")
         return self.config.parse(merge(self.brought(given.get("data")), given), "settings")
 
     def brought(self, data: object) -> dict[str, Any]:
@@ -175,8 +179,8 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """
         return datasets.brought(data, self.name)
 
-    def recognises(self, path: str | Path) -> bool:
-        """Whether data look like they are for this task."""
+    def recognises(self, source: Any) -> bool:
+        """Whether data, on disk or in memory, look like they are for this task."""
         return False
 
     @abc.abstractmethod
@@ -197,8 +201,8 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """
 
     @abc.abstractmethod
-    def check(self, config: ConfigT) -> CheckReport:
-        """What is in the data of a config, and what is wrong with it."""
+    def check(self, config: ConfigT, source: Any) -> CheckReport:
+        """What is in a path or in data in memory, and what is wrong with it under a config."""
 
     @abc.abstractmethod
     def audit(self, config: ConfigT, run: Any = None) -> AuditReport:

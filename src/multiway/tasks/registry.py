@@ -30,8 +30,8 @@ def task_of(name: str) -> Task[Any, Any, Any]:
     return cast(Task[Any, Any, Any], importlib.import_module(MODULES[name]).TASK)
 
 
-def task_of_data(path: str | Path) -> str:
-    """The task that data look like they are for."""
-    if datasets.is_dataset(str(path)):
-        return datasets.dataset(str(path)).task
-    return next((name for name in TASKS if task_of(name).recognises(path)), TASKS[0])
+def task_of_data(source: Any) -> str:
+    """The task that data, on disk or in memory, look like they are for."""
+    if isinstance(source, str | Path) and datasets.is_dataset(str(source)):
+        return datasets.dataset(str(source)).task
+    return next((name for name in TASKS if task_of(name).recognises(source)), TASKS[0])

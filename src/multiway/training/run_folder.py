@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import glob
 import json
 import math
 import os
@@ -14,7 +13,7 @@ from typing import Any, Self
 import yaml
 from torch import Tensor, nn
 
-from multiway import files
+from multiway import files, leftovers
 from multiway.config import load_yaml
 from multiway.errors import RunError, StorageError
 from multiway.training.log import LogRow
@@ -47,22 +46,15 @@ class RunFolder:
             RunError: Something is there already; of many that start at once, one wins.
         """
         cls.check_free(path)
+        leftovers.remove(path)
         files.make_folder(path.parent)
-        temporary = path.with_name(files.temporary_name(f".{path.name}"))
-        content = yaml.safe_dump(sealed(config), sort_keys=False, allow_unicode=True).encode()
         try:
-            with files.storing(path, lambda: len(content)):
-                temporary.mkdir()
-                (temporary / CONFIG).write_bytes(content)
-                files.sync_file(temporary / CONFIG)
-                os.rename(temporary, path)  # fails if a folder with a run is there by now
-                files.sync_folder(path.parent)
+            with files.atomic_folder(path) as temporary:
+                _begin(temporary, config)
         except StorageError:
             cls.check_free(path)
             raise
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-        files.note(path, path / CONFIG)
+        files.note(path / CONFIG)
         return cls(path)
 
     @staticmethod
@@ -87,17 +79,15 @@ class RunFolder:
             RunError: Something is there already.
         """
         cls.check_free(path)
-        folder = cls.create(path.with_name(files.temporary_name(f".{path.name}")), config)
-        unfinished = folder.path
+        leftovers.remove(path)
+        files.make_folder(path.parent)
         try:
-            yield folder
-            os.rename(unfinished, path)
-            files.sync_folder(path.parent)
-        except OSError:
+            with files.atomic_folder(path) as unfinished:
+                _begin(unfinished, config)
+                yield (folder := cls(unfinished))
+        except StorageError:
             cls.check_free(path)
             raise
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
         folder.path = folder.root = path
 
     @classmethod
@@ -184,13 +174,8 @@ class RunFolder:
 
     def clean(self) -> None:
         """Remove what a killed write left of the run's files, in the folder or beside it, and nothing else."""
-        files.remove_partial(self.path)
-        for stray in self.path.parent.glob(f".{glob.escape(self.path.name)}{files.TEMPORARY_MARK}*"):
-            if files.is_temporary(stray.name) and stray.is_dir() and not stray.is_symlink():
-                files.remove_partial(stray)
-                (stray / CONFIG).unlink(missing_ok=True)
-                with contextlib.suppress(OSError):  # somebody keeps something there
-                    stray.rmdir()
+        leftovers.remove_all(self.path)
+        leftovers.remove(self.path)
 
     def log(self, row: dict[str, Any]) -> None:
         """Append a row to the log."""
@@ -297,6 +282,14 @@ class RunFolder:
             )
         self._sealed = frozenset(hashes)
         return stored
+
+
+def _begin(folder: Path, config: dict[str, Any]) -> None:
+    """Write the config, by which a folder is a run."""
+    content = yaml.safe_dump(sealed(config), sort_keys=False, allow_unicode=True).encode()
+    with files.storing(folder, lambda: len(content)):
+        (folder / CONFIG).write_bytes(content)
+        files.sync_file(folder / CONFIG)
 
 
 def _finite(text: str) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from multiway import files
+from multiway import files, leftovers
 from multiway.compress import Plan, Rule, compress_pretrained, parse_rule
 from multiway.errors import ConfigError, RunError
 from multiway.tasks.compressed import compress_run
@@ -55,6 +55,7 @@ def compress(
     is_run = (folder / "config.yaml").is_file()
     if is_run and data is not None:
         raise ConfigError("compress: a run is measured on its own validation samples. Leave out --data.")
+    leftovers.remove(out, report)
     with files.all_or_nothing():
         if is_run:
             plan, run = compress_run(folder, parsed, **budget, out=out)

@@ -12,27 +12,24 @@ from multiway.tasks.registry import task_of, task_of_data
 
 
 def check(
-    path: str | Path,
+    data: Any,
     options: dict[str, Any] | None = None,
     *,
     task: str | None = None,
     overrides: dict[str, Any] | None = None,
 ) -> CheckReport:
-    """Say what is in a file and what is wrong with it, all at once.
+    """Say what is in data and what is wrong with them, all at once.
 
     Args:
-        path: A file, a folder of scans, or the name of a known data set.
+        data: A file, a folder of scans, or the name of a known data set; or data in memory as the estimators take them:
+            a frame, arrays `X` or a pair `(X, y)`, or frames of prices and texts as `(prices, texts)`.
         options: Settings of a run that concern reading, such as `{"read": {"missing": "mask"}}`.
         task: What the data are for; seen from the data if not given.
         overrides: More such settings, which win.
     """
-    chosen = task_of(task or task_of_data(path))
-    return chosen.check(chosen.configure({**(options or {}), "data": str(path)}, overrides))
-
-
-def list_datasets() -> list[dict[str, object]]:
-    """One row per known data set: name, size, licence, and where it lies on this machine."""
-    return datasets.describe()
+    chosen, is_path = task_of(task or task_of_data(data)), isinstance(data, str | Path)
+    config = chosen.configure({**(options or {}), "data": str(data) if is_path else None}, overrides)
+    return chosen.check(config, chosen.locate(str(data)) if is_path else data)
 
 
 def fetch_dataset(name: str) -> Path:

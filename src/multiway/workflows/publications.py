@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeGuard
 
 from multiway.recipes import recipes_of
+from multiway.recipes.listing import filled
 from multiway.recipes.published import (
     MEAN,
     Figure,
@@ -160,9 +161,3 @@ def _row(line: Line, heads: Iterable[Head]) -> Row:
         value, deviation = line.figures.get(head, (None, None))
         row |= {" ".join(head): value, f"{' '.join(head)} sd": deviation}
     return row
-
-
-def filled(rows: Sequence[Row]) -> list[Row]:
-    """Rows without the columns that are None in all of them."""
-    names = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
-    return [{name: row[name] for name in names} for row in rows]

@@ -6,12 +6,13 @@ import time
 from collections.abc import Sequence
 
 from multiway.recipes import recipes_of
+from multiway.recipes.listing import filled
 from multiway.recipes.published import HIGHER_IS_BETTER, MEAN, Figure, Head, Line, PublishedTable, published_beside
 from multiway.report import Page, Part, render, text
 from multiway.report.palette import title
 from multiway.report.sections import Cell, Table, Text
 from multiway.tasks.protocol import Row
-from multiway.workflows.publications import FACTS, filled, lines_beside
+from multiway.workflows.publications import FACTS, lines_beside
 
 SIDE = (
     "Lines in bold were measured here; ± is the standard deviation over seeds.",

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from multiway import files
-from multiway.errors import ConfigError, closest
-from multiway.recipes import Recipe, load_recipe, recipe_names, recipes_of
+from multiway.errors import ConfigError
+from multiway.recipes import Recipe, load_recipe, recipes_of
 from multiway.tasks import lifecycle
 from multiway.tasks.protocol import OURS, Row, Task
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
 from multiway.tasks.scores import cell_row
-from multiway.workflows.publications import filled
 from multiway.workflows.publications_page import page_of
 from multiway.workflows.training import with_seed
 
@@ -23,35 +22,6 @@ from multiway.workflows.training import with_seed
 def task_of_recipe(name: str) -> str:
     """The task that a recipe is one of."""
     return load_recipe(name).task
-
-
-def list_recipes(pattern: str = "*") -> list[Row]:
-    """One row per recipe: its cell and the published figures; a column that no recipe fills is left out.
-
-    Raises:
-        ConfigError: None fits the pattern.
-    """
-    if not recipe_names(pattern):
-        wider = f"*{pattern}*"
-        near = f"; did you mean '{wider}'?" if recipe_names(wider) else closest(pattern.strip("*"), recipe_names())
-        raise ConfigError(f"recipes: nothing fits {pattern}{near} `multiway recipes` lists them all.")
-    recipes = {name: load_recipe(name) for name in recipe_names(pattern)}
-    metrics = list(dict.fromkeys(metric for recipe in recipes.values() for metric in recipe.figures))
-    rows = [_recipe_row(name, recipe, metrics) for name, recipe in recipes.items()]
-    return filled(rows)
-
-
-def _recipe_row(name: str, recipe: Recipe, metrics: Sequence[str]) -> Row:
-    return {
-        "recipe": name,
-        "table": recipe.table,
-        "row": recipe.row,
-        "variant": recipe.variant,
-        "form": recipe.form,
-        "horizons": ",".join(map(str, recipe.horizons)) or None,
-        **{metric: recipe.figures.get(metric) for metric in metrics},
-        "source": recipe.published.source if recipe.published else "",
-    }
 
 
 def reproduce(

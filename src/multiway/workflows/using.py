@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from multiway import files
+from multiway import files, leftovers
 from multiway.data.writing import leaving_raw
 from multiway.errors import ConfigError, RunError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import readable
 from multiway.tasks.scores import score_table
-from multiway.workflows.runs import load_run, load_runs, task_name
+from multiway.workflows.runs import load_run, load_runs, run_folders, task_name
 
 
 def evaluate(run: Path, *, data: str | None = None, split: str = "test") -> list[Row]:
@@ -44,6 +44,7 @@ def predict(
     """
     _check_out("predict", out, overwrite)
     loaded = load_run(run)
+    leftovers.remove(out)
     with files.all_or_nothing(), leaving_raw(raw):
         answer = loaded.task.answer(loaded, data, out, (options or {}) | ({"progress": True} if progress else {}))
     return dataclasses.replace(answer, raw=raw)
@@ -64,6 +65,7 @@ def backtest(
     """
     _check_out("backtest", out, overwrite)
     loaded = load_run(run)
+    leftovers.remove(out)
     with files.all_or_nothing(), leaving_raw(raw):
         answer = loaded.task.backtest(loaded, data, out, options or {})
     return dataclasses.replace(answer, raw=raw)
@@ -84,6 +86,7 @@ def explain(run: Path, *, out: Path | None = None, options: dict[str, Any] | Non
     """Write what the model looked at; what is strongest, and the files; `raw` as for `predict`."""
     files.check_place(out)
     loaded = load_run(run)
+    leftovers.remove(out or run_folders(run)[0])
     with files.all_or_nothing(), leaving_raw(raw):
         answer = loaded.task.explain(loaded, out, options or {})
     return dataclasses.replace(answer, raw=raw)
@@ -96,6 +99,7 @@ def report(run: Path, *, out: Path | None = None) -> Path:
     runs = load_runs(run)
     with readable(run, f"report of {runs[0].task.name}"):
         page = runs[0].task.report(runs)
+    leftovers.remove(target)
     files.write_text(target, page)
     return target
 
@@ -112,5 +116,6 @@ def compare(runs: Sequence[Path], *, out: Path | None = None) -> list[Row]:
     loaded = {str(path): load_runs(path) for path in runs}
     groups = list(loaded.values())
     if out is not None:
+        leftovers.remove(out)
         files.write_text(out, groups[0][0].task.compare(groups))
     return [{"run": path, **row} for path, each in loaded.items() for row in score_table(each, "test")]

@@ -1,12 +1,12 @@
 """Each text once, kept between runs, and gone on with after a kill."""
 
 import io
-import os
-import time
 
 import numpy as np
 import pytest
 
+from interruption import left_over
+from multiway import leftovers
 from multiway.data.encoders import HashedEncoder, TextOptions, encode_texts, encoding
 from multiway.data.encoders.cache import VectorCache
 from multiway.data.encoders.encoding import encode_with
@@ -105,22 +105,22 @@ def test_another_digest_is_another_folder(tmp_path):
     assert second.asked == [["up"]] and len(list((tmp_path / "cache").iterdir())) == 2
 
 
-def test_old_unfinished_files_go_and_fresh_ones_stay(tmp_path):
+def test_unfinished_files_go_with_their_process(tmp_path):
     encoder = Counting()
     cache = cache_at(tmp_path, encoder)
     cache.folder.mkdir(parents=True)
-    old, fresh = (cache.folder / f"chunk.safetensors.partial-{name}" for name in ("old", "fresh"))
+    chunk = cache.folder / "chunk.safetensors"
+    old, running = left_over(chunk), chunk.with_name(leftovers.temporary_name(chunk.name))
     old.touch()
-    fresh.touch()
-    os.utime(old, (time.time() - 10**5,) * 2)
+    running.touch()
     encode_with(encoder, cache, ["up"])
-    assert fresh.exists() and not old.exists()
+    assert running.exists() and not old.exists()
 
 
 def test_a_cache_that_cannot_be_made(tmp_path):
     (tmp_path / "cache").write_text("a file")
     encoder = Counting()
-    with pytest.raises(RunError, match=r"could not be made: .*Set text.cache to a folder"):
+    with pytest.raises(RunError, match=r"could not be written: .*set text.cache to another folder"):
         encode_with(encoder, cache_at(tmp_path, encoder), ["up"])
 
 

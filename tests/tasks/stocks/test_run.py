@@ -201,7 +201,9 @@ def test_runs_of_several_seeds_differ_in_their_draws_alone(finished, tmp_path):
 
 
 def test_data_is_checked_as_it_is_read(finished):
-    report = task.check(task.configure({"data": finished.config.data, "read": {"start": "2020-02-01"}}))
+    report = task.check(
+        task.configure({"data": finished.config.data, "read": {"start": "2020-02-01"}}), finished.config.data
+    )
     assert report.is_usable
     assert "2020-02-03" in " ".join(report.lines())
     assert not any("2020-01-06" in line for line in report.lines())

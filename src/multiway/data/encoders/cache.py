@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway import files
-from multiway.errors import RunError
+from multiway import files, leftovers
+from multiway.errors import StorageError
 
 KEY_BYTES = 16
-STALE_SECONDS = 86_400.0
-"""Age at which an unfinished file belongs to no process that still runs."""
 
 
 class VectorCache:
@@ -49,24 +46,21 @@ class VectorCache:
         """Keep one more chunk.
 
         Raises:
-            RunError: The folder cannot be made, or the disk is full; chunks before are kept.
+            StorageError: The folder cannot be made, or the disk is full; chunks before are kept.
         """
         from safetensors.numpy import save
 
-        self._make()
         stacked = np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), KEY_BYTES)
         content = save({"keys": stacked, "vectors": np.ascontiguousarray(vectors)})
         name = hashlib.sha256(stacked.tobytes()).hexdigest()[:24]
-        files.write_bytes(self.folder / f"{name}.safetensors", content)
-
-    def _make(self) -> None:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(f"{self.folder} could not be made: {error.strerror}. Set text.cache to a folder.") from None
-        for path in self.folder.glob(f"*{files.TEMPORARY_MARK}*"):
-            if time.time() - path.stat().st_mtime > STALE_SECONDS:
-                path.unlink(missing_ok=True)
+            with files.all_or_nothing():
+                files.make_folder(self.folder)
+                leftovers.remove(self.folder)
+                files.write_bytes(self.folder / f"{name}.safetensors", content)
+        except StorageError as error:
+            go_on = "Vectors before are kept: the same again goes on. Or set text.cache to another folder"
+            raise StorageError(f"{error} {go_on} (--set text.cache=FOLDER).") from None
 
 
 def key_of(text: str) -> bytes:

@@ -1,38 +1,43 @@
 """What is in a table of images and masks, or in a scene: cases, classes, empty masks, and what is wrong."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multiway.data import CheckReport
-from multiway.data.datasets import locate
 from multiway.data.findings import Finding, Place, Severity
-from multiway.data.masks.examples import Examples, read_examples
+from multiway.data.masks.examples import Examples, examples_of_cases, read_examples
 from multiway.data.masks.options import MaskOptions
 from multiway.data.scenes import is_scene
-from multiway.data.volumes import check_volumes
+from multiway.data.volumes import Arrays, check_volumes
 from multiway.data.volumes.checking import ORDER
 from multiway.errors import DataError
 
 
-def check_masks(options: MaskOptions) -> CheckReport:
+def check_masks(source: str | Path | Arrays, options: MaskOptions) -> CheckReport:
     """Say what `check_volumes` says of the images, then what the masks hold; one image in memory at a time."""
-    path = options.data or ""
-    source = locate(path)
-    images = CheckReport(source=path, summary={}, findings=())
-    if not is_scene(source):
+    of_scene = not isinstance(source, Arrays) and is_scene(source)
+    images = CheckReport(source=str(source), summary={}, findings=())
+    if not of_scene:
         images = check_volumes(source, options.read, options.split)
     if not images.is_usable:
         return images
     try:
-        summary, findings = _look(read_examples(source, options))
+        summary, findings = _look(_examples(source, options))
     except DataError as error:
         finding = _finding("unreadable", "error", str(error).rstrip("."))
-        return CheckReport(source=path, summary={}, findings=(finding,))
+        return CheckReport(source=images.source, summary={}, findings=(finding,))
     said = {finding.line() for finding in images.findings}
-    new = [each for each in findings if each.line() not in said and (is_scene(source) or each.kind != "constant")]
+    new = [each for each in findings if each.line() not in said and (of_scene or each.kind != "constant")]
     every = sorted([*images.findings, *new], key=lambda item: ORDER[item.severity])
     return CheckReport(source=images.source, summary={**images.summary, **summary}, findings=tuple(every))
+
+
+def _examples(source: str | Path | Arrays, options: MaskOptions) -> Examples:
+    if isinstance(source, Arrays):
+        return examples_of_cases(source.cases(options.read, options.split), options)
+    return read_examples(str(source), options)
 
 
 def _look(examples: Examples) -> tuple[dict[str, Any], list[Finding]]:

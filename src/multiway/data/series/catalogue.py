@@ -17,6 +17,8 @@ AS_IT_IS = ReadOptions(sentinels=(), duplicates="keep", gaps="ignore")
 BY_FRACTION = SplitOptions()
 ETT_H1_SHA256 = "sha256:f18de3ad269cef59bb07b5438d79bb3042d3be49bdeecf01c1cd6d29695ee066"
 ETT_H2_SHA256 = "sha256:a3dc2c597b9218c7ce1cd55eb77b283fd459a1d09d753063f944967dd6b9218b"
+WEATHER_SHA256 = "sha256:34ee981d07313e51da2a50bb600072c8ae4a69cb4b0651f4cb93a069d7a2ba63"
+EXCHANGE_SHA256 = "sha256:48b4d9d3d508f5104162e85b9a6042e3557fde11aa9f2944eba8c0d0efc89842"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,11 +96,11 @@ DATASETS: dict[str, datasets.Dataset] = {
     "ett_m2": _ett("ETTm2", "ett_quarter_hourly", 69_680, 96),
     "weather": SeriesDataset(
         files=("weather.csv", "weather.csv.gz"), url=HUB_URL.format("weather/weather.csv"), rows=52_696, variates=21,
-        licence="Max Planck Institute for Biogeochemistry", season=144,
+        licence="Max Planck Institute for Biogeochemistry", season=144, known_hash=WEATHER_SHA256,
     ),
     "exchange": SeriesDataset(
         files=("exchange_rate.csv",), url=HUB_URL.format("exchange_rate/exchange_rate.csv"), rows=7_588, variates=8,
-        licence="public", season=1,
+        licence="public", season=1, known_hash=EXCHANGE_SHA256,
     ),
     "ecl": SeriesDataset(
         files=("electricity.csv",), url=HUB_URL.format("electricity/electricity.csv"), rows=26_304, variates=321,

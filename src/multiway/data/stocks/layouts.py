@@ -57,8 +57,10 @@ def layout_of(source: Any) -> Layout:
     return Layout(kind="files", prices=files)
 
 
-def looks_like_stocks(source: str | Path) -> bool:
-    """Whether a path is a folder of prices, or a table with tickers, days, closing prices and another price."""
+def looks_like_stocks(source: Any) -> bool:
+    """Whether it is a folder of prices, or a table or frame with tickers, days, closing prices and another price."""
+    if not isinstance(source, str | Path):
+        return _are_prices([str(name) for name in getattr(source, "columns", ())], ("ticker", "date", "close"))
     path = Path(source)
     if path.is_file():
         return is_table(path) and _has(path, ("ticker", "date", "close"))
@@ -71,7 +73,10 @@ def looks_like_stocks(source: str | Path) -> bool:
 
 
 def _has(table: Path, kinds: tuple[str, ...]) -> bool:
-    names = column_names(table)
+    return _are_prices(column_names(table), kinds)
+
+
+def _are_prices(names: list[str], kinds: tuple[str, ...]) -> bool:
     others = [find_column(names, field) for field in ("open", "high", "low", "adj_close", "volume")]
     return all(find_column(names, kind) is not None for kind in kinds) and any(others)
 

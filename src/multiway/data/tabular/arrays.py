@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.loading import as_pandas
+from multiway.errors import DataError
 from multiway.extras import load_extra
 
 TARGET = "target"
@@ -49,6 +50,24 @@ def checked_target(owner: Any, X: Any, y: Any) -> NDArray[Any]:
         return found
     checked: NDArray[Any] = validation.check_array(found, ensure_2d=False, dtype=np.float64, input_name="y")
     return checked
+
+
+def joined_table(X: Any, y: Any) -> tuple[pd.DataFrame, str]:
+    """Rows with their targets as one frame, and the name of the targets' column.
+
+    Raises:
+        DataError: There is not one target per row.
+    """
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]) if _is_array(X) else as_pandas(X)
+    targets = np.asarray(y)
+    if targets.shape != (len(frame),):
+        raise DataError(f"y: one target is needed per row, ({len(frame)},). Got {targets.shape}.")
+    name = target_name(frame)
+    return frame.assign(**{name: targets}), name
+
+
+def _is_array(X: Any) -> bool:
+    return isinstance(X, np.ndarray) and X.ndim == 2
 
 
 def target_name(frame: pd.DataFrame) -> str:

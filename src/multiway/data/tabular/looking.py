@@ -1,6 +1,5 @@
 """What a file is before it is read as a table of rows."""
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,10 +13,10 @@ from multiway.data.tabular.options import TableOptions
 from multiway.errors import DataError
 
 
-def looks_like_rows(path: str | Path) -> bool:
-    """Whether a file is a table with a column of words and without times: no series of a panel, but rows."""
+def looks_like_rows(source: Any) -> bool:
+    """Whether a file or frame is a table with a column of words and without times: no series of a panel, but rows."""
     try:
-        table = load_table(path, ReadOptions(), Findings(""))
+        table = load_table(source, ReadOptions(), Findings(""))
     except (DataError, Unreadable):
         return False
     if any(name.lower() in TIME_NAMES for name in table.names):

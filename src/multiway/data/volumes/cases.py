@@ -14,6 +14,8 @@ from multiway.data.volumes.volume import Volume, VolumeHeader
 from multiway.errors import DataError
 
 SPLITS = ("train", "validation", "test")
+SAME_SIZE = "Set size to crop or pad them (--size I,J,K), or resample_to to stretch them."
+"""What to do where volumes of one size are needed."""
 
 
 class Scans(Protocol):

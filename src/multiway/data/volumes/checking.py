@@ -14,11 +14,13 @@ from multiway.data.volumes.cases import Cases
 from multiway.data.volumes.listing import PATIENT_NAMES
 from multiway.data.volumes.loading import geometry_notes, one_class_notes, read_cases
 from multiway.data.volumes.medmnist import ArchiveScans
+from multiway.data.volumes.memory import Arrays
 from multiway.data.volumes.options import VolumeOptions, VolumeSplit
 from multiway.data.volumes.preparing import prepare, prepared_header
 from multiway.data.volumes.reading import foreign_form, is_scan
 from multiway.data.volumes.volume import Volume, VolumeHeader
 
+Source = str | Path | Arrays
 MOST_LISTED = 100
 ORDER = {"error": 0, "warning": 1, "note": 2}
 
@@ -58,25 +60,34 @@ def _parquet_of_scans(path: Path) -> bool:
 
 
 def check_volumes(
-    source: str | Path, options: VolumeOptions | None = None, split: VolumeSplit | None = None
+    source: Source, options: VolumeOptions | None = None, split: VolumeSplit | None = None
 ) -> CheckReport:
     """Read each scan, one at a time, and report all that is wrong under these options.
 
     Raises:
         ConfigError: A library that reads a format is not installed.
     """
-    path, options = Path(source), options or VolumeOptions()
-    findings, summary = Findings(quoted(path.name, 80)), dict[str, Any]()
+    options = options or VolumeOptions()
+    name = "arrays in memory" if isinstance(source, Arrays) else quoted(Path(source).name, 80)
+    findings, summary = Findings(name), dict[str, Any]()
     failures: Failures = []
     with kept(failures):
-        cases = read_cases(path, options, failures=failures)
+        cases = _cases(source, options, None, failures)
         sound = _read_all(cases, findings, failures)
         summary = _summary(cases, sound)
         _check_sizes(cases, sound, findings)
-        _check_whole(path, options, split, cases, failures, findings, summary)
+        _check_whole(source, options, split, cases, failures, findings, summary)
     _report(failures, findings)
     found = tuple(sorted(findings.found, key=lambda finding: ORDER[finding.severity]))
     return CheckReport(source=findings.source, summary=summary, findings=found)
+
+
+def _cases(
+    source: Source, options: VolumeOptions, split: VolumeSplit | None, failures: Failures, *, same_sizes: bool = True
+) -> Cases:
+    if isinstance(source, Arrays):
+        return source.cases(options, split)
+    return read_cases(source, options, split, same_sizes=same_sizes, failures=failures)
 
 
 def _report(failures: Failures, findings: Findings) -> None:
@@ -162,7 +173,7 @@ def _check_sizes(cases: Cases, sound: dict[int, _Scan], findings: Findings) -> N
 
 
 def _check_whole(
-    path: Path,
+    source: Source,
     options: VolumeOptions,
     split: VolumeSplit | None,
     cases: Cases,
@@ -178,7 +189,7 @@ def _check_whole(
         return
     if isinstance(cases.scans, ArchiveScans):
         return
-    whole = read_cases(path, options, split or VolumeSplit(), same_sizes=not cases.has_masks, failures=failures)
+    whole = _cases(source, options, split or VolumeSplit(), failures, same_sizes=not cases.has_masks)
     summary["splits"] = _split_counts(whole)
     if len(whole.classes) == 1:
         findings.add("classes", "error", f"Every case is {quoted(whole.classes[0])}", "Give cases of two classes.")

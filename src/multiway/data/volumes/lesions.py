@@ -7,7 +7,6 @@ model has to see where in the body it is. One case in ten or so has no lesion.
 """
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
-from multiway import files
+from multiway import files, leftovers
 from multiway.config import Config
 from multiway.data.findings import quoted
 from multiway.data.volumes.cases import Cases
@@ -78,25 +77,20 @@ def make_lesions(cases: Cases, out: Path, options: LesionOptions | None = None) 
 
     Raises:
         DataError: A volume is not sound, or the cases have no splits.
-        RunError: `out` exists already or cannot be written.
+        RunError: `out` exists already, or cannot be written; nothing is left then.
     """
     options = options or LesionOptions()
     if not cases.splits:
         raise DataError(f"{cases.source}: lesions need cases that are split. Give a set with train and test cases.")
     if out.exists():
         raise RunError(f"{out} exists already. Choose another --out, or remove it.")
-    partial = out.with_name(f".{out.name}{files.TEMPORARY_MARK}")
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        for folder in ("images", "masks"):
-            (partial / folder).mkdir(parents=True)
-        _write_all(cases, partial, options)
-        partial.rename(out)
-    except OSError as error:
-        raise RunError(f"{out} could not be written: {error.strerror or error}.") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    leftovers.remove(out)
+    with files.all_or_nothing():
+        files.make_folder(out.parent)
+        with files.atomic_folder(out) as unfinished:
+            for folder in ("images", "masks"):
+                files.make_folder(unfinished / folder)
+            _write_all(cases, unfinished, options)
     return out / TABLE
 
 

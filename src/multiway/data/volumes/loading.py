@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from multiway.data.failures import Failures, kept
 from multiway.data.findings import listed, quoted
 from multiway.data.shares import Splits
-from multiway.data.volumes.cases import Cases
+from multiway.data.volumes.cases import SAME_SIZE, Cases
 from multiway.data.volumes.listing import Entry, case_names, label_names, list_entries
 from multiway.data.volumes.medmnist import is_medmnist, read_medmnist
 from multiway.data.volumes.options import VolumeOptions, VolumeSplit
 from multiway.data.volumes.preparing import differing, prepared_header
 from multiway.data.volumes.reading import read_header, read_volume
 from multiway.data.volumes.splitting import named_splits, split_cases
-from multiway.data.volumes.store import SAME_SIZE
 from multiway.data.volumes.volume import BARE_AXES, Volume, VolumeHeader
 from multiway.errors import DataError
 

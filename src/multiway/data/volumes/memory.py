@@ -1,5 +1,6 @@
 """Arrays in memory as cases."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,6 +41,19 @@ class ArrayScans:
     def place(self, index: int) -> str:
         """Which row."""
         return f"X[{index}]"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Arrays:
+    """Volumes in memory, with their classes `y` or their masks."""
+
+    x: Any
+    y: Any = None
+    masks: Any = None
+
+    def cases(self, options: VolumeOptions, split: VolumeSplit | None = None) -> Cases:
+        """See `cases_of_arrays`."""
+        return cases_of_arrays(self.x, self.y, masks=self.masks, options=options, split=split)[0]
 
 
 def cases_of_arrays(

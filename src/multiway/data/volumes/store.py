@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.data.volumes.cases import Cases
+from multiway.data.volumes.cases import SAME_SIZE, Cases
 from multiway.data.volumes.intensity import IntensityScale
 from multiway.errors import DataError
 
@@ -50,9 +50,6 @@ def load_values(
             )
         store[row] = volume.values
     return store
-
-
-SAME_SIZE = "Set size to crop or pad them (--size I,J,K), or resample_to to stretch them."
 
 
 def stored_type(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport, Panel, check_file, mase_scales
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, DataError
 from multiway.explain import save_explanation
 from multiway.models import create_model
 from multiway.models.ridge_and_network import RidgeAndNetwork
@@ -68,9 +68,15 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         """See `multiway.tasks.forecasting.prepared`; a source is a path or a frame."""
         return prepare(config, source) if state is None else prepare_later(config, state, source)
 
-    def check(self, config: ForecastConfig) -> CheckReport:
-        """What is in a file of series."""
-        return check_file(self.locate(config.data or ""), config.read, config.split)
+    def check(self, config: ForecastConfig, source: Any) -> CheckReport:
+        """What is in a file or frame of series.
+
+        Raises:
+            DataError: A pair is given.
+        """
+        if isinstance(source, tuple):
+            raise DataError("forecast: series are forecast from themselves. Give one frame and no y.")
+        return check_file(source, config.read, config.split)
 
     def audit(self, config: ForecastConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.tasks.forecasting.auditing`."""

@@ -6,17 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport
+from multiway.data.loading import pair_of
 from multiway.data.masks.checking import check_masks
 from multiway.data.masks.examples import Examples, read_examples
 from multiway.data.masks.patches import GridPatches, fit_scale
 from multiway.data.scenes import is_scene
+from multiway.data.volumes import Arrays
 from multiway.data.volumes.spacing import warn_of_spacing
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, DataError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, VALIDATION, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run
@@ -60,9 +63,12 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
     fields_of_validation = (*VALIDATION, "classes", "ignore", "block")
     options = (Option(name="mask", field="read.mask", help="Column of the mask of each scan."), *SCANS)
 
-    def recognises(self, path: str | Path) -> bool:
-        """Scenes."""
-        return is_scene(path)
+    def recognises(self, source: Any) -> bool:
+        """Scenes, and volumes with masks."""
+        if isinstance(source, str | Path):
+            return is_scene(source)
+        x, masks = pair_of(source)
+        return np.ndim(x) > 3 and np.ndim(masks) > 2
 
     def prepare(
         self, config: SegmentConfig, source: Any, state: SegmentState | None = None, *, progress: bool = False
@@ -81,9 +87,18 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
         warn_of_spacing(examples.read(0).spacing, state.spacings)
         return dataclasses.replace(examples, classes=state.classes)
 
-    def check(self, config: SegmentConfig) -> CheckReport:
-        """What is in images and masks, or in a scene."""
-        return check_masks(config)
+    def check(self, config: SegmentConfig, source: Any) -> CheckReport:
+        """What is in a set of images with masks, in a scene, or in a pair of volumes and masks.
+
+        Raises:
+            DataError: There are no masks in memory.
+        """
+        if not isinstance(source, str | Path):
+            x, masks = pair_of(source)
+            if masks is None:
+                raise DataError("segment: volumes in memory need their masks. Give a pair (X, masks).")
+            source = Arrays(x=x, masks=masks)
+        return check_masks(source, config)
 
     def audit(self, config: SegmentConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.tasks.segmentation.auditing`."""

@@ -10,6 +10,7 @@ from torch import nn
 from multiway.auditing import AuditReport
 from multiway.auditing.stocks import audit_stocks
 from multiway.data import CheckReport
+from multiway.data.loading import pair_of
 from multiway.data.stocks import check_stocks, looks_like_stocks
 from multiway.data.stocks.encoding import encoder_of
 from multiway.data.stocks.prepared import PreparedStocks, StockState, match_stocks
@@ -57,9 +58,9 @@ class Stocks(Task[StockConfig, PreparedStocks, StockState]):
     fields_of_validation = (*VALIDATION, "protocol", "target", "quantiles", "select")
     options = STOCKS
 
-    def recognises(self, path: str | Path) -> bool:
+    def recognises(self, source: Any) -> bool:
         """Prices in any of the known layouts."""
-        return looks_like_stocks(path)
+        return looks_like_stocks(source if isinstance(source, str | Path) else pair_of(source)[0])
 
     def prepare(
         self, config: StockConfig, source: Any, state: StockState | None = None, *, progress: bool = False
@@ -70,9 +71,10 @@ class Stocks(Task[StockConfig, PreparedStocks, StockState]):
         protocol = state.protocol(config.protocol)
         return match_stocks(state, *read(config, source), protocol, config.text, progress=progress)
 
-    def check(self, config: StockConfig) -> CheckReport:
-        """What is in prices and texts."""
-        return check_stocks(self.locate(config.data or ""), config.read, config.protocol)
+    def check(self, config: StockConfig, source: Any) -> CheckReport:
+        """What is in prices, or in a pair of prices and texts."""
+        prices, texts = pair_of(source)
+        return check_stocks(prices, config.read, config.protocol, texts=texts)
 
     def audit(self, config: StockConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.auditing.stocks`."""

@@ -11,10 +11,12 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.auditing.tables import audit_table
 from multiway.data import CheckReport
+from multiway.data.loading import pair_of
 from multiway.data.tabular import (
     Encoding,
     PreparedTable,
     check_table,
+    joined_table,
     looks_like_rows,
     match_table,
     permutation_importance,
@@ -59,9 +61,9 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
         Option(name="time", field="read.time", help="Column of times: test on the latest rows."),
     )
 
-    def recognises(self, path: str | Path) -> bool:
-        """Tables with words and without times."""
-        return looks_like_rows(path)
+    def recognises(self, source: Any) -> bool:
+        """Tables with words and without times, and rows with targets."""
+        return isinstance(source, tuple) or looks_like_rows(source)
 
     def prepare(
         self, config: TabularConfig, source: Any, state: Encoding | None = None, *, progress: bool = False
@@ -71,9 +73,13 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
             return match_table(source, config.read, state)
         return prepare_table(source, config.read, config.split)
 
-    def check(self, config: TabularConfig) -> CheckReport:
-        """What is in a table."""
-        return check_table(self.locate(config.data or ""), config.read, config.split)
+    def check(self, config: TabularConfig, source: Any) -> CheckReport:
+        """What is in a table, or in a pair of rows and targets."""
+        rows, targets = pair_of(source)
+        if targets is None:
+            return check_table(rows, config.read, config.split)
+        table, target = joined_table(rows, targets)
+        return check_table(table, config.read.replace(target=target), config.split)
 
     def audit(self, config: TabularConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.auditing.tables`."""

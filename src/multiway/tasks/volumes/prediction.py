@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from multiway import leftovers
 from multiway.data.volumes import Cases, read_cases
 from multiway.errors import ConfigError, DataError
 from multiway.metrics.classes import predicted_classes
@@ -41,10 +42,11 @@ def predict_scans(run: Run, data: str | None, out: Path | None, options: dict[st
     if data is None:
         raise ConfigError("predict: a run of volumes needs scans. Give a folder, a table or a file with --data.")
     check_target(out)
-    maps = options.get("maps")
+    maps = None if options.get("maps") is None else Path(options["maps"])
+    leftovers.remove(maps)
     cases = read_cases(run.task.locate(data), run.config.read, same_sizes=False)
     frame, failed = predict_cases(
-        run, cases, maps=None if maps is None else Path(maps), keep_going=bool(options.get("keep_going", False)),
+        run, cases, maps=maps, keep_going=bool(options.get("keep_going", False)),
         progress=bool(options.get("progress", False)),
     )  # fmt: skip
     more = len(failed) - MAX_LISTED

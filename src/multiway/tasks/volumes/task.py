@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport
+from multiway.data.loading import pair_of
 from multiway.data.volumes import (
+    Arrays,
     Cases,
     PreparedVolumes,
     VolumeState,
@@ -63,9 +66,12 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
         ),
     )  # fmt: skip
 
-    def recognises(self, path: str | Path) -> bool:
+    def recognises(self, source: Any) -> bool:
         """Arrays, scans, and tables of them."""
-        return looks_like_volumes(path)
+        if isinstance(source, str | Path):
+            return looks_like_volumes(source)
+        x, y = pair_of(source)
+        return np.ndim(x) > 3 and np.ndim(y) < 3
 
     def prepare(
         self, config: VolumeConfig, source: Any, state: VolumeState | None = None, *, progress: bool = False
@@ -76,9 +82,12 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
             return prepare_volumes(cases, config.read, config.split, kind)
         return prepare_later(cases, config.read, state)
 
-    def check(self, config: VolumeConfig) -> CheckReport:
-        """What is in a set of scans."""
-        return check_volumes(self.locate(config.data or ""), config.read, config.split)
+    def check(self, config: VolumeConfig, source: Any) -> CheckReport:
+        """What is in a set of scans, in an array, or in a pair of volumes and classes."""
+        if not isinstance(source, str | Path):
+            x, y = pair_of(source)
+            source = Arrays(x=x, y=y)
+        return check_volumes(source, config.read, config.split)
 
     def audit(self, config: VolumeConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.tasks.volumes.auditing`."""

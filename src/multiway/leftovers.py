@@ -1,0 +1,75 @@
+"""Temporary files and folders: their names say whose they are, so that those of killed processes can be removed."""
+
+import contextlib
+import functools
+import glob
+import hashlib
+import os
+import platform
+import re
+import secrets
+import shutil
+from pathlib import Path
+
+MARK = ".partial-"
+OWNED = re.compile(rf"{re.escape(MARK)}([0-9a-f]{{8}})([0-9a-f]{{8}})[0-9a-f]{{8}}\Z")
+"""End of a temporary name: the machine, the process, and what tells its names apart."""
+
+
+def remove_all(folder: Path) -> None:
+    """Remove what an interrupted `atomic_path` left below `folder`, and nothing that is only called alike."""
+    for path in folder.rglob(f"*{MARK}*"):
+        if is_temporary(path.name) and path.is_file() and not path.is_symlink():
+            path.unlink(missing_ok=True)
+
+
+def remove(*paths: Path | None) -> None:
+    """Remove what killed processes of this machine left beside each path of what was to become it, and inside it."""
+    for path in paths:
+        if path is not None:
+            beside = path.parent.glob(f"*{glob.escape(path.name)}{MARK}*")
+            inside = [*path.glob(f"*{MARK}*"), *path.glob(f"*/*{MARK}*")]
+            names = (path.name, f".{path.name}")
+            for stray in [*(each for each in beside if OWNED.sub("", each.name) in names), *inside]:
+                if _is_left_over(stray):
+                    _take_away(stray)
+
+
+def _is_left_over(path: Path) -> bool:
+    owner = OWNED.search(path.name)
+    return owner is not None and owner[1] == _machine() and not path.is_symlink() and not _runs(int(owner[2], 16))
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):  # it is another user's, or no number of a process
+        return True
+    return True
+
+
+def _take_away(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def temporary_name(name: str) -> str:
+    """A name that nothing else has, for what will be called `name`; it tells whose it is."""
+    return f"{name}{MARK}{_machine()}{os.getpid():08x}{secrets.token_hex(4)}"
+
+
+@functools.cache
+def _machine() -> str:
+    """What tells machines apart that share a disk, and containers of one machine."""
+    try:
+        processes = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        processes = ""
+    return hashlib.blake2b(f"{platform.node()} {processes}".encode(), digest_size=4).hexdigest()
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a name is one of `temporary_name`."""
+    return OWNED.search(name) is not None
