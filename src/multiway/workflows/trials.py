@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from pydantic import JsonValue
 
-from multiway import files
+from multiway import files, leftovers
 from multiway.config import Config, load_yaml
 from multiway.errors import RunError
 from multiway.tasks.protocol import Row
@@ -103,7 +103,7 @@ class Trials:
             return
         self._check_opening(self.path)
         with RunFolder(self.path).lock():
-            files.remove_partial(self.path)
+            leftovers.remove_all(self.path)
             self._by_key = {_key(trial.settings): trial for trial in _read(self.path / TRIALS)}
             yield
 
