@@ -27,6 +27,7 @@ from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline, measure,
 from multiway.tasks.segmentation.explanation import explain_run
 from multiway.tasks.segmentation.facts import SegmentFacts
 from multiway.tasks.segmentation.fitting import (
+    PLAIN,
     SegmentState,
     baselines_of,
     build_model,
@@ -41,6 +42,7 @@ from multiway.tasks.stored import same_length
 from multiway.tasks.volumes.evaluation import some_volumes
 from multiway.tasks.volumes.options import SCANS
 from multiway.training import History, RunFolder
+from multiway.training.memory import settled
 
 OF_MEAN = functools.partial(Metric, where={"class": MEAN})
 OF_IMAGES = (OF_MEAN(name="dice", title="Dice", spread=True), OF_MEAN(name="dice_pooled", title="Dice, pooled"))
@@ -95,6 +97,14 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
             scale=fit_scale(prepared, config.read), patch=patch_of(config, prepared), background=prepared.background,
             spacings=prepared.spacings,
         )  # fmt: skip
+
+    def settle(self, config: SegmentConfig, state: SegmentState, *, progress: bool = False) -> SegmentConfig:
+        """Batches that fit into memory, where none were asked for."""
+        names = [name for name in self.names(config, state) if name in (OURS, PLAIN)]
+        shape = (state.channels, *state.patch)
+        return settled(
+            config, lambda: [self.build(config, state, name) for name in names], shape, "patches", progress=progress
+        )
 
     def names(self, config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
         """The network, and the baselines that fit the data."""
