@@ -15,7 +15,7 @@ from multiway.data.masks.checking import check_masks
 from multiway.data.masks.examples import Examples, read_examples
 from multiway.data.masks.patches import GridPatches, fit_scale
 from multiway.data.scenes import is_scene
-from multiway.data.volumes.spacing import warn_of_spacing
+from multiway.data.volumes.spacing import warn_of_spacings
 from multiway.errors import ConfigError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, Context, Metric, Option, Row, Task
@@ -79,7 +79,7 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
                 f"{examples.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. "
                 f"Got {examples.num_modes} axes and {examples.channels} channels."
             )
-        warn_of_spacing(examples.read(0).spacing, state.spacings)
+        warn_of_spacings({name: examples.spacing(row) for row, name in enumerate(examples.names)}, state.spacings)
         return dataclasses.replace(examples, classes=state.classes)
 
     def check(self, config: SegmentConfig) -> CheckReport:
