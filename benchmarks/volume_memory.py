@@ -3,12 +3,13 @@
 import contextlib
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+
+from benchmarks.peak import peak_bytes
 
 ROOT = Path(__file__).parent.parent
 
@@ -32,7 +33,7 @@ def step(case: Mapping) -> dict[str, object]:
     torch.manual_seed(0)
     model = create_model(case["model"], sizes=case["sizes"], **case["fields"]).train()
     x = torch.randn(case["batch"], 1, *case["sizes"])
-    before, start = _peak_bytes(), time.perf_counter()
+    before, start = peak_bytes(), time.perf_counter()
     half = torch.autocast("cpu", torch.bfloat16) if case["dtype"] == "bfloat16" else contextlib.nullcontext()
     with half:
         loss = F.cross_entropy(model(x).float(), torch.arange(case["batch"]) % 2)
@@ -41,20 +42,11 @@ def step(case: Mapping) -> dict[str, object]:
     if not all(each.grad.isfinite().all() for each in model.parameters() if each.grad is not None):
         raise RuntimeError("a gradient is not finite, so the step is no training step")
     return {
-        "peak_gb": round(_peak_bytes() / 1e9, 2),
+        "peak_gb": round(peak_bytes() / 1e9, 2),
         "before_gb": round(before / 1e9, 2),
         "step_s": round(seconds, 2),
         "parameters": sum(each.numel() for each in model.parameters()),
     }
-
-
-def _peak_bytes() -> int:
-    """The kernel's own high-water mark, which starts anew with the program; `getrusage` remembers the parent's."""
-    status = Path("/proc/self/status")
-    if status.is_file():
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return 1024 * int(line.split()[1])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,19 @@
-"""Rollout equals the dense product it avoids, gradients add up, and deletion hides what it says."""
-
-import sys
+"""Rollout equals the dense product it avoids, and deletion hides what it says."""
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
 
-from multiway.errors import ConfigError, ShapeError
+from multiway.errors import ShapeError
 from multiway.explain import (
     average_curves,
     deletion_curves,
-    integrated_gradients,
     rollout_to_voxels,
     slice_labels,
     token_rollout,
 )
-from tolerances import COARSE32, LONG32, SUMS32, SUMS64
+from tolerances import SUMS32, SUMS64
 
 SIZES = (2, 3, 5)
 
@@ -90,69 +86,6 @@ def test_maps_that_do_not_fit_are_named(generator):
         token_rollout([])
     with pytest.raises(ShapeError, match="square maps"):
         token_rollout([maps[0], maps[1][:2]])
-
-
-class Quadratic(nn.Module):
-    """Logit 1 is the sum of w x²: its integrated gradients from zero are w x² voxel by voxel."""
-
-    def __init__(self, generator, sizes):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(1, *sizes, generator=generator))
-
-    def forward(self, x):
-        whole = (self.weight * x.square()).flatten(1).sum(1)
-        return torch.stack([-whole, whole], 1)
-
-
-def test_integrated_gradients_are_those_of_the_formula(generator):
-    model, x = Quadratic(generator, SIZES), torch.randn(2, 1, *SIZES, generator=generator)
-    model.train()
-    found = integrated_gradients(model, x, torch.tensor([1, 0]), steps=24, batch_size=3)
-    wanted = model.weight.detach() * x.square() * torch.tensor([1.0, -1.0]).view(2, 1, 1, 1, 1)
-    torch.testing.assert_close(found.values, wanted, rtol=COARSE32, atol=LONG32)
-    torch.testing.assert_close(found.change, wanted.flatten(1).sum(1), rtol=COARSE32, atol=LONG32)
-    assert found.gap.abs().max() < COARSE32
-    assert model.training
-
-
-def test_gradients_of_the_weights_are_neither_made_nor_left_switched_off():
-    seen = []
-    model = nn.Sequential(nn.Flatten(), nn.Linear(8, 2))
-    model[1].bias.requires_grad_(False)
-    model.register_forward_hook(lambda *_: seen.append(model[1].weight.requires_grad))
-    integrated_gradients(model, torch.ones(1, 1, 2, 2, 2), torch.tensor([0]), steps=6)
-    assert seen and not any(seen)
-    assert [weight.requires_grad for weight in model.parameters()] == [True, False]
-
-
-def test_the_gap_is_the_part_of_the_change_that_too_few_steps_miss():
-    class Step(nn.Module):
-        def forward(self, x):
-            return torch.sigmoid(40 * (x.flatten(1).sum(1, keepdim=True) - 0.9)).repeat(1, 2)
-
-    x = torch.full((1, 1, 1, 1, 2), 0.5)
-    coarse, fine = (integrated_gradients(Step(), x, torch.tensor([0]), steps=n).gap.abs().item() for n in (6, 600))
-    assert fine < COARSE32 < 0.05 < coarse
-
-
-def test_a_change_close_to_the_baseline_is_not_missed(generator):
-    """A normalised network is all change within the first thousandth of the path."""
-
-    class Normalised(nn.Module):
-        def forward(self, x):
-            flat = x.flatten(1)
-            return torch.stack([flat[:, 0] / (flat.square().mean(1) + 1e-7).sqrt(), flat[:, 1]], 1)
-
-    x = torch.rand(1, 1, 2, 3, 5, generator=generator) + 0.5
-    found = integrated_gradients(Normalised(), x, torch.tensor([0]))
-    assert found.change.item() > 0.5
-    assert abs(found.gap.item()) < COARSE32 * found.change.item()
-
-
-def test_without_captum_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "captum", None)
-    with pytest.raises(ConfigError, match=r"needs captum, .* `pip install 'multiway\[volumes\]'`"):
-        integrated_gradients(nn.Flatten(), torch.zeros(1, 1, 2, 2, 2), torch.tensor([0]))
 
 
 def test_deletion_hides_the_most_important_blocks_first():

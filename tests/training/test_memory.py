@@ -9,9 +9,11 @@ from torch import nn
 import multiway
 from multiway.models import create_model
 from multiway.tasks import lifecycle
+from multiway.tasks.segmentation.task import TASK as SEGMENT
 from multiway.tasks.volumes.task import TASK
 from multiway.training import TrainingConfig, memory
 from multiway.workflows.training import with_seed
+from tasks.segmentation.lesion_files import FAST, examples_at, write_boxes, write_scene
 from tasks.volumes.blocks import NETWORK, make_config, make_volumes, write_table
 
 
@@ -54,7 +56,7 @@ def open_batch(data):
 
 def test_a_run_stores_the_batches_that_were_chosen_and_goes_on_with_them(tmp_path, monkeypatch, capsys):
     config = open_batch(write_table(tmp_path))
-    monkeypatch.setattr("multiway.tasks.volumes.fitting.free_bytes", lambda: 1_000_000)
+    monkeypatch.setattr("multiway.training.memory.free_bytes", lambda: 1_000_000)
     run = lifecycle.start(TASK, with_seed(config, 3), tmp_path / "run", progress=True)
     batch = run.config.training.batch_size
     assert batch < 32 and batch * run.config.training.accumulation == 32
@@ -63,12 +65,12 @@ def test_a_run_stores_the_batches_that_were_chosen_and_goes_on_with_them(tmp_pat
     )
     stored = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())["settings"]["training"]
     assert (stored["batch_size"], stored["accumulation"], stored["seed"]) == (batch, 32 // batch, 3)
-    monkeypatch.setattr("multiway.tasks.volumes.fitting.free_bytes", lambda: 10**12)
+    monkeypatch.setattr("multiway.training.memory.free_bytes", lambda: 10**12)
     assert TASK.settle(TASK.config.parse(run.config.plain()), run.state) == run.config
 
 
 def test_a_batch_that_was_asked_for_stays(monkeypatch):
-    monkeypatch.setattr("multiway.tasks.volumes.fitting.free_bytes", lambda: 1)
+    monkeypatch.setattr("multiway.training.memory.free_bytes", lambda: 1)
     settings = {"model": NETWORK, "training": {"batch_size": 8, "warmup_steps": 1}, "draws": 0}
     model = multiway.VolumeClassifier(epochs=1, baselines=("majority",), settings=settings)
     assert model.fit(*make_volumes(20)).run_.config.training.batch_size == 8
@@ -79,10 +81,31 @@ def test_smaller_batches_learn_the_same(monkeypatch):
     settings = {"model": {**NETWORK, "dropout": 0.0}, "training": {"warmup_steps": 1}, "draws": 0}
 
     def probabilities(free):
-        monkeypatch.setattr("multiway.tasks.volumes.fitting.free_bytes", lambda: free)
+        monkeypatch.setattr("multiway.training.memory.free_bytes", lambda: free)
         model = multiway.VolumeClassifier(epochs=2, baselines=(), settings=settings).fit(volumes, labels)
         return model.run_.config.training.batch_size, model.predict_proba(volumes)
 
     (large, wanted), (small, found) = probabilities(10**12), probabilities(1)
     assert (large, small) == (32, 1)
     np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+
+def test_patches_are_chosen_by_memory_as_volumes_are(tmp_path, monkeypatch, capsys):
+    settings = {"data": str(write_boxes(tmp_path)), "model": FAST["model"], "draws": 0}
+    config = SEGMENT.config.parse({**settings, "training": {"epochs": 1, "warmup_steps": 1}})
+    assert (config.training.batch_size, config.training.accumulation) == (4, 1)
+    monkeypatch.setattr("multiway.training.memory.free_bytes", lambda: 1)
+    run = lifecycle.start(SEGMENT, config, tmp_path / "run", progress=True)
+    assert (run.config.training.batch_size, run.config.training.accumulation) == (1, 4)
+    assert "batches of 1, the gradients of 4 added: 4 patches at once would take about" in capsys.readouterr().err
+    asked = SEGMENT.config.parse({**settings, "training": {"batch_size": 4}})
+    assert SEGMENT.settle(asked, run.state) == asked
+    assert SEGMENT.settle(SEGMENT.config.parse(run.config.plain()), run.state) == run.config
+    monkeypatch.setattr("multiway.training.memory.free_bytes", lambda: 10**12)
+    assert SEGMENT.settle(config, run.state) == config
+
+
+def test_patches_of_a_scene_are_counted_by_both_networks(tmp_path, monkeypatch):
+    examples, config = examples_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6, model={}, training={})
+    monkeypatch.setattr("multiway.training.memory.free_bytes", lambda: 1)
+    assert SEGMENT.settle(config, SEGMENT.learn(config, examples)).training.batch_size == 1

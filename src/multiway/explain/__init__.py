@@ -8,6 +8,8 @@ from multiway.explain.explanation import load_explanation as load_explanation
 from multiway.explain.explanation import save_explanation as save_explanation
 from multiway.explain.figures import plot_mode_map as plot_mode_map
 from multiway.explain.figures import save_mode_map as save_mode_map
+from multiway.explain.gradients import gradients_within as gradients_within
+from multiway.explain.gradients import integrated_gradients as integrated_gradients
 from multiway.explain.labels import lag_labels as lag_labels
 from multiway.explain.labels import slice_labels as slice_labels
 from multiway.explain.labels import span_labels as span_labels
@@ -32,6 +34,5 @@ from multiway.explain.volumes import volume_maps as volume_maps
 from multiway.explain.voxels import DeletionCurves as DeletionCurves
 from multiway.explain.voxels import average_curves as average_curves
 from multiway.explain.voxels import deletion_curves as deletion_curves
-from multiway.explain.voxels import integrated_gradients as integrated_gradients
 from multiway.explain.voxels import rollout_to_voxels as rollout_to_voxels
 from multiway.explain.voxels import token_rollout as token_rollout

@@ -9,9 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from multiway.explain.gradients import Gradients, gradients_within, integrated_gradients
 from multiway.explain.labels import slice_labels
 from multiway.explain.maps import ModeMap, mode_maps
-from multiway.explain.voxels import DeletionCurves, deletion_curves, integrated_gradients, rollout_to_voxels
+from multiway.explain.voxels import DeletionCurves, deletion_curves, rollout_to_voxels
 
 Floats = NDArray[np.float32]
 USUAL_BLOCK = 4
@@ -27,6 +28,7 @@ class VolumeExplanation:
     attention: Rollout to voxels, 1 is an even look, `(*sizes)`.
     gradients: Integrated gradients of the target's logit, summed over channels, `(*sizes)`.
     sums: Sum of the gradients, and the change of the logit from an empty volume, which it should equal.
+    points: Places on the path where gradients were taken.
     deletion: Probability of the target as blocks are hidden.
     """
 
@@ -34,6 +36,7 @@ class VolumeExplanation:
     attention: Floats | None = None
     gradients: Floats | None = None
     sums: tuple[float, float] | None = None
+    points: int | None = None
     deletion: DeletionCurves | None = None
 
     @property
@@ -54,6 +57,7 @@ def explain_volume(
     gradients: bool = True,
     deletion: bool = True,
     steps: int = 96,
+    tolerance: float | None = None,
     seed: int = 0,
 ) -> VolumeExplanation:
     """Explain what a classifier says of one volume.
@@ -68,21 +72,24 @@ def explain_volume(
         gradients: Compute integrated gradients.
         deletion: Run the deletion test.
         steps: Points of the integral of gradients.
+        tolerance: Take fewer, if their sum misses the change of the logit by no more than this share of it.
         seed: Of the random orders of the deletion test.
 
     Raises:
-        ConfigError: Gradients are wanted and captum is not installed.
+        ConfigError: Gradients are wanted at a fixed number of points, and captum is not installed.
     """
     maps = maps_of(model, x)
     combine = getattr(getattr(model, "config", None), "combine", "product")
     attention = rollout_to_voxels(maps, x.shape[2:], combine=combine)[0] if maps else None
-    values, sums = _gradients(model, x, target, steps) if gradients else (None, None)
+    found = _gradients(model, x, target, steps, tolerance) if gradients else None
+    values = None if found is None else found.values[0].sum(0).cpu().float()
     marked = {key: item for key, item in (("attention", attention), ("gradients", values)) if item is not None}
     return VolumeExplanation(
         maps=volume_maps(model, maps, x.shape[2:], axes, spacing, name),
         attention=None if attention is None else attention.numpy(),
         gradients=None if values is None else values.numpy(),
-        sums=sums,
+        sums=None if found is None else (float(found.change[0]) + float(found.gap[0]), float(found.change[0])),
+        points=None if found is None else found.points,
         deletion=_deletion(model, x, target, marked, seed) if deletion and marked else None,
     )
 
@@ -120,11 +127,11 @@ def _block_of(model: nn.Module) -> int:
     return int(getattr(model, "stride", USUAL_BLOCK))
 
 
-def _gradients(model: nn.Module, x: Tensor, target: int, steps: int) -> tuple[Tensor, tuple[float, float]]:
+def _gradients(model: nn.Module, x: Tensor, target: int, steps: int, tolerance: float | None) -> Gradients:
     label = torch.tensor([target], device=x.device)
-    found = integrated_gradients(model, x, label, steps=steps, batch_size=_batch(x))
-    change = float(found.change[0])
-    return found.values[0].sum(0).cpu().float(), (change + float(found.gap[0]), change)
+    if tolerance is None:
+        return integrated_gradients(model, x, label, steps=steps, batch_size=_batch(x))
+    return gradients_within(model, x, label, tolerance=tolerance, steps=steps, batch_size=_batch(x))
 
 
 def _deletion(model: nn.Module, x: Tensor, target: int, importance: dict[str, Tensor], seed: int) -> DeletionCurves:

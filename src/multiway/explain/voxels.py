@@ -1,24 +1,18 @@
-"""What a network made of a volume, voxel by voxel: attention rolled out, integrated gradients, a deletion test."""
+"""What a network made of a volume, voxel by voxel: attention rolled out, and a deletion test."""
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from multiway.errors import ShapeError
-from multiway.extras import load_extra
 
 Floats = npt.NDArray[np.float64]
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0)
-PIECES = (0.0, *(8.0**-power for power in range(5, 0, -1)), 1.0)
-"""Parts of the path that get as many points each: behind a normalisation, most of the change is near the start."""
 INTERPOLATIONS = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
 
@@ -70,75 +64,6 @@ def rollout_to_voxels(maps: Sequence[Sequence[Tensor]], sizes: Sequence[int], *,
     relative = tokens * tokens[0].numel()
     mode = INTERPOLATIONS[len(sizes)]
     return F.interpolate(relative[:, None], size=list(sizes), mode=mode, align_corners=False)[:, 0].float()
-
-
-class Gradients(NamedTuple):
-    """Integrated gradients `(batch, channels, *sizes)`, and by how much each sample's sum misses the output's change.
-
-    change: Output at the volume minus output at the baseline, `(batch,)`; the sum should equal it.
-    gap: The sum minus that change, `(batch,)`.
-    """
-
-    values: Tensor
-    change: Tensor
-    gap: Tensor
-
-
-def integrated_gradients(
-    model: nn.Module,
-    volumes: Tensor,
-    target: Tensor,
-    *,
-    baseline: float = 0.0,
-    steps: int = 96,
-    batch_size: int = 8,
-) -> Gradients:
-    """Share the change of a class's logit, from an empty volume to this one, among the voxels.
-
-    Sundararajan, Taly & Yan (2017), by captum, along the straight line from the baseline. The line is taken in
-    pieces that shorten towards the baseline: a network that normalises does not care how faint a volume is, and
-    makes most of its change within the first thousandth, which points evenly spread would miss.
-
-    Args:
-        model: Takes volumes to logits `(batch, classes)`; put into evaluation for the call.
-        volumes: `(batch, channels, *sizes)`, as the model takes them.
-        target: Class per sample, `(batch,)`.
-        baseline: Value of an empty voxel, in the model's own units.
-        steps: Points of the integral, in all; six pieces share them.
-        batch_size: Points that are computed at once; memory grows with it.
-
-    Raises:
-        ConfigError: captum is not installed.
-    """
-    method = _captum().IntegratedGradients(model)
-    empty = torch.full_like(volumes, baseline)
-    values = torch.zeros_like(volumes)
-    with _frozen(model):
-        for start, end in pairwise(PIECES):
-            values += method.attribute(
-                torch.lerp(empty, volumes.detach(), end),
-                torch.lerp(empty, volumes.detach(), start),
-                target=target,
-                n_steps=max(1, steps // (len(PIECES) - 1)),
-                internal_batch_size=max(batch_size, len(volumes)),
-            ).detach()
-        with torch.no_grad():
-            rows = torch.arange(len(volumes))
-            change = model(volumes)[rows, target] - model(empty)[rows, target]
-    return Gradients(values, change, values.flatten(1).sum(1) - change)
-
-
-@contextmanager
-def _frozen(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation and spare it the gradients of its weights, which cost as much as those wanted."""
-    was_training, weights = model.training, [weight for weight in model.parameters() if weight.requires_grad]
-    model.eval().requires_grad_(False)
-    try:
-        yield
-    finally:
-        model.train(was_training)
-        for weight in weights:
-            weight.requires_grad_(True)
 
 
 class DeletionCurves(NamedTuple):
@@ -250,12 +175,6 @@ def _through_sum(received: Tensor, factors: Sequence[Tensor]) -> Tensor:
 
 def _through_mode(x: Tensor, factor: Tensor, mode: int) -> Tensor:
     return torch.einsum("bhij,bhi...->bhj...", factor, x.movedim(mode + 2, 2)).movedim(2, mode + 2)
-
-
-def _captum() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # captum's own imports warn of what is not ours to fix
-        return load_extra("captum", "The map of gradients", "volumes").attr
 
 
 def _block_means(values: Tensor, block: int) -> Floats:

@@ -1,13 +1,18 @@
 """Batches that fit into memory: what a network keeps of a sample for its gradients, and how many go together."""
 
 import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from multiway.config import Config
 from multiway.data.text import free_memory
 from multiway.training.config import TrainingConfig
 
+ConfigT = TypeVar("ConfigT", bound=Config)
 MOST_BYTES = 2 * 2**30
 """Of activations on the processor, where larger batches are no faster."""
 SHARE = 0.5
@@ -37,6 +42,35 @@ def bytes_per_sample(model: nn.Module, shape: tuple[int, ...]) -> int:
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         model.train()(torch.empty(2, *shape, device="meta"))
     return WORK * sum(sizes.values()) // 2
+
+
+def settled(
+    config: ConfigT, build: Callable[[], Sequence[nn.Module]], shape: tuple[int, ...], unit: str, *, progress: bool
+) -> ConfigT:
+    """The config with its usual batch split so that no network takes more memory than is free; one given stays.
+
+    Args:
+        config: Has `training`.
+        build: Makes the networks that are trained by it.
+        shape: Of one sample, without the batch.
+        unit: What samples are, in the plural.
+        progress: Say on stderr what was chosen.
+    """
+    training: TrainingConfig = config.training  # type: ignore[attr-defined]  # of every config that is passed
+    if "batch_size" in training.model_fields_set:
+        return config
+    with torch.device("meta"):
+        needed = max(bytes_per_sample(network, shape) for network in build())
+    chosen = split_batches(training, needed, free_bytes())
+    if chosen.batch_size == training.batch_size:
+        return config
+    if progress:
+        size, usual, gigabytes = chosen.batch_size, training.batch_size, needed * training.batch_size / 1e9
+        words = (
+            f"{usual} {unit} at once would take about {gigabytes:.2g} GB (--set training.batch_size={usual} does so)"
+        )
+        print(f"batches of {size}, the gradients of {chosen.accumulation} added: {words}", file=sys.stderr, flush=True)
+    return config.replace(training=chosen.plain())
 
 
 def free_bytes() -> int:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import multiway
+from multiway import workflows
 from multiway.data.volumes import write_nifti
 from multiway.data.volumes.spacing import spacings_of, spread_evenly, warn_of_spacing
 from multiway.errors import MultiwayWarning
@@ -52,10 +53,28 @@ def test_other_voxels_than_those_of_the_training_bring_a_warning(make, tables, t
     loaded = type(make()).load(tmp_path / "run")
     assert loaded.run_.state.spacings == ((8, 8),) * 3
     loaded.predict(same)
-    wanted = r"trained on voxels of 8 x 8 x 8 mm\. Got scans of 6 x 6 x 6 mm, .* set read.spacing in training"
+    wanted = r"trained on voxels of 8 x 8 x 8 mm\. Got .*6 x 6 x 6 mm.*, on which .* set read.spacing in training"
     for ask in (loaded.predict, loaded.evaluate):
         with pytest.warns(MultiwayWarning, match=wanted):
             ask(other)
+
+
+def test_a_segmenter_names_all_later_images_of_other_voxels_in_one_line(tables, tmp_path):
+    mixed = write(tmp_path / "mixed", SIX, count=5)
+    for name, values in zip(("image", "mask"), box_case(0), strict=True):
+        write_nifti(mixed.parent / f"{name}0.nii.gz", values, EIGHT)
+    model = multiway.Segmenter(settings=SEGMENTER).fit(tables[0])
+    model.save(tmp_path / "run")
+    named = [f"image{index} (6 x 6 x 6 mm)" for index in range(1, 4)]
+    given = f"Got 4 of 5 scans with others, {', '.join(named)} and 1 more, on which it may be far worse."
+
+    def command(path):
+        workflows.predict(tmp_path / "run", data=str(path), out=tmp_path / "masks")
+
+    for ask in (model.predict, model.evaluate, command):
+        with pytest.warns(MultiwayWarning) as found:
+            ask(mixed)
+        assert [given in str(each.message) for each in found] == [True]
 
 
 def test_scans_within_those_of_the_training_are_taken_without_a_word():

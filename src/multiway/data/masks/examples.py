@@ -42,6 +42,7 @@ class Examples:
     values: Values of the mask in the order of the classes.
     background: Whether class 0 is what no mask marks.
     read: Gives the example of an index; the last ones read are kept.
+    spacing: Gives the millimetres per voxel of an index, by the header alone.
     """
 
     names: tuple[str, ...]
@@ -55,6 +56,7 @@ class Examples:
     source: str
     notes: tuple[str, ...]
     read: Callable[[int], Example]
+    spacing: Callable[[int], tuple[float, ...] | None]
 
     @property
     def num_modes(self) -> int:
@@ -73,7 +75,7 @@ class Examples:
     @property
     def spacings(self) -> Spacings | None:
         """Least and greatest millimetres per voxel of the training images."""
-        return spacings_of(self.read(row).spacing for row in spread_evenly(self.rows("train")))
+        return spacings_of(self.spacing(row) for row in spread_evenly(self.rows("train")))
 
     @property
     def scored(self) -> range:
@@ -128,7 +130,7 @@ def examples_of_cases(
         names=cases.names, patients=cases.patients, splits=splits, channels=first.channels, axes=first.axes,
         classes=class_names(known, options, cases.mask_names), values=known, background=known[0] == 0,
         source=cases.source, notes=cases.notes,
-        read=_kept(functools.partial(_read_case, cases, known, options.ignore), most),
+        read=_kept(functools.partial(_read_case, cases, known, options.ignore), most), spacing=cases.spacing,
     )  # fmt: skip
 
 
@@ -183,7 +185,7 @@ def examples_of_scene(
         names=tuple(block.name for block in blocks), patients=None, splits=splits, channels=scene.values.shape[0],
         axes=("row", "column"), classes=names, values=known, background=known[0] == 0, source=scene.source,
         notes=_absent(labels, blocks, splits, dict(zip(known, names, strict=True))),
-        read=functools.partial(_read_block, scene, blocks, known, options.ignore),
+        read=functools.partial(_read_block, scene, blocks, known, options.ignore), spacing=_unknown,
     )  # fmt: skip
 
 
@@ -192,6 +194,10 @@ def _read_block(scene: Scene, blocks: list[Block], values: tuple[int, ...], igno
     block = blocks[index]
     target = to_classes(scene.labels[block.rows, block.columns], values, ignore, scene.source)
     return Example(values=np.ascontiguousarray(scene.values[:, block.rows, block.columns]), target=target)
+
+
+def _unknown(index: int) -> None:
+    """The spacing of a scene's blocks."""
 
 
 def _absent(

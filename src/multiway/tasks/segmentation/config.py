@@ -14,9 +14,16 @@ NETWORKS = {3: ("hot_volume_unet", "volume_unet"), 2: ("hot_segmenter_2d", "unet
 """By number of modes, the network that is trained and the plain one beside it."""
 LARGEST_PATCH = 64
 TRAINING: dict[str, Any] = {
-    "epochs": 30, "batch_size": 4, "learning_rate": 2e-3, "warmup_steps": 50, "patience": 0,
+    "epochs": 30, "learning_rate": 2e-3, "warmup_steps": 50, "patience": 0,
 }  # fmt: skip
 """Fields of `TrainingConfig` where a segmentation differs from a forecast."""
+
+
+class SegmentTraining(TrainingConfig):
+    """`TrainingConfig`, but of patches, which are few at once."""
+
+    batch_size: int = Field(4, ge=1)
+    """Patches per batch over all processes."""
 
 
 class SegmentConfig(MaskOptions):
@@ -43,7 +50,7 @@ class SegmentConfig(MaskOptions):
     """Weights of the classes in the cross-entropy."""
     draws: int = Field(1000, ge=0)
     """Bootstrap samples of cases behind each interval; 0 gives none."""
-    training: TrainingConfig = TrainingConfig.parse(TRAINING)
+    training: SegmentTraining = SegmentTraining.parse(TRAINING)
     """Optimiser, schedule and precision; its own losses are for other tasks and not used here."""
 
     @field_validator("training", mode="before")

@@ -11,6 +11,7 @@ import pandas as pd
 from multiway.data.masks.examples import Examples, examples_of_cases, read_examples
 from multiway.data.scenes import is_scene, read_scene
 from multiway.data.volumes import cases_of_arrays, read_cases
+from multiway.data.volumes.spacing import warn_of_spacings
 from multiway.errors import ConfigError
 from multiway.explain import ModeMap
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
@@ -83,6 +84,7 @@ class Segmenter(Estimator):
             return predict_scene(run, read_scene(source, run.config.read.max_bytes))
         read = run.config.read
         cases = read_cases(source, read, same_sizes=False) if is_path else cases_of_arrays(X, options=read)[0]
+        warn_of_spacings({name: cases.spacing(row) for row, name in enumerate(cases.names)}, run.state.spacings)
         masks = [predict_volume(run, cases.read(index)) for index in range(cases.count)]
         return masks if is_path else np.stack(masks)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.data.scenes import Scene, is_scene, read_scene
 from multiway.data.volumes import Volume, prepare, read_cases, to_scan, write_grid
-from multiway.data.volumes.spacing import warn_of_spacing
+from multiway.data.volumes.spacing import warn_of_spacings
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks.answers import Answer, write_frame
 from multiway.tasks.protocol import OURS, Row
@@ -49,12 +49,15 @@ def predict_masks(
         mask = predict_scene(run, read_scene(source, run.config.read.max_bytes))
         return _answer(out, [_written(run, out, Path(source).stem, mask)], "1 mask")
     cases = read_cases(source, run.config.read, None, same_sizes=False)
+    spacings: dict[str, tuple[float, ...] | None] = {}
 
     def predict(index: int) -> Row:
         volume = cases.read(index)
+        spacings[cases.names[index]] = cases.spacing(index)
         return _written(run, out, cases.names[index], predict_volume(run, volume), volume)
 
     found, failed = each_case(cases, predict, keep_going=keep_going, progress=progress)
+    warn_of_spacings(spacings, run.state.spacings)
     return _answer(out, list(found.values()), f"{len(found)} masks", failed)
 
 
@@ -89,7 +92,6 @@ def predict_volume(run: Run, volume: Volume) -> NDArray[Any]:
         DataError: It has other channels or axes than the training, or is not sound.
     """
     prepared = prepare(volume, run.config.read)
-    warn_of_spacing(prepared.spacing, run.state.spacings)
     classes = _classes(run, prepared.values, volume.source)
     return _values(run, to_scan(classes, volume, run.config.read, nearest=True))
 

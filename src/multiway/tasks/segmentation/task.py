@@ -18,7 +18,7 @@ from multiway.data.masks.examples import Examples, read_examples
 from multiway.data.masks.patches import GridPatches, fit_scale
 from multiway.data.scenes import is_scene
 from multiway.data.volumes import Arrays
-from multiway.data.volumes.spacing import warn_of_spacing
+from multiway.data.volumes.spacing import warn_of_spacings
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, VALIDATION, Context, Metric, Option, Row, Task
@@ -30,6 +30,7 @@ from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline, measure,
 from multiway.tasks.segmentation.explanation import explain_run
 from multiway.tasks.segmentation.facts import SegmentFacts
 from multiway.tasks.segmentation.fitting import (
+    PLAIN,
     SegmentState,
     baselines_of,
     build_model,
@@ -44,6 +45,7 @@ from multiway.tasks.stored import same_length
 from multiway.tasks.volumes.evaluation import some_volumes
 from multiway.tasks.volumes.options import SCANS
 from multiway.training import History, RunFolder
+from multiway.training.memory import settled
 
 OF_MEAN = functools.partial(Metric, where={"class": MEAN})
 OF_IMAGES = (OF_MEAN(name="dice", title="Dice", spread=True), OF_MEAN(name="dice_pooled", title="Dice, pooled"))
@@ -84,7 +86,7 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
                 f"{examples.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. "
                 f"Got {examples.num_modes} axes and {examples.channels} channels."
             )
-        warn_of_spacing(examples.read(0).spacing, state.spacings)
+        warn_of_spacings({name: examples.spacing(row) for row, name in enumerate(examples.names)}, state.spacings)
         return dataclasses.replace(examples, classes=state.classes)
 
     def check(self, config: SegmentConfig, source: Any) -> CheckReport:
@@ -111,6 +113,14 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
             scale=fit_scale(prepared, config.read), patch=patch_of(config, prepared), background=prepared.background,
             spacings=prepared.spacings,
         )  # fmt: skip
+
+    def settle(self, config: SegmentConfig, state: SegmentState, *, progress: bool = False) -> SegmentConfig:
+        """Batches that fit into memory, where none were asked for."""
+        names = [name for name in self.names(config, state) if name in (OURS, PLAIN)]
+        shape = (state.channels, *state.patch)
+        return settled(
+            config, lambda: [self.build(config, state, name) for name in names], shape, "patches", progress=progress
+        )
 
     def names(self, config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
         """The network, and the baselines that fit the data."""

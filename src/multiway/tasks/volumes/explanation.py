@@ -29,10 +29,9 @@ from multiway.tasks.answers import Answer
 from multiway.tasks.devices import device_of
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.evaluation import evaluated, probabilities
-from multiway.tasks.volumes.reload import COSTLY_VOXELS
 
-STEPS, FEW_STEPS = 96, 48
-"""Points of integrated gradients, and of costly volumes."""
+STEPS, FEW_STEPS, COSTLY_VOXELS = 96, 48, 48**3
+"""Points of integrated gradients, and those of volumes with more voxels."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,7 +69,7 @@ def explain_case(run: Run, cases: Cases, index: int, **options: Any) -> CaseExpl
         run: The fitted classifier.
         cases: Where the case is.
         index: Which one.
-        **options: `gradients`, `deletion`, `steps` and `seed` of `multiway.explain.explain_volume`.
+        **options: `gradients`, `deletion`, `steps`, `tolerance` and `seed` of `multiway.explain.explain_volume`.
 
     Raises:
         DataError: The scan is not sound, or of another size than the run was trained on.

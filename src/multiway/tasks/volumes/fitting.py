@@ -1,6 +1,5 @@
 """How classifiers of volumes are built and fitted."""
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,6 @@ from multiway.tasks.volumes.baselines import PooledLogistic
 from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
 from multiway.tasks.volumes.evaluation import all_probabilities, evaluated
 from multiway.training import Batch, History, TrainingConfig, train
-from multiway.training.memory import bytes_per_sample, free_bytes, split_batches
 
 
 class ClassLoss:
@@ -54,26 +52,6 @@ def build_model(config: VolumeConfig, state: VolumeState, name: str) -> nn.Modul
     if name == OURS:
         return create_model(config.model_name, **config.network_fields(state.sizes, state.channels, num_classes))
     return create_model(NETWORKS[name], sizes=state.sizes, in_channels=state.channels, num_classes=num_classes)
-
-
-def settled(config: VolumeConfig, state: VolumeState, *, progress: bool = False) -> VolumeConfig:
-    """The config with its usual batch split so that no network takes more memory than is free; one given stays."""
-    training = config.training
-    if "batch_size" in training.model_fields_set:
-        return config
-    with torch.device("meta"):
-        networks = [build_model(config, state, name) for name in (OURS, *config.baselines) if name in (OURS, *NETWORKS)]
-    needed = max(bytes_per_sample(network, (state.channels, *state.sizes)) for network in networks)
-    chosen = split_batches(training, needed, free_bytes())
-    if chosen.batch_size == training.batch_size:
-        return config
-    if progress:
-        size, usual, gigabytes = chosen.batch_size, training.batch_size, needed * training.batch_size / 1e9
-        words = (
-            f"{usual} volumes at once would take about {gigabytes:.2g} GB (--set training.batch_size={usual} does so)"
-        )
-        print(f"batches of {size}, the gradients of {chosen.accumulation} added: {words}", file=sys.stderr, flush=True)
-    return config.replace(training=chosen.plain())
 
 
 def fit_model(run: Run, name: str, prepared: PreparedVolumes, context: Context) -> History | dict[str, Any] | None:

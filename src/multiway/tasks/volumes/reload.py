@@ -10,8 +10,8 @@ from multiway.tasks.run import Run
 
 ERRORS, RIGHT = "Most confident errors", "Classified correctly, most confident of each class"
 SHOWN_CASES, SHOWN_RIGHT = 8, 4
-COSTLY_VOXELS = 48**3
-"""Of volumes larger than this fewer cases are explained, at fewer points: nobody waits an hour for a page."""
+SWIFT_VOXELS = 32**3
+"""Of volumes larger than this a report explains fewer cases, at fewer points: nobody waits an hour for a page."""
 
 
 def reload_cases(run: Run) -> Cases:
@@ -45,15 +45,24 @@ class Rows:
         return len(self.cases)
 
 
-def interesting(run: Run, cases: Cases) -> list[tuple[str, int]]:
+def is_large(run: Run) -> bool:
+    """Whether explaining a volume takes so long that a report does with less."""
+    return int(np.prod(run.state.sizes)) > SWIFT_VOXELS
+
+
+def affordable(run: Run, most: int, least: int = 1) -> int:
+    """How many cases a report explains: the fewer the larger the volumes are, but so many at least."""
+    return max(least, round(min(SWIFT_VOXELS / int(np.prod(run.state.sizes)), 1) * most))
+
+
+def interesting(run: Run, cases: Cases, wrongs: int = SHOWN_CASES, rights: int = SHOWN_RIGHT) -> list[tuple[str, int]]:
     """The most confident errors, then the most confident right case of each class: headings and places in `cases`."""
     rows, places = Rows(run), {name: index for index, name in enumerate(cases.names)}
-    share = 2 if int(np.prod(run.state.sizes)) > COSTLY_VOXELS else 1
     confidence = rows.probabilities[np.arange(len(rows)), rows.predicted]
     order = [int(row) for row in np.argsort(-confidence, kind="stable") if rows.cases[row] in places]
     wrong = [row for row in order if rows.predicted[row] != rows.labels[row]]
     right = [row for row in order if rows.predicted[row] == rows.labels[row]]
     best = [next((row for row in right if rows.labels[row] == place), None) for place in range(len(run.state.classes))]
-    chosen = [(ERRORS, row) for row in wrong[: SHOWN_CASES // share]]
-    chosen += [(RIGHT, row) for row in best if row is not None][: SHOWN_RIGHT // share]
+    chosen = [(ERRORS, row) for row in wrong[:wrongs]]
+    chosen += [(RIGHT, row) for row in best if row is not None][:rights]
     return [(heading, places[rows.cases[row]]) for heading, row in chosen]

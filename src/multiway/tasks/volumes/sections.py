@@ -24,7 +24,15 @@ from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.explanation import CaseExplanation, average_attention, explain_case
 from multiway.tasks.volumes.parts import INTERVAL, selected_by, splits_part
-from multiway.tasks.volumes.reload import COSTLY_VOXELS, Rows, interesting, reload_cases
+from multiway.tasks.volumes.reload import (
+    SHOWN_CASES,
+    SHOWN_RIGHT,
+    Rows,
+    affordable,
+    interesting,
+    is_large,
+    reload_cases,
+)
 
 MODELS = {
     "logistic": "logistic regression",
@@ -33,6 +41,12 @@ MODELS = {
     "resnet50_3d": "ResNet-50 3D",
 }
 AVERAGED_CASES, DELETION_CASES = 64, 8
+TOLERANCE, MOST_POINTS = 0.1, 33
+"""Of the gradients of large volumes: share of the logit's change that their sum may miss, and points at most."""
+LARGE = (
+    "Of volumes this large fewer cases are explained. Gradients take 9 points, and twice as many until their sum is "
+    f"within {100 * TOLERANCE:.0f} % of the change of the logit, {MOST_POINTS} at most; `multiway explain` takes more."
+)
 
 
 def report(runs: Sequence[Run]) -> str:
@@ -115,13 +129,14 @@ def _cases_part(run: Run, cases: Cases | None) -> Part:
         ("warm", "attention above an even look, up to the most"),
         ("cool-warm", "integrated gradients: against the predicted class, for it"),
         NOT_ATTRIBUTION,
+        *[LARGE] * is_large(run),
     ]
     return Part(id="cases", title="Cases", side=side, content=[gone] if cases is None else list(_views(run, cases)))
 
 
 def _views(run: Run, cases: Cases) -> Iterator[Section]:
     """Cases under their headings, and why there are no gradients where there are none."""
-    shown = interesting(run, cases)
+    shown = interesting(run, cases, affordable(run, SHOWN_CASES, 2), affordable(run, SHOWN_RIGHT))
     explained, remark = _explained(run, cases, [index for _, index in shown], deletion=False)
     yield from headed((heading, _view(run, cases, item)) for (heading, _), item in zip(shown, explained, strict=True))
     if remark:
@@ -130,6 +145,8 @@ def _views(run: Run, cases: Cases) -> Iterator[Section]:
 
 def _explained(run: Run, cases: Cases, places: Sequence[int], **options: Any) -> tuple[list[CaseExplanation], str]:
     """Explained cases; without captum there are no gradients, and the remark says so."""
+    if is_large(run):
+        options |= {"tolerance": TOLERANCE, "steps": MOST_POINTS}
     try:
         return [explain_case(run, cases, index, **options) for index in places], ""
     except ConfigError as error:
@@ -163,7 +180,9 @@ def _completeness(item: CaseExplanation) -> str:
     if item.sums is None:
         return ""
     total, change = item.sums
-    return f"The gradients sum to {text.signed(total, 2)}; the logit changes by {text.signed(change, 2)}."
+    gap = f", a gap of {text.percent(100 * abs(total / change - 1), 0)}" if change else ""
+    sums = f"sum to {text.signed(total, 2)}; the logit changes by {text.signed(change, 2)}"
+    return f"The gradients at {item.points} points {sums}{gap}."
 
 
 def _curves(run: Run) -> list[RocCurve]:
@@ -208,5 +227,5 @@ def _deletion(run: Run, cases: Cases, tested: Sequence[int]) -> list[Section]:
 
 def _spread(run: Run, indices: Sequence[int], most: int) -> list[int]:
     """Some of the cases, evenly over all; fewer of large volumes."""
-    count = min(most // 4 if int(np.prod(run.state.sizes)) > COSTLY_VOXELS else most, len(indices))
+    count = min(affordable(run, most), len(indices))
     return [indices[int(place)] for place in np.linspace(0, len(indices) - 1, count).round()]

@@ -27,15 +27,16 @@ from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, 
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.volumes import auditing, sections
-from multiway.tasks.volumes.config import VolumeConfig
+from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
 from multiway.tasks.volumes.evaluation import Scored, predict_split, score_rows, some_volumes, table_of
 from multiway.tasks.volumes.explanation import named_cases, write_explanations
 from multiway.tasks.volumes.facts import VolumeFacts
-from multiway.tasks.volumes.fitting import build_model, fit_model, settled
+from multiway.tasks.volumes.fitting import build_model, fit_model
 from multiway.tasks.volumes.options import SCANS
 from multiway.tasks.volumes.prediction import predict_scans
 from multiway.tasks.volumes.reload import interesting, reload_cases
 from multiway.training import History
+from multiway.training.memory import settled
 
 EXPLAINED = 4
 """Test cases that are explained if none is named: the most confident errors first."""
@@ -103,7 +104,11 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
 
     def settle(self, config: VolumeConfig, state: VolumeState, *, progress: bool = False) -> VolumeConfig:
         """Batches that fit into memory, where none were asked for."""
-        return settled(config, state, progress=progress)
+        names = [name for name in self.names(config, state) if name in (OURS, *NETWORKS)]
+        shape = (state.channels, *state.sizes)
+        return settled(
+            config, lambda: [self.build(config, state, name) for name in names], shape, "volumes", progress=progress
+        )
 
     def names(self, config: VolumeConfig, state: VolumeState) -> tuple[str, ...]:
         """The network and the baselines of the config."""

@@ -1,0 +1,130 @@
+"""Large volumes and the start of the command: memory of a training, seconds of a report, seconds and memory of help.
+
+    PYTHONPATH=src python -m benchmarks.large --folder /dev/shm/large --out results/large.jsonl
+
+Every command runs in a process of its own, with the threads that the machine gives it.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from benchmarks.volume_memory import ROOT
+
+SIDE, CASES = 64, {"train": 64, "val": 16, "test": 32}
+USUAL_BATCH, REPORT_SECONDS, HELP_SECONDS, HELP_MB = 32, 20, 0.6, 120
+HELP_ROUNDS, REPORT_ROUNDS = 7, 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.large", description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True, help="folder to work in, which does not exist yet")
+    parser.add_argument("--out", type=Path, help="append one JSON line per row")
+    chosen = parser.parse_args()
+    chosen.folder.mkdir()
+    for row in measure(chosen.folder):
+        line = json.dumps({**row, "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1)})
+        print(line, flush=True)
+        if chosen.out:
+            with chosen.out.open("a") as file:
+                file.write(line + "\n")
+
+
+def measure(folder: Path) -> Iterator[dict[str, Any]]:
+    """One row each for help, training and report; `load` beside them says what else the machine did."""
+    data, run = write_volumes(folder / "volumes.npz"), folder / "run"
+    yield help_row()
+    yield training_row(data, run)
+    yield report_row(run)
+
+
+def write_volumes(path: Path) -> Path:
+    """Bytes of noise with a bright block, early or late along the first axis, as a MedMNIST file."""
+    chance, parts = np.random.default_rng(0), {}
+    for name, count in CASES.items():
+        labels = np.arange(count) % 2
+        volumes = chance.integers(0, 120, (count, SIDE, SIDE, SIDE), np.uint8)
+        for volume, label in zip(volumes, labels, strict=True):
+            volume[label * SIDE // 2 : (label + 1) * SIDE // 2, 2:7, 2:7] += 60
+        parts |= {f"{name}_images": volumes, f"{name}_labels": labels[:, None].astype(np.uint8)}
+    np.savez(path, **parts)
+    return path
+
+
+def help_row() -> dict[str, Any]:
+    """Median time of `multiway --help`, and its memory."""
+    seconds, processor = seconds_of("--help", rounds=HELP_ROUNDS)
+    megabytes = peak_of("--help") / 1e6
+    return {
+        "benchmark": "help", "seconds": round(seconds, 3), "processor_seconds": round(processor, 3),
+        "rounds": HELP_ROUNDS, "mb": round(megabytes, 1),
+        "bars": {"seconds": HELP_SECONDS, "mb": HELP_MB},
+        "met": seconds <= HELP_SECONDS and megabytes <= HELP_MB,
+    }  # fmt: skip
+
+
+def training_row(data: Path, run: Path) -> dict[str, Any]:
+    """Memory over the data of one epoch of the default network, where no batch is named."""
+    peak = peak_of("train", "volumes", "--data", data, "--out", run, "--epochs", 1)
+    held = SIDE**3 * sum(CASES.values())
+    training = yaml.safe_load((run / "config.yaml").read_text())["settings"]["training"]
+    batch, accumulation = training["batch_size"], training["accumulation"]
+    return {
+        "benchmark": "training", "sizes": [SIDE] * 3, "batch": batch, "accumulation": accumulation,
+        "peak_gb": round(peak / 1e9, 2), "over_data_gb": round((peak - held) / 1e9, 2),
+        "bars": {"batch": "chosen by memory, steps of the usual batch"},
+        "met": batch < USUAL_BATCH == batch * accumulation,
+    }  # fmt: skip
+
+
+def report_row(run: Path) -> dict[str, Any]:
+    """Median time of the report of that run."""
+    seconds, processor = seconds_of("report", run, rounds=REPORT_ROUNDS)
+    return {
+        "benchmark": "report", "sizes": [SIDE] * 3, "seconds": round(seconds, 1),
+        "processor_seconds": round(processor, 1), "rounds": REPORT_ROUNDS,
+        "bars": {"seconds": REPORT_SECONDS}, "met": seconds <= REPORT_SECONDS,
+    }  # fmt: skip
+
+
+def seconds_of(*words: object, rounds: int) -> list[float]:
+    """Median time of a command from start to end, and of the processors on it, which other work lengthens less."""
+    times = []
+    for _ in range(rounds):
+        before = clocks()
+        called("multiway", *words)
+        times.append([end - start for start, end in zip(before, clocks(), strict=True)])
+    return [statistics.median(each) for each in zip(*times, strict=True)]
+
+
+def clocks() -> tuple[float, float]:
+    """Now, and what the processors have spent on processes that are done."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.perf_counter(), used.ru_utime + used.ru_stime
+
+
+def peak_of(*words: object) -> int:
+    """Most memory that a command had at once, in bytes."""
+    return int(called("benchmarks.peak", *words).splitlines()[-1])
+
+
+def called(module: str, *words: object) -> str:
+    """What a module prints, run in a fresh process."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    line = [sys.executable, "-m", module, *map(str, words)]
+    return subprocess.run(line, env=environment, check=True, capture_output=True, text=True).stdout
+
+
+if __name__ == "__main__":
+    main()
