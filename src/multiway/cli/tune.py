@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from multiway import workflows
 from multiway.cli import commands, completion, declared, options, show
-from multiway.cli.lazily import workflows
 from multiway.cli.options import Epochs, Quiet, Sets
 from multiway.cli.show import Answer
 

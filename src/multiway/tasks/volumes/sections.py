@@ -41,10 +41,10 @@ MODELS = {
     "resnet50_3d": "ResNet-50 3D",
 }
 AVERAGED_CASES, DELETION_CASES = 64, 8
-TOLERANCE, MOST_POINTS = 0.1, 33
+TOLERANCE, MOST_POINTS = 0.1, 17
 """Of the gradients of large volumes: share of the logit's change that their sum may miss, and points at most."""
 LARGE = (
-    "Of volumes this large fewer cases are explained. Gradients take 9 points, and twice as many until their sum is "
+    "Of volumes this large fewer cases are explained. Gradients take 9 points, and more until their sum is "
     f"within {100 * TOLERANCE:.0f} % of the change of the logit, {MOST_POINTS} at most; `multiway explain` takes more."
 )
 
