@@ -4,10 +4,12 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from multiway.recipes import load_recipe, recipe_names, table_names
+from multiway.tasks.registry import task_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "papers" / "README.md").read_text()
@@ -15,20 +17,42 @@ METRICS = {"forecast": ("mse", "mae"), "volumes": ("auc", "acc"), "stocks": ("ac
 QUOTED = re.findall(r"\| ([-.\d]+(?: / [-.\d]+)?) \(`([\w-]+)`\)", PAGE)
 
 
-def measured(recipe: str) -> dict[str, float]:
-    """The last row of results/ about a recipe."""
-    rows = [json.loads(line) for file in (ROOT / "results").glob("*.jsonl") for line in file.read_text().splitlines()]
-    return [row for row in rows if row.get("recipe") == recipe][-1]
+LINES = [json.loads(line) for file in (ROOT / "results").glob("*.jsonl") for line in file.read_text().splitlines()]
+ROWS = {row["recipe"]: row for row in LINES if "recipe" in row}
+"""What was measured, the last row of each recipe."""
 
 
 @pytest.mark.parametrize(("figures", "name"), QUOTED)
 def test_a_quoted_figure_is_that_of_its_row(figures, name):
     recipe = load_recipe(name)
     wanted = METRICS.get(recipe.task) or tuple(recipe.figures)
-    row = measured(name)
+    row = ROWS[name]
     for text, metric in zip(figures.split(" / "), wanted, strict=True):
         places = len(text.partition(".")[2])
         assert float(text) == pytest.approx(round(row[metric], places), abs=1e-9), metric
+
+
+OVERRIDDEN = {"adrenal-resnet18": {"training.epochs", "training.precision"}}
+"""Rows that were measured with a setting of their own, which the tables say."""
+
+
+def flat(settings: dict[str, Any], head: str = "") -> dict[str, Any]:
+    """All fields under their dotted names."""
+    named = ((f"{head}{name}", value) for name, value in settings.items())
+    return {
+        key: each
+        for name, value in named
+        for key, each in (flat(value, f"{name}.") if isinstance(value, dict) else {name: value}).items()
+    }
+
+
+@pytest.mark.parametrize("name", sorted(set(recipe_names()) & ROWS.keys()))
+def test_a_measured_row_has_the_settings_of_its_recipe(name):
+    recipe = load_recipe(name)
+    stated = flat(task_of(recipe.task).configure(recipe.settings_of_runs()[0]).plain())
+    measured = flat(ROWS[name]["settings"])
+    both = stated.keys() & measured.keys() - OVERRIDDEN.get(name, set())
+    assert {key: measured[key] for key in both} == {key: stated[key] for key in both}
 
 
 def test_the_page_quotes_figures():
