@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "kernels": {"errors"},
     "ops": {"kernels", "errors"},
     "nn": {"kernels", "ops", "errors"},
-    "models": {"nn", "ops", "errors", "config"},
+    "models": {"nn", "ops", "errors", "config", "extras"},
     "data": {"terminal"} | GROUND,
     "metrics": {"errors"},
     "training": {"data", "metrics", "terminal"} | GROUND,

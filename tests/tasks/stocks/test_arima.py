@@ -1,4 +1,4 @@
-"""ARIMA and the coin: forecasts beside a loop, blind to the day asked about, the same in a stored run."""
+"""ARIMA of prices and the coin: blind to the day asked about, the same in a stored run."""
 
 import dataclasses
 import sys
@@ -13,13 +13,11 @@ from multiway.data.stocks import StockProtocol, build_samples
 from multiway.errors import ConfigError
 from multiway.tasks import lifecycle
 from multiway.tasks.run import load
-from multiway.tasks.stocks.arima import ADJUSTED, TERMS, Arima
+from multiway.tasks.stocks.arima import ADJUSTED, PriceArima
 from multiway.tasks.stocks.baselines import Random, share_of_rises
 from multiway.tasks.stocks.task import TASK as task
 from tasks.stocks.quotes import make_config, write_stocks
-from tolerances import SUMS64
 
-ORDERS = [(0, 1, 0), (1, 0, 0), (0, 1, 1), (2, 1, 2), (1, 2, 1), (5, 0, 5), (0, 2, 0)]
 BORDERS = ("2015-08-24", "2015-09-21")
 
 
@@ -32,69 +30,26 @@ def prepared_of(panel):
     return SimpleNamespace(panel=panel, samples=build_samples(panel, None, StockProtocol(borders=BORDERS)))
 
 
-def drawn(orders, seed=0):
-    """A model with parameters of these orders, small enough to be stable."""
-    chance, model = np.random.default_rng(seed), Arima(len(orders))
-    for stock, (p, d, q) in enumerate(orders):
-        model.differences[stock] = d
-        model.constant[stock], model.deviation[stock] = 0.01 * chance.standard_normal(), 0.02
+def of_changes(p, q, seed=0):
+    """A model of the changes of five stocks, with parameters of this order, small enough to be stable."""
+    chance, model = np.random.default_rng(seed), PriceArima(5)
+    model.deviation.fill_(0.02)
+    for stock in range(5):
         model.ar[stock, :p] = torch.from_numpy(chance.uniform(-0.3, 0.3, p))
         model.ma[stock, :q] = torch.from_numpy(chance.uniform(-0.3, 0.3, q))
-    model.share.fill_(0.625)
     return model
-
-
-def slow_change(model, stock, prices):
-    """The forecast of the next row, less the last one, term by term."""
-    d, constant = int(model.differences[stock]), float(model.constant[stock])
-    ar, ma = model.ar[stock].tolist(), model.ma[stock].tolist()
-    values, errors = [float(value) - constant for value in np.diff(prices, d)], []
-    for step in range(len(values) + 1):
-        forecast = sum(ar[i] * values[step - 1 - i] for i in range(TERMS) if step > i)
-        forecast += sum(ma[i] * errors[step - 1 - i] for i in range(TERMS) if step > i)
-        if step < len(values):
-            errors.append(values[step] - forecast)
-    forecast += constant
-    last_change = prices[-1] - prices[-2]
-    return {0: forecast - prices[-1], 1: forecast, 2: forecast + last_change}[d]
-
-
-@pytest.mark.parametrize("stock", range(len(ORDERS)), ids=[str(order) for order in ORDERS])
-def test_forecasts_are_the_recursion_term_by_term(stock):
-    model = drawn(ORDERS)
-    prices = np.cumsum(0.02 * np.random.default_rng(stock).standard_normal(40)) + 3
-    found = model.changes(stock, prices)
-    assert len(found) == len(prices) + 1
-    first = max(int(model.differences[stock]), 1)
-    assert (found[:first] == 0).all()
-    expected = [slow_change(model, stock, prices[:count]) for count in range(max(first, 2), len(prices) + 1)]
-    np.testing.assert_allclose(found[max(first, 2) :], expected, rtol=SUMS64, atol=SUMS64)
-
-
-def test_an_autoregression_of_changes_by_hand():
-    model = Arima(1)
-    model.ar[0, 0], model.constant[0] = 0.5, 0.01
-    prices = np.array([1.0, 1.03, 1.04])
-    expected = [0.0, 0.01, 0.01 + 0.5 * (0.03 - 0.01), 0.01]
-    np.testing.assert_allclose(model.changes(0, prices), expected, rtol=SUMS64)
-
-
-@pytest.mark.parametrize("d", [0, 1, 2])
-def test_a_stock_without_rows_is_not_forecast(d):
-    model = drawn([(1, d, 1)])
-    assert model.changes(0, np.empty(0)).tolist() == [0.0]
 
 
 def test_the_random_walk_says_the_share_of_rises():
     prepared = prepared_of(make_panel())
-    model = Arima(len(prepared.panel.tickers))
+    model = PriceArima(len(prepared.panel.tickers))
     model.share.fill_(0.625)
     assert np.unique(model.says(prepared, prepared.samples.splits["test"])).tolist() == [0.625]
 
 
 def test_the_chance_of_a_rise_is_the_share_of_the_forecast_above_the_last_price():
     prepared = prepared_of(make_panel())
-    model = drawn([(0, 1, 0)] * 5)
+    model = of_changes(0, 0)
     model.constant[:], model.deviation[:] = 0.02, 0.01
     found = model.says(prepared, prepared.samples.splits["test"])
     np.testing.assert_allclose(found, 0.97724986805182, rtol=1e-12)  # of a normal number below two deviations
@@ -102,7 +57,7 @@ def test_the_chance_of_a_rise_is_the_share_of_the_forecast_above_the_last_price(
 
 def test_only_what_the_stock_did_before_the_day_is_read():
     panel = make_panel()
-    model = drawn([(2, 1, 2)] * 5)
+    model = of_changes(2, 2)
     prepared = prepared_of(panel)
     rows = np.arange(len(prepared.samples.targets))
     first = model.says(prepared, rows)
@@ -135,7 +90,7 @@ def alternating(seed=0):
 def test_orders_and_parameters_are_learnt_from_training_days():
     panel = alternating()
     prepared = prepared_of(panel)
-    model = Arima(len(panel.tickers))
+    model = PriceArima(len(panel.tickers))
     facts = model.fit(prepared)
     assert sum(facts["orders"].values()) == len(panel.tickers) and facts["orders"]["(0, 1, 0)"] >= 1
     assert -1 < model.ar[0, 0] < -0.6 and int(model.differences[0]) == 1
@@ -146,21 +101,10 @@ def test_orders_and_parameters_are_learnt_from_training_days():
     assert ((model.says(prepared, test)[:, 0] > 0.5) == rises).mean() > 0.75
     later = panel.prices.copy()
     later[:, panel.days > prepared.samples.target_days[prepared.samples.splits["train"]].max()] *= 2
-    other = Arima(len(panel.tickers))
+    other = PriceArima(len(panel.tickers))
     other.fit(SimpleNamespace(panel=dataclasses.replace(panel, prices=later), samples=prepared.samples))
     for name, values in model.state_dict().items():
         assert torch.equal(values, other.state_dict()[name]), name
-
-
-def test_forecasts_are_those_of_the_library(statsforecast):
-    """Its filter knows how unsure the first rows are; after some days the two agree."""
-    prices = np.log(alternating().prices[0, :, ADJUSTED])
-    fitted = statsforecast.auto_arima_f(prices[:100], seasonal=False)
-    model = Arima(1)
-    model._keep(0, fitted)
-    again = statsforecast.forward_arima(fitted, y=prices)
-    expected = prices - again["residuals"] - np.append(0, prices[:-1])
-    np.testing.assert_allclose(model.changes(0, prices)[50:-1], expected[50:], atol=1e-6)
 
 
 def test_a_missing_library_is_said_before_anything_is_trained(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from multiway.data.stocks.scale import StockScale
 from multiway.models import create_model
 from multiway.tasks.classes import NO_TARGET, class_loss, class_weights
 from multiway.tasks.protocol import OURS, Context
-from multiway.tasks.stocks.arima import Arima
+from multiway.tasks.stocks.arima import PriceArima
 from multiway.tasks.stocks.baselines import Calendar, Majority, Previous, Random, TrainingQuantiles
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.evaluation import metrics_of, outputs_of, predicted
@@ -68,7 +68,7 @@ def build_model(config: StockConfig, state: StockState, name: str) -> nn.Module:
     if name == "random":
         return Random(config.training.seed)
     if name == "arima":
-        return Arima(len(state.tickers))
+        return PriceArima(len(state.tickers))
     if name == "logistic":
         sizes = state.sizes
         return Logistic(num_inputs(sizes["slots"], sizes["price_features"], sizes["text_features"]))

@@ -5,8 +5,8 @@ from pathlib import Path
 from multiway.data.stocks import StockOptions, StockPanel, StockTexts, read_stocks
 from multiway.data.stocks.prepared import PreparedStocks, match_stocks, prepare_stocks
 from multiway.errors import ConfigError, DataError
+from multiway.models.arima import load_statsforecast
 from multiway.tasks.run import Run
-from multiway.tasks.stocks.arima import load_statsforecast
 from multiway.tasks.stocks.config import StockConfig
 
 Source = str | Path | tuple[StockPanel, StockTexts | None]
