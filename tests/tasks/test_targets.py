@@ -7,8 +7,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from multiway.data.series.scaling import Scaler
+from multiway.models.baselines import Linear, Majority, Mean
 from multiway.tasks import targets
-from multiway.tasks.baselines import Linear, Majority, Mean
 from multiway.training import TrainingConfig
 from tolerances import SUMS32
 

@@ -1,4 +1,4 @@
-"""Gradient-boosted regression trees as buffers: fitted elsewhere, stored and evaluated without pickle."""
+"""Gradient-boosted regression trees as buffers: fitted by scikit-learn, stored and evaluated without pickle."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.errors import ShapeError
+from multiway.extras import load_extra
 
 Nodes = Mapping[str, NDArray[Any]] | NDArray[np.void]
 """Nodes of one tree by field: feature, threshold, left, right and value; a leaf is its own child."""
@@ -45,6 +46,26 @@ class TreeEnsemble(nn.Module):
         self.register_buffer("sides", torch.arange(shape[-1])[:, None].expand(*shape, 2).clone())
         self.register_buffer("value", torch.zeros(shape, dtype=torch.float64))
         self.register_buffer("start", torch.zeros(num_outputs, dtype=torch.float64))
+
+    def fit(self, x: Tensor, y: Tensor, seed: int = 0) -> dict[str, Any]:
+        """Boost as many trees as there is room for with scikit-learn, and keep their nodes.
+
+        Args:
+            x: Features, `(samples, features)`.
+            y: Targets: whole numbers are classes, others numbers.
+            seed: Of the library.
+
+        Raises:
+            ConfigError: scikit-learn is not installed.
+        """
+        sklearn = load_extra("sklearn.ensemble", "the baseline trees", "trees")
+        make = getattr(sklearn, f"HistGradientBoosting{'Regressor' if y.is_floating_point() else 'Classifier'}")
+        rounds, _, room = self.value.shape
+        fitted = make(max_iter=rounds, max_leaf_nodes=(room + 1) // 2, early_stopping=False, random_state=seed)
+        fitted.fit(x.double().numpy(), y.double().numpy())
+        trees = [[nodes_of(tree.nodes) for tree in each] for each in fitted._predictors]
+        self.set_trees(trees, fitted._baseline_prediction)
+        return {"rounds": len(trees)}
 
     @torch.no_grad()
     def set_trees(self, trees: Sequence[Sequence[Nodes]], start: NDArray[np.float64]) -> None:

@@ -14,9 +14,9 @@ from multiway.data.series.scaling import Scaler
 from multiway.extras import is_installed, load_extra
 from multiway.metrics import resampling
 from multiway.metrics.classes import predicted_classes
-from multiway.models.tree_ensemble import TreeEnsemble, nodes_of
+from multiway.models.baselines import Facts, Linear, Majority, Mean, fit_logistic, fit_ridge
+from multiway.models.tree_ensemble import TreeEnsemble
 from multiway.tasks import classes, regression
-from multiway.tasks.baselines import Facts, Linear, Majority, Mean, fit_logistic, fit_ridge
 from multiway.tasks.protocol import Metric, Row
 from multiway.training import LOSSES, Batch, TrainingConfig
 
@@ -91,25 +91,13 @@ def fit_baseline(model: nn.Module, x: Tensor, y: Tensor, held_x: Tensor, held_y:
     """
     is_class = not y.is_floating_point()
     if isinstance(model, TreeEnsemble):
-        return _fit_trees(model, x, y, seed)
+        return model.fit(x, y, seed)
     if not is_class:
         y, held_y = y[:, None], held_y[:, None]
     if isinstance(model, Linear):
         return (fit_logistic if is_class else fit_ridge)(model, x, y, held_x, held_y)
     assert isinstance(model, Majority | Mean)
     return model.fit(y)
-
-
-def _fit_trees(model: TreeEnsemble, x: Tensor, y: Tensor, seed: int) -> Facts:
-    """Boost trees with scikit-learn and keep their nodes."""
-    sklearn = load_extra("sklearn.ensemble", "the baseline trees", "trees")
-    kind = "Regressor" if y.is_floating_point() else "Classifier"
-    make = getattr(sklearn, f"HistGradientBoosting{kind}")
-    fitted = make(max_iter=ROUNDS, max_leaf_nodes=LEAVES, early_stopping=False, random_state=seed)
-    fitted.fit(x.double().numpy(), y.double().numpy())
-    trees = [[nodes_of(tree.nodes) for tree in each] for each in fitted._predictors]
-    model.set_trees(trees, fitted._baseline_prediction)
-    return {"rounds": len(trees)}
 
 
 def decoded(raw: Tensor, scaler: Scaler | None) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from multiway.data.volumes import IntensityScale, VolumeBatches, VolumeState
-from multiway.tasks.baselines import Linear, fit_logistic
+from multiway.models.baselines import Linear, fit_logistic
 from multiway.tasks.volumes.baselines import PooledLogistic
 from multiway.tasks.volumes.evaluation import probabilities
 from multiway.tasks.volumes.fitting import ClassLoss, build_model

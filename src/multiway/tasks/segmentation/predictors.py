@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from multiway.data.masks.examples import Examples
 from multiway.data.volumes import IntensityScale
 from multiway.models import sliding_window
-from multiway.tasks.baselines import Facts, Linear, fit_logistic
+from multiway.models.baselines import Facts, Linear, fit_logistic
 from multiway.tasks.run import Run
 
 Array = NDArray[Any]

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from multiway.data.stocks.flat import flat_inputs, flat_movements
 from multiway.data.stocks.prepared import PreparedStocks
-from multiway.tasks.baselines import Facts, Linear, fit_logistic
+from multiway.models.baselines import Facts, Linear, fit_logistic
 from multiway.tasks.stocks.baselines import Probabilities, Rows
 
 PENALTIES = (20.0, 2.0, 2e-1, 2e-2, 2e-3, 2e-4)

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.data.volumes import VolumeBatches
-from multiway.tasks.baselines import Facts, Linear, fit_logistic
+from multiway.models.baselines import Facts, Linear, fit_logistic
 from multiway.tasks.volumes.config import VolumeConfig
 from multiway.tasks.volumes.evaluation import batches, evaluated
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from multiway.data.volumes import PreparedVolumes, VolumeBatches, VolumeState, augment, shape_transform
 from multiway.metrics.classes import auc
 from multiway.models import create_model
-from multiway.tasks.baselines import Majority
+from multiway.models.baselines import Majority
 from multiway.tasks.classes import class_loss, class_weights
 from multiway.tasks.fitting import announce
 from multiway.tasks.protocol import OURS, Context

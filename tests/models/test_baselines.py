@@ -1,4 +1,4 @@
-"""Shared baselines beside scikit-learn's."""
+"""Plain baselines beside scikit-learn's."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import torch
 from sklearn.linear_model import LogisticRegression, Ridge
 from torch.nn import functional as F
 
-from multiway.tasks.baselines import PENALTIES, Linear, Majority, Mean, fit_logistic, fit_ridge
+from multiway.models.baselines import PENALTIES, Linear, Majority, Mean, fit_logistic, fit_ridge
 from tolerances import LONG64, ROUNDING64, SUMS32
 
 
