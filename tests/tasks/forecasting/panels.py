@@ -10,7 +10,7 @@ from multiway.data import Panel, Windows
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.future import future_frame
-from multiway.tasks.forecasting.later import read_later
+from multiway.tasks.forecasting.prepared import read_later
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.run import Run
 

@@ -16,7 +16,7 @@ from multiway.tasks.forecasting.backtest import backtest_frame
 from multiway.tasks.forecasting.config import OURS
 from multiway.tasks.forecasting.explanation import Explanation, explain
 from multiway.tasks.forecasting.future import future_frame
-from multiway.tasks.forecasting.later import prepare_later, read_later
+from multiway.tasks.forecasting.prepared import prepare_later, read_later
 from multiway.tasks.run import Run
 
 

@@ -25,10 +25,9 @@ from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.evaluation import Errors, Units, coverage_rows, error_frame, measure, score_rows
 from multiway.tasks.forecasting.facts import ForecastFacts
 from multiway.tasks.forecasting.future import future_frame
-from multiway.tasks.forecasting.later import prepare_later, read_later
 from multiway.tasks.forecasting.model import all_forecasts, model_of
 from multiway.tasks.forecasting.options import OPTIONS
-from multiway.tasks.forecasting.prepared import Prepared, prepare, season_in
+from multiway.tasks.forecasting.prepared import Prepared, prepare, prepare_later, read_later, season_in
 from multiway.tasks.forecasting.state import ForecastState
 from multiway.tasks.protocol import OURS, VALIDATION, Context, Metric, Row, Task
 from multiway.tasks.run import Run
