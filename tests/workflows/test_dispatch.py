@@ -14,10 +14,11 @@ from interruption import left_over
 from multiway import workflows
 from multiway.config import Config
 from multiway.data import CheckReport
+from multiway.data.writing import check_target
 from multiway.errors import ConfigError, RunError
 from multiway.recipes import Recipe
 from multiway.tasks import registry
-from multiway.tasks.answers import Answer, check_target
+from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, Metric, Task
 from multiway.tasks.run import FORMAT
 from multiway.training import TrainingConfig

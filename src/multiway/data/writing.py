@@ -12,6 +12,7 @@ import pandas as pd
 from multiway import files
 from multiway.data.excel import workbook_of
 from multiway.data.formulas import escaped_frame
+from multiway.errors import ConfigError, RunError
 
 _RAW = ContextVar("raw", default=False)
 ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
@@ -32,14 +33,16 @@ def write_table(frame: pd.DataFrame, path: Path, *, raw: bool | None = None) -> 
 
     Args:
         frame: Columns; the index is left out.
-        path: Ends in one of `ENDINGS`.
+        path: See `check_target`.
         raw: Leave text that a spreadsheet would run as a formula as it is, in CSV and Excel; where it is not said, as
             inside `leaving_raw`.
 
     Raises:
+        ConfigError: The ending is none of `ENDINGS`.
         RunError: The folder does not exist, or the disk is full.
         DataError: Excel cannot hold the table.
     """
+    check_target(path)
     raw = _RAW.get() if raw is None else raw
     if path.suffix == ".parquet":
         files.write_with(path, lambda temporary: frame.to_parquet(temporary, index=False))
@@ -48,6 +51,21 @@ def write_table(frame: pd.DataFrame, path: Path, *, raw: bool | None = None) -> 
     else:
         text = csv_text(frame, raw=raw).encode()
         files.write_bytes(path, gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
+
+
+def check_target(path: Path | None) -> None:
+    """Whether `write_table` can write there; call it before long work.
+
+    Raises:
+        ConfigError: The ending is none of .csv, .csv.gz, .parquet and .xlsx.
+        RunError: The folder does not exist.
+    """
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise RunError(f"{path} could not be written: there is no folder {path.parent}. Make it first.")
+    if not path.name.endswith(ENDINGS):
+        raise ConfigError(f"{path} must end in .csv, .csv.gz, .parquet or .xlsx.")
 
 
 def csv_text(frame: pd.DataFrame, *, raw: bool = False) -> str:

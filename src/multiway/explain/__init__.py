@@ -4,6 +4,7 @@ from multiway.explain.deletion import Deletion as Deletion
 from multiway.explain.deletion import deletion_test as deletion_test
 from multiway.explain.explanation import Explanation as Explanation
 from multiway.explain.explanation import draw_explanation as draw_explanation
+from multiway.explain.explanation import draw_maps as draw_maps
 from multiway.explain.explanation import load_explanation as load_explanation
 from multiway.explain.explanation import save_explanation as save_explanation
 from multiway.explain.figures import plot_mode_map as plot_mode_map
@@ -17,6 +18,7 @@ from multiway.explain.labels import time_labels as time_labels
 from multiway.explain.maps import ModeMap as ModeMap
 from multiway.explain.maps import Pair as Pair
 from multiway.explain.maps import average_maps as average_maps
+from multiway.explain.maps import last_block as last_block
 from multiway.explain.maps import mode_maps as mode_maps
 from multiway.explain.maps import rollout as rollout
 from multiway.explain.maps import sample_maps as sample_maps

@@ -1,6 +1,7 @@
 """Maps of many samples and of one: averaged and the last, kept and drawn in one folder."""
 
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 
 from multiway.explain.figures import save_mode_map
@@ -31,10 +32,14 @@ def load_explanation(folder: Path) -> Explanation:
 
 def draw_explanation(folder: Path, explanation: Explanation) -> list[Path]:
     """Write a PNG per mode and block, heads averaged."""
+    return [*draw_maps(folder, explanation.average, "average-"), *draw_maps(folder, explanation.last, "last-")]
+
+
+def draw_maps(folder: Path, maps: Iterable[ModeMap], prefix: str = "") -> list[Path]:
+    """Write a PNG of each map, heads averaged, named by its mode and block."""
     paths = []
-    for kind, maps in (("average", explanation.average), ("last", explanation.last)):
-        for item in maps:
-            path = folder / f"{kind}-{item.mode}-block{item.layer}.png"
-            save_mode_map(path, item)
-            paths.append(path)
+    for item in maps:
+        mode = item.mode.replace("(", "").replace(")", "").replace(" ", "-")
+        paths.append(folder / f"{prefix}{mode}-block{item.layer}.png")
+        save_mode_map(paths[-1], item)
     return paths

@@ -199,6 +199,12 @@ def strongest(maps: Sequence[ModeMap], count: int = 3) -> list[str]:
     return [f"{item.mode}, block {item.layer}: {pair}" for item in maps for pair in top_pairs(item, count)]
 
 
+def last_block(maps: Sequence[ModeMap]) -> list[ModeMap]:
+    """Maps of the last block."""
+    last = max(map(_layer, maps), default=0)
+    return [item for item in maps if item.layer == last]
+
+
 def _layer(item: ModeMap) -> int:
     return item.layer or 0
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from multiway.data.writing import ENDINGS, csv_text, write_table
-from multiway.errors import ConfigError, RunError
+from multiway.data.writing import csv_text, write_table
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,31 +44,5 @@ def written(frame: pd.DataFrame, out: Path | None, notes: Sequence[str] = ()) ->
     """The answer that is one table, kept at `out` where that is given."""
     if out is None:
         return Answer(frame=frame, notes=notes)
-    write_frame(frame, out)
+    write_table(frame, out)
     return Answer(frame=frame, files=(out,), notes=notes)
-
-
-def write_frame(frame: pd.DataFrame, path: Path) -> None:
-    """Write CSV, CSV.gz, Excel or Parquet atomically; see `multiway.data.writing`.
-
-    Raises:
-        ConfigError: The ending is none of these.
-        RunError: The folder does not exist, or the disk is full.
-    """
-    check_target(path)
-    write_table(frame, path)
-
-
-def check_target(path: Path | None) -> None:
-    """Whether `write_frame` can write there; call it before long work.
-
-    Raises:
-        ConfigError: The ending is none of .csv, .csv.gz, .parquet and .xlsx.
-        RunError: The folder does not exist.
-    """
-    if path is None:
-        return
-    if not path.parent.is_dir():
-        raise RunError(f"{path} could not be written: there is no folder {path.parent}. Make it first.")
-    if not path.name.endswith(ENDINGS):
-        raise ConfigError(f"{path} must end in .csv, .csv.gz, .parquet or .xlsx.")

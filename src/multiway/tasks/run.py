@@ -17,8 +17,9 @@ from multiway import compress, files
 from multiway.errors import MultiwayError, MultiwayWarning, RunError
 from multiway.tasks.protocol import OURS, Row, Task
 from multiway.tasks.registry import TASKS, task_of
-from multiway.tasks.stored import Preprocessing, ScoreRow, check_types, columns_of, read_table
+from multiway.tasks.stored import Preprocessing, ScoreRow, check_types
 from multiway.training import RunFolder, seed_everything
+from multiway.training.tables import columns_of, read_table
 from multiway.training.tensors import sketched
 
 FORMAT = 3

@@ -1,22 +1,17 @@
-"""Schemas of what a run stores as JSON and as tables: whatever a stranger wrote there is refused before it is used."""
+"""Schemas of what a run stores as JSON: whatever a stranger wrote there is refused before it is used."""
 
 import dataclasses
 import typing
 from collections.abc import Iterator, Mapping, Sized
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from multiway.config import Config
-from multiway.errors import RunError
 from multiway.training.log import LogRow
 
 Plain = str | int | float | bool | None
-MAX_CELLS = 50_000_000
-"""Of one table of a run: far more than any run keeps, far fewer than fill a memory."""
 
 
 class ScoreRow(Config):
@@ -64,32 +59,6 @@ class Preprocessing(Config):
     facts: dict[str, Any]
     tables: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Types of the columns of every table."""
-
-
-def columns_of(table: pd.DataFrame) -> dict[str, str]:
-    """Types of the columns of a table, in their order."""
-    return {str(name): str(kind) for name, kind in table.dtypes.items()}
-
-
-def read_table(path: Path, columns: dict[str, str] | None) -> pd.DataFrame:
-    """Read a table of a run, once its head says that it is one.
-
-    Raises:
-        RunError: It is damaged, has other columns than were written, or is too large.
-    """
-    from pyarrow import ArrowException
-    from pyarrow.parquet import read_metadata
-
-    try:
-        head = read_metadata(path)
-        if head.num_rows * head.num_columns > MAX_CELLS:
-            raise ValueError(f"{head.num_rows:,} rows are more than a run keeps")
-        table = pd.read_parquet(path)
-        if columns_of(table) != columns:
-            raise ValueError(f"its columns are {columns_of(table)} and were {columns}")
-    except (ArrowException, OSError, ValueError, TypeError, KeyError) as error:
-        raise RunError(f"{path} cannot be used: {' '.join(str(error).split())[:200]}. Train the run again.") from None
-    return table
 
 
 def check_types(value: Any, where: str) -> None:

@@ -17,8 +17,8 @@ from multiway.explain import (
     load_explanation,
     mode_maps,
     save_explanation,
+    strongest,
     time_labels,
-    top_pairs,
 )
 from multiway.models import HOTForecaster
 from multiway.models.blocks import need_maps
@@ -79,5 +79,4 @@ def write_explanation(run: Run, out: Path | None) -> Answer:
     maps = load_explanation(stored)
     if out is not None:
         save_explanation(out, maps)
-    strongest = [f"{item.mode}, block {item.layer}: {pair}" for item in maps.average for pair in top_pairs(item, 3)]
-    return Answer(files=draw_explanation(out or stored, maps), notes=strongest)
+    return Answer(files=draw_explanation(out or stored, maps), notes=strongest(maps.average))

@@ -12,11 +12,12 @@ from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport, Panel, check_file, mase_scales
+from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError
 from multiway.explain import save_explanation
 from multiway.models import create_model
 from multiway.models.ridge_and_network import RidgeAndNetwork
-from multiway.tasks.answers import Answer, check_target, write_frame, written
+from multiway.tasks.answers import Answer, written
 from multiway.tasks.fitting import announce
 from multiway.tasks.forecasting import auditing, explanation, fitting, sections
 from multiway.tasks.forecasting.backtest import backtest_frame, score_backtest
@@ -198,7 +199,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         check_target(out)
         frame = backtest_frame(run, self._panel(run, data), options.get("cutoffs", 10), options.get("step"))
         if out is not None:
-            write_frame(frame, out)
+            write_table(frame, out)
         return Answer(frame=pd.DataFrame(score_backtest(frame)), files=() if out is None else (out,))
 
     def _panel(self, run: Run, data: str | None) -> Panel:

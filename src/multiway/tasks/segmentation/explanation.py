@@ -10,7 +10,7 @@ import torch
 from multiway.data.masks.examples import Examples, read_examples
 from multiway.data.masks.patches import cut_middle
 from multiway.errors import ConfigError, closest
-from multiway.explain import ModeMap, mode_maps, save_maps, save_mode_map, span_labels, strongest
+from multiway.explain import ModeMap, draw_maps, mode_maps, save_maps, span_labels, strongest
 from multiway.files import make_folder
 from multiway.tasks.answers import Answer
 from multiway.tasks.run import Run
@@ -40,11 +40,7 @@ def explain_run(run: Run, out: Path | None, cases: Sequence[str] | None) -> Answ
     folder = out or run.folder.path / "explanation"
     make_folder(folder)
     save_maps(folder / MAPS, maps)
-    paths = [folder / MAPS]
-    for item in maps:
-        paths.append(folder / f"{item.mode}-block{item.layer}.png")
-        save_mode_map(paths[-1], item)
-    return Answer(files=paths, notes=strongest(maps))
+    return Answer(files=[folder / MAPS, *draw_maps(folder, maps)], notes=strongest(maps))
 
 
 def _rows(examples: Examples, cases: Sequence[str] | None) -> list[int]:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from multiway.data.scenes import Scene, is_scene, read_scene
 from multiway.data.volumes import Volume, prepare, read_cases, to_scan, write_grid
 from multiway.data.volumes.spacing import warn_of_spacings
+from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError, RunError
-from multiway.tasks.answers import Answer, write_frame
+from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 from multiway.tasks.segmentation.predictors import predictor_of
@@ -71,7 +72,7 @@ def _answer(out: Path, rows: list[Row], written: str, failed: Sequence[str] = ()
     frame = pd.DataFrame(rows)
     if not rows:
         return Answer(frame=frame, files=[out], notes=["no mask was written", *failed])
-    write_frame(frame, out / TABLE)
+    write_table(frame, out / TABLE)
     paths = [*(out / row["file"] for row in rows), out / TABLE]
     return Answer(frame=frame, files=paths, notes=[f"{written} and {TABLE} written to {out}", *failed])
 

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from multiway.data.stocks.prepared import PreparedStocks
 from multiway.explain import ModeMap, average_maps, mode_maps
-from multiway.tasks.devices import device_of
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.evaluation import INPUTS
+from multiway.training.devices import device_of
 
 STREAMS = {"text": "texts", "price": "prices", "cross": "prices to texts"}
 """Where a map is from: the encoder, the decoder, or the decoder's look at the encoder."""

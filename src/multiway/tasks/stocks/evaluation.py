@@ -17,10 +17,10 @@ from multiway.data.stocks.scale import StockScale
 from multiway.metrics import classes, movements, quantiles, resampling
 from multiway.metrics.movements import MIDDLE
 from multiway.metrics.resampling import Metric
-from multiway.tasks.devices import device_of
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.config import StockConfig
+from multiway.training.devices import device_of
 
 INPUTS = ("prices", "price_valid", "dates", "text", "text_valid")
 """What the network takes of a batch, in its order."""

@@ -6,9 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from multiway.explain import ModeMap, average_curves, save_maps, save_mode_map, top_pairs
+from multiway.data.writing import write_table
+from multiway.explain import ModeMap, average_curves, draw_maps, last_block, save_maps, strongest
 from multiway.files import make_folder
-from multiway.tasks.answers import Answer, write_frame
+from multiway.tasks.answers import Answer
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.attention import average_attention
 from multiway.tasks.stocks.explanation import (
@@ -20,7 +21,6 @@ from multiway.tasks.stocks.explanation import (
 )
 from multiway.tasks.stocks.prepared import reload
 
-TOP_PAIRS = 3
 MAX_TEXTS = 200
 """Texts listed per ticker and day, the strongest first."""
 
@@ -47,7 +47,12 @@ def explain(run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
     make_folder(folder)
     files = [*_write_maps(folder, average, days), *_write_tables(folder, days)]
     items = [item for day in days for item in day.tickers]
-    notes = [*strongest(average), *map(sentence, items), *_tested(items), *([NOT_ATTRIBUTION] if average else [])]
+    notes = [
+        *strongest(last_block(average)),
+        *map(sentence, items),
+        *_tested(items),
+        *([NOT_ATTRIBUTION] if average else []),
+    ]
     return Answer(files=files, notes=notes)
 
 
@@ -96,34 +101,16 @@ def _write_maps(folder: Path, average: Sequence[ModeMap], days: Sequence[DayExpl
         return []
     paths = [folder / "maps.npz"]
     save_maps(paths[0], maps)
-    drawn = [("average", item) for item in average] + [
-        (str(day.date), item) for day in days for item in _last(day.maps)
-    ]
-    for name, item in drawn:
-        words = item.mode.replace("(", "").replace(")", "").replace(" ", "-")
-        paths.append(folder / f"{name}-{words}-block{item.layer}.png")
-        save_mode_map(paths[-1], item)
-    return paths
-
-
-def _last(maps: Sequence[ModeMap]) -> list[ModeMap]:
-    """Maps of the last block."""
-    last = max((item.layer or 0 for item in maps), default=0)
-    return [item for item in maps if item.layer == last]
+    paths += draw_maps(folder, average, "average-")
+    return paths + [path for day in days for path in draw_maps(folder, last_block(day.maps), f"{day.date}-")]
 
 
 def _write_tables(folder: Path, days: Sequence[DayExplanation]) -> list[Path]:
     found = {folder / "texts.csv": texts_frame(days), folder / "stocks.csv": stocks_frame(days)}
     written = {path: frame for path, frame in found.items() if len(frame)}
     for path, frame in written.items():
-        write_frame(frame, path)
+        write_table(frame, path)
     return list(written)
-
-
-def strongest(average: Sequence[ModeMap]) -> list[str]:
-    """Strongest pairs of the average maps of the last block, in words."""
-    pairs = [(item, pair) for item in _last(average) for pair in top_pairs(item, TOP_PAIRS)]
-    return [f"{item.mode}, block {item.layer}: {pair}" for item, pair in pairs]
 
 
 def sentence(item: TickerExplanation) -> str:

@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 
 from multiway.data.stocks import FIELDS, StockPanel, StockTexts
 from multiway.data.stocks.prepared import PreparedStocks, match_stocks
+from multiway.data.writing import check_target
 from multiway.errors import DataError
 from multiway.metrics.movements import MIDDLE
-from multiway.tasks.answers import Answer, check_target, written
-from multiway.tasks.devices import best_device
+from multiway.tasks.answers import Answer, written
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.evaluation import Scored, predicted, rises_and_levels, score_rows, scored
 from multiway.tasks.stocks.prepared import prepared_within, read_for
+from multiway.training.devices import best_device
 
 CLOSE = FIELDS.index("close")
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from multiway.data.stocks import StockPanel, StockProtocol, StockSamples, StockTexts
 from multiway.data.stocks.prepared import PreparedStocks, match_stocks
+from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.answers import Answer, check_target, write_frame
+from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.backtest import COST_BPS, WORDS, Backtest, backtest, check_settings
@@ -36,7 +37,7 @@ def backtest_run(run: Run, data: str | None, out: Path | None, options: dict[str
     check_settings(**settings)
     traded = backtest(tradable_predictions(run, data), **settings)
     if out is not None:
-        write_frame(traded.frame(), out)
+        write_table(traded.frame(), out)
     notes = [traded.sentence(), *traded.assumptions(), *evening_texts(run), WORDS]
     return Answer(frame=pd.DataFrame(traded.table()), files=() if out is None else (out,), notes=notes)
 

@@ -23,13 +23,14 @@ from multiway.data.tabular import (
     prepare_table,
     read_frame,
 )
+from multiway.data.writing import check_target
 from multiway.errors import ConfigError
 from multiway.files import make_folder
 from multiway.metrics.classes import accuracy
 from multiway.metrics.regression import mse
 from multiway.models import create_model
 from multiway.tasks import targets
-from multiway.tasks.answers import Answer, check_target, written
+from multiway.tasks.answers import Answer, written
 from multiway.tasks.options import names
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run

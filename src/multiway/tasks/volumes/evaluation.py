@@ -15,11 +15,11 @@ from multiway.data.volumes import Cases, PreparedVolumes, Volume, VolumeBatches,
 from multiway.errors import DataError
 from multiway.metrics import resampling
 from multiway.tasks.classes import class_metrics, prediction_frame, thresholds_of
-from multiway.tasks.devices import best_device, device_of
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.config import VolumeConfig
 from multiway.training import Source
+from multiway.training.devices import best_device, device_of
 
 Probabilities = NDArray[np.float64]
 SAMPLE = 8

@@ -26,9 +26,9 @@ from multiway.explain import (
 )
 from multiway.files import make_folder
 from multiway.tasks.answers import Answer
-from multiway.tasks.devices import device_of
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.evaluation import evaluated, probabilities
+from multiway.training.devices import device_of
 
 STEPS, FEW_STEPS, COSTLY_VOXELS = 96, 48, 48**3
 """Points of integrated gradients, and those of volumes with more voxels."""

@@ -10,16 +10,17 @@ import pandas as pd
 
 from multiway import leftovers
 from multiway.data.volumes import Cases, read_cases
+from multiway.data.writing import check_target
 from multiway.errors import ConfigError, DataError
 from multiway.metrics.classes import predicted_classes
-from multiway.tasks.answers import Answer, check_target, written
+from multiway.tasks.answers import Answer, written
 from multiway.tasks.classes import class_values, probability_frame, thresholds_of
-from multiway.tasks.devices import best_device
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.evaluation import Probabilities, probabilities_of
 from multiway.tasks.volumes.explanation import explain_case, write_maps
 from multiway.terminal import TerminalBar
+from multiway.training.devices import best_device
 
 MAX_LISTED = 20
 Found = TypeVar("Found")
