@@ -1,4 +1,4 @@
-"""What tasks on one target share: the loss, baselines by name, outputs and scores of classes and of numbers."""
+"""What tasks on one target share: the loss, outputs and scores of classes and of numbers."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from torch import nn
 from torch.nn import functional as F
 
 from multiway.data.series.scaling import Scaler
-from multiway.models.baselines import Linear, Majority, Mean
 from multiway.tasks import targets
 from multiway.training import TrainingConfig
 from tolerances import SUMS32
@@ -45,22 +44,6 @@ def test_smoothing_and_weights_are_for_training_alone(generator):
         assert float(total / count) == pytest.approx(float(expected), rel=SUMS32)
     total, count = targets.TargetLoss(TrainingConfig(loss="mae"), None, NUMBERS)(model, {**batch, "target": x[:, 1]})
     assert float(total / count) == pytest.approx(float((x[:, 0] - x[:, 1]).abs().mean()), rel=SUMS32)
-
-
-@pytest.mark.parametrize(
-    ("names", "called", "kinds"),
-    [(("no", "yes"), ("majority", "logistic"), (Majority, Linear)), (None, ("mean", "ridge"), (Mean, Linear))],
-)
-def test_baselines_are_those_of_the_target(names, called, kinds, generator):
-    x = torch.randn(6, 2, generator=generator)
-    y = torch.from_numpy(NUMBERS).float() if names is None else torch.from_numpy(LABELS)
-    assert targets.baseline_names(["constant", "linear"], names) == called
-    models = [targets.build_baseline(name, 2, 1 if names is None else 2) for name in called]
-    assert tuple(map(type, models)) == kinds
-    constant, linear = (targets.fit_baseline(model, x, y, x, y) for model in models)
-    assert constant is None and set(linear) == {"penalty", "validation_loss"}
-    answer = models[0](x)[0] if names is None else models[0](x)[0].exp()
-    assert answer.tolist() == pytest.approx([NUMBERS.mean()] if names is None else [1 / 3, 2 / 3])
 
 
 def test_scores_are_over_groups_where_they_are_known():

@@ -16,6 +16,7 @@ from multiway.data.loading import pair_of
 from multiway.data.masks.checking import check_masks
 from multiway.data.masks.examples import Examples, read_examples
 from multiway.data.masks.patches import GridPatches, fit_scale
+from multiway.data.masks.state import SegmentState
 from multiway.data.scenes import is_scene
 from multiway.data.volumes import Arrays
 from multiway.data.volumes.spacing import warn_of_spacings
@@ -31,7 +32,6 @@ from multiway.tasks.segmentation.explanation import explain_run
 from multiway.tasks.segmentation.facts import SegmentFacts
 from multiway.tasks.segmentation.fitting import (
     PLAIN,
-    SegmentState,
     baselines_of,
     build_model,
     check_fits,

@@ -7,8 +7,8 @@ from pydantic import Field, model_validator
 from multiway.config import Config
 from multiway.data.tabular import TableOptions, TableSplit
 from multiway.models import list_models, model_config
+from multiway.models.target_baselines import Baseline, usual_baselines
 from multiway.tasks.settings import check_model, network_fields, starting_from
-from multiway.tasks.targets import Baseline, usual_baselines
 from multiway.training import TrainingConfig
 
 NETWORK = "tabular_mlp"

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from multiway.data.tabular import Encoding, PreparedTable, Table
+from multiway.models.target_baselines import fit_baseline
 from multiway.tasks.protocol import OURS, Context
 from multiway.tasks.tabular.config import TabularConfig
-from multiway.tasks.targets import TargetLoss, decoded, fit_baseline
+from multiway.tasks.targets import TargetLoss, decoded
 from multiway.training import History, train
 
 

@@ -29,6 +29,7 @@ from multiway.files import make_folder
 from multiway.metrics.classes import accuracy
 from multiway.metrics.regression import mse
 from multiway.models import create_model
+from multiway.models.target_baselines import baseline_names, build_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, written
 from multiway.tasks.options import names
@@ -92,13 +93,13 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
 
     def names(self, config: TabularConfig, state: Encoding) -> tuple[str, ...]:
         """The network and the baselines of the config."""
-        return (OURS, *targets.baseline_names(config.baselines, state.columns.classes))
+        return (OURS, *baseline_names(config.baselines, state.columns.classes))
 
     def build(self, config: TabularConfig, state: Encoding, name: str) -> nn.Module:
         """A network, or a baseline."""
         inputs, outputs = len(state.names), state.columns.num_outputs
         if name != OURS:
-            return targets.build_baseline(name, inputs, outputs)
+            return build_baseline(name, inputs, outputs)
         return create_model(config.model_name, **config.network_fields(inputs, outputs))
 
     def fit(self, run: Run, name: str, prepared: PreparedTable, context: Context) -> History | dict[str, Any] | None:
