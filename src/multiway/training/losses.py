@@ -1,6 +1,6 @@
 """Losses as a sum and a count, so that masks, unequal shards and accumulated batches stay exact."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -22,6 +22,13 @@ def absolute(prediction: Tensor, target: Tensor, observed: Tensor | None = None)
 def huber(prediction: Tensor, target: Tensor, observed: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Quadratic up to an error of 0.5, linear beyond."""
     return _reduce(F.huber_loss(prediction, target, reduction="none", delta=0.5), observed)
+
+
+def pinball_terms(levels: Tensor, target: Tensor, quantiles: Sequence[float]) -> Tensor:
+    """Pinball loss of every number, averaged over the quantiles, which are the last axis of `levels`."""
+    shares = torch.tensor(quantiles, dtype=levels.dtype, device=levels.device)
+    error = target[..., None] - levels
+    return torch.maximum(shares * error, (shares - 1) * error).mean(-1)
 
 
 LOSSES: dict[str, Loss] = {"mse": squared, "mae": absolute, "huber": huber}

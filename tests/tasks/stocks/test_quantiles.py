@@ -5,7 +5,7 @@ import torch
 
 from multiway.metrics.quantiles import pinball
 from multiway.tasks.stocks.evaluation import metrics_of
-from multiway.tasks.stocks.fitting import pinball_terms
+from multiway.training.losses import pinball_terms
 from tasks.stocks.quotes import make_config
 from tolerances import ROUNDING64
 

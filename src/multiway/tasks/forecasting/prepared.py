@@ -7,9 +7,9 @@ from typing import Any
 from multiway.data import Panel, read_panel, season_of
 from multiway.data.series import later
 from multiway.data.series.prepared import PreparedPanel
+from multiway.data.series.state import ForecastState
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.floor import Floor, fit_floor
-from multiway.tasks.forecasting.state import ForecastState
 
 
 class Prepared(PreparedPanel):

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport, Panel, check_file, mase_scales
+from multiway.data.series.state import ForecastState
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError
 from multiway.explain import save_explanation
@@ -29,7 +30,6 @@ from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.model import all_forecasts, model_of
 from multiway.tasks.forecasting.options import OPTIONS
 from multiway.tasks.forecasting.prepared import Prepared, prepare, prepare_later, read_later, season_in
-from multiway.tasks.forecasting.state import ForecastState
 from multiway.tasks.protocol import OURS, VALIDATION, Context, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.stored import same_length

@@ -1,6 +1,6 @@
 """How the network and the baselines of a run of stocks are built and fitted."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.evaluation import metrics_of, outputs_of, predicted
 from multiway.tasks.stocks.logistic import Logistic
 from multiway.training import Batch, History, TrainingConfig, train
+from multiway.training.losses import pinball_terms
 
 QUANTILES = "training_quantiles"
 SIMPLE: dict[str, type[nn.Module]] = {"majority": Majority, "previous": Previous, "calendar": Calendar}
@@ -46,13 +47,6 @@ class MovementLoss:
             return torch.where(mask, terms, 0).sum() / self.scale.movement_spread, mask.sum()
         labels = batch["label"].masked_fill(~mask, NO_TARGET)
         return class_loss(outputs.flatten(0, 1), labels.flatten(), self.weights, self.smoothing)
-
-
-def pinball_terms(levels: Tensor, returns: Tensor, quantiles: Sequence[float]) -> Tensor:
-    """Pinball loss of every movement, averaged over the quantiles."""
-    shares = torch.tensor(quantiles, dtype=levels.dtype, device=levels.device)
-    error = returns[..., None] - levels
-    return torch.maximum(shares * error, (shares - 1) * error).mean(-1)
 
 
 def build_model(config: StockConfig, state: StockState, name: str) -> nn.Module:

@@ -1,4 +1,4 @@
-"""What training learnt of a panel: names, step, season, scaling, and how many ridge matrices there are."""
+"""What training learnt of a panel: names, step, season, scaling, and whether variates share one matrix of weights."""
 
 import dataclasses
 from typing import Any, Self
@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data import Scaler
+from multiway.data.series.scaling import Scaler
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -18,7 +18,7 @@ class ForecastState:
     season: Steps in a season.
     scaler: Fitted on the training rows.
     mase_scale: `(variates,)`, the denominators of MASE in scaled units.
-    shared: Ridge has one matrix for all variates.
+    shared: One matrix of weights serves all variates, as validation has it.
     """
 
     names: tuple[str, ...]
