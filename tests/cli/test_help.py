@@ -92,7 +92,7 @@ def complete(*words):
         (["train", "fore"], {"forecast"}),
         (["audit", "sto"], {"stocks"}),
         (["check", "exch"], {"exchange"}),
-        (["train", "--recipe", "hot-exchange-9"], {"hot-exchange-96"}),
+        (["train", "--recipe", "floor-exchange-9"], {"floor-exchange-96"}),
         (["reproduce", "hot-fig"], {"hot-figure-3"}),
         (["published", "tga"], {"tga-figure-2"}),
         (["tune", "stocks", "--space", "hot-s"], {"hot-stocks"}),

@@ -47,5 +47,5 @@ def test_measured_cells_are_followed_by_every_published_method(tmp_path):
     lines = printed(*words).splitlines()
     assert lines[1].split() == ["hot-exchange-96", "exchange", "0.0800", "0.0020", "9"] and lines[2] == ""
     assert len(lines) == 4 + 13 and lines[-2].split() == ["HOT", "-", "96", "0.0830", "0.0050", "0.2020", "0.0050"]
-    assert lines[-1].split() == ["multiway", "-", "96", "0.0800", "0.0020", "-", "-"]
+    assert lines[-1].split() == ["multiway,", "paper", "-", "96", "0.0800", "0.0020", "-", "-"]
     assert "Horizon 96" in (tmp_path / "page.html").read_text()

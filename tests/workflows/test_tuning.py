@@ -162,7 +162,7 @@ def test_a_training_that_fails_is_refused_and_the_search_goes_on(seed, tiny):
         ({"split.test": [0.1]}, "split.test decides what validation measures"),
         (
             {"model.dimm": [4, 8]},
-            "none of 2 combinations can be. The first: settings: model: dimm is not a known field",
+            "none of 2 combinations can be. The first: settings: hot_forecaster: dimm is not a known field",
         ),
         ({"model.dim": [3]}, "none of 1 combinations can be"),
         ({"model.dim": 3}, "space: values.model.dim"),

@@ -115,7 +115,7 @@ def test_a_failure_half_way_leaves_nothing(shapes, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("multiway.data.volumes.writing.np.save", full)
+    monkeypatch.setattr("multiway.files.os.fsync", full)
     with pytest.raises(RunError, match="No space left"):
         make_lesions(read_cases(shapes), tmp_path / "out", LesionOptions(format="npy"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rods.npz"]
