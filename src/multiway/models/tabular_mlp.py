@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any, Literal
 
 from pydantic import Field
@@ -12,12 +11,7 @@ from torch import nn as torch_nn
 from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
-
-ACTIVATIONS: dict[str, Callable[[], torch_nn.Module]] = {
-    "relu": torch_nn.ReLU,
-    "gelu": torch_nn.GELU,
-    "silu": torch_nn.SiLU,
-}
+from multiway.models.activations import ACTIVATIONS, Activation
 
 
 class TabularMLPConfig(Config):
@@ -33,7 +27,7 @@ class TabularMLPConfig(Config):
     """Features of each hidden layer; with nd_linear, of its second mode."""
     rows: int | None = Field(None, gt=0)
     """Size of the first mode of hidden layers, of nd_linear only; as many as inputs if not given."""
-    activation: Literal["relu", "gelu", "silu"] = "relu"
+    activation: Activation = "relu"
     dropout: float = Field(0.0, ge=0.0, lt=1.0)
     """Share of hidden features dropped in training."""
 
@@ -71,7 +65,7 @@ class TabularMLP(torch_nn.Module):
         sizes = config.sizes()
         build = _dense if config.layer == "linear" else nn.NdLinear
         self.layers = torch_nn.ModuleList(build(before, after) for before, after in itertools.pairwise(sizes))
-        self.activation = ACTIVATIONS[config.activation]()
+        self.activation = ACTIVATIONS[config.activation]
         self.dropout = nn.Dropout(config.dropout)
         self.head = torch_nn.Linear(math.prod(sizes[-1]), config.num_outputs)
 
