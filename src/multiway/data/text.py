@@ -34,10 +34,14 @@ class Lines:
 
 def split_text(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> Lines:
     """Undo compression and encoding, find header and separator; refuse what cannot be a table or cannot fit."""
-    text = _text_only(unpacked(raw, limit, free_memory() // 3, findings), findings)
-    lines = _lines(_decode(text, encoding, findings), findings)
+    lines = _lines(decoded(raw, encoding, limit, findings), findings)
     check_memory(lines.body.count("\n") + 1, len(lines.names), len(lines.body), findings)
     return lines
+
+
+def decoded(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> str:
+    """Undo compression and encoding; refuse what is no text."""
+    return _decode(_text_only(unpacked(raw, limit, free_memory() // 3, findings), findings), encoding, findings)
 
 
 def bytes_of(path: Path, findings: Findings) -> bytes:

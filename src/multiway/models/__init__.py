@@ -21,6 +21,8 @@ from multiway.models.registry import list_models as list_models
 from multiway.models.registry import model_config as model_config
 from multiway.models.registry import model_defaults as model_defaults
 from multiway.models.registry import register as register
+from multiway.models.series_classifier import SeriesClassifier as SeriesClassifier
+from multiway.models.series_classifier import SeriesClassifierConfig as SeriesClassifierConfig
 from multiway.models.sliding_window import sliding_window as sliding_window
 from multiway.models.tabular_mlp import TabularMLP as TabularMLP
 from multiway.models.tabular_mlp import TabularMLPConfig as TabularMLPConfig
@@ -48,6 +50,7 @@ register("resnet18_3d", ResNet3D, ResNet3DConfig, depth=18)
 register("resnet50_3d", ResNet3D, ResNet3DConfig, depth=50)
 register("tabular_mlp", TabularMLP, TabularMLPConfig)
 register("tabular_mlp_dense", TabularMLP, TabularMLPConfig, **TabularMLPConfig.dense())
+register("series_classifier", SeriesClassifier, SeriesClassifierConfig)
 register("hot_volume_unet", VolumeUNet, VolumeUNetConfig)
 register("volume_unet", VolumeUNet, VolumeUNetConfig, block="convolution")
 register(

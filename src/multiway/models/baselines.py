@@ -136,9 +136,16 @@ def fit_ridge(
     """
     x, held_x = model.standardise(x), model.standardised(held_x)
     penalties, bias = sorted(penalties, reverse=True), y.double().mean(0)
-    path = ops.ridge_path(x.T @ x / len(x), x.T @ (y.double() - bias) / len(x), penalties)
+    path = _ridge_path(x, y.double() - bias, penalties)
     solutions = ((penalty, (weight, bias)) for penalty, weight in zip(penalties, path, strict=True))
     return _choose(model, solutions, held_x, held_y.double(), F.mse_loss)
+
+
+def _ridge_path(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterable[Tensor]:
+    """Weights of each penalty; with fewer samples than features by (XᵀX + λI)⁻¹Xᵀ = Xᵀ(XXᵀ + λI)⁻¹."""
+    if len(x) >= x.shape[1]:
+        return ops.ridge_path(x.T @ x / len(x), x.T @ y / len(x), penalties)
+    return (dual @ x for dual in ops.ridge_path(x @ x.T / len(x), y / len(x), penalties))
 
 
 def _choose(
