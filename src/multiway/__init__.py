@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.segmentation import Segmenter
+    from multiway.tasks.series import SeriesClassifier
     from multiway.tasks.stocks import StockMovementClassifier
     from multiway.tasks.tabular import TabularClassifier, TabularRegressor
     from multiway.tasks.volumes import VolumeClassifier
@@ -22,6 +23,7 @@ __all__ = [
     "Forecaster",
     "MultiwayError",
     "Segmenter",
+    "SeriesClassifier",
     "StockMovementClassifier",
     "TabularClassifier",
     "TabularRegressor",
@@ -53,6 +55,7 @@ __getattr__ = lazily(
     {
         "multiway.tasks.forecasting": ("Forecaster",),
         "multiway.tasks.segmentation": ("Segmenter",),
+        "multiway.tasks.series": ("SeriesClassifier",),
         "multiway.tasks.stocks": ("StockMovementClassifier",),
         "multiway.tasks.tabular": ("TabularClassifier", "TabularRegressor"),
         "multiway.tasks.volumes": ("VolumeClassifier",),

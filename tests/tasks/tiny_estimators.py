@@ -12,7 +12,7 @@ from tasks.forecasting.panels import TINY as FORECASTER
 from tasks.segmentation.lesion_files import FAST, box_case
 from tasks.stocks.quotes import NETWORK as STOCKS
 from tasks.stocks.quotes import make_prices, trading_days
-from tasks.tiny import people
+from tasks.tiny import people, waves
 from tasks.volumes.blocks import NETWORK, make_volumes
 
 Split = tuple[Any, Any]
@@ -93,11 +93,27 @@ def tabular_regressor() -> TinyEstimator:
     )  # fmt: skip
 
 
+def series_classifier() -> TinyEstimator:
+    rows = waves(48)
+    series = [part[["x", "y"]].to_numpy(float) for _, part in rows.groupby("id")]
+    training = {"batch_size": 16, "warmup_steps": 2}
+    settings = {"model": {"dim": 4, "num_heads": 2}, "training": training, "draws": 5}
+    padded = np.full((len(series), 12, 2), np.nan)
+    for row, each in enumerate(series):
+        padded[row, : len(each)] = each
+    return TinyEstimator(
+        make=lambda: multiway.SeriesClassifier(epochs=1, baselines=("majority",), settings=settings),
+        fit=(padded, rows.groupby("id")["class"].first().to_numpy()), new=(series[:7],), split=halves(len(series)),
+        grid={"epochs": [1, 2]},
+    )  # fmt: skip
+
+
 ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "Forecaster": forecaster,
     "VolumeClassifier": volume_classifier,
     "Segmenter": segmenter,
     "StockMovementClassifier": stock_classifier,
+    "SeriesClassifier": series_classifier,
     "TabularClassifier": tabular_classifier,
     "TabularRegressor": tabular_regressor,
 }
