@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from multiway.tasks.segmentation import Segmenter
     from multiway.tasks.stocks import StockMovementClassifier
     from multiway.tasks.tabular import TabularClassifier, TabularRegressor
+    from multiway.tasks.text import TextClassifier
     from multiway.tasks.volumes import VolumeClassifier
     from multiway.workflows import audit, check, compare, train, tune
 
@@ -25,6 +26,7 @@ __all__ = [
     "StockMovementClassifier",
     "TabularClassifier",
     "TabularRegressor",
+    "TextClassifier",
     "VolumeClassifier",
     "audit",
     "check",
@@ -55,6 +57,7 @@ __getattr__ = lazily(
         "multiway.tasks.segmentation": ("Segmenter",),
         "multiway.tasks.stocks": ("StockMovementClassifier",),
         "multiway.tasks.tabular": ("TabularClassifier", "TabularRegressor"),
+        "multiway.tasks.text": ("TextClassifier",),
         "multiway.tasks.volumes": ("VolumeClassifier",),
         "multiway.models": ("create_model", "list_models", "models"),
         "multiway.workflows": ("audit", "check", "compare", "train", "tune", "workflows"),
