@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from multiway.tasks.series import SeriesClassifier
     from multiway.tasks.stocks import StockMovementClassifier
     from multiway.tasks.tabular import TabularClassifier, TabularRegressor
+    from multiway.tasks.text import TextClassifier
     from multiway.tasks.volumes import VolumeClassifier
     from multiway.workflows import audit, check, compare, train, tune
 
@@ -27,6 +28,7 @@ __all__ = [
     "StockMovementClassifier",
     "TabularClassifier",
     "TabularRegressor",
+    "TextClassifier",
     "VolumeClassifier",
     "audit",
     "check",
@@ -58,6 +60,7 @@ __getattr__ = lazily(
         "multiway.tasks.series": ("SeriesClassifier",),
         "multiway.tasks.stocks": ("StockMovementClassifier",),
         "multiway.tasks.tabular": ("TabularClassifier", "TabularRegressor"),
+        "multiway.tasks.text": ("TextClassifier",),
         "multiway.tasks.volumes": ("VolumeClassifier",),
         "multiway.models": ("create_model", "list_models", "models"),
         "multiway.workflows": ("audit", "check", "compare", "train", "tune", "workflows"),

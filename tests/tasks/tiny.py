@@ -232,6 +232,39 @@ def swap_classes(path: Path, *names: str) -> None:
     rows.to_csv(path, index=False)
 
 
+def notes(count: int = 90) -> pd.DataFrame:
+    """Texts of a few words, most of which say whether it is day or night, and who wrote them."""
+    draw = np.random.default_rng(0)
+    night = draw.random(count) < 0.5
+    said = {True: ["moon", "stars", "owl"], False: ["sun", "bees", "noon"]}
+    texts = [
+        " ".join([*draw.choice(said[bool(dark)], 2), *draw.choice(["we", "saw", "a", "far", "field"], 3), f"x{row}"])
+        for row, dark in enumerate(night != (draw.random(count) < 0.15))
+    ]
+    author = draw.choice(["Ada", "Bo", "Cy"], count)
+    return pd.DataFrame({"author": author, "text": texts, "label": np.where(night, "night", "day")})
+
+
+def text(folder: Path) -> Tiny:
+    path = folder / "notes.csv"
+    notes().to_csv(path, index=False)
+    training = {**SAVING, "epochs": 3, "batch_size": 16, "warmup_steps": 2, "learning_rate": 0.02}
+    model = {"dim": 8, "block": {"num_heads": 2, "dropout": 0.0}}
+    settings = {"inputs": "words", "model": model, "text": {"encoder": "hashed"}, "draws": 20, "training": training}
+
+    def alone(target: Path) -> Path:
+        head, *rows = path.read_text().splitlines()
+        return written(target / "notes.csv", [head, rows[7]])
+
+    return Tiny(
+        task="text", data=path, settings={**settings, "baselines": ["majority", "tfidf", "vectors"]},
+        still={**STILL, "baselines": ["majority"]}, alone=alone,
+        lacking=lambda target: without(path, "text", target),
+        changes={"word": lambda: edit(path, "moon", "stars"), "class": lambda: edit(path, ",night", ",day")},
+        spoil=lambda: edit(path, ",label", ",text"),
+    )  # fmt: skip
+
+
 def written(path: Path, lines: list[str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n")
@@ -261,5 +294,11 @@ def copied(path: Path, folder: Path) -> Path:
 
 
 TINY: dict[str, Callable[[Path], Tiny]] = {
-    "forecast": forecast, "series": series, "volumes": volumes, "segment": segment, "stocks": stocks, "tabular": tabular
-}  # fmt: skip
+    "forecast": forecast,
+    "series": series,
+    "volumes": volumes,
+    "segment": segment,
+    "stocks": stocks,
+    "text": text,
+    "tabular": tabular,
+}

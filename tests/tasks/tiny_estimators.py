@@ -12,7 +12,7 @@ from tasks.forecasting.panels import TINY as FORECASTER
 from tasks.segmentation.lesion_files import FAST, box_case
 from tasks.stocks.quotes import NETWORK as STOCKS
 from tasks.stocks.quotes import make_prices, trading_days
-from tasks.tiny import people, waves
+from tasks.tiny import notes, people, waves
 from tasks.volumes.blocks import NETWORK, make_volumes
 
 Split = tuple[Any, Any]
@@ -108,6 +108,16 @@ def series_classifier() -> TinyEstimator:
     )  # fmt: skip
 
 
+def text_classifier() -> TinyEstimator:
+    rows = notes()
+    settings = {"training": {"batch_size": 16, "warmup_steps": 2}, "draws": 5}
+    return TinyEstimator(
+        make=lambda: multiway.TextClassifier(epochs=1, encoder="hashed", baselines=("majority",), settings=settings),
+        fit=(list(rows["text"]), rows["label"]), new=(list(rows["text"][:7]),), split=halves(len(rows)),
+        grid={"epochs": [1, 2]},
+    )  # fmt: skip
+
+
 ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "Forecaster": forecaster,
     "VolumeClassifier": volume_classifier,
@@ -116,6 +126,7 @@ ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "SeriesClassifier": series_classifier,
     "TabularClassifier": tabular_classifier,
     "TabularRegressor": tabular_regressor,
+    "TextClassifier": text_classifier,
 }
 
 

@@ -17,6 +17,7 @@ CATALOGUES = (
     "multiway.data.stocks.catalogue",
     "multiway.data.tabular.catalogue",
     "multiway.data.sequences.catalogue",
+    "multiway.data.labelled_text.catalogue",
 )
 """Modules with a table `DATASETS` from names to entries; a new kind of data adds a line."""
 

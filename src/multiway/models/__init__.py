@@ -26,6 +26,11 @@ from multiway.models.series_classifier import SeriesClassifierConfig as SeriesCl
 from multiway.models.sliding_window import sliding_window as sliding_window
 from multiway.models.tabular_mlp import TabularMLP as TabularMLP
 from multiway.models.tabular_mlp import TabularMLPConfig as TabularMLPConfig
+from multiway.models.text_classifier import TextClassifier as TextClassifier
+from multiway.models.text_classifier import TextClassifierConfig as TextClassifierConfig
+from multiway.models.text_head import TextHead as TextHead
+from multiway.models.text_head import TextHeadConfig as TextHeadConfig
+from multiway.models.text_head import TunedText as TunedText
 from multiway.models.volume_unet import VolumeUNet as VolumeUNet
 from multiway.models.volume_unet import VolumeUNetConfig as VolumeUNetConfig
 
@@ -51,6 +56,9 @@ register("resnet50_3d", ResNet3D, ResNet3DConfig, depth=50)
 register("tabular_mlp", TabularMLP, TabularMLPConfig)
 register("tabular_mlp_dense", TabularMLP, TabularMLPConfig, **TabularMLPConfig.dense())
 register("series_classifier", SeriesClassifier, SeriesClassifierConfig)
+register("text_classifier", TextClassifier, TextClassifierConfig)
+register("text_head", TextHead, TextHeadConfig)
+register("text_head_dense", TextHead, TextHeadConfig, **TextHeadConfig.dense())
 register("hot_volume_unet", VolumeUNet, VolumeUNetConfig)
 register("volume_unet", VolumeUNet, VolumeUNetConfig, block="convolution")
 register(

@@ -14,6 +14,7 @@ MODULES = {
     "volumes": "multiway.tasks.volumes.task",
     "segment": "multiway.tasks.segmentation.task",
     "stocks": "multiway.tasks.stocks.task",
+    "text": "multiway.tasks.text.task",
     "tabular": "multiway.tasks.tabular.task",
 }
 """Module of each task, whose `TASK` it is. Data of a kind that none recognises is for the first."""
