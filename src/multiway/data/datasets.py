@@ -18,6 +18,7 @@ CATALOGUES = (
     "multiway.data.tabular.catalogue",
     "multiway.data.sequences.catalogue",
     "multiway.data.labelled_text.catalogue",
+    "multiway.data.images.catalogue",
 )
 """Modules with a table `DATASETS` from names to entries; a new kind of data adds a line."""
 
