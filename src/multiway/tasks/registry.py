@@ -14,6 +14,7 @@ MODULES = {
     "segment": "multiway.tasks.segmentation.task",
     "stocks": "multiway.tasks.stocks.task",
     "tabular": "multiway.tasks.tabular.task",
+    "language": "multiway.tasks.language.task",
 }
 """Module of each task, whose `TASK` it is. Data of a kind that none recognises is for the first."""
 TASKS = tuple(MODULES)
