@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from multiway.config import Config
 from multiway.data.language import TextOptions, TextSplit, TokenOptions
-from multiway.models import list_models, model_config
+from multiway.models import list_models, model_config, model_defaults
 from multiway.tasks.settings import check_model, network_fields, starting_from
 from multiway.training import TrainingConfig
 
@@ -49,5 +49,6 @@ class LanguageConfig(Config):
         return str(self.model.get("name", NETWORK))
 
     def network_fields(self, vocabulary: int) -> dict[str, Any]:
-        """Fields of `create_model` on this text."""
-        return network_fields(self.model, vocabulary=vocabulary, context=self.tokens.context)
+        """Fields of `create_model` on this text; a named size keeps its rows of the vocabulary, used or not."""
+        rows = max(vocabulary, model_defaults(self.model_name).get("vocabulary", 0))
+        return network_fields(self.model, vocabulary=rows, context=self.tokens.context)
