@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.images import ImageClassifier
+    from multiway.tasks.language import LanguageModel
     from multiway.tasks.segmentation import Segmenter
     from multiway.tasks.series import SeriesClassifier
     from multiway.tasks.stocks import StockMovementClassifier
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Forecaster",
     "ImageClassifier",
+    "LanguageModel",
     "MultiwayError",
     "Segmenter",
     "SeriesClassifier",
@@ -59,6 +61,7 @@ __getattr__ = lazily(
     {
         "multiway.tasks.forecasting": ("Forecaster",),
         "multiway.tasks.images": ("ImageClassifier",),
+        "multiway.tasks.language": ("LanguageModel",),
         "multiway.tasks.segmentation": ("Segmenter",),
         "multiway.tasks.series": ("SeriesClassifier",),
         "multiway.tasks.stocks": ("StockMovementClassifier",),

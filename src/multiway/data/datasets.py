@@ -19,6 +19,7 @@ CATALOGUES = (
     "multiway.data.sequences.catalogue",
     "multiway.data.labelled_text.catalogue",
     "multiway.data.images.catalogue",
+    "multiway.data.language.catalogue",
 )
 """Modules with a table `DATASETS` from names to entries; a new kind of data adds a line."""
 

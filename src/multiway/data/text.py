@@ -41,7 +41,7 @@ def split_text(raw: bytes, encoding: str | None, limit: int, findings: Findings)
 
 def decoded(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> str:
     """Undo compression and encoding; refuse what is no text."""
-    return _decode(_text_only(unpacked(raw, limit, free_memory() // 3, findings), findings), encoding, findings)
+    return characters(_text_only(unpacked(raw, limit, free_memory() // 3, findings), findings), encoding, findings)
 
 
 def bytes_of(path: Path, findings: Findings) -> bytes:
@@ -76,7 +76,8 @@ def _text_only(raw: bytes, findings: Findings) -> bytes:
     return raw
 
 
-def _decode(raw: bytes, encoding: str | None, findings: Findings) -> str:
+def characters(raw: bytes, encoding: str | None, findings: Findings) -> str:
+    """Text of some bytes with line ends as one sign; a wrong encoding and lost characters are noted."""
     if encoding is None and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         encoding = "utf-16"
     findings.encoding = encoding or "utf-8"

@@ -12,6 +12,9 @@ from multiway.models.hot_stock_classifier import HOTStockClassifier as HOTStockC
 from multiway.models.hot_stock_classifier import HOTStockClassifierConfig as HOTStockClassifierConfig
 from multiway.models.hot_volume_classifier import HOTVolumeClassifier as HOTVolumeClassifier
 from multiway.models.hot_volume_classifier import HOTVolumeClassifierConfig as HOTVolumeClassifierConfig
+from multiway.models.language_model import OPT_125M, OPT_350M
+from multiway.models.language_model import CausalTransformer as CausalTransformer
+from multiway.models.language_model import CausalTransformerConfig as CausalTransformerConfig
 from multiway.models.linear_forecasters import DLinear as DLinear
 from multiway.models.linear_forecasters import DLinearConfig as DLinearConfig
 from multiway.models.linear_forecasters import RLinear as RLinear
@@ -76,3 +79,8 @@ register(
     channels=(12, 24, 48),
 )
 register("hot_segmenter_2d", HOTSegmenter2d, HOTSegmenter2dConfig)
+register("causal_transformer", CausalTransformer, CausalTransformerConfig)
+register("opt_125m", CausalTransformer, CausalTransformerConfig, **OPT_125M)
+register("opt_350m", CausalTransformer, CausalTransformerConfig, **OPT_350M)
+register("opt_125m_ndlinear", CausalTransformer, CausalTransformerConfig, **OPT_125M, layer="nd_linear")
+register("opt_350m_ndlinear", CausalTransformer, CausalTransformerConfig, **OPT_350M, layer="nd_linear")

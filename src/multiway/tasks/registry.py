@@ -17,6 +17,7 @@ MODULES = {
     "stocks": "multiway.tasks.stocks.task",
     "text": "multiway.tasks.text.task",
     "tabular": "multiway.tasks.tabular.task",
+    "language": "multiway.tasks.language.task",
 }
 """Module of each task, whose `TASK` it is. Data of a kind that none recognises is for the first."""
 TASKS = tuple(MODULES)
