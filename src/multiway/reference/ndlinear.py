@@ -69,3 +69,23 @@ def dense(
 def num_parameters(in_sizes: Sequence[int], out_sizes: Sequence[int], *, bias: bool = True) -> int:
     """Count Σ D_i H_i weights (section 2.2), and Σ H_i biases."""
     return sum(h * (d + bias) for d, h in zip(in_sizes, out_sizes, strict=True))
+
+
+def norm_penalty(weights: Sequence[Tensor], factors: Sequence[float]) -> Tensor:
+    """Section 2.3, entry by entry: Σ_i λ_i Σ_hd W_i[h, d]²."""
+    total = weights[0].new_zeros(())
+    for weight, factor in zip(weights, factors, strict=True):
+        for entry in weight.flatten():
+            total = total + factor * entry * entry
+    return total
+
+
+def orthogonality_penalty(weights: Sequence[Tensor], factors: Sequence[float]) -> Tensor:
+    """Section 2.3, pair of rows by pair of rows: Σ_i λ_i Σ_gh (W_i[g] · W_i[h] - δ_gh)²."""
+    total = weights[0].new_zeros(())
+    for weight, factor in zip(weights, factors, strict=True):
+        for g, h in itertools.product(range(len(weight)), repeat=2):
+            total = (
+                total + factor * (sum(a * b for a, b in zip(weight[g], weight[h], strict=True)) - float(g == h)) ** 2
+            )
+    return total
