@@ -89,3 +89,20 @@ def orthogonality_penalty(weights: Sequence[Tensor], factors: Sequence[float]) -
                 total + factor * (sum(a * b for a, b in zip(weight[g], weight[h], strict=True)) - float(g == h)) ** 2
             )
     return total
+
+
+def nd_rnn(
+    steps: Tensor,
+    from_step: tuple[Sequence[Tensor], Sequence[Tensor]],
+    from_state: tuple[Sequence[Tensor], Sequence[Tensor]],
+) -> Tensor:
+    """Section 3.3 in the cell of Elman, step by step: H_t = tanh(NdLinear(X_t) + NdLinear(H_(t-1))), from zeros.
+
+    `steps` is `(batch, time, D_1, …, D_n)`; each map is its weights and its biases; all states are returned.
+    """
+    state = steps.new_zeros(len(steps), *(len(weight) for weight in from_state[0]))
+    states = []
+    for time in range(steps.shape[1]):
+        state = torch.tanh(ndlinear(steps[:, time], *from_step) + ndlinear(state, *from_state))
+        states.append(state)
+    return torch.stack(states, dim=1)
