@@ -21,6 +21,8 @@ from multiway.models.linear_forecasters import RLinear as RLinear
 from multiway.models.linear_forecasters import RLinearConfig as RLinearConfig
 from multiway.models.monai_resnet import ResNet3D as ResNet3D
 from multiway.models.monai_resnet import ResNet3DConfig as ResNet3DConfig
+from multiway.models.recurrent_forecaster import RecurrentForecaster as RecurrentForecaster
+from multiway.models.recurrent_forecaster import RecurrentForecasterConfig as RecurrentForecasterConfig
 from multiway.models.registry import create_model as create_model
 from multiway.models.registry import list_models as list_models
 from multiway.models.registry import model_config as model_config
@@ -36,11 +38,24 @@ from multiway.models.text_classifier import TextClassifierConfig as TextClassifi
 from multiway.models.text_head import TextHead as TextHead
 from multiway.models.text_head import TextHeadConfig as TextHeadConfig
 from multiway.models.text_head import TunedText as TunedText
+from multiway.models.transformer_forecaster import TransformerForecaster as TransformerForecaster
+from multiway.models.transformer_forecaster import TransformerForecasterConfig as TransformerForecasterConfig
 from multiway.models.volume_unet import VolumeUNet as VolumeUNet
 from multiway.models.volume_unet import VolumeUNetConfig as VolumeUNetConfig
 
 register("hot_forecaster", HOTForecaster, HOTForecasterConfig)
 register("hot_forecaster_paper", HOTForecaster, HOTForecasterConfig, **HOTForecasterConfig.paper())
+register("recurrent_forecaster", RecurrentForecaster, RecurrentForecasterConfig)
+register(
+    "recurrent_forecaster_dense", RecurrentForecaster, RecurrentForecasterConfig, hidden_sizes=(96,), layer="linear"
+)
+register("transformer_forecaster", TransformerForecaster, TransformerForecasterConfig)
+register(
+    "transformer_forecaster_dense",
+    TransformerForecaster,
+    TransformerForecasterConfig,
+    **TransformerForecasterConfig.dense(),
+)
 register("rlinear", RLinear, RLinearConfig)
 register("dlinear", DLinear, DLinearConfig)
 register("hot_stock_classifier", HOTStockClassifier, HOTStockClassifierConfig)

@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
+from multiway.data.json_lines import objects_of
 from multiway.data.language.options import TextOptions
 from multiway.data.language.texts import Texts, documents_of
 from multiway.data.loading import load_table, source_name
 from multiway.data.options import ReadOptions
-from multiway.data.stocks.lines import objects_of
 from multiway.data.text import bytes_of, characters, free_memory
 from multiway.data.unpacking import unpacked
 from multiway.errors import DataError
