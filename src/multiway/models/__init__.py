@@ -24,6 +24,8 @@ from multiway.models.registry import register as register
 from multiway.models.sliding_window import sliding_window as sliding_window
 from multiway.models.tabular_mlp import TabularMLP as TabularMLP
 from multiway.models.tabular_mlp import TabularMLPConfig as TabularMLPConfig
+from multiway.models.vision_transformer import VisionTransformer as VisionTransformer
+from multiway.models.vision_transformer import VisionTransformerConfig as VisionTransformerConfig
 from multiway.models.volume_unet import VolumeUNet as VolumeUNet
 from multiway.models.volume_unet import VolumeUNetConfig as VolumeUNetConfig
 
@@ -48,6 +50,9 @@ register("resnet18_3d", ResNet3D, ResNet3DConfig, depth=18)
 register("resnet50_3d", ResNet3D, ResNet3DConfig, depth=50)
 register("tabular_mlp", TabularMLP, TabularMLPConfig)
 register("tabular_mlp_dense", TabularMLP, TabularMLPConfig, **TabularMLPConfig.dense())
+register("vision_transformer", VisionTransformer, VisionTransformerConfig)
+register("vision_transformer_paper", VisionTransformer, VisionTransformerConfig, **VisionTransformerConfig.paper())
+register("vision_transformer_naive", VisionTransformer, VisionTransformerConfig, **VisionTransformerConfig.naive())
 register("hot_volume_unet", VolumeUNet, VolumeUNetConfig)
 register("volume_unet", VolumeUNet, VolumeUNetConfig, block="convolution")
 register(
