@@ -130,3 +130,27 @@ def test_calibration_error_by_hand():
 def test_certainty_lies_in_the_last_bin():
     table = own.reliability_table(np.array([1]), np.array([[0.0, 1.0]]), bins=15)
     assert [(row["low"], row["high"]) for row in table] == [(14 / 15, 1.0)]
+
+
+@pytest.mark.parametrize("num_classes", [2, 3, 7])
+def test_macro_f1_is_over_the_classes_that_occur_or_are_predicted(num_classes):
+    labels, probabilities = make_case(num_classes, count=23)
+    expected = metrics.f1_score(labels, own.predicted_classes(probabilities), average="macro")
+    assert own.macro_f1(labels, probabilities) == pytest.approx(expected, rel=ROUNDING64)
+    few = labels == 0
+    expected = metrics.f1_score(labels[few], own.predicted_classes(probabilities[few]), average="macro")
+    assert own.macro_f1(labels[few], probabilities[few]) == pytest.approx(expected, rel=ROUNDING64)
+    assert own.macro_f1(labels[:0], probabilities[:0]) is None
+
+
+def test_accuracy_among_five_needs_more_classes_than_five():
+    labels, probabilities = make_case(7, digits=9)
+    expected = metrics.top_k_accuracy_score(labels, probabilities, k=5, labels=np.arange(7))
+    assert own.top_accuracy(labels, probabilities) == pytest.approx(expected, rel=ROUNDING64)
+    assert own.top_accuracy(labels, probabilities[:, :5]) is None
+
+
+def test_the_auc_of_hard_answers_is_the_balanced_accuracy_of_two_classes():
+    labels, probabilities = make_case(2)
+    assert own.hard_auc(labels, probabilities) == pytest.approx(own.balanced_accuracy(labels, probabilities))
+    assert own.hard_auc(labels, probabilities) != own.auc(labels, probabilities)

@@ -71,6 +71,28 @@ def balanced_accuracy(labels: Labels, probabilities: Probabilities, threshold: f
     return _mean(shares)
 
 
+def macro_f1(labels: Labels, probabilities: Probabilities) -> float | None:
+    """Mean F1 over the classes that occur or are predicted; None without cases."""
+    if not len(labels):
+        return None
+    table = confusion_matrix(labels, predicted_classes(probabilities), probabilities.shape[1])
+    counted = table.sum(0) + table.sum(1)
+    return float(np.mean(2 * np.diag(table)[counted > 0] / counted[counted > 0]))
+
+
+def top_accuracy(labels: Labels, probabilities: Probabilities, most: int = 5) -> float | None:
+    """Share of cases whose class is among the `most` most probable; None without cases, or where all classes are."""
+    if not len(labels) or probabilities.shape[1] <= most:
+        return None
+    ranked = np.argsort(-probabilities, axis=1, kind="stable")[:, :most]
+    return float((ranked == labels[:, None]).any(1).mean())
+
+
+def hard_auc(labels: Labels, probabilities: Probabilities) -> float | None:
+    """AUC of the predicted classes in place of their probabilities: of two classes, the balanced accuracy."""
+    return auc(labels, np.eye(probabilities.shape[1])[predicted_classes(probabilities)])
+
+
 def _mean_over_classes(probabilities: Probabilities, share_of: Callable[[int], float | None]) -> float | None:
     """The positive class's alone if there are two classes."""
     count = probabilities.shape[1]

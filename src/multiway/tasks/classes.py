@@ -45,6 +45,11 @@ def class_metrics(threshold: float | None = None) -> dict[str, Metric]:
     }
 
 
+def more_metrics() -> dict[str, Metric]:
+    """Those that papers print of other data: macro F1, accuracy among the first five, and AUC of hard answers."""
+    return {"f1": classes.macro_f1, "top5": classes.top_accuracy, "hard_auc": classes.hard_auc}
+
+
 def prediction_frame(
     cases: Mapping[str, Sequence[Any]], labels: Labels, outputs: Outputs, split: str, names: Sequence[str]
 ) -> pd.DataFrame:

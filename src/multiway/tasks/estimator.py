@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
@@ -203,6 +203,13 @@ class Regressor(Estimator, abc.ABC):
     def score(self, X: Any, y: Any) -> float:
         """R² of the predictions; 0 where the targets do not vary."""
         return r2(np.asarray(y, np.float64), self.predict(X)) or 0.0
+
+
+def classes_as_given(names: Sequence[str]) -> NDArray[Any]:
+    """Classes of a stored run as a user had them: whole numbers and truth values are no words."""
+    as_given = {"False": False, "True": True}
+    numbers = all(name.lstrip("-").isdigit() for name in names)
+    return np.array([int(name) if numbers else as_given.get(name, name) for name in names])
 
 
 def located(source: Any) -> Any:

@@ -18,13 +18,19 @@ from multiway.tasks.protocol import Metric, Row
 from multiway.training import LOSSES, Batch, TrainingConfig
 
 WORDS = {"logistic": "logistic regression", "ridge": "ridge regression", "trees": "boosted trees"}
-METRICS = (
+CLASSES = (
     Metric(name="acc", title="ACC", spread=True),
     Metric(name="auc", title="AUC", spread=True),
     Metric(name="balanced_accuracy", title="Balanced accuracy"),
     Metric(name="ece", title="ECE", higher=False),
-    *regression.METRICS,
 )
+MORE = {
+    "f1": Metric(name="f1", title="F1 (macro)", spread=True),
+    "top5": Metric(name="top5", title="ACC of five", spread=True),
+    "hard_auc": Metric(name="hard_auc", title="AUC of hard answers", spread=True),
+}
+"""Metrics of classes that some tasks have beside the usual ones."""
+METRICS = (*CLASSES, *regression.METRICS)
 """Of classes, then of numbers; a run has those of its target."""
 
 Outputs = Mapping[str, NDArray[np.float64]]
@@ -67,6 +73,7 @@ class Predictions:
     truth: Positions of classes, or numbers.
     outputs: By model.
     groups: Group of each sample, such as a patient, where they are known.
+    metrics: Of classes.
     """
 
     samples: Mapping[str, Sequence[Any]]
@@ -74,14 +81,16 @@ class Predictions:
     truth: NDArray[Any]
     outputs: Outputs
     groups: Sequence[str] | None = None
+    metrics: Sequence[Metric] = CLASSES
 
     def scores(self, split: str, draws: int) -> list[Row]:
         """A row per model and metric: value, and its 95 % interval over samples, or over groups."""
         units = None if self.groups is None else np.array(self.groups, dtype=str)
+        functions = metrics_of(self.names, self.metrics)
         return [
             {"model": model, "split": split, **row}
             for model, predicted in self.outputs.items()
-            for row in resampling.score_rows(metrics_of(self.names), self.truth, predicted, units=units, draws=draws)
+            for row in resampling.score_rows(functions, self.truth, predicted, units=units, draws=draws)
         ]
 
     def frame(self, split: str) -> pd.DataFrame:
@@ -91,12 +100,12 @@ class Predictions:
         return regression.prediction_frame(self.samples, self.truth, self.outputs, split)
 
 
-def metrics_of(names: Names) -> dict[str, resampling.Metric]:
-    """Accuracy and AUC with their like, or errors."""
+def metrics_of(names: Names, chosen: Sequence[Metric] = CLASSES) -> dict[str, resampling.Metric]:
+    """Functions of the chosen metrics of classes, or errors of numbers."""
     if names is None:
         return regression.NUMBERS
-    known = classes.class_metrics()
-    return {metric.name: known[metric.name] for metric in METRICS if metric.name in known}
+    known = {**classes.class_metrics(), **classes.more_metrics()}
+    return {metric.name: known[metric.name] for metric in chosen}
 
 
 def answers(predicted: NDArray[np.float64], names: Names) -> pd.DataFrame:

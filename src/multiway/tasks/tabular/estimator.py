@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from multiway.data.cells import as_text
 from multiway.data.tabular import match_table
 from multiway.data.tabular.arrays import checked_frame, checked_target, target_name
-from multiway.tasks.estimator import Classifier, Estimator, Regressor, estimator
+from multiway.tasks.estimator import Classifier, Estimator, Regressor, classes_as_given, estimator
 from multiway.tasks.run import Run
 from multiway.tasks.tabular.fitting import outputs_of
 
@@ -86,10 +86,7 @@ class TabularClassifier(TabularEstimator, Classifier):
 
     def _take(self, run: Run) -> None:
         super()._take(run)
-        names = run.state.columns.classes
-        as_given = {"False": False, "True": True}
-        numbers = all(name.lstrip("-").isdigit() for name in names)
-        self.classes_ = np.array([int(name) if numbers else as_given.get(name, name) for name in names])
+        self.classes_ = classes_as_given(run.state.columns.classes)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities `(rows, classes)`, in the order of `classes_`."""
