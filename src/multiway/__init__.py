@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from multiway import compress, data, explain, models, nn, ops, report, tasks, training, workflows
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
+    from multiway.tasks.images import ImageClassifier
     from multiway.tasks.segmentation import Segmenter
     from multiway.tasks.stocks import StockMovementClassifier
     from multiway.tasks.tabular import TabularClassifier, TabularRegressor
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Forecaster",
+    "ImageClassifier",
     "MultiwayError",
     "Segmenter",
     "StockMovementClassifier",
@@ -52,6 +54,7 @@ __getattr__ = lazily(
     __name__,
     {
         "multiway.tasks.forecasting": ("Forecaster",),
+        "multiway.tasks.images": ("ImageClassifier",),
         "multiway.tasks.segmentation": ("Segmenter",),
         "multiway.tasks.stocks": ("StockMovementClassifier",),
         "multiway.tasks.tabular": ("TabularClassifier", "TabularRegressor"),

@@ -17,7 +17,10 @@ from multiway.tasks.run import load
 from tasks.tiny import TINY, leaves_of
 
 SPACE = {"training.learning_rate": [0.003, 0.01], "model.num_heads": [1, 3]}
-TABULAR = {"training.learning_rate": [0.003, 0.01], "model.hidden": [[8], []]}
+SPACES = {
+    "tabular": {"training.learning_rate": [0.003, 0.01], "model.hidden": [[8], []]},
+    "images": {"training.learning_rate": [0.003, 0.01], "model.hidden": [[3, 2, 2], []]},
+}
 CHOSEN_BY = ("validation_loss", "validation_score", "epoch")
 NOWHERE = np.array([10**6])
 """Where no row is: whoever looks there fails."""
@@ -31,7 +34,7 @@ def tiny(request, tmp_path):
 
 
 def space_of(tiny):
-    return TABULAR if tiny.task == "tabular" else SPACE
+    return SPACES.get(tiny.task, SPACE)
 
 
 def settings_of(tiny):

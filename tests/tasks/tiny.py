@@ -11,6 +11,7 @@ import pandas as pd
 
 from tasks.forecasting.panels import QUICK, make_frame
 from tasks.forecasting.panels import TINY as FORECASTER
+from tasks.images.shapes import invert, write_folder, write_picture
 from tasks.segmentation.lesion_files import FAST, write_boxes
 from tasks.stocks.quotes import settings as stock_settings
 from tasks.stocks.quotes import write_stocks
@@ -190,6 +191,28 @@ def tabular(folder: Path) -> Tiny:
     )  # fmt: skip
 
 
+def images(folder: Path) -> Tiny:
+    path = write_folder(folder / "shapes")
+    training = {**SAVING, "epochs": 3, "batch_size": 8, "warmup_steps": 2, "learning_rate": 0.01}
+    settings = {"model": {"channels": [4, 6]}, "draws": 20, "training": training}
+
+    def alone(target: Path) -> Path:
+        target.mkdir()
+        copied(path / "bar" / "03.png", target / "bar")
+        return target
+
+    return Tiny(
+        task="images", data=path, settings=settings,
+        still={**STILL, "model__logit_dropout": 0.0, "baselines": ["majority"]}, alone=alone,
+        lacking=lambda target: write_picture(target / "03.png", size=12),
+        changes={
+            "pixel": lambda: invert(path / "bar" / "03.png"),
+            "class": lambda: (path / "bar" / "04.png").rename(path / "dot" / "99.png"),
+        },
+        spoil=lambda: (path / "bar" / "03.png").write_bytes(b"no image"),
+    )  # fmt: skip
+
+
 def written(path: Path, lines: list[str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n")
@@ -219,5 +242,6 @@ def copied(path: Path, folder: Path) -> Path:
 
 
 TINY: dict[str, Callable[[Path], Tiny]] = {
-    "forecast": forecast, "volumes": volumes, "segment": segment, "stocks": stocks, "tabular": tabular
+    "forecast": forecast, "volumes": volumes, "segment": segment, "stocks": stocks, "tabular": tabular,
+    "images": images,
 }  # fmt: skip

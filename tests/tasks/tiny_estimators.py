@@ -9,6 +9,7 @@ import numpy as np
 import multiway
 from tasks.forecasting.panels import QUICK, make_frame
 from tasks.forecasting.panels import TINY as FORECASTER
+from tasks.images.shapes import make_shapes
 from tasks.segmentation.lesion_files import FAST, box_case
 from tasks.stocks.quotes import NETWORK as STOCKS
 from tasks.stocks.quotes import make_prices, trading_days
@@ -93,6 +94,15 @@ def tabular_regressor() -> TinyEstimator:
     )  # fmt: skip
 
 
+def image_classifier() -> TinyEstimator:
+    pixels, names = make_shapes(40)
+    settings = {"model": {"channels": [4]}, "training": {"batch_size": 8, "warmup_steps": 2}, "draws": 5}
+    return TinyEstimator(
+        make=lambda: multiway.ImageClassifier(epochs=1, baselines=("majority",), settings=settings),
+        fit=(pixels, names), new=(make_shapes(5, seed=5)[0],), split=halves(40), grid={"epochs": [1, 2]},
+    )  # fmt: skip
+
+
 ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "Forecaster": forecaster,
     "VolumeClassifier": volume_classifier,
@@ -100,6 +110,7 @@ ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "StockMovementClassifier": stock_classifier,
     "TabularClassifier": tabular_classifier,
     "TabularRegressor": tabular_regressor,
+    "ImageClassifier": image_classifier,
 }
 
 

@@ -16,6 +16,7 @@ CATALOGUES = (
     "multiway.data.masks.catalogue",
     "multiway.data.stocks.catalogue",
     "multiway.data.tabular.catalogue",
+    "multiway.data.images.catalogue",
 )
 """Modules with a table `DATASETS` from names to entries; a new kind of data adds a line."""
 

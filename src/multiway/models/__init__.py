@@ -1,5 +1,7 @@
 """Whole networks, one file per system, and their registry."""
 
+from multiway.models.cnn_image_classifier import CNNImageClassifier as CNNImageClassifier
+from multiway.models.cnn_image_classifier import CNNImageClassifierConfig as CNNImageClassifierConfig
 from multiway.models.cnn_volume_classifier import CNNVolumeClassifier as CNNVolumeClassifier
 from multiway.models.cnn_volume_classifier import CNNVolumeClassifierConfig as CNNVolumeClassifierConfig
 from multiway.models.hot_forecaster import HOTForecaster as HOTForecaster
@@ -48,6 +50,9 @@ register(
 register("cnn_volume_classifier", CNNVolumeClassifier, CNNVolumeClassifierConfig)
 register("resnet18_3d", ResNet3D, ResNet3DConfig, depth=18)
 register("resnet50_3d", ResNet3D, ResNet3DConfig, depth=50)
+register("cnn_image_classifier", CNNImageClassifier, CNNImageClassifierConfig)
+register("cnn_image_classifier_paper", CNNImageClassifier, CNNImageClassifierConfig, **CNNImageClassifierConfig.paper())
+register("cnn_image_classifier_dense", CNNImageClassifier, CNNImageClassifierConfig, **CNNImageClassifierConfig.dense())
 register("tabular_mlp", TabularMLP, TabularMLPConfig)
 register("tabular_mlp_dense", TabularMLP, TabularMLPConfig, **TabularMLPConfig.dense())
 register("vision_transformer", VisionTransformer, VisionTransformerConfig)

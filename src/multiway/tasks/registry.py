@@ -10,6 +10,7 @@ from multiway.tasks.protocol import Task
 
 MODULES = {
     "forecast": "multiway.tasks.forecasting.task",
+    "images": "multiway.tasks.images.task",
     "volumes": "multiway.tasks.volumes.task",
     "segment": "multiway.tasks.segmentation.task",
     "stocks": "multiway.tasks.stocks.task",

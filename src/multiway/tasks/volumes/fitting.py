@@ -11,11 +11,12 @@ from multiway.data.volumes import PreparedVolumes, VolumeBatches, VolumeState, a
 from multiway.metrics.classes import auc
 from multiway.models import create_model
 from multiway.models.baselines import Majority
+from multiway.models.pooled_logistic import PooledLogistic
 from multiway.tasks.classes import class_loss, class_weights
 from multiway.tasks.fitting import announce
 from multiway.tasks.protocol import OURS, Context
 from multiway.tasks.run import Run
-from multiway.tasks.volumes.baselines import PooledLogistic
+from multiway.tasks.volumes.baselines import fit_pooled
 from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
 from multiway.tasks.volumes.evaluation import all_probabilities, evaluated
 from multiway.training import Batch, History, TrainingConfig, train
@@ -63,7 +64,7 @@ def fit_model(run: Run, name: str, prepared: PreparedVolumes, context: Context) 
         return None
     training, validation = prepared.batches("train"), prepared.batches("validation")
     if isinstance(model, PooledLogistic):
-        return model.fit(training, validation, config)
+        return fit_pooled(model, training, validation, config)
     announce(name, context)
     settings = config.training if name == OURS else config.network_training
     return train(

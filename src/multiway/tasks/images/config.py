@@ -1,0 +1,53 @@
+"""Everything that determines a run that classifies images."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from multiway.config import Config
+from multiway.data.images import ImageAugmentation, ImageOptions, ImageSplit
+from multiway.models import list_models, model_config
+from multiway.tasks.settings import check_model, network_fields, starting_from
+from multiway.training import TrainingConfig
+
+Baseline = Literal["majority", "logistic"]
+NETWORK = "cnn_image_classifier"
+TRAINING: dict[str, Any] = {
+    "loss": "cross_entropy", "epochs": 20, "batch_size": 64, "optimizer": "adam", "learning_rate": 1e-3,
+    "weight_decay": 0.0, "patience": 5,
+}  # fmt: skip
+"""Fields of `TrainingConfig` where classes of images differ from a forecast."""
+
+
+class ImageConfig(Config):
+    """A run of the task `images`; stored in its folder."""
+
+    data: str | None = None
+    """A folder per class, a .npz, or the name of a known data set; None for arrays in memory."""
+    read: ImageOptions = ImageOptions()
+    split: ImageSplit = ImageSplit()
+    augment: ImageAugmentation = ImageAugmentation()
+    model: dict[str, Any] = Field(default_factory=dict)
+    """`name` of a classifier of images and its fields, without the sizes, channels and classes that the data set."""
+    baselines: tuple[Baseline, ...] = ("majority", "logistic")
+    """Shares of the classes; logistic regression on means of blocks of pixels."""
+    training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
+    draws: int = Field(200, ge=0)
+    """Bootstrap samples of images behind each interval; 0 gives none."""
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        check_model(self.model, NETWORK, list_models("*image_classifier*"), ("sizes", "in_channels", "num_classes"))
+        if self.training.loss != "cross_entropy" or self.training.validation_loss not in (None, "cross_entropy"):
+            raise ValueError("classes are trained with training.loss=cross_entropy")
+        model_config(self.model_name, **self.network_fields())
+        return self
+
+    @property
+    def model_name(self) -> str:
+        """Name of the network."""
+        return str(self.model.get("name", NETWORK))
+
+    def network_fields(self, **set_by_data: Any) -> dict[str, Any]:
+        """Fields of `create_model` on this data."""
+        return network_fields(self.model, **set_by_data)

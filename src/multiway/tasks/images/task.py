@@ -1,0 +1,133 @@
+"""The task `images`."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from multiway.auditing import AuditReport
+from multiway.auditing.images import audit_images
+from multiway.data import CheckReport
+from multiway.data.images import (
+    Augmented,
+    ImageState,
+    PreparedImages,
+    check_images,
+    looks_like_images,
+    match_images,
+    prepare_images,
+)
+from multiway.data.labelled import Labelled
+from multiway.models import create_model
+from multiway.models.baselines import Majority, fit_logistic
+from multiway.models.pooled_logistic import PooledLogistic
+from multiway.tasks import targets
+from multiway.tasks.answers import Answer
+from multiway.tasks.class_task import ClassTask
+from multiway.tasks.images import sections
+from multiway.tasks.images.config import ImageConfig
+from multiway.tasks.images.explanation import explained, telling, write_explanations
+from multiway.tasks.options import names
+from multiway.tasks.protocol import Option
+from multiway.tasks.run import Run
+from multiway.training import Source
+
+FITTED, PENALTIES = 20_000, (1e-1, 1e-3)
+"""Training images that the logistic regression is fitted on at most, and its penalties: seconds, not minutes."""
+
+
+class ImageTask(ClassTask[ImageConfig, ImageState]):
+    """Classes of images."""
+
+    name = "images"
+    noun = "image"
+    page = sections.PAGE
+    config = ImageConfig
+    state = ImageState
+    scored = (*targets.CLASSES, targets.MORE["f1"], targets.MORE["top5"])
+    options = (
+        Option(name="size", field="read.size", read=int, help="Side in pixels that every image is resized to."),
+        Option(
+            name="channels", field="read.channels", choices=("auto", "grey", "rgb"),
+            help="Grey or coloured; auto keeps what they are.",
+        ),
+        Option(name="images", commands=("explain",), read=names, help="Images to explain: dog/1.png,cat/7.png."),
+    )  # fmt: skip
+
+    def recognises(self, source: Any) -> bool:
+        """Folders and files of images, archives with arrays of them, and arrays of bytes."""
+        return looks_like_images(source)
+
+    def prepare(
+        self, config: ImageConfig, source: Any, state: ImageState | None = None, *, progress: bool = False
+    ) -> PreparedImages:
+        """Images of one size, split; later ones matched to the run's classes."""
+        if state is not None:
+            return match_images(source, config.read, state)
+        return prepare_images(source, config.read, config.split)
+
+    def unlabelled(self, config: ImageConfig, source: Any, state: ImageState) -> PreparedImages:
+        """Later images, whatever folders they lie in."""
+        return match_images(source, config.read, state, has_classes=False)
+
+    def check(self, config: ImageConfig, source: Any) -> CheckReport:
+        """What is in a folder, a file or arrays."""
+        return check_images(source, config.read, config.split)
+
+    def audit(self, config: ImageConfig, run: Run | None = None) -> AuditReport:
+        """See `multiway.auditing.images`."""
+        return audit_images(self.prepare(config, self.locate(config.data or "")), None if run is None else run.state)
+
+    def learn(self, config: ImageConfig, prepared: PreparedImages) -> ImageState:  # type: ignore[override]
+        """Classes, sizes, and the scale of the training images."""
+        return prepared.state
+
+    def build(self, config: ImageConfig, state: ImageState, name: str) -> nn.Module:
+        """A network, or a baseline."""
+        if name == "majority":
+            return Majority(len(state.classes))
+        if name == "logistic":
+            return PooledLogistic(state.sizes, state.channels, len(state.classes))
+        return create_model(config.model_name, **config.network_fields(**state.fields))
+
+    def learnt_from(self, run: Run, training: Labelled) -> Source:
+        """Training images, changed at random where the config says so."""
+        augment = run.config.augment
+        return Augmented(training, augment) if augment.is_on else training
+
+    def fit_baseline(self, run: Run, name: str, training: Labelled, validation: Labelled) -> dict[str, Any] | None:
+        """Count classes, or fit a logistic regression on means of blocks of some images."""
+        model = run.models[name]
+        if isinstance(model, Majority):
+            model.fit(torch.from_numpy(training.truth))
+            return None
+        assert isinstance(model, PooledLogistic)
+        some = training.take(np.unique(np.linspace(0, len(training) - 1, FITTED).astype(np.int64)))
+        return fit_logistic(model, *_features(model, some), *_features(model, validation), PENALTIES)
+
+    def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+        """Gradients of the named images, or of some telling ones of the test."""
+        chosen = options.get("images") or [name for _, name in telling(run)]
+        folder = out if out is not None or run.folder is None else run.folder.path / "explanation"
+        return write_explanations(explained(run, chosen), folder or Path("explanation"))
+
+    def check_stored(self, run: Run) -> None:
+        """A centre and a spread for each channel.
+
+        Raises:
+            ValueError: One lacks.
+        """
+        state = run.state
+        if not len(state.centre) == len(state.spread) == state.channels:
+            raise ValueError("each channel needs a centre and a spread")
+
+
+@torch.no_grad()
+def _features(model: PooledLogistic, samples: Labelled) -> tuple[Tensor, Tensor]:
+    parts = [model.features(batch["inputs"]) for batch in samples.batches(1024)]
+    return torch.cat(parts), torch.from_numpy(samples.truth)
+
+
+TASK = ImageTask()

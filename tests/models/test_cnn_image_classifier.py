@@ -1,0 +1,79 @@
+import pytest
+import torch
+from torch import nn
+
+from multiway.errors import ConfigError, ShapeError
+from multiway.models import create_model
+from tolerances import ROUNDING32
+
+LOW_RANK = {"layer": "low_rank", "hidden": (256,)}
+
+
+def count(name, **fields):
+    return sum(each.numel() for each in create_model(name, **fields).parameters())
+
+
+@pytest.mark.parametrize(("classes", "nd_linear", "dense"), [(10, 64_858, 1_070_986), (100, 433_588, 1_094_116)])
+def test_parameters_are_those_of_table_2(classes, nd_linear, dense):
+    assert count("cnn_image_classifier_paper", num_classes=classes) == nd_linear
+    assert count("cnn_image_classifier_dense", num_classes=classes) == dense
+
+
+@pytest.mark.parametrize(("classes", "width", "rank", "counts"), [
+    (10, 11, 10, (64_771, 65_930)), (100, 99, 89, (435_187, 432_868)),
+])  # fmt: skip
+def test_twins_have_as_many_parameters_within_two_per_cent(classes, width, rank, counts):
+    dense = count("cnn_image_classifier_dense", num_classes=classes, hidden=(width,))
+    low_rank = count("cnn_image_classifier_paper", num_classes=classes, rank=rank, **LOW_RANK)
+    wanted = count("cnn_image_classifier_paper", num_classes=classes)
+    assert (dense, low_rank) == counts
+    assert max(abs(each - wanted) for each in counts) <= 0.02 * wanted
+
+
+def test_the_network_is_that_of_the_paper_in_values_and_gradients():
+    """Written out with torch's layers in the order of the paper: rectified before the maxima."""
+    model = create_model("cnn_image_classifier_paper", dropout=0, logit_dropout=0).train()
+    (first, norm, *_), (second, other, *_) = model.stages
+    pooled = nn.Sequential(
+        first, norm, nn.ReLU(), nn.MaxPool2d(2), second, other, nn.ReLU(), nn.MaxPool2d(2), model.hidden, nn.ReLU(),
+        nn.Flatten(), model.head,
+    )  # fmt: skip
+    x = torch.randn(5, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    found = []
+    for network in (model, pooled):
+        model.zero_grad()
+        out = network(x)
+        out.square().sum().backward()
+        found.append([out.detach(), *(each.grad.clone() for each in model.parameters())])
+    for left, right in zip(*found, strict=True):
+        torch.testing.assert_close(left, right, rtol=ROUNDING32, atol=ROUNDING32 * float(right.abs().max()))
+
+
+def test_a_sample_depends_on_itself_alone_in_training():
+    model = create_model("cnn_image_classifier", sizes=(8, 8), channels=(4,), dropout=0, logit_dropout=0).train()
+    x = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(model(x)[:1], model(x[:1]), rtol=ROUNDING32, atol=ROUNDING32)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"layer": "linear"},
+        {"layer": "tensor_train", "rank": 3},
+        {"layer": "low_rank", "rank": 2},
+        {"hidden": (6, 4, 2)},
+    ],
+)
+def test_every_layer_gives_logits_and_gradients(fields):
+    model = create_model("cnn_image_classifier", sizes=(8, 12), in_channels=1, channels=(4, 8), num_classes=3, **fields)
+    out = model(torch.randn(2, 1, 8, 12))
+    out.sum().backward()
+    assert out.shape == (2, 3)
+    assert all(each.grad is not None for each in model.parameters())
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(ShapeError, match=r"\(3, 32, 32\) after the batch. Got \(2, 32, 32, 3\)"):
+        create_model("cnn_image_classifier")(torch.zeros(2, 32, 32, 3))
+    with pytest.raises(ConfigError, match=r"images must be 4 pixels wide or more\. Got \(3, 32\)"):
+        create_model("cnn_image_classifier", sizes=(3, 32))
