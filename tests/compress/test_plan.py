@@ -7,6 +7,7 @@ import time
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from compress.models import Branching, Reader, Shared, perceptron
 from multiway import compress
@@ -16,6 +17,7 @@ from multiway.compress.measuring import (
     batches_of,
     compare_layers,
     compare_models,
+    count_flops,
     difference,
     outputs_of,
     spread_of_errors,
@@ -55,6 +57,18 @@ def test_a_failing_model_is_left_as_it_was():
     with pytest.raises(ConfigError):
         compress.plan(reader, {"fc": LowRank(rank=2)}, data=torch.randn(5, 12))
     assert type(reader.fc) is nn.Linear
+
+
+def test_attention_is_counted_on_every_device():
+    """2 products of 5 tokens with 5 tokens for each of 6 heads of 4 features, a multiplication and an addition each."""
+
+    class Attention(torch.nn.Module):
+        def forward(self, x, keep=None):
+            return functional.scaled_dot_product_attention(x, x, x, keep)
+
+    x = torch.randn(2, 3, 5, 4)
+    assert count_flops(Attention(), x, None) == 2 * (2 * 3) * 5 * 5 * 4 * 2
+    assert count_flops(Attention(), x.to("meta")) == count_flops(Attention(), x)
 
 
 def test_numbers_of_a_layer(batch):

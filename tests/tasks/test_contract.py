@@ -18,6 +18,7 @@ import yaml
 from command import outcome, printed
 from interruption import Killed, kill_at, stop_after
 from multiway import files
+from multiway.tasks.protocol import Task
 from multiway.tasks.registry import TASKS, task_of
 from report_pages import Page
 from tasks.tiny import TINY, Tiny
@@ -132,6 +133,14 @@ def without_times(value: Any) -> Any:
     return {
         name: without_times(item) for name, item in value.items() if not re.search("second|finished|sha256$|seal", name)
     }
+
+
+def test_a_run_keeps_what_its_network_costs(made):
+    task = task_of(made.tiny.task)
+    facts = json.loads((made.run / "preprocessing.json").read_text())["facts"]
+    assert facts["parameters"]["multiway"] > 0
+    assert (facts["flops"] is not None) == (type(task).sample is not Task.sample)
+    assert facts["flops"] is None or facts["flops"] > 0
 
 
 def test_an_interval_is_the_same_wherever_it_is_shown(made):

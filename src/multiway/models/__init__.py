@@ -40,6 +40,8 @@ from multiway.models.text_head import TextHeadConfig as TextHeadConfig
 from multiway.models.text_head import TunedText as TunedText
 from multiway.models.transformer_forecaster import TransformerForecaster as TransformerForecaster
 from multiway.models.transformer_forecaster import TransformerForecasterConfig as TransformerForecasterConfig
+from multiway.models.vision_transformer import VisionTransformer as VisionTransformer
+from multiway.models.vision_transformer import VisionTransformerConfig as VisionTransformerConfig
 from multiway.models.volume_unet import VolumeUNet as VolumeUNet
 from multiway.models.volume_unet import VolumeUNetConfig as VolumeUNetConfig
 
@@ -82,6 +84,9 @@ register("series_classifier", SeriesClassifier, SeriesClassifierConfig)
 register("text_classifier", TextClassifier, TextClassifierConfig)
 register("text_head", TextHead, TextHeadConfig)
 register("text_head_dense", TextHead, TextHeadConfig, **TextHeadConfig.dense())
+register("vision_transformer", VisionTransformer, VisionTransformerConfig)
+register("vision_transformer_paper", VisionTransformer, VisionTransformerConfig, **VisionTransformerConfig.paper())
+register("vision_transformer_naive", VisionTransformer, VisionTransformerConfig, **VisionTransformerConfig.naive())
 register("hot_volume_unet", VolumeUNet, VolumeUNetConfig)
 register("volume_unet", VolumeUNet, VolumeUNetConfig, block="convolution")
 register(

@@ -74,15 +74,20 @@ class TransformerBlock(torch_nn.Module):
     Differs from `torch.nn.TransformerEncoderLayer` in that both maps of the feed-forward and the output projection can
     be of another kind, and that a token that is absent is looked at by none and stays zero.
 
+    Args:
+        dim: Features of a token.
+        config: Heads, feed-forward and norms.
+        feed_forward: One in place of the config's, such as one that mixes tokens.
+
     Shape:
         x `(batch, tokens, dim)`, keep `(batch, tokens)` true where a token is present; output like x.
     """
 
-    def __init__(self, dim: int, config: BlockChoice) -> None:
+    def __init__(self, dim: int, config: BlockChoice, *, feed_forward: torch_nn.Module | None = None) -> None:
         super().__init__()
         self.dim, self.config = dim, config
         self.attention = SelfAttention(dim, config)
-        self.feed_forward = FeedForward(dim, config.feed_forward, config.activation, config.dropout)
+        self.feed_forward = feed_forward or FeedForward(dim, config.feed_forward, config.activation, config.dropout)
         self.norms = torch_nn.ModuleList(torch_nn.LayerNorm(dim) for _ in range(2))
         self.dropout = nn.Dropout(config.dropout)
 

@@ -8,6 +8,8 @@ from typing import Any
 import pandas as pd
 import torch
 
+from multiway.compress.measuring import count_flops
+from multiway.errors import ConfigError
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run, caution
 from multiway.training import History
@@ -60,7 +62,7 @@ def finish(run: Run) -> None:
             tables.setdefault(name, []).append(table)
     run.scores = scores
     run.tables = {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
-    run.facts |= run.task.describe(run, run.prepared)
+    run.facts |= {"flops": flops_of(run), **run.task.describe(run, run.prepared)}
 
 
 def announce(name: str, context: Context) -> None:
@@ -73,6 +75,15 @@ def parameters_of(run: Run, names: Iterable[str]) -> dict[str, int]:
     """Trained numbers of every one of these models that has any."""
     counts = {name: sum(map(torch.numel, run.models[name].parameters())) for name in names}
     return {name: count for name, count in counts.items() if count}
+
+
+def flops_of(run: Run) -> int | None:
+    """Floating-point operations of the network on one sample; None where the task gives no sample."""
+    try:
+        network, sample = run.task.swappable(run.model), run.task.sample(run, run.prepared)
+    except ConfigError:
+        return None
+    return count_flops(network, *(None if part is None else part[:1] for part in sample))
 
 
 def _best(history: History) -> Row:

@@ -67,6 +67,7 @@ def cell_row(name: str, cell: Cell, runs: Sequence[Run], seeds: int) -> Row:
         **_cell_head(name, cell, seeds),
         **measured,
         "parameters": first.facts["parameters"],
+        "flops": first.facts.get("flops"),
         "best_epochs": [run.facts["best"].get(OURS, {}).get("epoch") for run in runs],
         "seconds": round(math.fsum(value for run in runs for value in run.facts["seconds"].values()), 1),
         "each": [{each.name: score_of(run, OURS, each)["value"] for each in scored_metrics(run)} for run in runs],

@@ -48,6 +48,8 @@ class Facts(Config):
     best: dict[str, Best]
     learnt: dict[str, dict[str, Any]]
     parameters: dict[str, int]
+    flops: int | None = None
+    """Of the network on one sample; None where the task gives none."""
     histories: dict[str, list[LogRow]]
     seconds: dict[str, float]
 

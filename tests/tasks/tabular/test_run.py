@@ -11,7 +11,9 @@ from command import printed
 from data.tabular.rows import patients
 from multiway import workflows
 from multiway.errors import ConfigError, DataError
+from multiway.recipes import Recipe
 from multiway.tasks.lifecycle import load
+from multiway.tasks.scores import cell_row
 
 FAST = {"model": {"hidden": [8]}, "draws": 20, "training": {"epochs": 4, "batch_size": 32, "learning_rate": 0.02}}
 
@@ -36,6 +38,14 @@ def test_every_model_is_scored_beside_the_network(folder, target, baselines):
     assert {row["metric"] for row in run.scores} == metrics
     assert {row["split"] for row in run.scores} == {"validation", "test"}
     assert [row["model"] for row in workflows.evaluate(folder / target)] == ["multiway", *baselines, "trees"]
+
+
+def test_a_row_of_results_says_what_the_network_costs(folder):
+    run = load(folder / "age")
+    inputs = len(run.state.names)
+    row = cell_row("mine", Recipe(task="tabular", table="mine", row="age", data=None), [run], 1)
+    assert row["parameters"]["multiway"] == (inputs + 1) * inputs + 2 * 8 + 8 * inputs + 1
+    assert row["flops"] == 2 * (inputs * inputs + inputs * 8 + inputs * 8) and row["seconds"] > 0
 
 
 def test_scores_come_from_the_predictions(folder):

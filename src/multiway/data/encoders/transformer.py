@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import files
+from multiway.data.encoders.hub import load_network, load_pretrained
 from multiway.data.encoders.options import TextOptions
 from multiway.data.encoders.quiet import quietly
 from multiway.errors import ConfigError
@@ -78,11 +79,11 @@ class TransformerEncoder:
 
     @functools.cached_property
     def _config(self) -> Any:
-        return self._load("AutoConfig")
+        return load_pretrained(self.folder, self.name, "AutoConfig")
 
     @functools.cached_property
     def _tokenizer(self) -> Any:
-        tokenizer = self._load("AutoTokenizer")
+        tokenizer = load_pretrained(self.folder, self.name, "AutoTokenizer")
         limits = (tokenizer.model_max_length, getattr(self._config, "max_position_embeddings", None))
         limit = min(each for each in limits if each)
         if self.options.max_tokens > limit:
@@ -97,25 +98,9 @@ class TransformerEncoder:
 
     def network(self) -> Any:
         """The network itself, freshly loaded, to be tuned or asked: ids and mask to the last layer's features."""
-        model, told = self._load("AutoModel", output_loading_info=True, use_safetensors=True, dtype=torch.float32)
-        missing = sorted(name for name in told["missing_keys"] if not name.startswith(UNUSED))
-        if missing:
-            raise ConfigError(
-                f"{self.name}: the weights in {self.folder} lack {len(missing)} tensors, such as {missing[0]}. "
-                f"Give the folder or name of a whole model."
-            )
+        model = load_network(self.folder, self.name, UNUSED)
         encoder = model.get_encoder() if self._config.is_encoder_decoder else model
         return encoder.eval()
-
-    def _load(self, kind: str, **given: Any) -> Any:
-        transformers = load_extra("transformers", f"the encoder {self.name}", "text")
-        try:
-            with quietly(transformers):
-                loader = getattr(transformers, kind)
-                return loader.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False, **given)
-        except Exception as error:  # each tokenizer and model class raises its own
-            reason = " ".join(str(error).split())[:160]
-            raise ConfigError(f"{self.name}: {self.folder} cannot be loaded by transformers: {reason}.") from None
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:

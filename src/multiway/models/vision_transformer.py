@@ -1,0 +1,212 @@
+"""The vision transformer of NdLinear's distillation (section 4.2.3, table 7), with every place for its layer."""
+
+from typing import Any, Literal, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor
+from torch import nn as torch_nn
+from torch.nn import functional as F
+
+from multiway.config import Config
+from multiway.errors import ShapeError
+from multiway.models.layer_choice import RANKED, LayerName, build_layer
+from multiway.models.transformer import BlockChoice, FeedForward, TransformerBlock
+
+USUAL_BLOCK: dict[str, Any] = {"norm_first": True, "feed_forward": {"hidden": (128,)}}
+
+
+class VisionTransformerConfig(Config):
+    """Everything needed to rebuild a `VisionTransformer`; saved inside each run."""
+
+    sizes: tuple[int, int] = (32, 32)
+    """Height and width in pixels."""
+    in_channels: int = Field(3, gt=0)
+    """Values per pixel."""
+    num_classes: int = Field(10, ge=2)
+    resize: int | None = Field(None, gt=0)
+    """Height and width that images are brought to before they are cut; as they are if not given."""
+    patch_size: int = Field(4, gt=0)
+    """Height and width of a patch."""
+    patches: LayerName = "linear"
+    """Map of a patch, height by width by channels, to its token (NdLinear, section 3.1)."""
+    patches_rank: int | None = Field(None, gt=0)
+    dim: int = Field(64, gt=0)
+    """Features of a token."""
+    num_blocks: int = Field(4, ge=0)
+    block: BlockChoice = BlockChoice.parse(USUAL_BLOCK)
+    mixing: Literal["features", "tokens"] = "features"
+    """Feed-forward of each token apart, or of tokens by features at once (section 3.1)."""
+    pooling: Literal["class_token", "mean", "grid"] = "class_token"
+    """What the head sees: a token of its own, the mean of all, or all of them as rows by columns by features."""
+    head: LayerName = "linear"
+    """Map to the classes; for the grid (rows, columns, dim) to (1, 1, classes) (section 3.4)."""
+    head_rank: int | None = Field(None, gt=0)
+
+    @classmethod
+    def paper(cls, dim: int = 200) -> dict[str, Any]:
+        """Fields of a published student: 1.68 million parameters with 200 features and three blocks (figure 18)."""
+        pair = {"layer": "nd_linear", "sizes": (dim, 1), "hidden": (dim, 1)}
+        return _published(dim, pair)
+
+    @classmethod
+    def naive(cls) -> dict[str, Any]:
+        """Fields of the published student of dense layers: 500 features, 5.12 million parameters in three blocks."""
+        return _published(500, {"hidden": (512,)})
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Patches down and across."""
+        height, width = (self.resize or size for size in self.sizes)
+        return height // self.patch_size, width // self.patch_size
+
+    @property
+    def num_tokens(self) -> int:
+        """Patches, and the class token where there is one."""
+        return self.grid[0] * self.grid[1] + (self.pooling == "class_token")
+
+    @model_validator(mode="after")
+    def _patches_fit(self) -> Self:
+        sizes = [self.resize or size for size in self.sizes]
+        if any(size % self.patch_size for size in sizes):
+            shown = " x ".join(map(str, sizes))
+            raise ValueError(f"patch_size must divide height and width of an image, {shown}. Got {self.patch_size}")
+        return self
+
+    @model_validator(mode="after")
+    def _block_fits(self) -> Self:
+        block, feed_forward = self.block, self.block.feed_forward
+        if block.causal:
+            raise ValueError("block.causal is for texts; patches see each other in all directions")
+        if block.head_dim is None and self.dim % block.num_heads:
+            raise ValueError(f"dim must be a multiple of block.num_heads. Got {self.dim} and {block.num_heads}")
+        if self.mixing == "features":
+            feed_forward.sizes_of(self.dim)
+        elif feed_forward.sizes is not None:
+            raise ValueError(
+                f"block.feed_forward.sizes are tokens by features with mixing tokens. Got {feed_forward.sizes}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _ranks_fit(self) -> Self:
+        for name in ("patches", "head"):
+            layer, rank = getattr(self, name), getattr(self, f"{name}_rank")
+            if (layer in RANKED) != (rank is not None):
+                raise ValueError(f"{name}_rank is for {' and '.join(RANKED)}, which need one. Got {layer}, {rank}")
+        return self
+
+
+def _published(dim: int, feed_forward: dict[str, Any]) -> dict[str, Any]:
+    block = {**USUAL_BLOCK, "num_heads": 8, "head_dim": 64, "feed_forward": feed_forward}
+    return {"resize": 224, "patch_size": 16, "dim": dim, "num_blocks": 3, "block": block}
+
+
+class VisionTransformer(torch_nn.Module):
+    r"""Patches as tokens with learnt places, transformer blocks, and a linear head.
+
+    $$Z_0 = \mathrm{LN}(\mathrm{Map}(\mathrm{LN}(\mathrm{patches}))) + P, \qquad
+    Z_{l+1} = \mathrm{Block}_l(Z_l), \qquad y = \mathrm{Head}(\mathrm{pool}(\mathrm{LN}(Z_L)))$$
+
+    NdLinear, sections 3.1 and 4.2.3. Its layer is a choice for patches, feed-forward, the projection after the
+    attention and the head; `mixing="tokens"` maps tokens by features, (L, d) to (L, d), in place of each token apart.
+
+    Differs from the paper: it prints widths and numbers of blocks alone. The rest is that of its parameter counts:
+    norms around the patches, 8 heads of 64 features and biases. Dropout is not stated.
+
+    Shape:
+        `(batch, in_channels, *sizes)` to `(batch, num_classes)`.
+    """
+
+    def __init__(self, config: VisionTransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        patch, dim = (config.patch_size, config.patch_size, config.in_channels), config.dim
+        self.patch_norm = torch_nn.LayerNorm(patch[0] * patch[1] * patch[2])
+        self.patches = build_layer(config.patches, patch, (1, 1, dim), rank=config.patches_rank)
+        self.token_norm = torch_nn.LayerNorm(dim)
+        self.class_token = torch_nn.Parameter(torch.empty(dim)) if config.pooling == "class_token" else None
+        self.places = torch_nn.Parameter(torch.empty(config.num_tokens, dim))
+        self.blocks = torch_nn.ModuleList(_block(config) for _ in range(config.num_blocks))
+        self.norm = torch_nn.LayerNorm(dim)
+        self.head = _head(config)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw places and class token normal with deviation 0.02; layers have drawn their own."""
+        for parameter in (self.places, self.class_token):
+            if parameter is not None:
+                torch_nn.init.normal_(parameter, std=0.02)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits of classes.
+
+        Raises:
+            ShapeError: x is not a batch of images of the config's size.
+        """
+        config = self.config
+        wanted = (config.in_channels, *config.sizes)
+        if x.ndim != 4 or x.shape[1:] != wanted:
+            raise ShapeError(
+                f"VisionTransformer: x must be (batch, channels, height, width) with {wanted} after the batch. "
+                f"Got {tuple(x.shape)}."
+            )
+        tokens = self._tokens(x)
+        for block in self.blocks:
+            tokens = block(tokens)
+        out: Tensor = self.head(self._pooled(self.norm(tokens))).flatten(1)
+        return out
+
+    def _tokens(self, x: Tensor) -> Tensor:
+        if self.config.resize is not None:
+            x = F.interpolate(x, (self.config.resize, self.config.resize), mode="bilinear")
+        patches = cut(x, self.config.patch_size)  # (batch, patches, rows, columns, channels)
+        normed = self.patch_norm(patches.flatten(2)).unflatten(2, patches.shape[2:])
+        tokens = self.token_norm(self.patches(normed).flatten(2))
+        if self.class_token is not None:
+            tokens = F.pad(tokens, (0, 0, 1, 0)) + F.pad(self.class_token[None], (0, 0, 0, tokens.shape[1]))
+        placed: Tensor = tokens + self.places
+        return placed
+
+    def _pooled(self, tokens: Tensor) -> Tensor:
+        if self.config.pooling == "class_token":
+            return tokens[:, 0]
+        pooled: Tensor = tokens.mean(1) if self.config.pooling == "mean" else tokens.unflatten(1, self.config.grid)
+        return pooled
+
+
+class TokenMixing(torch_nn.Module):
+    """A feed-forward over tokens by features, (L, d), at once (NdLinear, section 3.1).
+
+    Shape:
+        `(batch, num_tokens, dim)`, in and out.
+    """
+
+    def __init__(self, num_tokens: int, dim: int, choice: BlockChoice) -> None:
+        super().__init__()
+        both = choice.feed_forward.replace(sizes=(num_tokens, dim))
+        self.mix = FeedForward(num_tokens * dim, both, choice.activation, choice.dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Mix tokens and features."""
+        out: Tensor = self.mix(x.flatten(1)).view_as(x)
+        return out
+
+
+def cut(x: Tensor, size: int) -> Tensor:
+    """Images `(batch, channels, height, width)` as patches `(batch, patches, rows, columns, channels)`, row by row."""
+    grid: Tensor = x.unflatten(3, (-1, size)).unflatten(2, (-1, size))  # (batch, channels, down, rows, across, columns)
+    return grid.permute(0, 2, 4, 3, 5, 1).flatten(1, 2)
+
+
+def _block(config: VisionTransformerConfig) -> TransformerBlock:
+    if config.mixing == "features":
+        return TransformerBlock(config.dim, config.block)
+    mixing = TokenMixing(config.num_tokens, config.dim, config.block)
+    return TransformerBlock(config.dim, config.block, feed_forward=mixing)
+
+
+def _head(config: VisionTransformerConfig) -> torch_nn.Module:
+    seen = (*config.grid, config.dim) if config.pooling == "grid" else (config.dim,)
+    classes = (*[1] * (len(seen) - 1), config.num_classes)
+    return build_layer(config.head, seen, classes, rank=config.head_rank)

@@ -1,0 +1,119 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from multiway.data.images import (
+    Augmented,
+    ImageAugmentation,
+    ImageOptions,
+    Images,
+    ImageSplit,
+    check_images,
+    match_images,
+    prepare_images,
+)
+from multiway.errors import DataError
+from tolerances import ROUNDING64
+
+CLASSES = ("cat", "dog")
+
+
+def images(count=40, parts=None, seed=0):
+    values = np.random.default_rng(seed).integers(0, 256, (count, 5, 4, 3), dtype=np.uint8)
+    return Images(
+        values=values, labels=np.arange(count) % 2, classes=CLASSES, names=tuple(map(str, range(count))),
+        source="made", parts=parts or {},
+    )  # fmt: skip
+
+
+def test_values_go_from_bytes_to_one_about_zero():
+    prepared = prepare_images(images(), ImageOptions(), ImageSplit())
+    batch = prepared.samples.gather(torch.tensor([3, 1]))
+    wanted = images().values[[3, 1]].transpose(0, 3, 1, 2) / 127.5 - 1
+    np.testing.assert_allclose(batch["inputs"], wanted, rtol=0, atol=1e-6)
+    assert batch["inputs"].dtype == torch.float32 and batch["target"].tolist() == [1, 1]
+
+
+def test_scaling_by_the_training_images_sees_no_other():
+    made = images()
+    prepared = prepare_images(made, ImageOptions(normalise="train"), ImageSplit())
+    inputs = prepared.part("train").gather(torch.arange(len(prepared.rows("train"))))["inputs"].double()
+    assert inputs.mean((0, 2, 3)).abs().max() < 1e-6 and (inputs.std((0, 2, 3), correction=0) - 1).abs().max() < 1e-6
+    training = made.values[prepared.rows("train")].reshape(-1, 3)
+    np.testing.assert_allclose(prepared.state.centre, training.mean(0), rtol=ROUNDING64)
+    np.testing.assert_allclose(prepared.state.spread, training.std(0), rtol=ROUNDING64)
+
+
+@pytest.mark.parametrize("given", [("train", "test"), ("train", "validation"), ("train", "validation", "test")])
+def test_parts_of_the_data_are_kept_and_the_others_drawn_from_training(given):
+    parts = {name: np.arange(10 * place, 10 * place + 10) for place, name in enumerate(given)}
+    prepared = prepare_images(images(10 * len(given), parts), ImageOptions(), ImageSplit(validation=0.2, test=0.2))
+    for name in set(given) - {"train"}:
+        np.testing.assert_array_equal(prepared.rows(name), parts[name])
+    drawn = [name for name in ("validation", "test") if name not in given]
+    assert all(len(prepared.rows(name)) == 2 and prepared.rows(name).max() < 10 for name in drawn)
+    assert len(prepared.rows("train")) == 10 - 2 * len(drawn)
+    assert prepared.notes == tuple(f"made names no part {name}: 2 of its training images were drawn" for name in drawn)
+
+
+def test_without_parts_every_image_is_in_one_split():
+    prepared = prepare_images(images(), ImageOptions(), ImageSplit())
+    every = np.concatenate(list(prepared.splits.values()))
+    assert sorted(every.tolist()) == list(range(40)) and {len(rows) for rows in prepared.splits.values()} == {26, 6, 8}
+
+
+def test_what_cannot_be_learnt_is_refused():
+    with pytest.raises(DataError, match=r"made: a part train is needed beside test"):
+        prepare_images(images(parts={"test": np.arange(40)}), ImageOptions(), ImageSplit())
+    with pytest.raises(DataError, match=r"made: each split needs images\. Got train 2, validation 0, test 0"):
+        prepare_images(images(2), ImageOptions(), ImageSplit())
+    with pytest.raises(DataError, match=r"made: classes are needed, and there are none"):
+        prepare_images(dataclasses.replace(images(), labels=None, classes=()), ImageOptions(), ImageSplit())
+    parts = {"train": np.arange(0, 30, 2), "test": np.arange(30, 40)}
+    with pytest.raises(DataError, match=r"made: train has no image of dog"):
+        prepare_images(images(40, parts), ImageOptions(), ImageSplit())
+
+
+def test_later_images_are_counted_in_the_classes_of_the_run():
+    state = prepare_images(images(), ImageOptions(), ImageSplit()).state
+    later = dataclasses.replace(images(3), labels=np.zeros(3, np.int64), classes=("dog",))
+    assert match_images(later, ImageOptions(), state).samples.truth.tolist() == [1, 1, 1]
+    assert match_images(later, ImageOptions(), state, has_classes=False).samples.truth.tolist() == [-1, -1, -1]
+    with pytest.raises(DataError, match=r"made: class 'cow' of 0 is none of cat, dog"):
+        match_images(dataclasses.replace(later, classes=("cow",)), ImageOptions(), state)
+    with pytest.raises(DataError, match=r"trained on \(channels, height, width\) \(3, 5, 4\)\. Got \(3, 4, 4\)"):
+        match_images(dataclasses.replace(later, values=later.values[:, :4]), ImageOptions(), state)
+
+
+def test_training_images_are_changed_by_the_seed_alone():
+    samples = prepare_images(images(), ImageOptions(), ImageSplit()).part("train")
+    source = Augmented(samples, ImageAugmentation(flips=(1,), shift=1))
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        found.append(source.gather(torch.arange(20))["inputs"])
+    plain = samples.gather(torch.arange(20))["inputs"]
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2]) and not torch.equal(found[0], plain)
+    with pytest.raises(Exception, match=r"images have the axes 0 and 1\. Got \[2\]"):
+        ImageAugmentation(flips=(2,))
+
+
+def test_a_check_says_every_flaw_at_once(tmp_path):
+    from PIL import Image
+
+    for row, image in enumerate(images(12).values):
+        path = tmp_path / CLASSES[row % 2] / f"{row:02d}.png"
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(image).save(path)
+    (tmp_path / "cat" / "00.png").write_bytes(b"")
+    (tmp_path / "dog" / "01.png").write_bytes(b"no")
+    (tmp_path / "dog" / "99.png").write_bytes((tmp_path / "cat" / "02.png").read_bytes())
+    report = check_images(tmp_path)
+    rules = {finding.kind: finding.line() for finding in report.findings if finding.severity != "error"}
+    errors = [finding.rule for finding in report.findings if finding.severity == "error"]
+    assert [error.split(":")[0] for error in errors] == ["cat/00.png", "dog/01.png"] and not report.is_usable
+    assert "equal images have different classes: cat/02.png = dog/99.png" in rules["classes"]
+    assert report.summary["images"] == 11 and report.summary["sizes"] == "5 x 4"
