@@ -25,6 +25,7 @@ CELLS = {
     "hot-table-6": 72,
     "ndlinear-table-2": 12,
     "ndlinear-table-5": 4,
+    "ndlinear-table-6": 40,
     "segmentation": 2,
 }
 
