@@ -24,6 +24,8 @@ CELLS = {
     "hot-table-5": 54,
     "hot-table-6": 72,
     "ndlinear-table-2": 12,
+    "ndlinear-table-3": 20,
+    "ndlinear-table-3-bert": 10,
     "ndlinear-table-5": 4,
     "ndlinear-table-6": 40,
     "segmentation": 2,
