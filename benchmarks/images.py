@@ -16,14 +16,15 @@ from multiway.training import TrainingConfig, train
 from multiway.training.seeds import epoch_order
 
 BATCH, STEPS, EPOCH = 64, 40, 50_000
+SPLITS = ("train", "validation", "test")
 CASES = {"nd_linear": "cnn_image_classifier_paper", "linear": "cnn_image_classifier_dense"}
 BAR = 0.95
 TRAINING = TrainingConfig(
     loss="cross_entropy", optimizer="adam", learning_rate=1e-3, weight_decay=0, batch_size=BATCH, epochs=1, patience=0,
     schedule="constant", warmup_steps=0, clip_norm=None,
 )  # fmt: skip
-NEAR = 1e-4
-"""Largest difference of weights after a training without dropout, in which sums may be in another order."""
+NEAR = 0.1
+"""What two trainings without dropout may differ by, of how far they moved: Adam takes full steps on rounding too."""
 
 
 def run(repeats: int, shapes: list[str] | None) -> Iterator[dict[str, object]]:
@@ -41,19 +42,25 @@ def make_images(count: int) -> PreparedImages:
     images = Images(
         values=draw.integers(0, 256, (total, 32, 32, 3), dtype=np.uint8), labels=np.arange(total) % 10,
         classes=tuple(map(str, range(10))), names=tuple(map(str, range(total))), source="chance",
-        parts={"train": np.arange(count), "validation": np.arange(count, count + 10), "test": np.arange(10) + count + 10},
+        parts=dict(zip(SPLITS, np.split(np.arange(total), [count, total - 10]), strict=True)),
     )  # fmt: skip
     return prepare_images(images, ImageOptions(), ImageSplit())
 
 
 def check(model: str, count: int = 3 * BATCH) -> None:
-    """Without dropout both ways end at the same weights."""
+    """Without dropout both ways move to the same weights.
+
+    Raises:
+        RuntimeError: They do not, so there is nothing to time.
+    """
     prepared, start = make_images(count), create_model(model, dropout=0, logit_dropout=0)
     found = [copy.deepcopy(start) for _ in range(2)]
     ours(found[0], prepared)
     plain(found[1], prepared)
-    for left, right in zip(found[0].parameters(), found[1].parameters(), strict=True):
-        torch.testing.assert_close(left, right, rtol=0, atol=NEAR)
+    before, first, second = (nn.utils.parameters_to_vector(each.parameters()).detach() for each in (start, *found))
+    apart = float((first - second).norm() / (second - before).norm())
+    if not apart <= NEAR:
+        raise RuntimeError(f"{model}: the two ways end {apart:.3f} of their way apart, and {NEAR} is allowed")
 
 
 def ours(model: nn.Module, prepared: PreparedImages) -> None:
