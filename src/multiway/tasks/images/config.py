@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from multiway.config import Config
 from multiway.data.images import ImageAugmentation, ImageOptions, ImageSplit
 from multiway.models import list_models, model_config
+from multiway.tasks.images.weights import check_pattern
 from multiway.tasks.settings import check_model, network_fields, starting_from
 from multiway.training import TrainingConfig
 
@@ -32,6 +33,8 @@ class ImageConfig(Config):
     baselines: tuple[Baseline, ...] = ("majority", "logistic")
     """Shares of the classes; logistic regression on means of blocks of pixels."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
+    weights: str | None = None
+    """Pattern of weights whose distribution is kept after each epoch and drawn in the report, such as `hidden`."""
     draws: int = Field(200, ge=0)
     """Bootstrap samples of images behind each interval; 0 gives none."""
 
@@ -40,6 +43,7 @@ class ImageConfig(Config):
         check_model(self.model, NETWORK, list_models("*image_classifier*"), ("sizes", "in_channels", "num_classes"))
         if self.training.loss != "cross_entropy" or self.training.validation_loss not in (None, "cross_entropy"):
             raise ValueError("classes are trained with training.loss=cross_entropy")
+        check_pattern(self.weights)
         model_config(self.model_name, **self.network_fields())
         return self
 
