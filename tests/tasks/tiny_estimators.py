@@ -12,7 +12,7 @@ from tasks.forecasting.panels import TINY as FORECASTER
 from tasks.segmentation.lesion_files import FAST, box_case
 from tasks.stocks.quotes import NETWORK as STOCKS
 from tasks.stocks.quotes import make_prices, trading_days
-from tasks.tiny import people
+from tasks.tiny import people, stories
 from tasks.volumes.blocks import NETWORK, make_volumes
 
 Split = tuple[Any, Any]
@@ -93,6 +93,18 @@ def tabular_regressor() -> TinyEstimator:
     )  # fmt: skip
 
 
+def language_model() -> TinyEstimator:
+    texts = stories()
+    model = {"dim": 6, "num_heads": 3, "num_blocks": 1}
+    settings = {"model": model, "training": {"batch_size": 8, "warmup_steps": 2}, "draws": 5}
+    return TinyEstimator(
+        make=lambda: multiway.LanguageModel(
+            epochs=1, vocabulary=300, context=16, baselines=("unigram",), settings=settings
+        ),
+        fit=(texts,), new=(texts[:4],), split=halves(len(texts)), grid={"epochs": [1, 2]},
+    )  # fmt: skip
+
+
 ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "Forecaster": forecaster,
     "VolumeClassifier": volume_classifier,
@@ -100,6 +112,7 @@ ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "StockMovementClassifier": stock_classifier,
     "TabularClassifier": tabular_classifier,
     "TabularRegressor": tabular_regressor,
+    "LanguageModel": language_model,
 }
 
 
