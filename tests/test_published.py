@@ -246,7 +246,7 @@ def test_lines_end_in_the_mean_over_horizons():
 
 
 def method_of(table, name, recipe):
-    """The published method whose cell a recipe runs: its variant's, without what it says of a leak, or the paper's own."""
+    """The published method whose cell a recipe runs: its variant's, whatever it says of a leak, or the paper's own."""
     published = published_beside(table)
     variant = _cells(table)[name].variant or (recipe.variant or "").lower()
     return variant.removeprefix("leaky-") or published.own
