@@ -26,6 +26,7 @@ CELLS = {
     "ndlinear-table-2": 12,
     "ndlinear-table-3": 20,
     "ndlinear-table-3-bert": 10,
+    "ndlinear-table-4": 72,
     "ndlinear-table-5": 4,
     "ndlinear-table-6": 40,
     "segmentation": 2,
