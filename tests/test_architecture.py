@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "models": {"nn", "ops", "errors", "config", "extras"},
     "data": {"terminal"} | GROUND,
     "metrics": {"errors"},
-    "training": {"data", "metrics", "terminal"} | GROUND,
+    "training": {"nn", "ops", "data", "metrics", "terminal"} | GROUND,
     "explain": GROUND,
     "auditing": {"data"} | GROUND,
     "report": {"explain"} | GROUND,

@@ -77,7 +77,7 @@ def clean_counts(folder: Path, draw: Draw) -> dict[str, Any]:
 
 
 def random_windows(folder: Path, draw: Draw) -> dict[str, Any]:
-    return written(folder, shops(draw), split={"protocol": "random_windows"})
+    return written(folder, shops(draw), split={"protocol": "leaky_random_windows"})
 
 
 def _again(values: Values, draw: Draw, noise: float, scale: float = 1.0) -> Values:

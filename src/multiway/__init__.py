@@ -11,9 +11,12 @@ if TYPE_CHECKING:
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.images import ImageClassifier
+    from multiway.tasks.language import LanguageModel
     from multiway.tasks.segmentation import Segmenter
+    from multiway.tasks.series import SeriesClassifier
     from multiway.tasks.stocks import StockMovementClassifier
     from multiway.tasks.tabular import TabularClassifier, TabularRegressor
+    from multiway.tasks.text import TextClassifier
     from multiway.tasks.volumes import VolumeClassifier
     from multiway.workflows import audit, check, compare, train, tune
 
@@ -22,11 +25,14 @@ __version__ = "0.1.0"
 __all__ = [
     "Forecaster",
     "ImageClassifier",
+    "LanguageModel",
     "MultiwayError",
     "Segmenter",
+    "SeriesClassifier",
     "StockMovementClassifier",
     "TabularClassifier",
     "TabularRegressor",
+    "TextClassifier",
     "VolumeClassifier",
     "audit",
     "check",
@@ -55,9 +61,12 @@ __getattr__ = lazily(
     {
         "multiway.tasks.forecasting": ("Forecaster",),
         "multiway.tasks.images": ("ImageClassifier",),
+        "multiway.tasks.language": ("LanguageModel",),
         "multiway.tasks.segmentation": ("Segmenter",),
+        "multiway.tasks.series": ("SeriesClassifier",),
         "multiway.tasks.stocks": ("StockMovementClassifier",),
         "multiway.tasks.tabular": ("TabularClassifier", "TabularRegressor"),
+        "multiway.tasks.text": ("TextClassifier",),
         "multiway.tasks.volumes": ("VolumeClassifier",),
         "multiway.models": ("create_model", "list_models", "models"),
         "multiway.workflows": ("audit", "check", "compare", "train", "tune", "workflows"),

@@ -20,15 +20,9 @@ def sales(tmp_path, monkeypatch):
 def test_a_sound_split_exits_with_0_and_a_leak_with_1(sales, monkeypatch, capsys):
     code, out, err = call(sales, monkeypatch, capsys)
     assert (code, err) == (0, "") and out.splitlines()[-1] == "No leak was found."
-    code, out, err = call([*sales, "--set", "split.protocol=random_windows"], monkeypatch, capsys)
+    code, out, err = call([*sales, "--protocol", "leaky_random_windows"], monkeypatch, capsys)
     assert (code, err) == (1, "") and out.count("\n  leak: ") == 2
     assert out.splitlines()[-1] == "This split leaks in 2 ways: scores on it say little."
-
-
-def test_training_on_that_split_is_refused_in_one_line(sales, tmp_path, monkeypatch, capsys):
-    words = ["train", *sales[1:], "--set", "split.protocol=random_windows", "--out", "run"]
-    assert_one_line(call(words, monkeypatch, capsys), "it is for `multiway audit` only. Set protocol to fraction")
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

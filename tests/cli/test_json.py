@@ -84,7 +84,7 @@ def test_rows_of_a_forecast_hold_times_as_text_and_numbers_as_they_are(folder, m
 
 def test_an_audit_that_finds_a_leak_is_a_document_and_exits_with_1(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    words = "audit forecast --data loads.csv --lookback 12 --horizon 4 --set split.protocol=random_windows"
+    words = "audit forecast --data loads.csv --lookback 12 --horizon 4 --set split.protocol=leaky_random_windows"
     found, _ = document(words.split(), monkeypatch, capsys, code=1)
     assert found["leaks"] is True and found["findings"]
 

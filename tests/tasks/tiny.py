@@ -191,6 +191,81 @@ def tabular(folder: Path) -> Tiny:
     )  # fmt: skip
 
 
+def waves(count: int = 60, steps: int = 12) -> pd.DataFrame:
+    """A long table of two variates: series of unlike lengths, each of a class that a bump in it tells."""
+    draw, rows = np.random.default_rng(0), []
+    for series in range(count):
+        values = draw.normal(0, 0.3, (steps - series % 3, 2))
+        if series % 2:
+            values[4:8, 0] += 2
+        rows += [
+            {"id": f"s{series:02d}", "time": step, "x": round(x, 3), "y": round(y, 3), "class": "ab"[series % 2]}
+            for step, (x, y) in enumerate(values)
+        ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def series(folder: Path) -> Tiny:
+    path = folder / "waves.csv"
+    waves().to_csv(path, index=False)
+    # At larger rates Adam shows the rounding of the gradient of the keys' bias, which is 0, in two processes
+    training = {**SAVING, "epochs": 3, "batch_size": 16, "warmup_steps": 2, "learning_rate": 0.005}
+    settings = {"model": {"dim": 4, "num_heads": 2}, "draws": 20, "training": training}
+
+    def alone(target: Path) -> Path:
+        head, *rows = path.read_text().splitlines()
+        return written(target / "waves.csv", [head, *(row for row in rows if row.startswith("s07"))])
+
+    return Tiny(
+        task="series", data=path, settings={**settings, "baselines": ["majority", "linear"]},
+        still={**STILL, "baselines": ["majority"]}, alone=alone,
+        lacking=lambda target: without(path, "x", target),
+        changes={"value": lambda: edit(path, "s31,0,", "s31,0,1"), "class": lambda: swap_classes(path, "s30", "s31")},
+        spoil=lambda: edit(path, "s31,0,", "s31,1,"),
+    )  # fmt: skip
+
+
+def swap_classes(path: Path, *names: str) -> None:
+    """Exchange the classes of two series of a long table."""
+    rows = pd.read_csv(path, dtype=str)
+    chosen = rows["id"].isin(names)
+    rows.loc[chosen, "class"] = rows.loc[chosen, "class"].map({"a": "b", "b": "a"})
+    rows.to_csv(path, index=False)
+
+
+def notes(count: int = 90) -> pd.DataFrame:
+    """Texts of a few words, most of which say whether it is day or night, and who wrote them."""
+    draw = np.random.default_rng(0)
+    night = draw.random(count) < 0.5
+    said = {True: ["moon", "stars", "owl"], False: ["sun", "bees", "noon"]}
+    texts = [
+        " ".join([*draw.choice(said[bool(dark)], 2), *draw.choice(["we", "saw", "a", "far", "field"], 3), f"x{row}"])
+        for row, dark in enumerate(night != (draw.random(count) < 0.15))
+    ]
+    author = draw.choice(["Ada", "Bo", "Cy"], count)
+    return pd.DataFrame({"author": author, "text": texts, "label": np.where(night, "night", "day")})
+
+
+def text(folder: Path) -> Tiny:
+    path = folder / "notes.csv"
+    notes().to_csv(path, index=False)
+    training = {**SAVING, "epochs": 3, "batch_size": 16, "warmup_steps": 2, "learning_rate": 0.02}
+    model = {"dim": 8, "block": {"num_heads": 2, "dropout": 0.0}}
+    settings = {"inputs": "words", "model": model, "text": {"encoder": "hashed"}, "draws": 20, "training": training}
+
+    def alone(target: Path) -> Path:
+        head, *rows = path.read_text().splitlines()
+        return written(target / "notes.csv", [head, rows[7]])
+
+    return Tiny(
+        task="text", data=path, settings={**settings, "baselines": ["majority", "tfidf", "vectors"]},
+        still={**STILL, "baselines": ["majority"]}, alone=alone,
+        lacking=lambda target: without(path, "text", target),
+        changes={"word": lambda: edit(path, "moon", "stars"), "class": lambda: edit(path, ",night", ",day")},
+        spoil=lambda: edit(path, ",label", ",text"),
+    )  # fmt: skip
+
+
 def images(folder: Path) -> Tiny:
     path = write_folder(folder / "shapes")
     training = {**SAVING, "epochs": 3, "batch_size": 8, "warmup_steps": 2, "learning_rate": 0.01}
@@ -242,6 +317,12 @@ def copied(path: Path, folder: Path) -> Path:
 
 
 TINY: dict[str, Callable[[Path], Tiny]] = {
-    "forecast": forecast, "volumes": volumes, "segment": segment, "stocks": stocks, "tabular": tabular,
+    "forecast": forecast,
+    "series": series,
+    "volumes": volumes,
+    "segment": segment,
+    "stocks": stocks,
+    "text": text,
+    "tabular": tabular,
     "images": images,
-}  # fmt: skip
+}

@@ -13,7 +13,7 @@ from tasks.images.shapes import make_shapes
 from tasks.segmentation.lesion_files import FAST, box_case
 from tasks.stocks.quotes import NETWORK as STOCKS
 from tasks.stocks.quotes import make_prices, trading_days
-from tasks.tiny import people
+from tasks.tiny import notes, people, waves
 from tasks.volumes.blocks import NETWORK, make_volumes
 
 Split = tuple[Any, Any]
@@ -94,6 +94,31 @@ def tabular_regressor() -> TinyEstimator:
     )  # fmt: skip
 
 
+def series_classifier() -> TinyEstimator:
+    rows = waves(48)
+    series = [part[["x", "y"]].to_numpy(float) for _, part in rows.groupby("id")]
+    training = {"batch_size": 16, "warmup_steps": 2}
+    settings = {"model": {"dim": 4, "num_heads": 2}, "training": training, "draws": 5}
+    padded = np.full((len(series), 12, 2), np.nan)
+    for row, each in enumerate(series):
+        padded[row, : len(each)] = each
+    return TinyEstimator(
+        make=lambda: multiway.SeriesClassifier(epochs=1, baselines=("majority",), settings=settings),
+        fit=(padded, rows.groupby("id")["class"].first().to_numpy()), new=(series[:7],), split=halves(len(series)),
+        grid={"epochs": [1, 2]},
+    )  # fmt: skip
+
+
+def text_classifier() -> TinyEstimator:
+    rows = notes()
+    settings = {"training": {"batch_size": 16, "warmup_steps": 2}, "draws": 5}
+    return TinyEstimator(
+        make=lambda: multiway.TextClassifier(epochs=1, encoder="hashed", baselines=("majority",), settings=settings),
+        fit=(list(rows["text"]), rows["label"]), new=(list(rows["text"][:7]),), split=halves(len(rows)),
+        grid={"epochs": [1, 2]},
+    )  # fmt: skip
+
+
 def image_classifier() -> TinyEstimator:
     pixels, names = make_shapes(40)
     settings = {"model": {"channels": [4]}, "training": {"batch_size": 8, "warmup_steps": 2}, "draws": 5}
@@ -108,8 +133,10 @@ ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "VolumeClassifier": volume_classifier,
     "Segmenter": segmenter,
     "StockMovementClassifier": stock_classifier,
+    "SeriesClassifier": series_classifier,
     "TabularClassifier": tabular_classifier,
     "TabularRegressor": tabular_regressor,
+    "TextClassifier": text_classifier,
     "ImageClassifier": image_classifier,
 }
 

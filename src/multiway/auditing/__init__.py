@@ -9,7 +9,7 @@ from multiway.auditing.duplicates import window_digests as window_digests
 from multiway.auditing.groups import check_groups as check_groups
 from multiway.auditing.lookup import check_lookup as check_lookup
 from multiway.auditing.panels import check_targets as check_targets
-from multiway.auditing.panels import random_windows as random_windows
+from multiway.auditing.panels import ranged_windows as ranged_windows
 from multiway.auditing.panels import scaled_windows as scaled_windows
 from multiway.auditing.report import AuditReport as AuditReport
 from multiway.auditing.report import Verdict as Verdict

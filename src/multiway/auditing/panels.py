@@ -1,5 +1,6 @@
 """Audit of a panel that was split, scaled and cut into windows."""
 
+import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,7 +11,6 @@ from multiway.auditing.agreement import check_agreement
 from multiway.auditing.report import Verdict
 from multiway.auditing.windows import Statistic, WindowSplit
 from multiway.data import Panel, Scaler, Windows
-from multiway.errors import DataError
 
 LOOKED_AT = 64
 """Windows of each split whose targets are compared with the series."""
@@ -30,26 +30,12 @@ def scaled_windows(panel: Panel, windows: Mapping[str, Windows], scaler: Scaler)
     )  # fmt: skip
 
 
-def random_windows(panel: Panel, lookback: int, horizon: int, seed: int) -> WindowSplit:
-    """NdLinear's published protocol: overlapping windows put at random into halves, MinMax scaling of all rows.
-
-    The score is that of the best validation epoch, so there is no test split.
-
-    Raises:
-        DataError: There are not two windows.
-    """
-    count = panel.num_rows - lookback - horizon + 1
-    if count < 2:
-        raise DataError(
-            f"{panel.source}: {panel.num_rows} rows hold no two windows. Use a shorter look-back or horizon."
-        )
-    order = np.random.default_rng(seed).permutation(count)
+def ranged_windows(panel: Panel, windows: Mapping[str, Windows], scaler: Scaler) -> WindowSplit:
+    """Windows by split, under a scaling by smallest and largest value; what chooses the epoch and is scored is one."""
+    split = scaled_windows(panel, {name: windows[name] for name in ("train", "validation")}, scaler)
+    used = {"smallest": scaler.mean, "largest": scaler.mean + scaler.std}
     statistics: dict[str, Statistic] = {"smallest": _smallest, "largest": _largest}
-    return WindowSplit(
-        values=panel.values, times=panel.times, names=panel.names, lookback=lookback, horizon=horizon,
-        starts={"train": np.sort(order[: count // 2]), "validation": np.sort(order[count // 2 :])},
-        used={name: of(panel.values) for name, of in statistics.items()}, statistics=statistics,
-    )  # fmt: skip
+    return dataclasses.replace(split, used=used, statistics=statistics)
 
 
 def _smallest(rows: Rows) -> Rows:
@@ -84,7 +70,7 @@ def check_targets(panel: Panel, windows: Mapping[str, Windows], scaler: Scaler) 
         index = np.unique(np.linspace(0, len(part) - 1, LOOKED_AT).astype(np.int64))
         batch = part.gather(torch.from_numpy(index))
         first = batch["start"].numpy() + part.lookback
-        wanted = scaler.transform(panel.values[first[:, None] + np.arange(part.horizon)])
+        wanted = scaler.transform(panel.values[first[:, None] + np.arange(part.horizon)])[..., -part.num_targets :]
         error = np.abs(batch["future"].double().numpy() - wanted) / (1 + np.abs(wanted))
         agreed.append(np.nan_to_num(error).max((1, 2)) < ROUNDING)
         names += [f"{split} window {place}" for place in index.tolist()]

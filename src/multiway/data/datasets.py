@@ -16,7 +16,10 @@ CATALOGUES = (
     "multiway.data.masks.catalogue",
     "multiway.data.stocks.catalogue",
     "multiway.data.tabular.catalogue",
+    "multiway.data.sequences.catalogue",
+    "multiway.data.labelled_text.catalogue",
     "multiway.data.images.catalogue",
+    "multiway.data.language.catalogue",
 )
 """Modules with a table `DATASETS` from names to entries; a new kind of data adds a line."""
 

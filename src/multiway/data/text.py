@@ -34,10 +34,14 @@ class Lines:
 
 def split_text(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> Lines:
     """Undo compression and encoding, find header and separator; refuse what cannot be a table or cannot fit."""
-    text = _text_only(unpacked(raw, limit, free_memory() // 3, findings), findings)
-    lines = _lines(_decode(text, encoding, findings), findings)
+    lines = _lines(decoded(raw, encoding, limit, findings), findings)
     check_memory(lines.body.count("\n") + 1, len(lines.names), len(lines.body), findings)
     return lines
+
+
+def decoded(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> str:
+    """Undo compression and encoding; refuse what is no text."""
+    return characters(_text_only(unpacked(raw, limit, free_memory() // 3, findings), findings), encoding, findings)
 
 
 def bytes_of(path: Path, findings: Findings) -> bytes:
@@ -72,7 +76,8 @@ def _text_only(raw: bytes, findings: Findings) -> bytes:
     return raw
 
 
-def _decode(raw: bytes, encoding: str | None, findings: Findings) -> str:
+def characters(raw: bytes, encoding: str | None, findings: Findings) -> str:
+    """Text of some bytes with line ends as one sign; a wrong encoding and lost characters are noted."""
     if encoding is None and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         encoding = "utf-16"
     findings.encoding = encoding or "utf-8"

@@ -24,7 +24,7 @@ class _Several(ValueError):
 
 
 def unpacked(raw: bytes, limit: int, room: int, findings: Findings) -> bytes:
-    """Undo gzip, bzip2, xz, or a ZIP archive of one file; other bytes are themselves.
+    """Undo gzip, bzip2, xz, Zstandard, or a ZIP archive of one file; other bytes are themselves.
 
     Raises:
         Unreadable: The stream is broken, or stands for more than the limit or than memory has room for; it is noted.
@@ -86,6 +86,13 @@ def _unxz(raw: bytes, size: int) -> bytes:
     return content
 
 
+def _unzstd(raw: bytes, size: int) -> bytes:
+    import pyarrow
+
+    with pyarrow.CompressedInputStream(pyarrow.BufferReader(raw), "zstd") as stream:
+        return bytes(stream.read(size))
+
+
 def _unzip(raw: bytes, size: int) -> bytes:
     archive = zipfile.ZipFile(io.BytesIO(raw))
     names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX")]
@@ -96,5 +103,6 @@ def _unzip(raw: bytes, size: int) -> bytes:
 
 FORMS: dict[str, tuple[bytes, Callable[[bytes, int], bytes]]] = {
     "gzip": (b"\x1f\x8b", _gunzip), "bzip2": (b"BZh", _bunzip), "xz": (b"\xfd7zXZ\x00", _unxz), "ZIP": (ZIP, _unzip),
+    "Zstandard": (b"\x28\xb5\x2f\xfd", _unzstd),
 }  # fmt: skip
 """First bytes of each form, and the first so many bytes of what it packs."""

@@ -73,11 +73,21 @@ def balanced_accuracy(labels: Labels, probabilities: Probabilities, threshold: f
 
 def macro_f1(labels: Labels, probabilities: Probabilities) -> float | None:
     """Mean F1 over the classes that occur or are predicted; None without cases."""
-    if not len(labels):
-        return None
+    values, _ = _f1_of_classes(labels, probabilities)
+    return float(values.mean()) if len(values) else None
+
+
+def weighted_f1(labels: Labels, probabilities: Probabilities) -> float | None:
+    """Mean F1 of the cases, each of which has that of its class; None without cases."""
+    values, cases = _f1_of_classes(labels, probabilities)
+    return float(np.average(values, weights=cases)) if len(values) else None
+
+
+def _f1_of_classes(labels: Labels, probabilities: Probabilities) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """F1 of the classes that occur or are predicted, and how many cases each has."""
     table = confusion_matrix(labels, predicted_classes(probabilities), probabilities.shape[1])
     counted = table.sum(0) + table.sum(1)
-    return float(np.mean(2 * np.diag(table)[counted > 0] / counted[counted > 0]))
+    return 2 * np.diag(table)[counted > 0] / counted[counted > 0], table.sum(1)[counted > 0]
 
 
 def top_accuracy(labels: Labels, probabilities: Probabilities, most: int = 5) -> float | None:

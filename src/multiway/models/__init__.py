@@ -12,20 +12,34 @@ from multiway.models.hot_stock_classifier import HOTStockClassifier as HOTStockC
 from multiway.models.hot_stock_classifier import HOTStockClassifierConfig as HOTStockClassifierConfig
 from multiway.models.hot_volume_classifier import HOTVolumeClassifier as HOTVolumeClassifier
 from multiway.models.hot_volume_classifier import HOTVolumeClassifierConfig as HOTVolumeClassifierConfig
+from multiway.models.language_model import OPT_125M, OPT_350M
+from multiway.models.language_model import CausalTransformer as CausalTransformer
+from multiway.models.language_model import CausalTransformerConfig as CausalTransformerConfig
 from multiway.models.linear_forecasters import DLinear as DLinear
 from multiway.models.linear_forecasters import DLinearConfig as DLinearConfig
 from multiway.models.linear_forecasters import RLinear as RLinear
 from multiway.models.linear_forecasters import RLinearConfig as RLinearConfig
 from multiway.models.monai_resnet import ResNet3D as ResNet3D
 from multiway.models.monai_resnet import ResNet3DConfig as ResNet3DConfig
+from multiway.models.recurrent_forecaster import RecurrentForecaster as RecurrentForecaster
+from multiway.models.recurrent_forecaster import RecurrentForecasterConfig as RecurrentForecasterConfig
 from multiway.models.registry import create_model as create_model
 from multiway.models.registry import list_models as list_models
 from multiway.models.registry import model_config as model_config
 from multiway.models.registry import model_defaults as model_defaults
 from multiway.models.registry import register as register
+from multiway.models.series_classifier import SeriesClassifier as SeriesClassifier
+from multiway.models.series_classifier import SeriesClassifierConfig as SeriesClassifierConfig
 from multiway.models.sliding_window import sliding_window as sliding_window
 from multiway.models.tabular_mlp import TabularMLP as TabularMLP
 from multiway.models.tabular_mlp import TabularMLPConfig as TabularMLPConfig
+from multiway.models.text_classifier import TextClassifier as TextClassifier
+from multiway.models.text_classifier import TextClassifierConfig as TextClassifierConfig
+from multiway.models.text_head import TextHead as TextHead
+from multiway.models.text_head import TextHeadConfig as TextHeadConfig
+from multiway.models.text_head import TunedText as TunedText
+from multiway.models.transformer_forecaster import TransformerForecaster as TransformerForecaster
+from multiway.models.transformer_forecaster import TransformerForecasterConfig as TransformerForecasterConfig
 from multiway.models.vision_transformer import VisionTransformer as VisionTransformer
 from multiway.models.vision_transformer import VisionTransformerConfig as VisionTransformerConfig
 from multiway.models.volume_unet import VolumeUNet as VolumeUNet
@@ -33,6 +47,17 @@ from multiway.models.volume_unet import VolumeUNetConfig as VolumeUNetConfig
 
 register("hot_forecaster", HOTForecaster, HOTForecasterConfig)
 register("hot_forecaster_paper", HOTForecaster, HOTForecasterConfig, **HOTForecasterConfig.paper())
+register("recurrent_forecaster", RecurrentForecaster, RecurrentForecasterConfig)
+register(
+    "recurrent_forecaster_dense", RecurrentForecaster, RecurrentForecasterConfig, hidden_sizes=(96,), layer="linear"
+)
+register("transformer_forecaster", TransformerForecaster, TransformerForecasterConfig)
+register(
+    "transformer_forecaster_dense",
+    TransformerForecaster,
+    TransformerForecasterConfig,
+    **TransformerForecasterConfig.dense(),
+)
 register("rlinear", RLinear, RLinearConfig)
 register("dlinear", DLinear, DLinearConfig)
 register("hot_stock_classifier", HOTStockClassifier, HOTStockClassifierConfig)
@@ -55,6 +80,10 @@ register("cnn_image_classifier_paper", CNNImageClassifier, CNNImageClassifierCon
 register("cnn_image_classifier_dense", CNNImageClassifier, CNNImageClassifierConfig, **CNNImageClassifierConfig.dense())
 register("tabular_mlp", TabularMLP, TabularMLPConfig)
 register("tabular_mlp_dense", TabularMLP, TabularMLPConfig, **TabularMLPConfig.dense())
+register("series_classifier", SeriesClassifier, SeriesClassifierConfig)
+register("text_classifier", TextClassifier, TextClassifierConfig)
+register("text_head", TextHead, TextHeadConfig)
+register("text_head_dense", TextHead, TextHeadConfig, **TextHeadConfig.dense())
 register("vision_transformer", VisionTransformer, VisionTransformerConfig)
 register("vision_transformer_paper", VisionTransformer, VisionTransformerConfig, **VisionTransformerConfig.paper())
 register("vision_transformer_naive", VisionTransformer, VisionTransformerConfig, **VisionTransformerConfig.naive())
@@ -70,3 +99,8 @@ register(
     channels=(12, 24, 48),
 )
 register("hot_segmenter_2d", HOTSegmenter2d, HOTSegmenter2dConfig)
+register("causal_transformer", CausalTransformer, CausalTransformerConfig)
+register("opt_125m", CausalTransformer, CausalTransformerConfig, **OPT_125M)
+register("opt_350m", CausalTransformer, CausalTransformerConfig, **OPT_350M)
+register("opt_125m_ndlinear", CausalTransformer, CausalTransformerConfig, **OPT_125M, layer="nd_linear")
+register("opt_350m_ndlinear", CausalTransformer, CausalTransformerConfig, **OPT_350M, layer="nd_linear")

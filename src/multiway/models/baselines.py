@@ -5,7 +5,7 @@ Each is a module of float64 buffers, so that it is saved and loaded as a network
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -54,6 +54,13 @@ class Mean(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """The same for every sample: `(batch, outputs)`."""
         return self.mean.expand(len(x), -1)
+
+
+class Solved(Protocol):
+    """A model that a solver fills."""
+
+    def keep(self, weight: Tensor, bias: Tensor) -> None:
+        """Take a solution over."""
 
 
 class Linear(nn.Module):
@@ -122,7 +129,7 @@ def fit_logistic(
     x, held_x = model.standardise(x) if standardise else model.standardised(x), model.standardised(held_x)
     penalties = sorted(penalties, reverse=True)
     path = ops.logistic_path(x, y, penalties, len(model.bias))
-    return _choose(model, zip(penalties, path, strict=True), held_x, held_y, F.cross_entropy)
+    return choose(model, zip(penalties, path, strict=True), held_x, held_y, F.cross_entropy)
 
 
 @torch.no_grad()
@@ -136,15 +143,30 @@ def fit_ridge(
     """
     x, held_x = model.standardise(x), model.standardised(held_x)
     penalties, bias = sorted(penalties, reverse=True), y.double().mean(0)
-    path = ops.ridge_path(x.T @ x / len(x), x.T @ (y.double() - bias) / len(x), penalties)
+    path = _ridge_path(x, y.double() - bias, penalties)
     solutions = ((penalty, (weight, bias)) for penalty, weight in zip(penalties, path, strict=True))
-    return _choose(model, solutions, held_x, held_y.double(), F.mse_loss)
+    return choose(model, solutions, held_x, held_y.double(), F.mse_loss)
 
 
-def _choose(
-    model: Linear, solutions: Iterable[tuple[float, Solution]], x: Tensor, y: Tensor, loss_of: Callable[..., Tensor]
+def _ridge_path(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterable[Tensor]:
+    """Weights of each penalty; with fewer samples than features by (XᵀX + λI)⁻¹Xᵀ = Xᵀ(XXᵀ + λI)⁻¹."""
+    if len(x) >= x.shape[1]:
+        return ops.ridge_path(x.T @ x / len(x), x.T @ y / len(x), penalties)
+    return (dual @ x for dual in ops.ridge_path(x @ x.T / len(x), y / len(x), penalties))
+
+
+def choose(
+    model: Solved, solutions: Iterable[tuple[float, Solution]], x: Tensor, y: Tensor, loss_of: Callable[..., Tensor]
 ) -> Facts:
-    """Keep the solution of the lowest validation loss, of equal ones the first."""
+    """Keep the solution of the lowest validation loss, of equal ones the first.
+
+    Args:
+        model: Takes it over.
+        solutions: Penalties, each with its solution.
+        x: Validation features as the solutions take them.
+        y: Their targets.
+        loss_of: Of outputs and targets.
+    """
     losses: dict[float, float] = {}
     for penalty, (weight, bias) in solutions:
         loss = float(loss_of(F.linear(x, weight, bias), y))

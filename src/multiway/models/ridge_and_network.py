@@ -6,21 +6,26 @@ from torch import Tensor, nn
 from multiway import ops
 from multiway.models.hot_forecaster import HOTForecaster
 from multiway.models.linear_floor import LinearFloor
+from multiway.models.recurrent_forecaster import RecurrentForecaster
+from multiway.models.transformer_forecaster import TransformerForecaster
 from multiway.models.windows import fill_gaps
+
+Network = HOTForecaster | RecurrentForecaster | TransformerForecaster
 
 
 class RidgeAndNetwork(nn.Module):
     """A fitted ridge forecast and, where one was trained, a network; mixed by the weight that validation chose.
 
     Shape:
-        past `(batch, lookback, variates)` in scaled units; forecasts `(batch, horizon, variates)`.
+        past `(batch, lookback, variates)` in scaled units; forecasts `(batch, horizon, targets)`. The targets are the
+        last variates; ridge and the naive forecasts see their own past.
     """
 
     def __init__(
-        self, lookback: int, horizon: int, season: int, num_matrices: int, network: HOTForecaster | None
+        self, lookback: int, horizon: int, season: int, num_matrices: int, network: Network | None, num_targets: int
     ) -> None:
         super().__init__()
-        self.horizon, self.season = horizon, season
+        self.horizon, self.season, self.num_targets = horizon, season, num_targets
         self.floor = LinearFloor(num_matrices, horizon, lookback, trained=False)
         self.network = network
         self.weight: Tensor
@@ -41,11 +46,16 @@ class RidgeAndNetwork(nn.Module):
 
     def ridge(self, past: Tensor, observed: Tensor | None = None) -> Tensor:
         """The closed-form forecast alone."""
-        return self.floor(past if observed is None else fill_gaps(past, observed))  # type: ignore[no-any-return]
+        return self.floor(self._own(past, observed))  # type: ignore[no-any-return]
+
+    def _own(self, past: Tensor, observed: Tensor | None) -> Tensor:
+        """The past of the targets, without gaps."""
+        own = past[..., -self.num_targets :]
+        return own if observed is None else fill_gaps(own, observed[..., -self.num_targets :])
 
     def all_forecasts(self, past: Tensor, observed: Tensor | None = None) -> dict[str, Tensor]:
         """The chosen forecast, `multiway`, and every baseline."""
-        filled = past if observed is None else fill_gaps(past, observed)
+        filled = self._own(past, observed)
         ridge: Tensor = self.floor(filled)
         forecasts = {
             "multiway": ridge,

@@ -43,6 +43,17 @@ def fill_gaps(past: Tensor, observed: Tensor) -> Tensor:
     return known.gather(1, torch.where(latest < 0, first, latest))
 
 
+def num_seen(num_variates: int, num_targets: int | None) -> int:
+    """How many series a forecaster sees: those that are no targets, or all where all are."""
+    return num_variates - (num_targets or 0)
+
+
+def seen_past(past: Tensor, observed: Tensor | None, num_targets: int | None) -> Tensor:
+    """The past of the series that a forecaster sees, without gaps; the targets are the last ones."""
+    filled = past if observed is None else fill_gaps(past, observed)
+    return filled if num_targets is None else filled[..., :-num_targets]
+
+
 def window_moments(past: Tensor, observed: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Take each variate's mean and biased standard deviation over its observed steps, `(batch, 1, variates)`.
 

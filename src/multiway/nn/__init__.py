@@ -19,5 +19,6 @@ from multiway.nn.kronecker_attention import PRESETS as PRESETS
 from multiway.nn.kronecker_attention import KroneckerAttention as KroneckerAttention
 from multiway.nn.low_rank import LowRankLinear as LowRankLinear
 from multiway.nn.nd_linear import NdLinear as NdLinear
+from multiway.nn.nd_rnn import NdRNN as NdRNN
 from multiway.nn.tensor_graph_attention import TensorGraphAttention as TensorGraphAttention
 from multiway.nn.tt_linear import TTLinear as TTLinear

@@ -49,6 +49,8 @@ from multiway.ops.masks import all_of as all_of
 from multiway.ops.masks import blank as blank
 from multiway.ops.masks import causal_mask as causal_mask
 from multiway.ops.masks import valid_keys as valid_keys
+from multiway.ops.mode_penalties import norm_penalty as norm_penalty
+from multiway.ops.mode_penalties import orthogonality_penalty as orthogonality_penalty
 from multiway.ops.moments import Moments as Moments
 from multiway.ops.moments import ridge_moments as ridge_moments
 from multiway.ops.multilinear import fold as fold

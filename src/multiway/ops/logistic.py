@@ -1,4 +1,4 @@
-"""Multinomial logistic regression: one eigendecomposition serves every class and penalty."""
+"""Multinomial logistic regression: one look at the features serves every class and penalty."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -23,22 +23,39 @@ def logistic_path(
 
     The bias is not penalised. For two classes, weights of d/2 and -d/2 stand for one weight of d, and cost half of
     what it would. Each solution starts the search of the next, so give the largest penalty first.
+
+    Features may be sparse: the search then scales each by its own curvature, and leaves their correlation alone.
     """
-    values, vectors = torch.linalg.eigh(x.T @ x / len(x))
-    weight, bias = x.new_zeros(num_classes, x.shape[1]), x.new_zeros(num_classes)
+    values, vectors = _curvatures(x)
+    weight, bias = (
+        torch.zeros(shape, dtype=x.dtype, device=x.device) for shape in ((num_classes, x.shape[1]), (num_classes,))
+    )
     for penalty in penalties:
-        basis = vectors / (CURVATURE * values.clamp_min(0) + penalty).sqrt()
+        steepness = (CURVATURE * values.clamp_min(0) + penalty).sqrt()
+        basis = 1 / steepness if vectors is None else vectors / steepness
         weight, bias = _minimise(x, y, penalty, basis, weight, bias)
         yield weight, bias
+
+
+def _curvatures(x: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Mean squares of the features along the directions in which they do not correlate; of sparse ones as they are."""
+    if x.is_sparse:
+        x = x.coalesce()
+        sums = torch.zeros(x.shape[1], dtype=x.dtype, device=x.device)
+        return sums.index_add_(0, x.indices()[1], x.values().square()) / len(x), None
+    values, vectors = torch.linalg.eigh(x.T @ x / len(x))
+    return values, vectors
 
 
 def _minimise(x: Tensor, y: Tensor, penalty: float, basis: Tensor, weight: Tensor, bias: Tensor) -> Solution:
     """L-BFGS in a basis in which no curvature of the objective exceeds one, whatever the features' correlation.
 
-    The bound is that of ridge regression, so one eigendecomposition serves all classes and penalties.
+    The bound is that of ridge regression, so one eigendecomposition serves all classes and penalties. Of sparse
+    features the basis is one number each.
     """
     steep = math.sqrt(CURVATURE)
-    free = [torch.linalg.solve(basis, weight.T).T.contiguous().requires_grad_(), (bias * steep).requires_grad_()]
+    start = weight / basis if basis.ndim == 1 else torch.linalg.solve(basis, weight.T).T.contiguous()
+    free = [start.requires_grad_(), (bias * steep).requires_grad_()]
     solver = torch.optim.LBFGS(
         free, max_iter=ITERATIONS, history_size=HISTORY, tolerance_grad=SLOPE, tolerance_change=0.0,
         line_search_fn="strong_wolfe",
@@ -47,11 +64,16 @@ def _minimise(x: Tensor, y: Tensor, penalty: float, basis: Tensor, weight: Tenso
     def objective() -> Tensor:
         solver.zero_grad()
         with torch.enable_grad():
-            weight, bias = free[0] @ basis.T, free[1] / steep
+            weight, bias = _in(basis, free[0]), free[1] / steep
             loss = F.cross_entropy(F.linear(x, weight, bias), y) + penalty / 2 * weight.square().sum()
             loss.backward()
         value: Tensor = loss.detach()
         return value
 
     solver.step(objective)
-    return free[0].detach() @ basis.T, free[1].detach() / steep
+    return _in(basis, free[0].detach()), free[1].detach() / steep
+
+
+def _in(basis: Tensor, weight: Tensor) -> Tensor:
+    """Weights of the features by those of the basis."""
+    return weight * basis if basis.ndim == 1 else weight @ basis.T

@@ -69,3 +69,40 @@ def dense(
 def num_parameters(in_sizes: Sequence[int], out_sizes: Sequence[int], *, bias: bool = True) -> int:
     """Count Σ D_i H_i weights (section 2.2), and Σ H_i biases."""
     return sum(h * (d + bias) for d, h in zip(in_sizes, out_sizes, strict=True))
+
+
+def norm_penalty(weights: Sequence[Tensor], factors: Sequence[float]) -> Tensor:
+    """Section 2.3, entry by entry: Σ_i λ_i Σ_hd W_i[h, d]²."""
+    total = weights[0].new_zeros(())
+    for weight, factor in zip(weights, factors, strict=True):
+        for entry in weight.flatten():
+            total = total + factor * entry * entry
+    return total
+
+
+def orthogonality_penalty(weights: Sequence[Tensor], factors: Sequence[float]) -> Tensor:
+    """Section 2.3, pair of rows by pair of rows: Σ_i λ_i Σ_gh (W_i[g] · W_i[h] - δ_gh)²."""
+    total = weights[0].new_zeros(())
+    for weight, factor in zip(weights, factors, strict=True):
+        for g, h in itertools.product(range(len(weight)), repeat=2):
+            total = (
+                total + factor * (sum(a * b for a, b in zip(weight[g], weight[h], strict=True)) - float(g == h)) ** 2
+            )
+    return total
+
+
+def nd_rnn(
+    steps: Tensor,
+    from_step: tuple[Sequence[Tensor], Sequence[Tensor]],
+    from_state: tuple[Sequence[Tensor], Sequence[Tensor]],
+) -> Tensor:
+    """Section 3.3 in the cell of Elman, step by step: H_t = tanh(NdLinear(X_t) + NdLinear(H_(t-1))), from zeros.
+
+    `steps` is `(batch, time, D_1, …, D_n)`; each map is its weights and its biases; all states are returned.
+    """
+    state = steps.new_zeros(len(steps), *(len(weight) for weight in from_state[0]))
+    states = []
+    for time in range(steps.shape[1]):
+        state = torch.tanh(ndlinear(steps[:, time], *from_step) + ndlinear(state, *from_state))
+        states.append(state)
+    return torch.stack(states, dim=1)

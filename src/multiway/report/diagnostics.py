@@ -16,9 +16,14 @@ MAX_BARS = 200
 
 
 def step_lines(
-    lines: charts.Lines, what: str, *, from_zero: bool = False, claims: Sequence[tuple[float, str, str]] = ()
+    lines: charts.Lines,
+    what: str,
+    *,
+    from_zero: bool = False,
+    claims: Sequence[tuple[float, str, str]] = (),
+    x_title: str = "step of the horizon",
 ) -> charts.Drawing:
-    """Lines over the steps of the horizon; `claims` are (level, style, label)."""
+    """Lines over steps, such as those of the horizon; `claims` are (level, style, label)."""
     length = max((np.size(values) for _, values in lines.values()), default=1)
     steps = np.arange(1, length + 1, dtype=float)
     across = Scale(1.0, float(max(length, 2)))
@@ -30,7 +35,7 @@ def step_lines(
         up,
         _step_ticks(length, across),
         describes=text.sentence_case(what),
-        x_title="step of the horizon",
+        x_title=x_title,
         marks=[charts.level(float(up.place(value)), style, label) for value, style, label in claims],
     )
 

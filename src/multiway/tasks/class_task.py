@@ -108,6 +108,10 @@ class ClassTask(Task[ConfigT, PreparedSamples, StateT]):
         """Training samples as the network sees them, changed at random where a config says so."""
         return training
 
+    def seen_by(self, run: Run, name: str, samples: Labelled) -> Labelled:
+        """Samples with the inputs of a model of the run, where a baseline has others than the network."""
+        return samples
+
     def names(self, config: ConfigT, state: StateT) -> tuple[str, ...]:
         """The network and the baselines of the config."""
         chosen: Sequence[str] = config.baselines  # type: ignore[attr-defined]  # of a ClassConfig
@@ -117,7 +121,8 @@ class ClassTask(Task[ConfigT, PreparedSamples, StateT]):
         """The network by steps, a baseline in its own way."""
         training, validation = prepared.part("train"), prepared.part("validation")
         if name != OURS:
-            return self.fit_baseline(run, name, training, validation)
+            seen = (self.seen_by(run, name, part) for part in (training, validation))
+            return self.fit_baseline(run, name, *seen)
         objective, source, how = self.objective(run, training), self.learnt_from(run, training), run.config.training
         model = run.models[name]
         return train(model, objective, source, validation, how, run=context.folder, progress=context.progress)
@@ -127,7 +132,7 @@ class ClassTask(Task[ConfigT, PreparedSamples, StateT]):
         part = prepared.part(split)
         return targets.Predictions(
             samples=part.names, names=part.classes, truth=part.truth, groups=part.groups, metrics=self.scored,
-            outputs={name: probabilities(model, part) for name, model in run.models.items()},
+            outputs={name: probabilities(model, self.seen_by(run, name, part)) for name, model in run.models.items()},
         )  # fmt: skip
 
     def score(self, run: Run, predictions: targets.Predictions, split: str) -> list[Row]:

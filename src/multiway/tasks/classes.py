@@ -46,8 +46,13 @@ def class_metrics(threshold: float | None = None) -> dict[str, Metric]:
 
 
 def more_metrics() -> dict[str, Metric]:
-    """Those that papers print of other data: macro F1, accuracy among the first five, and AUC of hard answers."""
-    return {"f1": classes.macro_f1, "top5": classes.top_accuracy, "hard_auc": classes.hard_auc}
+    """Those that papers print of other data: both F1, accuracy among the first five, and AUC of hard answers."""
+    return {
+        "f1": classes.macro_f1,
+        "weighted_f1": classes.weighted_f1,
+        "top5": classes.top_accuracy,
+        "hard_auc": classes.hard_auc,
+    }
 
 
 def prediction_frame(

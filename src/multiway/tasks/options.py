@@ -40,6 +40,13 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def count(text: str) -> int:
+    """A whole number, 0 among them."""
+    if not text.isdecimal():
+        raise ValueError("give a whole number")
+    return int(text)
+
+
 def number(text: str) -> float:
     """A number."""
     try:

@@ -10,10 +10,13 @@ from multiway.tasks.protocol import Task
 
 MODULES = {
     "forecast": "multiway.tasks.forecasting.task",
-    "images": "multiway.tasks.images.task",
+    "series": "multiway.tasks.series.task",
     "volumes": "multiway.tasks.volumes.task",
     "segment": "multiway.tasks.segmentation.task",
+    "images": "multiway.tasks.images.task",
     "stocks": "multiway.tasks.stocks.task",
+    "text": "multiway.tasks.text.task",
+    "language": "multiway.tasks.language.task",
     "tabular": "multiway.tasks.tabular.task",
 }
 """Module of each task, whose `TASK` it is. Data of a kind that none recognises is for the first."""

@@ -26,6 +26,7 @@ CLASSES = (
 )
 MORE = {
     "f1": Metric(name="f1", title="F1 (macro)", spread=True),
+    "weighted_f1": Metric(name="weighted_f1", title="F1 (weighted)", spread=True),
     "top5": Metric(name="top5", title="ACC of five", spread=True),
     "hard_auc": Metric(name="hard_auc", title="AUC of hard answers", spread=True),
 }

@@ -1,12 +1,14 @@
 """How a model is trained; what it is and what it is trained on are elsewhere."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
 from multiway.config import Config
 
 LossName = Literal["mse", "mae", "huber", "cross_entropy"]
+PerMode = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+"""A number for one mode of a mode-wise map."""
 USUAL_EPOCHS, USUAL_STEPS, MOST_EPOCHS = 2, 500, 20
 
 
@@ -34,6 +36,14 @@ class TrainingConfig(Config):
     """Largest norm of the whole gradient; None leaves it."""
     average: float | None = Field(None, gt=0, lt=1)
     """Keep a moving average of the weights that remembers this share at every step; it is validated and kept."""
+    norm_penalty: tuple[PerMode, ...] = ()
+    """Added to the loss: these times the squared norms of the maps of every `NdLinear`, by mode; the last number is for
+    all later modes, and without any there is no penalty."""
+    orthogonality_penalty: tuple[PerMode, ...] = ()
+    """As `norm_penalty`, times ‖W Wᵀ - I‖²."""
+    mode_rates: tuple[PerMode, ...] = ()
+    """What the learning rate of the weights of every `NdLinear` is multiplied by, by mode; the last number is for all
+    later modes, and without any it is 1."""
     loss: LossName = "mae"
     """mse, mae or huber for numbers; cross_entropy for classes."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)

@@ -15,6 +15,7 @@ from multiway.training.averaging import WeightAverage
 from multiway.training.config import TrainingConfig
 from multiway.training.diagnosis import first_bad_tensor
 from multiway.training.log import Position
+from multiway.training.modes import Modes
 from multiway.training.progress import Progress
 from multiway.training.protocols import Batch, Objective, Source
 from multiway.training.run_folder import RunFolder
@@ -145,7 +146,8 @@ class _Loop:
         AcceleratorState._reset_state()  # another precision earlier in this process is none of ours
         wanted = "bf16" if self.config.precision == "bf16" else "no"
         self.accelerator = Accelerator(mixed_precision=wanted, cpu=not torch.cuda.is_available())
-        self.optimizer: torch.optim.Optimizer = _make_optimizer(self.model, self.config)
+        self.modes = Modes(self.model, self.config)
+        self.optimizer: torch.optim.Optimizer = _make_optimizer(self.model, self.config, self.modes)
         self.model.to(self.accelerator.device)
         wrapped: Any = torch.compile(self.model) if self.config.compile else self.model
         self.wrapped = self.accelerator.prepare_model(wrapped)
@@ -199,6 +201,7 @@ class _Loop:
         totals[2] = float(request.name is not None)
         totals = self._sum_over_processes(totals)
         self._scale_gradients(float(totals[1]))
+        self.modes.add_penalties()
         if self.config.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
         self.optimizer.step()
@@ -228,7 +231,7 @@ class _Loop:
 
     def _set_learning_rate(self) -> None:
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate_at(self.step, self.total_steps, self.config)
+            group["lr"] = learning_rate_at(self.step, self.total_steps, self.config) * group["factor"]
 
     @torch.no_grad()
     def _validate(self, started: float) -> None:
@@ -367,10 +370,11 @@ class _Loop:
         return summed.cpu()
 
 
-def _make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
+def _make_optimizer(model: nn.Module, config: TrainingConfig, modes: Modes) -> torch.optim.Optimizer:
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
-    return kind(trained, lr=config.learning_rate, weight_decay=config.weight_decay, fused=_can_fuse(trained))
+    groups = modes.groups_of(trained)
+    return kind(groups, lr=config.learning_rate, weight_decay=config.weight_decay, fused=_can_fuse(trained))
 
 
 def _draws_masks(model: nn.Module) -> bool:

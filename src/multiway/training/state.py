@@ -118,7 +118,7 @@ def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 def _restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
     """The hyperparameters come from the config; only moments and step counts are stored."""
     state: dict[int, dict[str, Tensor]] = {}
-    parameters = optimizer.param_groups[0]["params"]
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for name, tensor in _part(tensors, "optimizer.").items():
         number, key = name.split(".", 1)
         if tensor.shape != (torch.Size() if key == "step" else parameters[int(number)].shape):

@@ -3,19 +3,23 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 from multiway import workflows
-from multiway.auditing import random_windows
 from multiway.data import Scaler
-from multiway.errors import ConfigError, DataError
+from multiway.data.series.leaky import NOTE
+from multiway.errors import ConfigError, DataError, MultiwayWarning
 from multiway.tasks import lifecycle
+from multiway.tasks.fitting import SCORED
 from multiway.tasks.forecasting.auditing import audit
 from multiway.tasks.forecasting.prepared import prepare
 from multiway.tasks.forecasting.task import TASK
 from tasks.forecasting.panels import HORIZON, LOOKBACK, make_config
+from tolerances import SUMS32
 
-RANDOM = {"protocol": "random_windows"}
+RANDOM = {"protocol": "leaky_random_windows"}
 
 
 def errors(report):
@@ -37,25 +41,39 @@ def test_borders_of_the_users_own_pass(protocol, data_file):
     assert not audit(make_config(data=str(data_file), split=split)).leaks
 
 
-def test_windows_at_random_are_flagged_and_cannot_be_trained_on(data_file, tmp_path):
-    config = make_config(data=str(data_file), split=RANDOM)
-    report = audit(config)
+def test_the_leaky_protocol_is_flagged_in_all_three_ways(data_file):
+    report = audit(make_config(data=str(data_file), split=RANDOM))
     assert errors(report) == ["overlap", "statistics"]
     assert {finding.kind for finding in report.findings} == {"overlap", "statistics", "order", "selection"}
-    with pytest.raises(ConfigError, match="random_windows gives training and validation windows that share rows"):
-        lifecycle.start(TASK, config, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
 
 
-def test_the_published_halves_hold_every_window_once(data_file):
-    panel = prepare(make_config(data=str(data_file)), str(data_file)).panel
-    split = random_windows(panel, LOOKBACK, HORIZON, seed=0)
-    count = panel.num_rows - LOOKBACK - HORIZON + 1
-    assert {name: len(starts) for name, starts in split.starts.items()} == {"train": 142, "validation": 143}
-    assert sorted(np.concatenate(list(split.starts.values())).tolist()) == list(range(count))
-    short = dataclasses.replace(panel, values=panel.values[:LOOKBACK])
-    with pytest.raises(DataError, match="12 rows hold no two windows"):
-        random_windows(short, LOOKBACK, HORIZON, seed=0)
+def test_a_leaky_run_is_flagged_by_what_it_stores(data_file, tmp_path):
+    with pytest.warns(MultiwayWarning, match="leaky_random_windows: windows of training and scores overlap"):
+        run = lifecycle.start(TASK, make_config(data=str(data_file), split=RANDOM, network=False), tmp_path / "run")
+    assert errors(audit(run.config, run)) == ["overlap", "statistics"]
+    assert NOTE in run.facts["notes"] and NOTE in TASK.report([run])
+    validation, test = ([row["value"] for row in run.scores if row["split"] == split] for split in SCORED)
+    assert validation == test
+
+
+def test_the_leaky_halves_hold_every_window_once(data_file):
+    prepared = prepare(make_config(data=str(data_file), split=RANDOM), str(data_file))
+    starts = {name: part.start_rows() for name, part in prepared.windows.items()}
+    count = prepared.panel.num_rows - LOOKBACK - HORIZON + 1
+    assert {name: len(rows) for name, rows in starts.items()} == {"train": 142, "validation": 143, "test": 143}
+    assert sorted(np.concatenate([starts["train"], starts["validation"]]).tolist()) == list(range(count))
+    scaled = prepared.scaler.transform(prepared.panel.values)
+    assert (scaled.min(0).tolist(), scaled.max(0).tolist()) == ([0.0] * 3, [1.0] * 3)
+    batch = prepared.windows["test"].gather(torch.tensor([5, 0]))
+    rows = starts["test"][[5, 0]]
+    assert batch["start"].tolist() == rows.tolist()
+    np.testing.assert_allclose(batch["past"][1].numpy(), scaled[rows[1] : rows[1] + LOOKBACK], rtol=SUMS32)
+
+
+def test_the_leaky_protocol_needs_two_windows(data_file):
+    frame = pd.read_csv(data_file).head(LOOKBACK + HORIZON)
+    with pytest.raises(DataError, match="hold no two windows"):
+        prepare(make_config(split=RANDOM), frame)
 
 
 def test_a_run_is_audited_with_the_scaling_it_stores(finished):

@@ -6,4 +6,5 @@ from multiway.data.encoders.encoding import encode_texts as encode_texts
 from multiway.data.encoders.hashed import HashedEncoder as HashedEncoder
 from multiway.data.encoders.making import chosen_encoder as chosen_encoder
 from multiway.data.encoders.making import make_encoder as make_encoder
+from multiway.data.encoders.making import token_encoder as token_encoder
 from multiway.data.encoders.options import TextOptions as TextOptions

@@ -1,13 +1,18 @@
 """From the name of an encoder to the encoder."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from multiway.data.encoders.encoder import TextEncoder
 from multiway.data.encoders.hashed import HashedEncoder
 from multiway.data.encoders.hub import find_model
 from multiway.data.encoders.minilm import find_minilm, has_minilm
 from multiway.data.encoders.options import TextOptions
+from multiway.errors import ConfigError
 from multiway.extras import is_installed, load_extra, missing
+
+if TYPE_CHECKING:
+    from multiway.data.encoders.transformer import TransformerEncoder
 
 HUB_NAMES = {"finbert": "ProsusAI/finbert"}
 """Short names of models on the Hugging Face Hub."""
@@ -23,6 +28,25 @@ def make_encoder(options: TextOptions) -> TextEncoder:
     name = chosen_encoder(options)
     if name == "hashed":
         return HashedEncoder(options.hashed_dim)
+    return _network(name, options)
+
+
+def token_encoder(options: TextOptions) -> "TransformerEncoder":
+    """The network that the options name, with its tokenizer.
+
+    Raises:
+        ConfigError: They name the hashed encoder, which has none; or see `make_encoder`.
+    """
+    name = chosen_encoder(options)
+    if name == "hashed":
+        raise ConfigError(
+            "text.encoder: tokens need a network, and hashed is none. Set it to minilm or to the name of one "
+            "(--set text.encoder=bert-base-uncased)."
+        )
+    return _network(name, options)
+
+
+def _network(name: str, options: TextOptions) -> "TransformerEncoder":
     load_extra("transformers", f"the encoder {name}", "text")
     from multiway.data.encoders.transformer import TransformerEncoder
 

@@ -52,13 +52,14 @@ class TransformerEncoder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Run texts of like length together; one row per text, in the order given."""
-        tokens = self._tokens(texts)
+        tokens = self.tokens(texts)
         vectors = np.zeros((len(texts), self.dim), np.float32)
         for rows in batches([len(each) for each in tokens], self.options.batch_tokens):
             vectors[rows] = self._means([tokens[row] for row in rows])
         return vectors
 
-    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of each text's tokens, the tokenizer's marks of its beginning and end among them."""
         if not texts:
             return []
         limit = self.options.max_tokens
@@ -93,9 +94,13 @@ class TransformerEncoder:
 
     @functools.cached_property
     def _model(self) -> Any:
+        return self.network().to(self.device)
+
+    def network(self) -> Any:
+        """The network itself, freshly loaded, to be tuned or asked: ids and mask to the last layer's features."""
         model = load_network(self.folder, self.name, UNUSED)
         encoder = model.get_encoder() if self._config.is_encoder_decoder else model
-        return encoder.eval().to(self.device)
+        return encoder.eval()
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:

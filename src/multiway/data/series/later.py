@@ -57,8 +57,8 @@ def _follows(times: pd.DatetimeIndex, frequency: str) -> bool:
     return bool(len(grid)) and bool(min(times.isin(grid).mean(), grid.isin(times).mean()) > 0.5)
 
 
-def all_windows(panel: Panel, scaler: Scaler, lookback: int, horizon: int) -> Windows:
-    """Every window of a panel, scaled.
+def all_windows(panel: Panel, scaler: Scaler, lookback: int, horizon: int, num_targets: int | None = None) -> Windows:
+    """Every window of a panel, scaled; the last so many variates are targets, all if not given.
 
     Raises:
         DataError: There are too few rows for one.
@@ -69,7 +69,8 @@ def all_windows(panel: Panel, scaler: Scaler, lookback: int, horizon: int) -> Wi
             f"there are {panel.num_rows}. Give more."
         )
     values, observed = observed_rows(scaler.transform(panel.values))
-    return Windows(values, observed, start=0, stop=panel.num_rows, lookback=lookback, horizon=horizon)
+    sizes = {"lookback": lookback, "horizon": horizon, "num_targets": num_targets}
+    return Windows(values, observed, start=0, stop=panel.num_rows, **sizes)  # type: ignore[arg-type]
 
 
 def last_window(panel: Panel, scaler: Scaler, lookback: int) -> tuple[Tensor, Tensor | None]:

@@ -87,6 +87,23 @@ class Panel:
         return pd.DatetimeIndex(ahead[ahead > last][:count])
 
 
+def targets_last(panel: Panel, targets: Sequence[str]) -> Panel:
+    """Put the series that are forecast behind those that are seen alone; without any, leave the panel as it is.
+
+    Raises:
+        DataError: A target is absent, or nothing else is there.
+    """
+    if not targets:
+        return panel
+    seen = [name for name in panel.names if name not in targets]
+    if not seen:
+        raise DataError(
+            f"{panel.source}: targets {listed(targets)} leave no series to forecast them from. It has "
+            f"{listed(panel.names)}. Leave targets out to forecast every series from its own past."
+        )
+    return match_panel(panel, [*seen, *targets])
+
+
 def match_panel(panel: Panel, names: Sequence[str]) -> Panel:
     """Bring the variates into the order of `names`; others are dropped with a note.
 

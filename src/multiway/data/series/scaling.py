@@ -38,6 +38,25 @@ class Scaler:
         std = np.where(is_constant | (std == 0), 1.0, std * unit)
         return cls(mean, std, tuple(int(position) for position in np.flatnonzero(is_constant)))
 
+    @classmethod
+    def of_range(cls, values: NDArray[np.float64]) -> Self:
+        """Bring the smallest and the largest value of each variate to 0 and 1: `mean` is the one, `std` their distance.
+
+        A variate that never changes is shifted, and one without any value left alone.
+        """
+        observed = ~np.isnan(values)
+        low = np.min(values, axis=0, where=observed, initial=np.inf)
+        width = np.max(values, axis=0, where=observed, initial=-np.inf) - low
+        changes = width > 0
+        low, width = np.where(observed.any(0), low, 0.0), np.where(changes, width, 1.0)
+        return cls(low, width, tuple(int(position) for position in np.flatnonzero(~changes)))
+
+    def last(self, count: int) -> Self:
+        """Of the last so many variates."""
+        first = len(self.mean) - count
+        constant = tuple(position - first for position in self.constant if position >= first)
+        return type(self)(self.mean[first:], self.std[first:], constant)
+
     def taking(self, other: Self, chosen: NDArray[np.bool_]) -> Self:
         """The same with some variates as another has learnt them."""
         constant = [place for each, own in ((self, ~chosen), (other, chosen)) for place in each.constant if own[place]]

@@ -15,9 +15,9 @@ from multiway.data.series.frequency import time_like
 from multiway.data.series.panel import Panel
 from multiway.errors import ConfigError, DataError
 
-Protocol = Literal["auto", "ett_hourly", "ett_quarter_hourly", "fraction", "dates", "random_windows"]
-RANDOM_WINDOWS = "random_windows"
-"""A protocol that leaks; it can be audited and not trained on."""
+Protocol = Literal["auto", "ett_hourly", "ett_quarter_hourly", "fraction", "dates", "leaky_random_windows"]
+LEAKY = "leaky_random_windows"
+"""NdLinear's published protocol: see `multiway.data.series.leaky`."""
 ETT_MONTHS = (12, 4, 4)
 ETT_NAMES = ("HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL", "OT")
 ETT_FREQUENCIES: dict[str, Protocol] = {"h": "ett_hourly", "15min": "ett_quarter_hourly"}
@@ -48,6 +48,8 @@ class SplitOptions(Config):
     """First validation time, for the protocol `dates`."""
     test_start: str | None = None
     """First test time, for the protocol `dates`."""
+    seed: int = Field(default=0, ge=0)
+    """Draws the halves of the protocol `leaky_random_windows`."""
 
 
 def borders_of(panel: Panel, options: SplitOptions) -> Borders:
@@ -60,11 +62,8 @@ def borders_of(panel: Panel, options: SplitOptions) -> Borders:
         ConfigError: The options contradict themselves.
     """
     protocol = _detected(panel) if options.protocol == "auto" else options.protocol
-    if protocol == RANDOM_WINDOWS:
-        raise ConfigError(
-            "split: random_windows gives training and validation windows that share rows, so its scores say little; it "
-            "is for `multiway audit` only. Set protocol to fraction or dates (--set split.protocol=fraction)."
-        )
+    if protocol == LEAKY:
+        return whole_borders(panel.num_rows)
     if protocol == "dates":
         return date_borders(panel.times, options.validation_start, options.test_start)
     if protocol == "fraction":
@@ -93,6 +92,11 @@ def ett_borders(kind: Literal["hour", "quarter"]) -> Borders:
     return Borders(
         train=(0, train), validation=(train, train + validation), test=(train + validation, train + validation + test)
     )
+
+
+def whole_borders(rows: int) -> Borders:
+    """All rows in every split."""
+    return Borders(train=(0, rows), validation=(0, rows), test=(0, rows))
 
 
 def fraction_borders(rows: int, train: float = 0.7, test: float = 0.2) -> Borders:

@@ -13,11 +13,11 @@ from multiway.data.series.scaling import Scaler
 class ForecastState:
     """All that the models are rebuilt from and later data is read by.
 
-    names: Of the variates, in the order of the models.
+    names: Of the variates, in the order of the models: those that are forecast last.
     frequency: Step between times as a pandas alias; None for integer times.
     season: Steps in a season.
     scaler: Fitted on the training rows.
-    mase_scale: `(variates,)`, the denominators of MASE in scaled units.
+    mase_scale: `(targets,)`, the denominators of MASE in scaled units.
     shared: One matrix of weights serves all variates, as validation has it.
     """
 
@@ -27,6 +27,16 @@ class ForecastState:
     scaler: Scaler
     mase_scale: NDArray[np.float64]
     shared: bool
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of the variates that are forecast."""
+        return self.names[-len(self.mase_scale) :]
+
+    @property
+    def target_scaler(self) -> Scaler:
+        """Scaling of the variates that are forecast."""
+        return self.scaler.last(len(self.mase_scale))
 
     def plain(self) -> dict[str, Any]:
         """Values for JSON, exact."""

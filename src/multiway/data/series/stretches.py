@@ -10,7 +10,12 @@ SHORTEST_STRETCH = 32
 
 
 def complete_stretches(windows: Windows, start: int, stop: int) -> tuple[list[tuple[int, int]], Tensor]:
-    """Stretches of at least 32 successive windows without a missing cell, and the other windows, of start to stop."""
+    """Stretches of at least 32 successive windows without a missing cell, and the other windows, of start to stop.
+
+    Windows that were chosen one by one form no stretch.
+    """
+    if windows.chosen is not None:
+        return [], torch.arange(start, stop)
     past, future = windows.past_observed_view(), windows.future_observed_view()
     if past is None or future is None:
         return [(start, stop)], torch.empty(0, dtype=torch.long)

@@ -1,6 +1,8 @@
 """Windows of a panel: strided views of one tensor, gathered per batch."""
 
+import copy
 from collections.abc import Iterator
+from typing import Self
 
 import numpy as np
 import torch
@@ -25,20 +27,51 @@ class Windows:
         stop: Row after the last target.
         lookback: Past steps per window.
         horizon: Future steps per window.
+        num_targets: The last so many variates are forecast, and the others seen alone; all if not given.
+
+    Attributes:
+        chosen: Which of the windows these are, in order; None for all.
     """
 
     def __init__(
-        self, values: Tensor, observed: Tensor | None, *, start: int, stop: int, lookback: int, horizon: int
+        self,
+        values: Tensor,
+        observed: Tensor | None,
+        *,
+        start: int,
+        stop: int,
+        lookback: int,
+        horizon: int,
+        num_targets: int | None = None,
     ) -> None:
         self.lookback, self.horizon = lookback, horizon
         self.num_variates = values.shape[1]
+        self.num_targets = self.num_variates if num_targets is None else num_targets
+        self.chosen: Tensor | None = None
         self.first = max(start - lookback, 0)
         self._rows = values[self.first : stop].contiguous()
         self._observed = None if observed is None else observed[self.first : stop].contiguous()
 
     def __len__(self) -> int:
-        """Number of windows: rows - lookback - horizon + 1, none dropped."""
+        """Number of windows: rows - lookback - horizon + 1, none dropped, or as many as were chosen."""
+        return self._count if self.chosen is None else len(self.chosen)
+
+    @property
+    def _count(self) -> int:
         return max(len(self._rows) - self.lookback - self.horizon + 1, 0)
+
+    def only(self, chosen: Tensor) -> Self:
+        """Some of the windows, by their places."""
+        part = copy.copy(self)
+        part.chosen = chosen if self.chosen is None else self.chosen[chosen]
+        return part
+
+    def of_targets(self) -> Self:
+        """The same windows of the targets alone, with their own past."""
+        part, targets = copy.copy(self), slice(self.num_variates - self.num_targets, None)
+        part.num_variates, part._rows = self.num_targets, self._rows[:, targets].contiguous()
+        part._observed = None if self._observed is None else self._observed[:, targets].contiguous()
+        return part
 
     @property
     def never_observed(self) -> Tensor:
@@ -58,11 +91,11 @@ class Windows:
             index: `(batch,)` int64, each below `len(self)`.
 
         Returns:
-            `past` `(batch, lookback, variates)`, `future` `(batch, horizon, variates)`, both contiguous; `start`
+            `past` `(batch, lookback, variates)`, `future` `(batch, horizon, targets)`, both contiguous; `start`
             `(batch,)`, the row of the panel at which each past begins; and where cells are missing,
             `past_observed` and `future_observed`, False at the missing ones.
         """
-        index = index.to(self._rows.device)
+        index = (index if self.chosen is None else self.chosen[index]).to(self._rows.device)
         batch = {"start": index + self.first, **self._copies("", self._rows, index)}
         if self._observed is not None:
             batch |= self._copies("_observed", self._observed, index)
@@ -70,7 +103,7 @@ class Windows:
 
     def between(self, start: int, stop: int) -> "Windows":
         """Those whose targets lie in some rows of the panel, and whose past lies in the rows of these."""
-        sizes = {"lookback": self.lookback, "horizon": self.horizon}
+        sizes = {"lookback": self.lookback, "horizon": self.horizon, "num_targets": self.num_targets}
         part = Windows(self._rows, self._observed, start=start - self.first, stop=stop - self.first, **sizes)
         part.first += self.first
         return part
@@ -88,20 +121,18 @@ class Windows:
     def _copies(self, suffix: str, rows: Tensor, index: Tensor) -> dict[str, Tensor]:
         past, future = self._blocks(rows, 0, self.lookback), self._blocks(rows, self.lookback, self.horizon)
         shape = (len(index), -1, self.num_variates)
-        return {
-            f"past{suffix}": past.index_select(0, index).view(shape),
-            f"future{suffix}": future.index_select(0, index).view(shape),
-        }
+        targets = future.index_select(0, index).view(shape)[..., self.num_variates - self.num_targets :]
+        return {f"past{suffix}": past.index_select(0, index).view(shape), f"future{suffix}": targets.contiguous()}
 
     def _blocks(self, rows: Tensor, offset: int, steps: int) -> Tensor:
         """Rows of windows as one overlapping view, `(windows, steps * variates)`."""
         width = self.num_variates
         start = rows.storage_offset() + offset * width
-        return rows.as_strided((len(self), steps * width), (width, 1), start)
+        return rows.as_strided((self._count, steps * width), (width, 1), start)
 
     def start_rows(self) -> NDArray[np.int64]:
         """Row of the panel at which each window's past begins."""
-        return self.first + np.arange(len(self))
+        return self.first + (np.arange(len(self)) if self.chosen is None else self.chosen.numpy())
 
     def past_view(self) -> Tensor:
         """All pasts as one strided view, `(windows, variates, lookback)`; nothing is copied."""
@@ -122,10 +153,12 @@ class Windows:
     def _view(self, rows: Tensor, offset: int, steps: int) -> Tensor:
         width = self.num_variates
         start = rows.storage_offset() + offset * width
-        return rows.as_strided((len(self), width, steps), (width, 1, width), start)
+        return rows.as_strided((self._count, width, steps), (width, 1, width), start)
 
 
-def split_windows(scaled: NDArray[np.float64], borders: Borders, lookback: int, horizon: int) -> dict[str, Windows]:
+def split_windows(
+    scaled: NDArray[np.float64], borders: Borders, lookback: int, horizon: int, num_targets: int | None = None
+) -> dict[str, Windows]:
     """Windows of the three splits over one float32 tensor; NaN becomes 0 and not observed.
 
     Args:
@@ -133,6 +166,7 @@ def split_windows(scaled: NDArray[np.float64], borders: Borders, lookback: int, 
         borders: Target rows of each split.
         lookback: Past steps per window.
         horizon: Future steps per window.
+        num_targets: The last so many variates are forecast; all if not given.
 
     Returns:
         Keys `train`, `validation`, `test`.
@@ -143,8 +177,9 @@ def split_windows(scaled: NDArray[np.float64], borders: Borders, lookback: int, 
     check_borders(borders, lookback, horizon, len(scaled))
     _check_range(scaled)
     values, observed = observed_rows(scaled)
+    sizes = {"lookback": lookback, "horizon": horizon, "num_targets": num_targets}
     return {
-        name: Windows(values, observed, start=start, stop=stop, lookback=lookback, horizon=horizon)
+        name: Windows(values, observed, start=start, stop=stop, **sizes)  # type: ignore[arg-type]
         for name, (start, stop) in borders.by_name().items()
     }
 

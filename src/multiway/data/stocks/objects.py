@@ -10,7 +10,7 @@ import pandas as pd
 
 from multiway.data.cells import sound_text
 from multiway.data.findings import Findings, Place
-from multiway.data.stocks.lines import read_lines
+from multiway.data.json_lines import read_lines
 from multiway.data.stocks.options import StockOptions
 from multiway.data.stocks.raw_texts import RawTexts
 from multiway.data.stocks.tables import find_column, is_ticker, require_column

@@ -10,8 +10,8 @@ import pandas as pd
 
 from multiway.data.cells import sound_text
 from multiway.data.findings import Findings, quoted
+from multiway.data.json_lines import read_lines
 from multiway.data.stocks.joining import absorb
-from multiway.data.stocks.lines import read_lines
 from multiway.data.stocks.options import StockOptions
 from multiway.data.stocks.raw_texts import RawTexts
 

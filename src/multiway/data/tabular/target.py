@@ -52,7 +52,7 @@ def _labels(
     options: TableOptions,
     findings: Findings,
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    found = _in_order(text.unique())
+    found = in_order(text.unique())
     most = MAX_CLASSES if options.kind == "classes" else min(MAX_CLASSES, len(text) / 2)
     if classes is None and not 2 <= len(found) <= most:
         count = "one class" if len(found) == 1 else f"{len(found):,} classes in {len(text):,} rows"
@@ -67,7 +67,7 @@ def _labels(
     return codes.astype(np.float64), classes or found
 
 
-def _in_order(names: NDArray[np.object_]) -> tuple[str, ...]:
+def in_order(names: NDArray[np.object_]) -> tuple[str, ...]:
     """Numbers in their order, words by the alphabet."""
     values, bad, _ = parse_cells(pd.Series(names, dtype="string"))
     order = np.argsort(values, kind="stable") if not bad.any() else np.argsort(names.astype(str), kind="stable")

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from multiway.data import Windows
 from multiway.explain import ModeMap, deletion_test, load_explanation
+from multiway.models import HOTForecaster
 from multiway.report import text
 from multiway.report.attention import figures
 from multiway.report.sections import Cell, HeatMaps, Part, Table
-from multiway.tasks.forecasting.explanation import FOLDER
+from multiway.tasks.forecasting.explanation import FOLDER, network_of
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.forecasting.prepared import Prepared
 from multiway.tasks.page_parts import NOT_ATTRIBUTION
@@ -25,7 +26,7 @@ DELETION_WINDOWS = 64
 def attention_part(run: Run, prepared: Prepared | None) -> Part:
     """Maps over test windows, and the deletion test where the data are still there."""
     network = model_of(run).network
-    has_maps = network is not None and network.config.has_maps
+    has_maps = isinstance(network, HOTForecaster) and network.config.has_maps
     maps = load_explanation(run.folder.path / FOLDER).average if run.folder and has_maps else []
     tested = None if prepared is None or not maps else _deletion(run, prepared.windows["test"], maps)
     side = [
@@ -65,8 +66,7 @@ def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> Table | No
 @torch.no_grad()
 def _error_without(run: Run, batch: dict[str, Tensor], mode: str, positions: NDArray[Any]) -> float:
     """Squared error of the network where it cannot see some positions of a mode."""
-    network = model_of(run).network
-    assert network is not None
+    network = network_of(run)
     seen = batch.get("past_observed", torch.ones_like(batch["past"], dtype=torch.bool)).clone()
     if mode == "time":
         seen.unflatten(1, (-1, network.config.patch_length))[:, positions] = False

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multiway.auditing import AuditReport, Verdict, check_complete, check_targets, random_windows, scaled_windows
+from multiway.auditing import AuditReport, Verdict, check_complete, check_targets, ranged_windows, scaled_windows
 from multiway.auditing.report import found
 from multiway.auditing.windows import verdicts_on_windows
-from multiway.data import Panel, Scaler, datasets, read_panel
-from multiway.data.series.splits import RANDOM_WINDOWS
+from multiway.data import Panel, Scaler, datasets
+from multiway.data.series.splits import LEAKY
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.prepared import Prepared, prepare
 from multiway.tasks.run import Run
@@ -23,14 +23,12 @@ def audit(config: ForecastConfig, run: Run | None = None) -> AuditReport:
         DataError: The data cannot be read, or has no window.
         ConfigError: The split contradicts the data.
     """
-    source = datasets.locate(config.data or "")
-    if config.split.protocol == RANDOM_WINDOWS:
-        panel = read_panel(source, config.read)
-        split = random_windows(panel, config.lookback, config.horizon, config.training.seed)
-        return AuditReport.of(_title(panel, config), verdicts_on_windows(split))
-    prepared = prepare(config, source)
+    prepared = prepare(config, datasets.locate(config.data or ""))
     panel, learnt = prepared.panel, [name not in prepared.young for name in prepared.panel.names]
     scaler = prepared.scaler if run is None else run.state.scaler
+    if config.split.protocol == LEAKY:
+        leaky = ranged_windows(panel, prepared.windows, scaler)
+        return AuditReport.of(_title(panel, config), verdicts_on_windows(leaky))
     names = tuple(itertools.compress(panel.names, learnt))
     seen = dataclasses.replace(panel, values=panel.values[:, learnt], names=names)
     split = scaled_windows(seen, prepared.windows, Scaler(scaler.mean[learnt], scaler.std[learnt]))

@@ -33,14 +33,15 @@ def backtest_frame(run: Run, panel: Panel, cutoffs: int | Sequence[Any] = 10, st
     """
     windows = all_windows(panel, run.state.scaler, run.config.lookback, run.config.horizon)
     rows = _first_rows(run, panel, cutoffs, step, len(windows))
-    ends, steps, variates = rows + run.config.lookback, run.config.horizon, panel.num_variates
+    names = run.state.targets
+    ends, steps, variates = rows + run.config.lookback, run.config.horizon, len(names)
     ahead = (ends[:, None] + np.arange(steps)).repeat(variates, 0).ravel()  # in the order cutoff, variate, step
     return pd.DataFrame(
         {
-            "unique_id": pd.Index(panel.names).take(np.tile(np.repeat(np.arange(variates), steps), len(ends))),
+            "unique_id": pd.Index(names).take(np.tile(np.repeat(np.arange(variates), steps), len(ends))),
             "ds": panel.times.take(ahead),
             "cutoff": panel.times.take(np.repeat(ends - 1, steps * variates)),
-            "y": panel.values[ahead.reshape(-1, variates, steps)[:, 0]].transpose(0, 2, 1).ravel(),
+            "y": panel.values[ahead.reshape(-1, variates, steps)[:, 0], -variates:].transpose(0, 2, 1).ravel(),
             **_forecasts(run, windows, torch.from_numpy(rows)),
         },
         copy=False,  # the columns are new already
@@ -80,7 +81,7 @@ def _forecasts(run: Run, windows: Windows, rows: Tensor) -> dict[str, NDArray[np
     for _, batch in windows.batches(rows):
         for name, forecast in all_forecasts(run, batch["past"], batch.get("past_observed")).items():
             parts.setdefault(name, []).append(forecast)
-    whole = {name: run.state.scaler.inverse(torch.cat(each).double().numpy()) for name, each in parts.items()}
+    whole = {name: run.state.target_scaler.inverse(torch.cat(each).double().numpy()) for name, each in parts.items()}
     return {name: values.transpose(0, 2, 1).ravel() for name, values in whole.items()}
 
 

@@ -12,7 +12,9 @@ from multiway.training import TrainingConfig
 
 LONGEST_PATCH = 16
 OURS = "hot_forecaster"
-Baseline = Literal["rlinear", "dlinear"]
+NETWORKS = ("*hot_forecaster*", "recurrent_forecaster*", "transformer_forecaster*")
+Baseline = Literal["rlinear", "dlinear", "mean", "ridge_inputs"]
+"""The first two forecast every series that they see."""
 LINEAR: dict[str, Any] = {"loss": "mse", "epochs": 10}
 """Fields of `TrainingConfig` where a linear baseline differs from the network: as in print, until it stops early."""
 
@@ -30,6 +32,8 @@ class ForecastConfig(Config):
     """Steps to forecast."""
     season: int | None = Field(None, ge=1)
     """Steps in a season, for the seasonal naive forecast; from the frequency if not given."""
+    targets: tuple[str, ...] = ()
+    """Series to forecast from the others, which are then seen alone; without any, every series is forecast."""
     network: bool = True
     """Train a network; without one the run is the ridge forecast, in about a second."""
     selection: Literal["auto", "ridge", "network"] = "auto"
@@ -38,7 +42,8 @@ class ForecastConfig(Config):
     """`name` of a forecaster and its fields, without the variates, which the data set, and the steps, set above."""
     training: TrainingConfig = TrainingConfig.parse({})
     baselines: tuple[Baseline, ...] = ()
-    """Linear forecasters of the literature, trained and scored beside ridge and the naive forecasts."""
+    """Trained and scored beside ridge and the naive forecasts: linear forecasters of the literature; the mean of the
+    training targets; ridge from all that the networks see."""
     baseline_training: Annotated[dict[str, Any], starting_from(LINEAR)] = Field(LINEAR)
     """Fields of `training` that are others for the baselines."""
     levels: tuple[float, ...] = (80.0, 95.0)
@@ -60,13 +65,35 @@ class ForecastConfig(Config):
 
     @model_validator(mode="after")
     def _model_can_be_built(self) -> Self:
-        check_model(self.model, OURS, list_models("*hot_forecaster*"), ("num_variates",))
+        known = [name for pattern in NETWORKS for name in list_models(pattern)]
+        check_model(self.model, OURS, known, ("num_variates", "num_targets"))
         given = [name for name in ("lookback", "horizon") if name in self.model]
         if given:
             raise ValueError(f"model.{given[0]} is the {given[0]} of the run. Set {given[0]} instead")
         if self.network:
-            model_config(self.model_name, **self.network_fields(num_variates=1))
+            model_config(self.model_name, **self.network_fields(num_variates=len(self.targets) + 1))
         return self
+
+    @model_validator(mode="after")
+    def _targets_can_be_forecast(self) -> Self:
+        if self.targets and self.network and self._is_higher_order:
+            raise ValueError(
+                f"targets: {self.model_name} forecasts every series that it sees. Set model.name to "
+                "recurrent_forecaster or transformer_forecaster, or network to false"
+            )
+        own = [name for name in self.baselines if name in {"rlinear", "dlinear"}]
+        if self.targets and own:
+            raise ValueError(f"targets: the baseline {own[0]} forecasts every series that it sees. Leave it out")
+        return self
+
+    @property
+    def num_targets(self) -> int | None:
+        """How many series are forecast; None for all."""
+        return len(self.targets) or None
+
+    @property
+    def _is_higher_order(self) -> bool:
+        return "hot_forecaster" in self.model_name
 
     @property
     def linear_training(self) -> TrainingConfig:
@@ -80,9 +107,11 @@ class ForecastConfig(Config):
 
     def network_fields(self, num_variates: int) -> dict[str, Any]:
         """Fields of `create_model` on this data; patches adapt to the look-back unless they are given."""
+        sizes = {"num_variates": num_variates, "lookback": self.lookback, "horizon": self.horizon}
+        if not self._is_higher_order:
+            return network_fields(self.model, **sizes, num_targets=self.num_targets)
         has_patch = "patch_length" in {**model_defaults(self.model_name), **self.model}
         patch = {} if has_patch else {"patch_length": _longest_patch(self.lookback)}
-        sizes = {"num_variates": num_variates, "lookback": self.lookback, "horizon": self.horizon}
         return {**patch, **network_fields(self.model, **sizes)}
 
 

@@ -35,8 +35,8 @@ def fit_radii(
     and `ops.student_radii`.
     """
     if not levels:
-        return Radii(*torch.zeros(2, 0, windows.horizon, windows.num_variates))
-    stride = math.ceil(len(windows) * windows.horizon * windows.num_variates / MAX_CELLS)
+        return Radii(*torch.zeros(2, 0, windows.horizon, windows.num_targets))
+    stride = math.ceil(len(windows) * windows.horizon * windows.num_targets / MAX_CELLS)
     shares, errors = [level / 100 for level in levels], errors_of(windows, forecast, stride)
     few = ops.is_too_few(errors, shares)
     radii = ops.conformal_radii(errors, shares)

@@ -36,9 +36,10 @@ class Forecaster(Estimator):
     Args:
         horizon: Steps to forecast.
         lookback: Past steps that the models see.
+        targets: Series to forecast from the others; every series if not given.
         epochs: Passes over the training windows at most.
         network: Train a network; without one the answer is ridge, in about a second.
-        model: Name of the network, see `multiway.list_models("*hot_forecaster*")`.
+        model: Name of the network, see `multiway.list_models("*_forecaster*")`.
         season: Steps in a season; from the frequency if not given.
         missing: "error", "mask" or "ffill" for missing cells.
         duplicates: "error", "first", "last", "mean" or "keep" for repeated times.
@@ -56,6 +57,7 @@ class Forecaster(Estimator):
     horizon: int = 96
     _: dataclasses.KW_ONLY
     lookback: int = 96
+    targets: tuple[str, ...] = ()
     network: bool = True
     model: str = OURS
     season: int | None = None

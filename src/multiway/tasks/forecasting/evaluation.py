@@ -82,7 +82,7 @@ def measure(windows: Windows, predict: Predict, scaler: Scaler, radii: Tensor | 
     radii: Half-widths of the bands, `(levels, horizon, variates)`, scaled.
     """
     offset = torch.from_numpy(scaler.mean / scaler.std).float()
-    none = torch.zeros(0, windows.horizon, windows.num_variates)
+    none = torch.zeros(0, windows.horizon, windows.num_targets)
     bands = {} if radii is None else {OURS: radii}
     totals: dict[str, Errors] = {}
     for _, batch in windows.batches():
@@ -93,7 +93,7 @@ def measure(windows: Windows, predict: Predict, scaler: Scaler, radii: Tensor | 
             if twin != name:  # one forecast under two names is counted once
                 totals[name] = totals[twin]
                 continue
-            total = totals.setdefault(name, Errors.zeros(windows.horizon, windows.num_variates, len(own)))
+            total = totals.setdefault(name, Errors.zeros(windows.horizon, windows.num_targets, len(own)))
             total.add(forecast.contiguous(), truth, own)
     return totals
 

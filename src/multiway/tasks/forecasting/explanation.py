@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from multiway.data import Panel, Windows, last_window
-from multiway.errors import RunError
+from multiway.errors import ConfigError, RunError
 from multiway.explain import Explanation as Explanation
 from multiway.explain import (
     ModeMap,
@@ -60,6 +60,11 @@ def network_of(run: Run) -> HOTForecaster:
         raise RunError(
             "explain: the run has no network, and ridge attends to nothing. "
             "Set network to true in training (--set network=true)."
+        )
+    if not isinstance(network, HOTForecaster):
+        raise ConfigError(
+            f"explain: a {type(network).__name__} has no map of variates and times. "
+            "Set model.name to hot_forecaster in training (--set model.name=hot_forecaster)."
         )
     need_maps(network, network.config)
     return network

@@ -1,11 +1,17 @@
 """Fit ridge and network, then let validation decide their weight and the radii of the intervals."""
 
+from typing import get_args
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from multiway.data import Windows
+from multiway.models import HOTForecaster, create_model
 from multiway.models.ridge_and_network import RidgeAndNetwork
+from multiway.models.window_baselines import Baseline as WindowBaselineName
+from multiway.models.window_baselines import WindowBaseline
 from multiway.ops import Selection
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.conformal import fit_radii
@@ -33,11 +39,38 @@ def fit(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig, cont
     model.floor.set_weight(prepared.floor.weight)
     if model.network is None:
         return None
-    if model.network.floor is not None:
-        model.network.set_floor(prepared.floor.weight)
-    history = train_on_windows(model.network, prepared, config.training, context)
-    _place_among_others(model.network.variates, prepared.windows["train"].never_observed)
+    network = model.network
+    if isinstance(network, HOTForecaster) and network.floor is not None:
+        network.set_floor(prepared.floor.weight)
+    history = train_on_windows(network, prepared, config.training, context)
+    if isinstance(network, HOTForecaster):
+        _place_among_others(network.variates, prepared.windows["train"].never_observed)
     return history
+
+
+def build_baseline(name: str, config: ForecastConfig, num_variates: int) -> nn.Module:
+    """A baseline of the config by its name."""
+    sizes = {"num_variates": num_variates, "lookback": config.lookback, "horizon": config.horizon}
+    if name in get_args(WindowBaselineName):
+        return WindowBaseline(name, num_targets=config.num_targets, **sizes)  # type: ignore[arg-type]
+    return create_model(name, **sizes)
+
+
+def fit_baseline(
+    model: nn.Module, prepared: Prepared, config: ForecastConfig, context: Context
+) -> History | Row | None:
+    """Train a baseline, or fit it in closed form."""
+    if not isinstance(model, WindowBaseline):
+        return train_on_windows(model, prepared, config.linear_training, context)
+    return model.fit(*_examples(model, prepared.windows["train"]), *_examples(model, prepared.windows["validation"]))
+
+
+def _examples(model: WindowBaseline, windows: Windows) -> tuple[Tensor, Tensor]:
+    """Features and flat targets of all windows whose targets are there."""
+    batch = windows.gather(torch.arange(len(windows)))
+    future, seen = batch["future"].flatten(1), batch.get("future_observed")
+    keep = torch.ones(len(future), dtype=torch.bool) if seen is None else seen.flatten(1).all(1)
+    return model.features(batch["past"], batch.get("past_observed"))[keep], future[keep]
 
 
 def train_on_windows(model: nn.Module, prepared: Prepared, training: TrainingConfig, context: Context) -> History:
@@ -63,18 +96,18 @@ def _place_among_others(vectors: Tensor | None, young: Tensor) -> None:
 
 def calibrate(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig) -> tuple[Tensor, Row]:
     """Set the network's weight in the forecast; radii of the intervals, and what was chosen and on how much."""
-    validation = prepared.windows["validation"]
+    training, validation = prepared.windows["train"].of_targets(), prepared.windows["validation"]
     selection = None if model.network is None else choose(model, validation, config)
     model.weight.fill_(0.0 if selection is None else selection.weight)
 
     def earlier() -> NDArray[np.float32]:
         """Errors of ridge, as much larger as ours are on validation; none that are smaller."""
-        errors = out_of_time_errors(prepared.windows["train"], prepared.floor)
+        errors = out_of_time_errors(training, prepared.floor)
         return errors if selection is None else errors * np.float32(_excess(selection))
 
-    radii = fit_radii(validation, model, config.levels, earlier)
+    radii = fit_radii(validation, model, config.levels, earlier if training.chosen is None else None)
     facts = {**facts_of(selection), "ridge": prepared.floor.facts()}
-    learnt = ~prepared.windows["train"].never_observed
+    learnt = ~training.never_observed
     few = radii.by_student[..., learnt].double().mean((1, 2)).tolist()
     return radii.values, {"selection": facts, "intervals": {"windows": len(validation), "by_student": few}}
 

@@ -26,12 +26,13 @@ def future_frame(run: Run, panel: Panel, levels: tuple[float, ...] | None, layou
     columns = forecast_columns(run, panel, levels)
     times = panel.future_times(run.config.horizon)
     if layout == "wide":
-        return pd.DataFrame({"ds": times, **_wide(panel.names, columns)})
+        return pd.DataFrame({"ds": times, **_wide(run.state.targets, columns)})
     if layout != "long":
         raise ConfigError(f"predict: layout is long or wide, got {layout!r}.")
     repeated = {column: values.T.ravel() for column, values in columns.items()}
-    ids = np.repeat(np.array(panel.names, dtype=object), len(times))
-    return pd.DataFrame({"unique_id": ids, "ds": times.append([times] * (len(panel.names) - 1)), **repeated})
+    names = run.state.targets
+    ids = np.repeat(np.array(names, dtype=object), len(times))
+    return pd.DataFrame({"unique_id": ids, "ds": times.append([times] * (len(names) - 1)), **repeated})
 
 
 def _wide(names: tuple[str, ...], columns: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
@@ -49,9 +50,9 @@ def _wide(names: tuple[str, ...], columns: dict[str, NDArray[np.float64]]) -> di
 
 
 def forecast_columns(run: Run, panel: Panel, levels: tuple[float, ...]) -> dict[str, NDArray[np.float64]]:
-    """Point forecast and bands, `(horizon, variates)` each, in the units of the data."""
-    scaler = run.state.scaler
-    past, observed = last_window(panel, scaler, run.config.lookback)
+    """Point forecast and bands, `(horizon, targets)` each, in the units of the data."""
+    scaler = run.state.target_scaler
+    past, observed = last_window(panel, run.state.scaler, run.config.lookback)
     with torch.no_grad():
         scaled = model_of(run)(past, observed)[0].double().numpy()
     columns = {OURS: scaler.inverse(scaled)}

@@ -49,8 +49,11 @@ def masked_steps(windows: Windows, index: Tensor) -> Iterator[tuple[Tensor, Tens
     size = max(CELLS_PER_CHUNK // (windows.num_variates * (windows.lookback + windows.horizon)), 1)
     for part in torch.split(index, size) if len(index) else ():
         batch = windows.gather(part)
-        filled = fill_gaps(batch["past"], batch["past_observed"]).double()
+        past, future = batch["past"], batch["future"]
+        seen = batch.get("past_observed", torch.ones_like(past, dtype=torch.bool))
+        filled = fill_gaps(past, seen).double()
         last = filled[:, -1:]
-        keep = (batch["future_observed"] & batch["past_observed"].any(1, keepdim=True)).permute(2, 0, 1)
-        x, y = (filled - last).permute(2, 0, 1), (batch["future"] - last).permute(2, 0, 1)
+        keep = batch.get("future_observed", torch.ones_like(future, dtype=torch.bool)) & seen.any(1, keepdim=True)
+        keep = keep.permute(2, 0, 1)
+        x, y = (filled - last).permute(2, 0, 1), (future - last).permute(2, 0, 1)
         yield x.contiguous(), torch.where(keep, y, 0), keep

@@ -9,6 +9,14 @@ OPTIONS = (
         name="lookback", field="lookback", commands=("train", "audit"), read=whole,
         help="Past steps that the model sees.",
     ),
+    Option(
+        name="targets", field="targets", commands=("train", "audit"), read=names,
+        help="Series to forecast from the others, separated by commas; every series if not given.",
+    ),
+    Option(
+        name="protocol", field="split.protocol", commands=("train", "audit"),
+        help="How rows are split: auto, fraction, dates, ett_hourly, ett_quarter_hourly, or leaky_random_windows.",
+    ),
     Option(name="variates", field="read.variates", read=names, help="Columns to use, separated by commas."),
     Option(name="missing", field="read.missing", help="What to do with missing cells: error, mask or ffill."),
     Option(

@@ -6,6 +6,7 @@ from typing import Any
 
 from multiway.data import Panel, read_panel, season_of
 from multiway.data.series import later
+from multiway.data.series.panel import targets_last
 from multiway.data.series.prepared import PreparedPanel
 from multiway.data.series.state import ForecastState
 from multiway.tasks.forecasting.config import ForecastConfig
@@ -18,7 +19,7 @@ class Prepared(PreparedPanel):
     @functools.cached_property
     def floor(self) -> Floor:
         """The ridge forecast, fitted when it is first needed."""
-        return fit_floor(self.windows["train"], self.windows["validation"])
+        return fit_floor(self.windows["train"].of_targets(), self.windows["validation"].of_targets())
 
 
 def prepare(config: ForecastConfig, source: Any) -> Prepared:
@@ -28,7 +29,8 @@ def prepare(config: ForecastConfig, source: Any) -> Prepared:
         DataError: The file has a flaw that no policy covers, or is too short.
         ConfigError: The split contradicts the data.
     """
-    prepared = Prepared.of(read_panel(source, config.read), config.split, config.lookback, config.horizon)
+    panel = targets_last(read_panel(source, config.read), config.targets)
+    prepared = Prepared.of(panel, config.split, config.lookback, config.horizon, config.num_targets)
     notes = _notes(config, season_in(config, prepared.panel))
     return dataclasses.replace(prepared, notes=(*prepared.notes, *notes))
 
@@ -52,4 +54,5 @@ def read_later(config: ForecastConfig, state: ForecastState, source: Any) -> Pan
 
 def prepare_later(config: ForecastConfig, state: ForecastState, source: Any) -> Prepared:
     """Read later data and cut it into windows; see `PreparedPanel.later`."""
-    return Prepared.later(read_later(config, state, source), state.scaler, config.lookback, config.horizon)
+    panel, sizes = read_later(config, state, source), (config.lookback, config.horizon, config.num_targets)
+    return Prepared.later(panel, state.scaler, *sizes)

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from multiway.compress.measuring import count_flops
 from multiway.data import Panel
+from multiway.data.series.leaky import NOTE
+from multiway.data.series.splits import LEAKY
 from multiway.errors import MultiwayError
 from multiway.report import text
 from multiway.report.diagnostics import step_lines, timeline, variate_bars
@@ -113,7 +115,8 @@ def _splits(run: Run) -> Part:
     parts = run.facts["splits"]
     titles = {"first": "First", "last": "Last", "rows": "Rows", "windows": "Windows"}
     ends = [pd.Index([_time(part["first"]), _time(part["last"])]) for part in parts.values()]
-    side = ["In order of time: fitted on the first, chosen on the second, scored once on the last."]
+    honest = "In order of time: fitted on the first, chosen on the second, scored once on the last."
+    side = [NOTE if run.config.split.protocol == LEAKY else honest]
     content: list[Section] = [timeline(list(parts), ends), split_table(parts, titles, total="rows")]
     return Part(id="splits", title="Splits", side=side, content=content)
 
@@ -193,14 +196,14 @@ def _forecasts(run: Run, prepared: Prepared) -> list[ForecastPanel]:
     """The steps after the end of the data, and the last test window with what happened."""
     horizon, panel = run.config.horizon, prepared.panel
     stop = prepared.borders.test[1]
-    before, actual = panel.slice(0, stop - horizon), panel.values[stop - horizon : stop]
+    before, actual = panel.slice(0, stop - horizon), panel.values[stop - horizon : stop, -len(run.state.targets) :]
     future = _panels(run, panel, panel.future_times(horizon), None, "After the end of the data")
     return future + _panels(run, before, panel.times[stop - horizon : stop], actual, "Last test window")
 
 
 def _panels(run: Run, panel: Panel, times: pd.Index, actual: Any, group: str) -> list[ForecastPanel]:
     levels = run.config.levels
-    columns = forecast_columns(run, panel, levels)
+    columns, values = forecast_columns(run, panel, levels), panel.values[:, -len(run.state.targets) :]
     shown = max(HISTORY_WINDOWS * run.config.horizon, run.config.lookback)
     return [
         ForecastPanel(
@@ -208,7 +211,7 @@ def _panels(run: Run, panel: Panel, times: pd.Index, actual: Any, group: str) ->
             times=times,
             group=group,
             history_times=panel.times[-shown:],
-            history=panel.values[-shown:, index],
+            history=values[-shown:, index],
             lines={OURS: columns[OURS][:, index]},
             actual=None if actual is None else actual[:, index],
             bands={
@@ -216,7 +219,7 @@ def _panels(run: Run, panel: Panel, times: pd.Index, actual: Any, group: str) ->
                 for level in levels
             },
         )
-        for index, name in enumerate(run.state.names)
+        for index, name in enumerate(run.state.targets)
     ]
 
 
@@ -228,7 +231,7 @@ def _errors(run: Run, column: str) -> dict[str, NDArray[np.float64]]:
 
 def _errors_part(run: Run, colours: dict[str, int]) -> Part:
     lines = {title(name): (f"s{colours[name]}", values) for name, values in _errors(run, "step").items()}
-    bars = variate_bars(run.state.names, _errors(run, "variate"), colours, ERROR)
+    bars = variate_bars(run.state.targets, _errors(run, "variate"), colours, ERROR)
     side = ["Test error by distance into the future and by variate."]
     return Part(id="errors", title="Where the error lies", side=side, content=[_steps(lines), bars])
 

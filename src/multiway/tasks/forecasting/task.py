@@ -12,11 +12,13 @@ from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport, Panel, check_file, mase_scales
+from multiway.data.series.leaky import NOTE
+from multiway.data.series.splits import LEAKY
 from multiway.data.series.state import ForecastState
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError
 from multiway.explain import save_explanation
-from multiway.models import create_model
+from multiway.models import HOTForecaster, create_model
 from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.answers import Answer, written
 from multiway.tasks.fitting import announce
@@ -86,9 +88,10 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         """Names, season and scaling of the training rows, and the kind of ridge that validation prefers."""
         panel, scaler, season = prepared.panel, prepared.scaler, season_in(config, prepared.panel)
         training = scaler.transform(panel.values[slice(*prepared.borders.train)])
+        targets = mase_scales(training, season)[-prepared.windows["train"].num_targets :]
         return ForecastState(
             names=panel.names, frequency=panel.frequency, season=season, scaler=scaler,
-            mase_scale=mase_scales(training, season), shared=prepared.floor.shared,
+            mase_scale=targets, shared=prepared.floor.shared,
         )  # fmt: skip
 
     def names(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
@@ -99,15 +102,17 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         """Ridge and network side by side, or a baseline."""
         count = len(state.names)
         if name != OURS:
-            return create_model(name, num_variates=count, lookback=config.lookback, horizon=config.horizon)
+            return fitting.build_baseline(name, config, count)
         network: Any = create_model(config.model_name, **config.network_fields(count)) if config.network else None
-        return RidgeAndNetwork(config.lookback, config.horizon, state.season, 1 if state.shared else count, network)
+        targets = len(state.targets)
+        matrices = 1 if state.shared else targets
+        return RidgeAndNetwork(config.lookback, config.horizon, state.season, matrices, network, targets)
 
     def fit(self, run: Run, name: str, prepared: Prepared, context: Context) -> History | dict[str, Any] | None:
         """Ridge in closed form, then the network; or a baseline."""
         if name != OURS:
             announce(name, context)
-            return fitting.train_on_windows(run.models[name], prepared, run.config.linear_training, context)
+            return fitting.fit_baseline(run.models[name], prepared, run.config, context)
         return fitting.fit(model_of(run), prepared, run.config, context)
 
     def calibrate(self, run: Run, prepared: Prepared) -> dict[str, Tensor]:
@@ -123,26 +128,28 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
             ValueError: They do not.
         """
         state = run.state
-        same_length(
-            {"names": state.names, "mean": state.scaler.mean, "std": state.scaler.std, "mase": state.mase_scale}
-        )
-        wanted = (len(run.config.levels), run.config.horizon, len(run.state.names))
+        same_length({"names": state.names, "mean": state.scaler.mean, "std": state.scaler.std})
+        targets = run.config.num_targets or len(state.names)
+        same_length({"mase": state.mase_scale, "targets": state.names[-targets:]})
+        wanted = (len(run.config.levels), run.config.horizon, targets)
         if run.calibration["radii"].shape != wanted:
             raise ValueError(f"radii of {tuple(run.calibration['radii'].shape)} in place of {wanted}")
 
     def predict(self, run: Run, prepared: Prepared, split: str) -> dict[str, Errors]:
         """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
         radii = run.calibration["radii"]
-        return measure(prepared.windows[split], partial(all_forecasts, run), run.state.scaler, radii)
+        return measure(prepared.windows[split], partial(all_forecasts, run), run.state.target_scaler, radii)
 
     def score(self, run: Run, predictions: dict[str, Errors], split: str) -> list[Row]:
         """MSE and MAE on both scales, MASE; RMSE, WAPE, sMAPE, pinball loss and coverage in the units of the file."""
         radii, state = run.calibration["radii"], run.state
-        return score_rows(predictions, split, Units(state.scaler.std, state.mase_scale, radii, run.config.levels))
+        return score_rows(
+            predictions, split, Units(state.target_scaler.std, state.mase_scale, radii, run.config.levels)
+        )
 
     def tables(self, run: Run, predictions: dict[str, Errors], split: str) -> dict[str, pd.DataFrame]:
         """Errors by variate and step; with the last split also the forecast beyond the data."""
-        errors = {"errors": error_frame(predictions, split, run.state.names)}
+        errors = {"errors": error_frame(predictions, split, run.state.targets)}
         if split != "test":
             return errors
         return {**errors, "predictions": future_frame(run, run.prepared.panel, None, "long")}
@@ -162,13 +169,14 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def _coverage(self, run: Run, prepared: Prepared) -> list[Row]:
         model, radii = model_of(run), run.calibration["radii"]
-        found = measure(prepared.windows["test"], lambda past, seen: {OURS: model(past, seen)}, run.state.scaler, radii)
+        scaler = run.state.target_scaler
+        found = measure(prepared.windows["test"], lambda past, seen: {OURS: model(past, seen)}, scaler, radii)
         return coverage_rows(found[OURS], radii, run.config.levels)
 
     def keep(self, run: Run, prepared: Prepared, folder: RunFolder) -> None:
         """Attention maps."""
         network = model_of(run).network
-        if network is not None and network.config.has_maps:
+        if isinstance(network, HOTForecaster) and network.config.has_maps:
             maps = explanation.explain(run, prepared.panel, prepared.windows["test"])
             save_explanation(folder.path / explanation.FOLDER, maps)
 
@@ -182,7 +190,8 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def cautions(self, run: Run) -> list[str]:
         """See `multiway.tasks.forecasting.cautions`."""
-        return list(cautions(run.facts))
+        leaks = [NOTE] if run.config.split.protocol == LEAKY else []
+        return [*leaks, *cautions(run.facts)]
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """What validation chose."""

@@ -19,25 +19,27 @@ def read_lines(path: Path, limit: int, findings: Findings) -> Iterator[tuple[int
 
     A packed file may unfold to no more bytes than the limit.
     """
-    broken: list[Place] = []
-    count = 0
     try:
         with path.open("rb") as file, _unpacked(file) as lines:
-            most = limit if lines is not file else path.stat().st_size
-            for number, line in enumerate(_capped(lines, most, findings), start=1):
-                if not line.strip():
-                    continue
-                item = _object(line)
-                if item is None:
-                    count += 1
-                    if len(broken) < 20:
-                        broken.append(
-                            Place(row=number, unit="line", value=line[:60].decode("utf-8", "replace").strip())
-                        )
-                else:
-                    yield number, item
+            yield from objects_of(lines, limit if lines is not file else path.stat().st_size, findings)
     except (OSError, EOFError, zlib.error) as error:
         raise findings.fatal("unreadable", f"it cannot be read ({error})", "Write or copy it again.") from None
+
+
+def objects_of(lines: IO[bytes], most: int, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The same of lines that are open already, and of so many bytes at most."""
+    broken: list[Place] = []
+    count = 0
+    for number, line in enumerate(_capped(lines, most, findings), start=1):
+        if not line.strip():
+            continue
+        item = _object(line)
+        if item is None:
+            count += 1
+            if len(broken) < 20:
+                broken.append(Place(row=number, unit="line", value=line[:60].decode("utf-8", "replace").strip()))
+        else:
+            yield number, item
     if count:
         findings.add("json", "error", f"{count} {BROKEN}", "Correct them, or take them out.", broken, count)
 

@@ -1,0 +1,73 @@
+"""Whether text that is scored was there to be learnt from: documents, lines, and the vocabulary."""
+
+import hashlib
+from collections.abc import Iterator
+
+from multiway.auditing.duplicates import check_duplicates
+from multiway.auditing.report import AuditReport, Verdict, found
+from multiway.data.findings import quoted
+from multiway.data.language import PreparedText, Vocabulary, learn_vocabulary
+
+LONG = 8
+"""Words from which on a line is compared; shorter ones stand in many texts."""
+TOLERATED = 0.01
+"""Share of the words of a split that may stand in lines of the training text before it is called a leak."""
+
+
+def audit_texts(prepared: PreparedText, used: Vocabulary | None = None) -> AuditReport:
+    """Whether documents or lines are in two splits, and whether the vocabulary is that of the training text.
+
+    Args:
+        prepared: The text with its splits.
+        used: The vocabulary that a run trained with.
+    """
+    counts = ", ".join(f"{name} {len(rows):,}" for name, rows in prepared.splits.items())
+    return AuditReport.of(f"{prepared.source}: {counts}", _verdicts(prepared, used))
+
+
+def _verdicts(prepared: PreparedText, used: Vocabulary | None) -> Iterator[Verdict | None]:
+    texts = {name: prepared.documents(name) for name in prepared.splits}
+    places = {name: [prepared.texts.places[row] for row in rows] for name, rows in prepared.splits.items()}
+    yield check_duplicates(
+        {name: [_digest(text) for text in each] for name, each in texts.items()}, places, "documents"
+    )
+    known = {_digest(line) for text in texts["train"] for line in _lines(text)}
+    for name in ("validation", "test"):
+        yield _check_lines(name, texts[name], known)
+    if used is not None:
+        yield _check_vocabulary(prepared, used, texts["train"])
+
+
+def _check_lines(name: str, texts: list[str], known: set[bytes]) -> Verdict:
+    """Lines of a split that stand in the training text."""
+    lines = [line for text in texts for line in _lines(text)]
+    again = [line for line in lines if _digest(line) in known]
+    words = sum(len(text.split()) for text in texts)
+    share = sum(len(line.split()) for line in again) / max(words, 1)
+    if not again:
+        return f"none of {len(lines):,} lines of {LONG} words or more of {name} stands in the training text"
+    return found(
+        "lines", "error" if share > TOLERATED else "warning",
+        f"{len(again):,} of {len(lines):,} lines of {LONG} words or more of {name} stand in the training text "
+        f"({share:.1%} of its words)",
+        "Keep each in one split.", [quoted(line, 60) for line in again[:3]], len(again),
+    )  # fmt: skip
+
+
+def _check_vocabulary(prepared: PreparedText, used: Vocabulary, training: list[str]) -> Verdict | None:
+    """Byte pairs of the training text are those that the run has."""
+    if used.kind != "bpe":
+        return None
+    if learn_vocabulary(prepared.options, training) == used:
+        return f"the vocabulary of {used.size:,} tokens is that of the training text"
+    rule = "the run's vocabulary is not that of the training text, as where other text was read to learn it"
+    return found("vocabulary", "error", rule, "Train the run again.")
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if len(line.split()) >= LONG]
+
+
+def _digest(text: str) -> bytes:
+    """Hash of a text, whatever its white space."""
+    return hashlib.blake2b(" ".join(text.split()).encode(), digest_size=16).digest()

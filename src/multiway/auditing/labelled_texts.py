@@ -1,0 +1,72 @@
+"""Audit of labelled texts and their split: copies, near copies, torn labels, and what the form of a text tells."""
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.auditing.agreement import check_one_label
+from multiway.auditing.duplicates import check_duplicates
+from multiway.auditing.groups import check_groups
+from multiway.auditing.lookup import check_lookup
+from multiway.auditing.near_texts import check_near_texts
+from multiway.auditing.report import AuditReport, Verdict
+from multiway.data import Finding
+from multiway.data.labelled_text import PreparedTexts
+
+TOLERATED = 0.01
+"""Share of a split whose texts may be in another one and still be a warning."""
+BINS = 10
+"""Of lengths, each with as many training texts."""
+
+
+def audit_texts(prepared: PreparedTexts) -> AuditReport:
+    """Whether texts or groups are in two splits, and whether the form of a text gives its class away."""
+    counts = ", ".join(f"{name} {len(rows):,}" for name, rows in prepared.splits.items())
+    return AuditReport.of(f"{prepared.source}: {counts}", _verdicts(prepared))
+
+
+def _verdicts(prepared: PreparedTexts) -> Iterator[Verdict | None]:
+    samples, splits = prepared.samples, prepared.splits
+    unit, rows = next(iter(samples.names.items()))
+    texts, names = samples.names["text"], [f"{unit} {row}" for row in rows]
+    digests = [hashlib.blake2b(text.casefold().encode(), digest_size=16).digest() for text in texts]
+    of_split = {name: [digests[row] for row in rows] for name, rows in splits.items()}
+    called = {name: [names[row] for row in rows] for name, rows in splits.items()}
+    yield check_duplicates(of_split, called, "texts", tolerated=TOLERATED)
+    if samples.groups is not None:
+        yield check_groups({name: [samples.groups[row] for row in rows] for name, rows in splits.items()}, "group")
+    held = np.concatenate([splits["validation"], splits["test"]])
+    yield check_near_texts(texts, splits["train"], held)
+    yield _torn(check_one_label(digests, [samples.classes[label] for label in samples.truth], names, "text"))
+    yield _form(prepared, texts)
+
+
+def _torn(verdict: Verdict) -> Verdict:
+    """Two labels of one text are noise of the data and no leak."""
+    return dataclasses.replace(verdict, severity="warning") if isinstance(verdict, Finding) else verdict
+
+
+def _form(prepared: PreparedTexts, texts: Sequence[str]) -> Verdict | None:
+    """What length and last mark tell of the class, without a look at any word."""
+    train, test = prepared.splits["train"], prepared.splits["test"]
+    facts = {
+        "words": np.array([len(text.split()) for text in texts]),
+        "letters": np.array([len(text) for text in texts]),
+        "last mark": np.array([0 if text[-1:].isalnum() else ord(text[-1:] or " ") for text in texts]),
+    }
+    codes = {name: _binned(values, train) if name != "last mark" else values for name, values in facts.items()}
+    truth = prepared.samples.truth
+    return check_lookup(
+        {name: values[train] for name, values in codes.items()}, truth[train],
+        {name: values[test] for name, values in codes.items()}, truth[test],
+        what="the form of a text", target="its class", draws=200,
+    )  # fmt: skip
+
+
+def _binned(values: NDArray[np.int64], train: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Which tenth of the training texts a length falls into."""
+    borders = np.quantile(values[train], np.linspace(0, 1, BINS + 1)[1:-1])
+    return np.asarray(np.searchsorted(borders, values, "right"), np.int64)

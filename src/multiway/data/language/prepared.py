@@ -1,0 +1,108 @@
+"""Documents with their splits and tokens: what every later step starts from."""
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.language.options import TextOptions, TextSplit, TokenOptions
+from multiway.data.language.reading import read_texts
+from multiway.data.language.splitting import split_texts
+from multiway.data.language.texts import Texts, words_of
+from multiway.data.language.vocabulary import Ids, Vocabulary, learn_vocabulary
+from multiway.data.language.windows import Windows
+from multiway.data.shares import Splits
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class PreparedText:
+    """Documents and how they become tokens; later ones have no splits."""
+
+    texts: Texts
+    splits: Splits
+    vocabulary: Vocabulary
+    options: TokenOptions
+
+    @property
+    def source(self) -> str:
+        """Where the text came from."""
+        return self.texts.source
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What reading did."""
+        return self.texts.notes
+
+    def content(self) -> Iterator[object]:
+        """Everything that was read."""
+        yield self.texts.documents
+        yield from self.splits.values()
+
+    def rows(self, split: str) -> NDArray[np.int64]:
+        """Documents of a split; all of them where there is no such split."""
+        return self.splits.get(split, np.arange(len(self.texts)))
+
+    def documents(self, split: str) -> list[str]:
+        """Texts of a split."""
+        return [self.texts.documents[row] for row in self.rows(split)]
+
+    def pieces(self, split: str) -> list[Ids]:
+        """Tokens of the documents of a split, without marks."""
+        return [self._encoded[row] for row in self.rows(split).tolist()]
+
+    def windows(self, split: str) -> Windows:
+        """Windows of a split; of training text as many as the options say."""
+        most = self.options.most_tokens if split == "train" else None
+        return Windows.of(self.pieces(split), self.options.context, self.vocabulary.mark).head(most)
+
+    def counts(self, split: str) -> dict[str, Any]:
+        """Documents, words, bytes and tokens of a split; of training text also those that are learnt from."""
+        texts = self.documents(split)
+        return {
+            "documents": len(texts),
+            "words": sum(map(words_of, texts)),
+            "bytes": sum(len(text.encode()) for text in texts),
+            "tokens": self.windows(split).targets,
+        }
+
+    @functools.cached_property
+    def _encoded(self) -> "_Lazily":
+        return _Lazily(self.texts.documents, self.vocabulary)
+
+
+class _Lazily:
+    """Tokens of documents, made when they are first asked for."""
+
+    def __init__(self, documents: tuple[str, ...], vocabulary: Vocabulary) -> None:
+        self._documents, self._vocabulary = documents, vocabulary
+        self._made: dict[int, Ids] = {}
+
+    def __getitem__(self, row: int) -> Ids:
+        if row not in self._made:
+            (self._made[row],) = self._vocabulary.encode([self._documents[row]])
+        return self._made[row]
+
+
+def prepare_texts(source: Any, read: TextOptions, split: TextSplit, options: TokenOptions) -> PreparedText:
+    """Read, split and learn the vocabulary of the training text; what can be wrong with the data shows here.
+
+    Raises:
+        DataError: The text is not sound, or a split is empty.
+        ConfigError: No tokenizer has the name, or its library is not installed.
+    """
+    texts, splits = split_texts(read_texts(source, read), split)
+    training = [texts.documents[row] for row in splits["train"].tolist()]
+    return PreparedText(texts=texts, splits=splits, vocabulary=learn_vocabulary(options, training), options=options)
+
+
+def match_texts(source: Any, read: TextOptions, options: TokenOptions, vocabulary: Vocabulary) -> PreparedText:
+    """Text that came after the training; nothing is learnt from it.
+
+    Raises:
+        DataError: The text is not sound.
+    """
+    texts = read_texts(source, read, later=True)
+    return PreparedText(texts=texts, splits={}, vocabulary=vocabulary, options=options)

@@ -1,0 +1,182 @@
+"""`read_texts`: from a file, a folder or a list to documents, with every flaw named."""
+
+import io
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
+from multiway.data.json_lines import objects_of
+from multiway.data.language.options import TextOptions
+from multiway.data.language.texts import Texts, documents_of
+from multiway.data.loading import load_table, source_name
+from multiway.data.options import ReadOptions
+from multiway.data.text import bytes_of, characters, free_memory
+from multiway.data.unpacking import unpacked
+from multiway.errors import DataError
+
+WORDS = {"train": "train", "training": "train", "test": "test", "validation": "validation", "valid": "validation",
+         "val": "validation", "dev": "validation"}  # fmt: skip
+"""Splits by the words for them in names of files and folders."""
+SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(WORDS)})(?![a-z])")
+PACKED = re.compile(r"(?i)\.(zst|gz|bz2|xz|zip)$")
+LINES, TABLES, PLAIN = (".jsonl", ".ndjson"), (".parquet", ".pq", ".csv", ".tsv"), (".txt", ".text", ".md", ".tokens")
+Document = tuple[str, str]
+"""Where it stands, and its text."""
+
+
+def read_texts(source: Any, options: TextOptions | None = None, *, later: bool = False) -> Texts:
+    """Read documents.
+
+    Args:
+        source: A text file, JSON lines or a table, packed or not; a folder of them; or texts in memory.
+        options: Where the text stands.
+        later: Take the file alone; else one called `train` brings those beside it called `validation` and `test`.
+
+    Raises:
+        DataError: A flaw that no option covers: one line with the file, the place, the value and the fix.
+    """
+    findings = Findings(source_name(source) if isinstance(source, str | Path) else "texts")
+    try:
+        texts = read_into(source, options or TextOptions(), findings, later=later)
+    except Unreadable:
+        raise findings.error() from None
+    if findings.errors():
+        raise findings.error()
+    return texts
+
+
+def read_into(source: Any, options: TextOptions, findings: Findings, *, later: bool = False) -> Texts:
+    """The same, with flaws noted; the texts are sound only where no finding is an error."""
+    files = _files(source, later=later) if isinstance(source, str | Path) else []
+    found: list[tuple[Document, str | None]] = []
+    for path in files:
+        each = _documents(path, options, findings, named=len(files) > 1)
+        found += [(document, _split_of(path, Path(source))) for document in each]
+    if not isinstance(source, str | Path):
+        found = [(document, None) for document in _given(source)]
+    if not found and not findings.errors():
+        raise findings.fatal("empty", "there is no text in it", "Give a file with text.")
+    return _gathered(found, findings, later=later)
+
+
+def _gathered(found: list[tuple[Document, str | None]], findings: Findings, *, later: bool) -> Texts:
+    """Documents of named splits where some are named, and a note on the others."""
+    official = any(split == "train" for _, split in found) and not later
+    kept = [item for item in found if item[1] is not None] if official else found
+    if len(kept) < len(found):
+        findings.add("splits", "note", f"{len(found) - len(kept)} documents are in no file of a split and are left out")
+    return Texts(
+        documents=tuple(document[1] for document, _ in kept),
+        places=tuple(document[0] for document, _ in kept),
+        official=tuple(str(split) for _, split in kept) if official else None,
+        source=findings.source,
+        notes=tuple(finding.line() for finding in findings.found if finding.severity != "error"),
+        encoding=findings.encoding,
+    )
+
+
+def _given(source: Any) -> list[Document]:
+    """Texts in memory: a list, an array, or a series."""
+    values = source.to_list() if hasattr(source, "to_list") else source
+    if not isinstance(values, Iterable) or isinstance(values, str | bytes | dict | pd.DataFrame):
+        raise DataError(f"texts: a list or a series of texts is needed. Got {type(source).__name__}.")
+    every = list(values)
+    other = next((place for place, value in enumerate(every) if not isinstance(value, str)), None)
+    if other is not None:
+        raise DataError(f"texts: every one must be text. Got {type(every[other]).__name__} at position {other}.")
+    return [(f"text {place}", _sound(text)) for place, text in enumerate(every) if text.strip()]
+
+
+def _files(source: str | Path, *, later: bool) -> list[Path]:
+    """The file, with those of the other splits beside it; or every file of a folder that holds text."""
+    path = Path(source)
+    if path.is_dir():
+        every = sorted(each for each in path.rglob("*") if each.is_file() and kind_of(each) is not None)
+        files = [each for each in every if not each.name.startswith(".")]
+        if not files:
+            known = ", ".join((*PLAIN, *LINES, *TABLES))
+            raise DataError(f"{quoted(path, 200)}: there is no text in it. Give a folder with files in {known}.")
+        return files
+    if not path.is_file():
+        raise DataError(f"{quoted(path, 200)} does not exist. Give the path of a text file, or of a folder of them.")
+    return [path] if later else [path, *_beside(path)]
+
+
+def _beside(path: Path) -> Iterator[Path]:
+    """Files of the other splits: `wiki.valid.txt` beside `wiki.train.txt`."""
+    word = SPLIT.search(path.name)
+    if word is None or WORDS[word[0].lower()] != "train":
+        return
+    for split in ("validation", "test"):
+        names = [path.name[: word.start()] + each + path.name[word.end() :] for each in WORDS if WORDS[each] == split]
+        yield from (path.with_name(name) for name in names if path.with_name(name).is_file())
+
+
+def _split_of(path: Path, root: Path) -> str | None:
+    """Split that the name of a file, or of a folder below the given one, says."""
+    name = path.relative_to(root).as_posix() if root.is_dir() else path.name
+    word = SPLIT.search(name)
+    return None if word is None else WORDS[word[0].lower()]
+
+
+def kind_of(path: Path) -> str | None:
+    """Ending of a file that holds text, without that of its packing; None for other files."""
+    ending = Path(PACKED.sub("", path.name)).suffix.lower()
+    return ending if ending in (*LINES, *TABLES, *PLAIN) else None
+
+
+def _documents(path: Path, options: TextOptions, findings: Findings, *, named: bool) -> list[Document]:
+    kind, head = kind_of(path), f"{path.name}, " if named else ""
+    if kind in LINES:
+        found = [(f"{head}line {number}", text) for number, text in _lines(path, options, findings)]
+    elif kind in TABLES:
+        found = [(f"{head}row {row}", text) for row, text in _rows(path, options, findings)]
+    else:
+        parts = documents_of(_plain(path, options, findings), options.documents)
+        found = [(f"{head}document {place}" if len(parts) > 1 else path.name, part) for place, part in enumerate(parts)]
+    return found[: options.most_documents]
+
+
+def _plain(path: Path, options: TextOptions, findings: Findings) -> str:
+    """The whole of a text file."""
+    raw = unpacked(bytes_of(path, findings), options.max_bytes, free_memory() // 3, findings)
+    at = raw.find(b"\x00")
+    if at >= 0 and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        place = Place(row=raw.count(b"\n", 0, at) + 1)
+        raise findings.fatal("text", f"{path.name} holds a NUL byte, so it is no text", "Export it as text.", [place])
+    return characters(raw, options.encoding, findings)
+
+
+def _lines(path: Path, options: TextOptions, findings: Findings) -> Iterator[tuple[int, str]]:
+    column = options.column or "text"
+    raw = unpacked(bytes_of(path, findings), options.max_bytes, free_memory() // 3, findings)
+    for number, item in objects_of(io.BytesIO(raw), len(raw), findings):
+        if not isinstance(item.get(column), str):
+            rule = f"{path.name} has no text under '{quoted(column)}'; it has {listed(item)}"
+            raise findings.fatal("columns", rule, _NAME_IT, [Place(row=number)])
+        if item[column].strip():
+            yield number, _sound(item[column])
+
+
+def _rows(path: Path, options: TextOptions, findings: Findings) -> Iterator[tuple[int, str]]:
+    reading = ReadOptions(encoding=options.encoding, max_bytes=options.max_bytes)
+    table = load_table(path, reading, findings)
+    column = options.column or ("text" if "text" in table.names or len(table.names) > 1 else table.names[0])
+    if column not in table.names:
+        rule = f"{path.name} has no column '{quoted(column)}'; it has {listed(table.names)}"
+        raise findings.fatal("columns", rule, _NAME_IT)
+    for row, cell in zip(table.rows.tolist(), table.frame[column], strict=True):
+        if isinstance(cell, str) and cell.strip():
+            yield row, _sound(cell)
+
+
+_NAME_IT = "Name the column of the text (--column NAME)."
+
+
+def _sound(text: str) -> str:
+    """Text without halves of characters, which no file can hold."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,80 @@
+"""Windows of tokens that do not overlap: what a language model is trained on and scored by."""
+
+import dataclasses
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway.data.language.vocabulary import Ids
+
+NO_TARGET = -100
+"""Stands for the target where a window has ended; it is never counted."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Windows:
+    """Stretches of documents. A window says each of its tokens from those before it in the window.
+
+    tokens: All documents one after another, each between two marks.
+    document: `(windows,)` which document each is of.
+    first: `(windows,)` where its first input stands; the target stands after it.
+    length: `(windows,)` how many targets it has.
+    mark: Fills inputs after a window's end.
+    """
+
+    tokens: Tensor
+    document: NDArray[np.int64]
+    first: NDArray[np.int64]
+    length: NDArray[np.int64]
+    mark: int
+
+    @classmethod
+    def of(cls, pieces: list[Ids], context: int, mark: int) -> Self:
+        """Cut documents: a document of n tokens has n + 1 targets, the last of which is the mark."""
+        parts = [np.concatenate([[mark], piece, [mark]]) for piece in pieces]
+        sizes = np.array([len(part) for part in parts], np.int64)
+        counts = -(-(sizes - 1) // context)
+        document = np.repeat(np.arange(len(parts)), counts)
+        start = context * (np.arange(len(document)) - np.repeat(counts.cumsum() - counts, counts))
+        length = np.minimum(context, sizes[document] - 1 - start)
+        tokens = torch.from_numpy(np.concatenate([np.empty(0, np.int64), *parts]))
+        first = (sizes.cumsum() - sizes)[document] + start
+        return cls(tokens=tokens, document=document, first=first, length=length, mark=mark)
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def targets(self) -> int:
+        """Tokens that are said."""
+        return int(self.length.sum())
+
+    def head(self, most: int | None) -> Self:
+        """The first windows, until they have so many targets."""
+        if most is None or most >= self.targets:
+            return self
+        stop = int(np.searchsorted(self.length.cumsum(), most)) + 1
+        return dataclasses.replace(
+            self, document=self.document[:stop], first=self.first[:stop], length=self.length[:stop]
+        )
+
+    def stretches(self) -> list[Tensor]:
+        """Tokens of each document, as far as windows cover it, marks among them."""
+        starts = np.flatnonzero(np.diff(self.document, prepend=-1))
+        ends = [*starts[1:], len(self)]
+        reach = self.first + self.length + 1
+        return [self.tokens[self.first[low] : reach[high - 1]] for low, high in zip(starts, ends, strict=True)]
+
+    def gather(self, index: Tensor) -> dict[str, Tensor]:
+        """Inputs and targets `(windows, tokens)` of some windows, as wide as the longest of them."""
+        first, length = (torch.from_numpy(each)[index] for each in (self.first, self.length))
+        step = torch.arange(int(length.max()))
+        inside = step < length[:, None]
+        place = first[:, None] + torch.where(inside, step, 0)
+        return {
+            "inputs": torch.where(inside, self.tokens[place], self.mark),
+            "target": torch.where(inside, self.tokens[place + 1], NO_TARGET),
+        }

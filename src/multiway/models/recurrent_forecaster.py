@@ -1,0 +1,95 @@
+"""Table 4's recurrent forecaster: a recurrent layer, a map of its last state as a choice, and a linear head."""
+
+import math
+from typing import Self
+
+from pydantic import Field, model_validator
+from torch import Tensor
+from torch import nn as torch_nn
+from torch.nn import functional as F
+
+from multiway import nn
+from multiway.config import Config
+from multiway.errors import ConfigError
+from multiway.models.layer_choice import RANKED, LayerName, build_layer
+from multiway.models.windows import check_windows, num_seen, seen_past
+
+
+class RecurrentForecasterConfig(Config):
+    """Sizes of a `RecurrentForecaster`; the 9,550 parameters of table 4's NdRNN if not given."""
+
+    num_variates: int = Field(gt=0)
+    """Series in a window."""
+    num_targets: int | None = Field(None, gt=0)
+    """The last so many are forecast and not seen; every series is both if not given."""
+    lookback: int = Field(24, gt=0)
+    """Past time steps the model sees."""
+    horizon: int = Field(12, gt=0)
+    """Future time steps it forecasts."""
+    step_sizes: tuple[int, ...] | None = Field(None, min_length=1)
+    """Axes that the series of a step are taken as, for a mode-wise cell (`nn.NdRNN`); a dense cell if not given."""
+    hidden_sizes: tuple[int, ...] = Field((64, 1), min_length=1)
+    """Axes of the hidden state; a dense cell has as many features as they hold."""
+    layer: LayerName = "nd_linear"
+    """The map of the last state."""
+    rank: int | None = Field(None, gt=0)
+    """Of a tensor train or a bottleneck."""
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> Self:
+        if (self.layer in RANKED) != (self.rank is not None):
+            raise ValueError(f"rank is for {' and '.join(RANKED)}, which need one. Got {self.layer}, rank={self.rank}")
+        if self.num_targets is not None and self.num_targets >= self.num_variates:
+            raise ValueError(f"num_targets must leave a series to see. Got {self.num_targets} of {self.num_variates}")
+        if self.step_sizes is not None and len(self.step_sizes) != len(self.hidden_sizes):
+            raise ValueError(
+                f"step_sizes and hidden_sizes need as many axes. Got {self.step_sizes}, {self.hidden_sizes}"
+            )
+        return self
+
+
+class RecurrentForecaster(torch_nn.Module):
+    """Read the last state of a recurrent layer: forecast = W relu(layer(H_T)) + b.
+
+    NdLinear, section 4.1.3 and table 4. The activation between the two maps is ours: without one they are one.
+
+    Raises:
+        ConfigError: `step_sizes` do not hold the series that are seen.
+
+    Shape:
+        past `(batch, lookback, variates)`; past_observed the same, boolean; forecast `(batch, horizon, targets)`.
+    """
+
+    def __init__(self, config: RecurrentForecasterConfig) -> None:
+        super().__init__()
+        self.config = config
+        width = math.prod(config.hidden_sizes)
+        self.cell = _build_cell(config)
+        self.layer = build_layer(config.layer, config.hidden_sizes, config.hidden_sizes, rank=config.rank)
+        self.head = torch_nn.Linear(width, config.horizon * (config.num_targets or config.num_variates))
+
+    def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
+        """Forecast the steps after each window.
+
+        Raises:
+            ShapeError: past is not `(batch, lookback, variates)`, or past_observed not boolean and alike.
+        """
+        check_windows("RecurrentForecaster", past, past_observed, (self.config.lookback, self.config.num_variates))
+        steps = seen_past(past, past_observed, self.config.num_targets)
+        sizes = self.config.step_sizes
+        states = self.cell(steps if sizes is None else steps.unflatten(-1, sizes))[0]
+        last = states[:, -1].reshape(len(past), *self.config.hidden_sizes)
+        out = self.head(F.relu(self.layer(last)).flatten(1))
+        forecast: Tensor = out.unflatten(1, (self.config.horizon, -1))
+        return forecast
+
+
+def _build_cell(config: RecurrentForecasterConfig) -> torch_nn.Module:
+    seen = num_seen(config.num_variates, config.num_targets)
+    if config.step_sizes is None:
+        return torch_nn.RNN(seen, math.prod(config.hidden_sizes), batch_first=True)
+    if math.prod(config.step_sizes) != seen:
+        raise ConfigError(
+            f"RecurrentForecaster: step_sizes must multiply to the series seen, {seen}. Got {config.step_sizes}."
+        )
+    return nn.NdRNN(config.step_sizes, config.hidden_sizes)

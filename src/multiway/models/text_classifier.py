@@ -1,0 +1,78 @@
+"""A classifier of texts from scratch: word vectors, positions, transformer blocks, the mean over the words."""
+
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch import nn as torch_nn
+
+from multiway import nn
+from multiway.config import Config
+from multiway.errors import ShapeError
+from multiway.models.text_head import masked_mean, without_tail
+from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
+
+
+class TextClassifierConfig(Config):
+    """Everything needed to rebuild a `TextClassifier`; saved inside each run."""
+
+    num_words: int = Field(gt=0)
+    """Ids of words, that of padding (0) among them."""
+    num_tokens: int = Field(gt=0)
+    """Words of a text at most."""
+    num_classes: int = Field(gt=1)
+    dim: int = Field(64, gt=0)
+    """Features of a word."""
+    num_blocks: int = Field(1, ge=0)
+    """Transformer blocks; 0 leaves the mean of the word vectors."""
+    block: BlockChoice = BlockChoice(feed_forward=FeedForwardConfig(hidden=(128,)))
+    """What a block is made of, its feed-forward among it."""
+    dropout: float = Field(0.2, ge=0.0, lt=1.0)
+    """Share dropped of word vectors and of the mean."""
+
+
+class TextClassifier(torch_nn.Module):
+    r"""Blocks over word vectors with positions, and a linear head on their mean.
+
+    $$h_0 = E_{w} + P, \qquad h_l = \mathrm{Block}_l(h_{l-1}), \qquad y = W \operatorname{mean}_{t}(h_L) + b$$
+
+    The feed-forward of the blocks is a choice (`models.transformer.FeedForwardConfig`): twins differ in it alone.
+
+    Shape:
+        Ids `(batch, words)`, 0 where a text has ended, at most `num_tokens` words; output `(batch, num_classes)`.
+    """
+
+    def __init__(self, config: TextClassifierConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = torch_nn.Embedding(config.num_words, config.dim, padding_idx=0)
+        self.positions = torch_nn.Parameter(torch.empty(config.num_tokens, config.dim))
+        self.blocks = torch_nn.ModuleList(TransformerBlock(config.dim, config.block) for _ in range(config.num_blocks))
+        self.dropout = nn.Dropout(config.dropout)
+        self.head = torch_nn.Linear(config.dim, config.num_classes)
+        self._draw()
+
+    def _draw(self) -> None:
+        """Small vectors, so that training decides how large those of rare words become."""
+        torch_nn.init.normal_(self.embedding.weight, std=0.1)
+        torch_nn.init.normal_(self.positions, std=0.02)
+        with torch.no_grad():
+            self.embedding.weight[0] = 0
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits of the classes.
+
+        Raises:
+            ShapeError: The texts are longer than `num_tokens`.
+        """
+        if ids.ndim != 2 or ids.shape[1] > self.config.num_tokens:
+            raise ShapeError(
+                f"TextClassifier: ids must be (batch, words), of at most {self.config.num_tokens} words. "
+                f"Got {tuple(ids.shape)}."
+            )
+        ids = without_tail(ids)
+        keep = ids > 0
+        x = self.dropout(self.embedding(ids) + self.positions[: ids.shape[1]]) * keep[..., None]
+        for block in self.blocks:
+            x = block(x, keep)
+        out: Tensor = self.head(self.dropout(masked_mean(x, keep)))
+        return out

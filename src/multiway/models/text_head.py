@@ -1,0 +1,152 @@
+"""The classification heads of NdLinear's table 3: on a text's vector, or on an encoder that is tuned with them."""
+
+import math
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+from torch import Tensor
+from torch import nn as torch_nn
+from torch.nn import functional as F
+
+from multiway import nn
+from multiway.config import Config
+from multiway.errors import ShapeError
+from multiway.models.activations import ACTIVATIONS, Activation
+from multiway.models.layer_choice import RANKED, LayerName, build_layer
+
+BY_AXIS = ("nd_linear", "tensor_train")
+"""Layers that take the features as an array; the others as one axis."""
+
+
+class TextHeadConfig(Config):
+    """Everything needed to rebuild a `TextHead`; saved inside each run."""
+
+    in_features: int = Field(gt=0)
+    """Features of a vector."""
+    num_classes: int = Field(gt=1)
+    layer: LayerName = "nd_linear"
+    """What the first map is."""
+    columns: int = Field(8, gt=0)
+    """Features are taken as rows of so many where the layer is one of axes."""
+    hidden: tuple[int, ...] | None = Field(None, min_length=1)
+    """Axes between the two maps: (2, 2) for layers of axes, else (2,), if not given."""
+    rank: int | None = Field(None, gt=0)
+    """Of a tensor train or a bottleneck."""
+    pooled: int | None = Field(None, gt=0)
+    """Means of so many stretches of neighbouring features in place of the features: a dense head of few parameters."""
+    activation: Activation | None = None
+    """Between the two maps; the published heads have none."""
+    dropout: float = Field(0.1, ge=0.0, lt=1.0)
+    """Share of the features dropped in training."""
+
+    @classmethod
+    def dense(cls) -> dict[str, Any]:
+        """Fields of the published baseline: 1,544 parameters on 768 features."""
+        return {"layer": "linear"}
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> Self:
+        if (self.layer in RANKED) != (self.rank is not None):
+            raise ValueError(f"rank is for {' and '.join(RANKED)}, which need one. Got {self.layer}, rank={self.rank}")
+        if self.layer in BY_AXIS and self.features % self.columns:
+            raise ValueError(f"columns must divide the {self.features} features. Got {self.columns}")
+        if len(self.between) != len(self.sizes):
+            raise ValueError(f"hidden needs {len(self.sizes)} sizes with {self.layer}. Got {self.hidden}")
+        return self
+
+    @property
+    def features(self) -> int:
+        """Of a vector, or means of them."""
+        return self.pooled or self.in_features
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Axes that a vector is taken as."""
+        return (self.features // self.columns, self.columns) if self.layer in BY_AXIS else (self.features,)
+
+    @property
+    def between(self) -> tuple[int, ...]:
+        """Axes between the two maps."""
+        return self.hidden or (2,) * len(self.sizes)
+
+
+class TextHead(torch_nn.Module):
+    r"""Two maps of a text's vector, the first of which can be of another kind than dense.
+
+    $$y = W \operatorname{vec}(\sigma(\mathrm{Layer}(v))) + b$$
+
+    NdLinear, section 4.1.2: (96, 8) -> (2, 2) on BERT's 768 features, then a dense map of 4, has 222 parameters; the
+    dense 768 -> 2 -> 2 has 1,544.
+
+    Differs from the paper: it does not say whether an activation stands between the maps. Its public code has none,
+    and neither has the default.
+
+    Shape:
+        Input `(*, in_features)`; output `(*, num_classes)`.
+    """
+
+    def __init__(self, config: TextHeadConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.dropout = nn.Dropout(config.dropout)
+        self.layer = build_layer(config.layer, config.sizes, config.between, rank=config.rank)
+        self.output = torch_nn.Linear(math.prod(config.between), config.num_classes)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Logits of the classes.
+
+        Raises:
+            ShapeError: The last axis is not `in_features`.
+        """
+        config = self.config
+        if vectors.ndim < 1 or vectors.shape[-1] != config.in_features:
+            raise ShapeError(
+                f"TextHead: the last axis must be the {config.in_features} features of a text. "
+                f"Got {tuple(vectors.shape)}. Leading axes are free."
+            )
+        lead = vectors.shape[:-1]
+        x = vectors if config.pooled is None else _means(vectors, config.pooled)
+        hidden = self.layer(self.dropout(x).reshape(*lead, *config.sizes)).reshape(*lead, -1)
+        hidden = hidden if config.activation is None else ACTIVATIONS[config.activation](hidden)
+        out: Tensor = self.output(hidden)
+        return out
+
+
+def _means(vectors: Tensor, count: int) -> Tensor:
+    """Means of so many stretches of the last axis, `(*, count)`."""
+    return F.adaptive_avg_pool1d(vectors.reshape(-1, 1, vectors.shape[-1]), count).reshape(*vectors.shape[:-1], count)
+
+
+class TunedText(torch_nn.Module):
+    """An encoder of tokens with a head on the mean of its last layer, trained together.
+
+    Args:
+        encoder: A network of transformers' kind: `input_ids` and `attention_mask` to `last_hidden_state`.
+        head: On vectors of its width.
+
+    Shape:
+        Ids `(batch, tokens)`, one more than the tokenizer's, 0 where a text has ended; output `(batch, num_classes)`.
+    """
+
+    def __init__(self, encoder: torch_nn.Module, head: torch_nn.Module) -> None:
+        super().__init__()
+        self.encoder, self.head = encoder, head
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits of the classes."""
+        ids = without_tail(ids)
+        keep = ids > 0
+        hidden = self.encoder(input_ids=(ids - 1).clamp_min(0), attention_mask=keep.long()).last_hidden_state
+        out: Tensor = self.head(masked_mean(hidden, keep))
+        return out
+
+
+def without_tail(ids: Tensor) -> Tensor:
+    """Ids without the columns behind the longest text of the batch; one stays."""
+    return ids[:, : max(int((ids > 0).any(0).sum()), 1)]
+
+
+def masked_mean(tokens: Tensor, keep: Tensor) -> Tensor:
+    """Mean over the tokens that are there, `(batch, features)`; zeros where none is."""
+    weights = keep[..., None].to(tokens.dtype)
+    return (tokens * weights).sum(1) / weights.sum(1).clamp_min(1)
