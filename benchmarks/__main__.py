@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import attention, graph, leaks, nd_linear, stocks, tensor_train, volumes, windows
+from benchmarks import attention, graph, images, leaks, nd_linear, stocks, tensor_train, volumes, windows
 from benchmarks.comparison import table
 from multiway.memory import keep_freed_memory
 
@@ -19,6 +19,7 @@ BENCHMARKS = {
     "windows": windows.run,
     "volumes": volumes.run,
     "stocks": stocks.run,
+    "images": images.run,
     "leaks": leaks.run,
 }
 TABLES = {"volumes": volumes.table, "stocks": stocks.table, "leaks": leaks.table}

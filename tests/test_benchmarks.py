@@ -2,11 +2,19 @@
 
 import pytest
 import torch
-from benchmarks import volumes
+from benchmarks import images, volumes
 
 
 def test_networks_of_volumes_are_checked_before_they_are_timed():
     volumes.check()
+
+
+def test_the_two_loops_over_images_are_compared_before_they_are_timed(monkeypatch):
+    for model in images.CASES.values():
+        images.check(model, 2 * images.BATCH)
+    monkeypatch.setattr(images, "TRAINING", images.TRAINING.replace(label_smoothing=0.5))
+    with pytest.raises(RuntimeError, match="of their way apart"):
+        images.check("cnn_image_classifier_paper", images.BATCH)
 
 
 def test_a_wrong_network_is_not_timed(monkeypatch):

@@ -269,7 +269,7 @@ def text(folder: Path) -> Tiny:
 def images(folder: Path) -> Tiny:
     path = write_folder(folder / "shapes")
     training = {**SAVING, "epochs": 3, "batch_size": 8, "warmup_steps": 2, "learning_rate": 0.01}
-    settings = {"model": {"channels": [4, 6]}, "draws": 20, "training": training}
+    settings = {"model": {"channels": [4, 6]}, "weights": "hidden", "draws": 20, "training": training}
 
     def alone(target: Path) -> Path:
         target.mkdir()

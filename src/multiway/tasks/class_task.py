@@ -1,7 +1,7 @@
 """What tasks on the classes of samples share: series, texts and images."""
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -112,6 +112,10 @@ class ClassTask(Task[ConfigT, PreparedSamples, StateT]):
         """Samples with the inputs of a model of the run, where a baseline has others than the network."""
         return samples
 
+    def watch(self, run: Run) -> Callable[[nn.Module], dict[str, list[float]]] | None:
+        """What the log keeps of the network at each validation; nothing, unless a task says otherwise."""
+        return None
+
     def names(self, config: ConfigT, state: StateT) -> tuple[str, ...]:
         """The network and the baselines of the config."""
         chosen: Sequence[str] = config.baselines  # type: ignore[attr-defined]  # of a ClassConfig
@@ -124,8 +128,10 @@ class ClassTask(Task[ConfigT, PreparedSamples, StateT]):
             seen = (self.seen_by(run, name, part) for part in (training, validation))
             return self.fit_baseline(run, name, *seen)
         objective, source, how = self.objective(run, training), self.learnt_from(run, training), run.config.training
-        model = run.models[name]
-        return train(model, objective, source, validation, how, run=context.folder, progress=context.progress)
+        return train(
+            run.models[name], objective, source, validation, how,
+            watch=self.watch(run), run=context.folder, progress=context.progress,
+        )  # fmt: skip
 
     def predict(self, run: Run, prepared: PreparedSamples, split: str) -> targets.Predictions:
         """Samples, with the probabilities of every model."""

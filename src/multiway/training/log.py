@@ -21,9 +21,10 @@ class LogRow(Config):
     learning_rate: float = Field(ge=0)
     seconds: float = Field(ge=0)
     samples_per_second: float = Field(ge=0)
+    watched: dict[str, list[float]] | None = None
 
     def plain(self) -> dict[str, Any]:
-        """Fields as they were written; a training without a score has none."""
+        """Fields as they were written; a training without a score, or that watches nothing, has none."""
         return self.model_dump(exclude_unset=True)
 
 

@@ -61,6 +61,7 @@ def train(
     *,
     validation_objective: Objective | None = None,
     validation_score: Callable[[nn.Module], float] | None = None,
+    watch: Callable[[nn.Module], dict[str, list[float]]] | None = None,
     run: RunFolder | None = None,
     progress: bool = False,
 ) -> History:
@@ -80,6 +81,7 @@ def train(
         validation_score: Score of the model as validated, higher for better; it takes the place of the loss in the
             choice. Of equal scores that of the lower loss wins; one that is not a number never does. It draws no
             random numbers.
+        watch: Numbers of the model as validated, kept as `watched` in each row of the log; it draws none at random.
         run: Folder for the log and the state; training continues from a state that lies there.
         progress: Show a bar or lines on stderr.
 
@@ -95,6 +97,7 @@ def train(
         config,
         validation_objective or objective,
         validation_score,
+        watch,
         run,
         progress,
     )
@@ -114,12 +117,13 @@ class _Loop:
         config: TrainingConfig,
         validation_objective: Objective,
         validation_score: Callable[[nn.Module], float] | None,
+        watch: Callable[[nn.Module], dict[str, list[float]]] | None,
         run: RunFolder | None,
         progress: bool,
     ) -> None:
         self.model, self.objective, self.config, self.run = model, objective, config, run
         self.training, self.validation, self.validation_objective = training, validation, validation_objective
-        self.validation_score = validation_score
+        self.validation_score, self.watch = validation_score, watch
         self.rows_per_step = config.batch_size * config.accumulation
         self.steps_per_epoch = math.ceil(len(training) / self.rows_per_step)
         self.total_steps = self.steps_per_epoch * config.epochs_of(self.steps_per_epoch)
@@ -240,6 +244,7 @@ class _Loop:
         with contextlib.nullcontext() if self.average is None else self.average.in_place():
             loss = self._validation_loss()
             score = None if self.validation_score is None else self.validation_score(self.model)
+            watched = {} if self.watch is None else {"watched": self.watch(self.model)}
             epoch = self.step / self.steps_per_epoch
             if self._is_better(loss, score):
                 self.best_loss, self.best_score, self.best_epoch, self.bad_validations = loss, score, epoch, 0
@@ -247,7 +252,7 @@ class _Loop:
             else:
                 self.bad_validations += 1
         self.wrapped.train()
-        self._log(loss, score, epoch, time.monotonic() - started)
+        self._log(loss, score, epoch, time.monotonic() - started, watched)
         self.finished = self.step == self.total_steps or 0 < self.config.patience <= self.bad_validations
 
     def _validation_loss(self) -> float:
@@ -267,7 +272,7 @@ class _Loop:
         best = -math.inf if self.best_score is None else self.best_score
         return (score, -loss) > (best, -self.best_loss)
 
-    def _log(self, loss: float, score: float | None, epoch: float, seconds: float) -> None:
+    def _log(self, loss: float, score: float | None, epoch: float, seconds: float, watched: dict[str, Any]) -> None:
         row = {
             "step": self.step,
             "epoch": epoch,
@@ -278,6 +283,7 @@ class _Loop:
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             "seconds": round(seconds, 3),
             "samples_per_second": round(self.step * self.rows_per_step / max(seconds, 1e-9), 1),
+            **watched,
         }
         self.loss_sum, self.loss_count = 0.0, 0.0
         self.rows.append(row)

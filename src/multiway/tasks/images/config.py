@@ -8,6 +8,7 @@ from multiway.config import Config
 from multiway.data.images import ImageAugmentation, ImageOptions, ImageSplit
 from multiway.models import list_models, model_config
 from multiway.tasks.distillation import DistillOptions
+from multiway.tasks.images.weights import check_pattern
 from multiway.tasks.settings import check_model, network_fields, starting_from
 from multiway.training import TrainingConfig
 
@@ -36,6 +37,8 @@ class ImageConfig(Config):
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     distill: DistillOptions | None = None
     """A teacher that the network learns from beside the labels; none if not given."""
+    weights: str | None = None
+    """Pattern of weights whose distribution is kept after each epoch and drawn in the report, such as `hidden`."""
     draws: int = Field(200, ge=0)
     """Bootstrap samples of images behind each interval; 0 gives none."""
 
@@ -44,6 +47,7 @@ class ImageConfig(Config):
         check_model(self.model, NETWORK, NETWORKS, ("sizes", "in_channels", "num_classes"))
         if self.training.loss != "cross_entropy" or self.training.validation_loss not in (None, "cross_entropy"):
             raise ValueError("classes are trained with training.loss=cross_entropy")
+        check_pattern(self.weights)
         model_config(self.model_name, **self.network_fields())
         return self
 

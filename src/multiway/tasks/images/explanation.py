@@ -23,8 +23,8 @@ from multiway.tasks.run import Run
 
 ERRORS, RIGHT = "Most confident errors", "Named correctly, most confident of each class"
 SHOWN = 6
-TOLERANCE, MOST_POINTS = 0.05, 65
-"""Share of the logit's change that the gradients' sum may miss, and points at most."""
+TOLERANCE, MOST_POINTS, BATCH = 0.05, 513, 64
+"""Share of the logit's change that the gradients' sum may miss, points at most, and points at once."""
 LEVELS = 15
 SIDE = 256
 """Pixels that a picture has along its longer side at least."""
@@ -96,7 +96,7 @@ def explain_image(run: Run, prepared: PreparedImages, place: int) -> Seen:
     with torch.no_grad():
         shares = model(x).double().softmax(1).numpy()
     named = int(predicted_classes(shares)[0])
-    found = gradients_within(model, x, torch.tensor([named]), tolerance=TOLERANCE, steps=MOST_POINTS)
+    found = gradients_within(model, x, torch.tensor([named]), tolerance=TOLERANCE, steps=MOST_POINTS, batch_size=BATCH)
     change = float(found.change[0])
     return Seen(
         name=str(samples.names["image"][place]), pixels=samples.inputs[place].numpy(),

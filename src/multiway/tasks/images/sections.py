@@ -7,6 +7,7 @@ from multiway.report.sections import Images, Part, Picture, Section, Text
 from multiway.tasks import pages
 from multiway.tasks.class_page import ClassPage
 from multiway.tasks.images.explanation import Seen, layers_of, seen, telling
+from multiway.tasks.images.weights import weights_part
 from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed
 from multiway.tasks.run import Run
 from multiway.tasks.targets import WORDS
@@ -35,6 +36,8 @@ def parts(runs: Sequence[Run]) -> Iterator[Part]:
             ("cool-warm", "integrated gradients: against that class, for it"), NOT_ATTRIBUTION,
         ],
     )  # fmt: skip
+    if runs[0].config.weights is not None:
+        yield weights_part(runs[0], runs[0].config.weights)
 
 
 def _views(groups: dict[str, list[Seen]]) -> Iterator[Section]:

@@ -1,5 +1,7 @@
 """The task `images`."""
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from multiway.tasks.distillation import TaughtTask
 from multiway.tasks.images import sections
 from multiway.tasks.images.config import ImageConfig
 from multiway.tasks.images.explanation import explained, telling, write_explanations
+from multiway.tasks.images.weights import Quantiles, quantiles_of
 from multiway.tasks.options import names
 from multiway.tasks.protocol import Option
 from multiway.tasks.run import Run
@@ -97,6 +100,11 @@ class ImageTask(TaughtTask[ImageConfig, ImageState]):
         """Training images, changed at random where the config says so."""
         augment = run.config.augment
         return self.taught(run, Augmented(training, augment) if augment.is_on else training)
+
+    def watch(self, run: Run) -> Callable[[nn.Module], Quantiles] | None:
+        """Quantiles of the weights that the config names."""
+        pattern = run.config.weights
+        return None if pattern is None else functools.partial(quantiles_of, pattern=pattern)
 
     def fit_baseline(self, run: Run, name: str, training: Labelled, validation: Labelled) -> dict[str, Any] | None:
         """Count classes, or fit a logistic regression on means of blocks of some images."""
