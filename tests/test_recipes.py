@@ -29,6 +29,11 @@ CELLS = {
     "ndlinear-table-4": 72,
     "ndlinear-table-5": 4,
     "ndlinear-table-6": 40,
+    "ndlinear-figure-17": 15,
+    "ndlinear-table-5": 4,
+    "ndlinear-table-7": 60,
+    "ndlinear-table-7-small": 15,
+    "ndlinear-table-7-teacher": 1,
     "segmentation": 2,
 }
 
@@ -219,6 +224,7 @@ SMALL_GRID = {
         ({"figures": {"a": {3: [0.5]}}}, r"figures.a.3: the table has no such cell"),
         ({"figures": {"c": {1: [0.5]}}}, r"figures.c.1: the table has no such cell"),
         ({"figures": {"a": {1: [0.5, 0.6]}}}, r"figures.a.1: give one number for each of mse. Got \(0.5, 0.6\)"),
+        ({"rows": {"a": {"metrics": ["mae", "mse"]}, "b": {}}}, r"figures.a.1: give one number for each of mae, mse"),
         ({"figures": {"a": {1: [float("inf")]}}}, r"figures.a.1.0: Input should be a finite number"),
     ],
 )

@@ -72,6 +72,23 @@ def test_every_layer_gives_logits_and_gradients(fields):
     assert all(each.grad is not None for each in model.parameters())
 
 
+def test_the_head_maps_each_axis_of_the_features():
+    """NdLinear, section 3.4: learnt pooling over both sizes, and channels to classes."""
+    fields = {"sizes": (8, 12), "channels": (4, 8), "num_classes": 3, "place": "head"}
+    model = create_model("cnn_image_classifier", **fields).eval()
+    seen = []
+    model.stages[-1].register_forward_hook(lambda _module, _args, out: seen.append(out))
+    logits = model(torch.randn(2, 3, 8, 12))
+    channels, rows, columns = model.head.weights
+    assert [tuple(each.shape) for each in model.head.weights] == [(3, 8), (1, 2), (1, 3)]
+    expected = torch.einsum("bchw,kc,h,w->bk", seen[0], channels, rows[0], columns[0])
+    torch.testing.assert_close(logits, expected, rtol=ROUNDING32, atol=ROUNDING32)
+    dense = create_model("cnn_image_classifier", layer="linear", **fields)
+    assert dense.head.layer.weight.shape == (3, 8 * 2 * 3)
+    with pytest.raises(ConfigError, match=r"with head there is no hidden layer\. Got \(5,\)"):
+        create_model("cnn_image_classifier", hidden=(5,), **fields)
+
+
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ShapeError, match=r"\(3, 32, 32\) after the batch. Got \(2, 32, 32, 3\)"):
         create_model("cnn_image_classifier")(torch.zeros(2, 32, 32, 3))

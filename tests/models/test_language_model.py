@@ -52,14 +52,19 @@ def translated(state, num_blocks):
     found = {"tokens.weight": state["embed_tokens.weight"], "positions.weight": state["embed_positions.weight"]}
     names = {"project_in": "widen", "project_out": "narrow", "final_layer_norm": "norm"}
     for theirs, ours in names.items():
-        found |= {f"{ours}.{kind}": state[f"{theirs}.{kind}"] for kind in ("weight", "bias") if f"{theirs}.{kind}" in state}
+        found |= {
+            f"{ours}.{kind}": state[f"{theirs}.{kind}"] for kind in ("weight", "bias") if f"{theirs}.{kind}" in state
+        }
     parts = {"self_attn.out_proj": "attention.output.layer", "self_attn_layer_norm": "norms.0", "fc1":
              "feed_forward.up.layer", "fc2": "feed_forward.down.layer", "final_layer_norm": "norms.1"}  # fmt: skip
     for block in range(num_blocks):
         for kind in ("weight", "bias"):
             qkv = [state[f"layers.{block}.self_attn.{each}_proj.{kind}"] for each in "qkv"]
             found[f"blocks.{block}.attention.project.{kind}"] = torch.cat(qkv)
-            found |= {f"blocks.{block}.{ours}.{kind}": state[f"layers.{block}.{theirs}.{kind}"] for theirs, ours in parts.items()}
+            found |= {
+                f"blocks.{block}.{ours}.{kind}": state[f"layers.{block}.{theirs}.{kind}"]
+                for theirs, ours in parts.items()
+            }
     return found
 
 

@@ -24,7 +24,10 @@ class CNNImageClassifierConfig(Config):
     channels: tuple[int, ...] = Field((32, 64), min_length=1)
     """Features of each convolution; each halves height and width."""
     layer: LayerName = "nd_linear"
-    """What maps the features to the hidden layer."""
+    """What maps the features to the hidden layer, or to the classes."""
+    place: Literal["hidden", "head"] = "hidden"
+    """Map to a hidden layer under a dense head, or straight to the classes, (channels, height, width) to
+    (classes, 1, 1) (NdLinear, section 3.4)."""
     hidden: tuple[int, ...] | None = Field(None, min_length=1)
     """Sizes of the hidden layer: (channels, height, width), or one width; those of the features if not given."""
     rank: int | None = Field(None, ge=1)
@@ -50,6 +53,8 @@ class CNNImageClassifierConfig(Config):
     def _sizes_fit(self) -> Self:
         if min(self.channels) < 1 or min(self.hidden or (1,)) < 1:
             raise ValueError(f"channels and hidden are positive. Got {self.channels} and {self.hidden}")
+        if self.place == "head" and self.hidden is not None:
+            raise ValueError(f"hidden is for place hidden; with head there is no hidden layer. Got {self.hidden}")
         if min(self.features) < 1:
             raise ValueError(f"images must be {2 ** len(self.channels)} pixels wide or more. Got {self.sizes}")
         return self
@@ -82,10 +87,12 @@ class CNNImageClassifier(torch_nn.Module):
         self.stages = torch_nn.ModuleList(
             _build_stage(narrow, wide, config) for narrow, wide in zip(before, config.channels, strict=True)
         )
-        hidden = config.hidden or config.features
-        self.hidden = build_layer(config.layer, config.features, hidden, rank=config.rank)
+        is_head, classes = config.place == "head", config.num_classes
+        hidden = (classes, 1, 1) if is_head else config.hidden or config.features
+        layer = build_layer(config.layer, config.features, hidden, rank=config.rank)
+        self.hidden = None if is_head else layer
         self.activation = torch_nn.ReLU()
-        self.head = torch_nn.Linear(math.prod(hidden), config.num_classes)
+        self.head = layer if is_head else torch_nn.Linear(math.prod(hidden), classes)
         self.logit_dropout = nn.Dropout(config.logit_dropout)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -97,7 +104,8 @@ class CNNImageClassifier(torch_nn.Module):
         self._check(x)
         for stage in self.stages:
             x = stage(x)
-        logits: Tensor = self.logit_dropout(self.head(self.activation(self.hidden(x)).flatten(1)))
+        seen = x if self.hidden is None else self.activation(self.hidden(x)).flatten(1)
+        logits: Tensor = self.logit_dropout(self.head(seen).flatten(1))
         return logits
 
     def _check(self, x: Tensor) -> None:

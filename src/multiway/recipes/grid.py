@@ -26,6 +26,8 @@ class Part(Config):
     note: str | None = None
     paper: str | None = None
     """Whose settings it starts from, if not the table's."""
+    metrics: tuple[str, ...] | None = None
+    """What the numbers of a row's figures are, if not what the table says."""
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -102,8 +104,9 @@ class Grid(Config):
         for (row, column), values in given.items():
             if (row, column) not in known:
                 raise ValueError(f"figures.{row}.{column}: the table has no such cell")
-            if len(values) != len(self.metrics):
-                wanted = ", ".join(self.metrics)
+            metrics = self.metrics_of(row)
+            if len(values) != len(metrics):
+                wanted = ", ".join(metrics)
                 raise ValueError(f"figures.{row}.{column}: give one number for each of {wanted}. Got {values}")
         return self
 
@@ -113,6 +116,11 @@ class Grid(Config):
         for row, variant, horizons in itertools.product(self.rows, self.variants or [None], runs):
             paper = self.paper_of(variant)
             yield from (Cell(row, variant, horizons, form) for form in (None, *(paper.forms if paper else ())))
+
+    def metrics_of(self, row: str) -> tuple[str, ...]:
+        """What the numbers of a row's figures are."""
+        own = self.rows[row].metrics
+        return self.metrics if own is None else own
 
     def paper_of(self, variant: str | None) -> Paper | None:
         """The paper whose settings a variant starts from."""
@@ -127,7 +135,7 @@ class Grid(Config):
 
 def resolve(grid: Grid, cell: Cell) -> dict[str, Any]:
     """Fields of a cell's recipe but its table: paper <- form <- shared <- row <- variant, the later winning."""
-    figures = dict(zip(grid.metrics, grid.figures.get(cell.row, {}).get(cell.column, ()), strict=False))
+    figures = dict(zip(grid.metrics_of(cell.row), grid.figures.get(cell.row, {}).get(cell.column, ()), strict=False))
     paper = grid.paper_of(cell.variant)
     parts: list[dict[str, Any]] = [
         {"task": grid.task, "row": cell.row, "variant": cell.variant, "data": cell.row},
@@ -143,4 +151,4 @@ def resolve(grid: Grid, cell: Cell) -> dict[str, Any]:
 
 
 def _given(part: Part) -> dict[str, Any]:
-    return part.model_dump(exclude_unset=True, exclude={"paper"})
+    return part.model_dump(exclude_unset=True, exclude={"paper", "metrics"})

@@ -7,12 +7,14 @@ from pydantic import Field, model_validator
 from multiway.config import Config
 from multiway.data.images import ImageAugmentation, ImageOptions, ImageSplit
 from multiway.models import list_models, model_config
+from multiway.tasks.distillation import DistillOptions
 from multiway.tasks.images.weights import check_pattern
 from multiway.tasks.settings import check_model, network_fields, starting_from
 from multiway.training import TrainingConfig
 
 Baseline = Literal["majority", "logistic"]
 NETWORK = "cnn_image_classifier"
+NETWORKS = [*list_models("*image_classifier*"), *list_models("vision_transformer*")]
 TRAINING: dict[str, Any] = {
     "loss": "cross_entropy", "epochs": 20, "batch_size": 64, "optimizer": "adam", "learning_rate": 1e-3,
     "weight_decay": 0.0, "patience": 5,
@@ -33,6 +35,8 @@ class ImageConfig(Config):
     baselines: tuple[Baseline, ...] = ("majority", "logistic")
     """Shares of the classes; logistic regression on means of blocks of pixels."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
+    distill: DistillOptions | None = None
+    """A teacher that the network learns from beside the labels; none if not given."""
     weights: str | None = None
     """Pattern of weights whose distribution is kept after each epoch and drawn in the report, such as `hidden`."""
     draws: int = Field(200, ge=0)
@@ -40,7 +44,7 @@ class ImageConfig(Config):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        check_model(self.model, NETWORK, list_models("*image_classifier*"), ("sizes", "in_channels", "num_classes"))
+        check_model(self.model, NETWORK, NETWORKS, ("sizes", "in_channels", "num_classes"))
         if self.training.loss != "cross_entropy" or self.training.validation_loss not in (None, "cross_entropy"):
             raise ValueError("classes are trained with training.loss=cross_entropy")
         check_pattern(self.weights)

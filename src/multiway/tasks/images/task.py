@@ -27,7 +27,7 @@ from multiway.models.baselines import Majority, fit_logistic
 from multiway.models.pooled_logistic import PooledLogistic
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
-from multiway.tasks.class_task import ClassTask
+from multiway.tasks.distillation import TaughtTask
 from multiway.tasks.images import sections
 from multiway.tasks.images.config import ImageConfig
 from multiway.tasks.images.explanation import explained, telling, write_explanations
@@ -41,7 +41,7 @@ FITTED, PENALTIES = 20_000, (1e-1, 1e-3)
 """Training images that the logistic regression is fitted on at most, and its penalties: seconds, not minutes."""
 
 
-class ImageTask(ClassTask[ImageConfig, ImageState]):
+class ImageTask(TaughtTask[ImageConfig, ImageState]):
     """Classes of images."""
 
     name = "images"
@@ -56,6 +56,7 @@ class ImageTask(ClassTask[ImageConfig, ImageState]):
             name="channels", field="read.channels", choices=("auto", "grey", "rgb"),
             help="Grey or coloured; auto keeps what they are.",
         ),
+        Option(name="teacher", field="distill.teacher", help="Run, folder or name of a network to learn from too."),
         Option(name="images", commands=("explain",), read=names, help="Images to explain: dog/1.png,cat/7.png."),
     )  # fmt: skip
 
@@ -98,7 +99,7 @@ class ImageTask(ClassTask[ImageConfig, ImageState]):
     def learnt_from(self, run: Run, training: Labelled) -> Source:
         """Training images, changed at random where the config says so."""
         augment = run.config.augment
-        return Augmented(training, augment) if augment.is_on else training
+        return self.taught(run, Augmented(training, augment) if augment.is_on else training)
 
     def watch(self, run: Run) -> Callable[[nn.Module], Quantiles] | None:
         """Quantiles of the weights that the config names."""

@@ -1,0 +1,167 @@
+"""Teachers of images: a finished run, or a pretrained network whose head is trained on the training images first."""
+
+import abc
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from multiway import files
+from multiway.data.encoders.hub import find_model, load_network
+from multiway.data.images import ImageState
+from multiway.data.labelled import Labelled
+from multiway.errors import ConfigError
+from multiway.extras import load_extra
+from multiway.models.baselines import Linear, fit_logistic
+from multiway.models.frozen_features import FrozenFeatures
+from multiway.tasks.run import load
+from multiway.training.devices import best_device, device_of
+
+TIMM = "timm:"
+"""What the name of a network of timm begins with."""
+FIX = "Give the folder of a run, one that `save_pretrained` wrote, or timm:NAME (--teacher)."
+PREPROCESSING, USUAL_SIDE = "preprocessor_config.json", 224
+UNUSED = ("pooler.",)
+"""Weights that a file may lack: features are the class token, or the mean of a map."""
+ASKED = 64
+"""Images that a teacher sees at once."""
+
+
+class Teacher(abc.ABC):
+    """What says how likely each class of an image is.
+
+    digest: Hash of all that its answers depend on beside the images.
+    """
+
+    digest: str
+
+    @abc.abstractmethod
+    def logits(self, training: Labelled, validation: Labelled) -> tuple[Tensor, Tensor]:
+        """Of the training images and of the validation images, `(images, classes)`."""
+
+
+class RunTeacher(Teacher):
+    """The network of a finished run on images of the same classes and sizes."""
+
+    def __init__(self, path: Path, state: ImageState) -> None:
+        self.run = load(path)
+        if self.run.task.name != "images":
+            raise ConfigError(
+                f"distill.teacher: {path} is a run of the task {self.run.task.name}, not of images. {FIX}"
+            )
+        for name in ("classes", "channels", "sizes"):
+            wanted, got = getattr(state, name), getattr(self.run.state, name)
+            if wanted != got:
+                raise ConfigError(f"distill.teacher: {path} was trained on other {name}. Got {got}, not {wanted}.")
+        assert self.run.folder is not None
+        self.digest = hashlib.sha256(json.dumps(self.run.folder.verify()["sha256"]).encode()).hexdigest()
+
+    def logits(self, training: Labelled, validation: Labelled) -> tuple[Tensor, Tensor]:
+        """What the run says of both, scaled as in its own training."""
+        parts = (dataclasses.replace(part, decode=self.run.state.decode) for part in (training, validation))
+        first, second = (_asked(self.run.model, part) for part in parts)
+        return first, second
+
+
+class FrozenTeacher(Teacher):
+    """Features of a pretrained network under a logistic regression on the training images.
+
+    Differs from the paper's code, whose teacher keeps a head that was drawn at random.
+    """
+
+    def __init__(self, features: FrozenFeatures, digest: str) -> None:
+        self.features, self.digest = features.eval(), digest
+
+    def logits(self, training: Labelled, validation: Labelled) -> tuple[Tensor, Tensor]:
+        """Fit the head; its penalty is that of the lowest validation loss."""
+        x, held = (_asked(self.features, dataclasses.replace(part, decode=_shares)) for part in (training, validation))
+        head = Linear(x.shape[1], len(training.classes))
+        labels, held_labels = (torch.from_numpy(part.truth) for part in (training, validation))
+        fit_logistic(head, x, labels, held, held_labels)
+        return head(x).float(), head(held).float()
+
+
+def find_teacher(name: str, state: ImageState) -> Teacher:
+    """The teacher of that name: a run's folder, timm:NAME, or a model of Hugging Face by folder or name.
+
+    Raises:
+        ConfigError: There is none, a package lacks, or it knows other images.
+        RunError: The run is unfinished or damaged.
+    """
+    if name.startswith(TIMM):
+        return _of_timm(name.removeprefix(TIMM))
+    if (Path(name) / "config.yaml").is_file():
+        return RunTeacher(Path(name), state)
+    return _of_hugging_face(name)
+
+
+def _of_timm(name: str) -> FrozenTeacher:
+    timm = load_extra("timm", f"the teacher {TIMM}{name}", "teachers")
+    try:
+        network = timm.create_model(name, pretrained=True, num_classes=0)
+        known = timm.data.resolve_model_data_config(network)
+    except Exception as error:  # each of its models raises its own
+        reason = " ".join(str(error).split())[:160]
+        raise ConfigError(f"distill.teacher: {TIMM}{name} cannot be loaded: {reason}.") from None
+    features = FrozenFeatures(network, tuple(known["input_size"][1:]), known["mean"], known["std"])
+    return FrozenTeacher(features, _digest_of(features))
+
+
+def _of_hugging_face(name: str) -> FrozenTeacher:
+    folder = find_model(name, "teacher", FIX)
+    network = load_network(folder, f"the teacher {name}", UNUSED)
+    try:
+        features = FrozenFeatures(network, *_preprocessing(folder, network))
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"distill.teacher: {folder / PREPROCESSING} cannot be read: {error}.") from None
+    seen = [f"{path.name} {files.sha256_of(path)}" for path in sorted(folder.glob("*")) if _matters(path)]
+    return FrozenTeacher(features, hashlib.sha256("\n".join(seen).encode()).hexdigest())
+
+
+def _matters(path: Path) -> bool:
+    return path.suffix == ".safetensors" or path.name in ("config.json", PREPROCESSING)
+
+
+def _preprocessing(folder: Path, network: Any) -> tuple[tuple[int, int], list[float], list[float]]:
+    """Size, mean and deviation that images are brought to."""
+    path = folder / PREPROCESSING
+    known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    side = known.get("size", getattr(network.config, "image_size", USUAL_SIDE))
+    return _sizes(side), known.get("image_mean", [0.5] * 3), known.get("image_std", [0.5] * 3)
+
+
+def _sizes(side: Any) -> tuple[int, int]:
+    """Height and width in any of the forms that preprocessing has been written in."""
+    if isinstance(side, dict):
+        edge = side.get("shortest_edge", USUAL_SIDE)
+        side = (side.get("height", edge), side.get("width", edge))
+    height, width = side if isinstance(side, list | tuple) else (side, side)
+    return int(height), int(width)
+
+
+def _shares(images: Tensor) -> Tensor:
+    """Bytes `(images, height, width, channels)` as values from 0 to 1, channels first."""
+    return images.float().div_(255).permute(0, 3, 1, 2)
+
+
+@torch.no_grad()
+def _asked(model: nn.Module, images: Labelled) -> Tensor:
+    def answers() -> Iterator[Tensor]:
+        for batch in images.batches(ASKED):
+            yield model(batch["inputs"].to(device_of(model))).float().cpu()
+
+    with best_device(model):
+        return torch.cat(list(answers()))
+
+
+def _digest_of(module: nn.Module) -> str:
+    found = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        found.update(name.encode())
+        found.update(tensor.cpu().contiguous().numpy().tobytes())
+    return found.hexdigest()
