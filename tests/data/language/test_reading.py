@@ -95,7 +95,7 @@ def test_files_of_a_folder_name_their_splits_and_others_are_left_out_with_a_note
 def test_a_split_that_no_file_names_is_the_last_share_of_the_training_text(tmp_path):
     written(tmp_path / "train.txt", "".join(f"line {row}\n" for row in range(10)))
     written(tmp_path / "test.txt", "score one\nscore two\n")
-    texts, splits = split_texts(
+    _, splits = split_texts(
         read_texts(tmp_path / "train.txt", TextOptions(documents="line")), TextSplit(validation=0.2)
     )
     assert {name: rows.tolist() for name, rows in splits.items()} == {
@@ -119,7 +119,7 @@ def test_one_text_is_cut_at_line_ends(tmp_path):
 
 
 def test_too_few_documents_are_refused_with_the_counts():
-    with pytest.raises(DataError, match="each split needs documents. Got train 0, validation 1, test 1"):
+    with pytest.raises(DataError, match=r"each split needs documents\. Got train 0, validation 1, test 1"):
         split_texts(read_texts(["one", "two"]), TextSplit())
 
 
@@ -136,5 +136,5 @@ def test_files_without_text_are_refused(content, words, tmp_path):
 def test_what_is_no_text_in_memory_is_named():
     with pytest.raises(DataError, match="Got int at position 1"):
         read_texts(["one", 2])
-    with pytest.raises(DataError, match="a list or a series of texts is needed. Got dict"):
+    with pytest.raises(DataError, match=r"a list or a series of texts is needed\. Got dict"):
         read_texts({"text": "one"})
