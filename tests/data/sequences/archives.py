@@ -41,8 +41,9 @@ def write_rows(path: Path, x: np.ndarray, y: np.ndarray, mark: str = "\t") -> Pa
 def long_frame(count: int = 12, steps: int = 6) -> pd.DataFrame:
     """A row per step of two variates; every third series is a step shorter, and rows are in no order."""
     x, y = bumps(count, steps)
+    names = ("id", "time", "x", "y", "class")
     rows = [
-        {"id": f"s{row}", "time": f"2024-01-{step + 1:02d}", "x": x[row, step], "y": -x[row, step], "class": f"c{y[row]}"}
+        (f"s{row}", f"2024-01-{step + 1:02d}", x[row, step], -x[row, step], f"c{y[row]}")
         for row in range(count) for step in range(steps - (row % 3 == 2))
     ]  # fmt: skip
-    return pd.DataFrame(rows).sample(frac=1, random_state=0).reset_index(drop=True)
+    return pd.DataFrame(rows, columns=list(names)).sample(frac=1, random_state=0).reset_index(drop=True)
