@@ -1,6 +1,7 @@
 """`read_sequences`: from a file, a folder or data in memory to labelled series, with every flaw named."""
 
 import functools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,17 +9,18 @@ from typing import Any
 import numpy as np
 
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
-from multiway.data.loading import load_table, source_name
-from multiway.data.options import ReadOptions
+from multiway.data.loading import source_name
 from multiway.data.sequences.archive_files import looks_like_rows_of_values, read_rows, read_ts
 from multiway.data.sequences.arrays import holds_series, of_arrays, read_npz
 from multiway.data.sequences.frames import looks_long, read_long
 from multiway.data.sequences.options import SequenceOptions
 from multiway.data.sequences.sequences import Sequences, joined
+from multiway.data.unpacking import BROKEN, first_bytes
 from multiway.errors import DataError
 
 ROWS = (".tsv", ".txt", ".csv")
 ARCHIVE = (".ts", ".tsv", ".txt")
+MOST_OF_A_LINE = 100_000
 Reader = Callable[[Any, SequenceOptions, Findings], Sequences]
 
 
@@ -73,10 +75,25 @@ def looks_like_sequences(source: Any) -> bool:
 
 
 def _columns(source: Any) -> list[str]:
-    """Columns of a table; none where it is no sound one."""
+    """Columns that the schema or the first line of a table names; none where there is no such line."""
+    if not isinstance(source, str | Path):
+        return [str(name) for name in getattr(source, "columns", ())]
     try:
-        return load_table(source, ReadOptions(), Findings("")).names
-    except (DataError, Unreadable):
+        if Path(source).suffix.lower() in (".parquet", ".pq"):
+            return _columns_of_parquet(Path(source))
+        line = first_bytes(Path(source), MOST_OF_A_LINE).decode("utf-8", "replace").partition("\n")[0]
+    except BROKEN:
+        return []
+    return [cell.strip().strip('"') for cell in re.split(r"[,;\t|]", line)]
+
+
+def _columns_of_parquet(path: Path) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        return list(map(str, parquet.read_schema(path).names))
+    except pa.ArrowException:
         return []
 
 
