@@ -13,6 +13,7 @@ LENGTH = 9
 """Steps that a kernel looks at."""
 BATCH = 64
 """Series that are convolved at once."""
+PENALTIES = tuple(10.0**power for power in range(-4, 5))
 SHARPNESS = (1.0, 2.0, 4.0, 8.0, 16.0)
 """Factors by which scores become logits; validation chooses."""
 
@@ -107,9 +108,6 @@ class Rocket(nn.Module):
         """Logits of classes."""
         out: Tensor = self.sharpness * self.linear(self.kernels(x))
         return out
-
-
-PENALTIES = tuple(10.0**power for power in range(-4, 5))
 
 
 def _chosen(count: int, variates: int) -> Tensor:

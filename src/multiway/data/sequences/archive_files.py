@@ -4,14 +4,19 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, Unreadable, quoted
+from multiway.data.findings import Findings, Place, quoted
 from multiway.data.sequences.options import SequenceOptions
-from multiway.data.sequences.sequences import Sequences, Values, class_text, numbered_variates, padded
+from multiway.data.sequences.sequences import (
+    Sequences,
+    Values,
+    check_observed,
+    class_text,
+    numbered_variates,
+    padded,
+)
 from multiway.data.text import bytes_of, decoded
 
 MISSING = ("?", "", "NaN", "nan", "NAN")
@@ -171,22 +176,3 @@ def _sequences(
         values=padded(series), names=tuple(map(str, range(len(series)))), labels=labels, source=findings.source,
         variates=numbered_variates(series[0].shape[1]),
     )  # fmt: skip
-
-
-def check_observed(series: Sequence[NDArray[Any]] | Values, places: Sequence[Place], findings: Findings) -> None:
-    """Refuse series that hold no value, and those of another number of variates.
-
-    Raises:
-        Unreadable: There are such; they are noted.
-    """
-    empty = [place for each, place in zip(series, places, strict=True) if not np.isfinite(each).any()]
-    if empty:
-        raise _fatal_empty(empty, findings)
-    wrong = [place for each, place in zip(series, places, strict=True) if each.shape[1] != series[0].shape[1]]
-    if wrong:
-        rule = f"every series has as many variates as the first one, {series[0].shape[1]}"
-        raise findings.fatal("dimensions", rule, "Correct these.", wrong, len(wrong))
-
-
-def _fatal_empty(places: Sequence[Place], findings: Findings) -> Unreadable:
-    return findings.fatal("empty", f"{len(places)} series hold no value", "Leave them out.", places, len(places))

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from multiway.data.cells import as_text
 from multiway.data.findings import Findings, Place, listed
-from multiway.data.sequences.archive_files import check_observed
 from multiway.data.sequences.options import SequenceOptions
-from multiway.data.sequences.sequences import PARTS, Sequences, joined, numbered_variates, padded
+from multiway.data.sequences.sequences import PARTS, Sequences, check_observed, joined, numbered_variates, padded
 from multiway.data.volumes.arrays import Archive
 from multiway.errors import DataError
 

@@ -12,9 +12,8 @@ from multiway.data.columns import parse_numbers, require_column
 from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.loading import load_table
 from multiway.data.raw import ID_NAMES, TIME_NAMES, Table
-from multiway.data.sequences.archive_files import check_observed
 from multiway.data.sequences.options import SequenceOptions
-from multiway.data.sequences.sequences import Sequences, padded
+from multiway.data.sequences.sequences import Sequences, check_observed, padded
 from multiway.data.times import parse_times
 
 CLASS_NAMES = ("class", "label", "target")

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.findings import listed
+from multiway.data.findings import Findings, Place, listed
 from multiway.data.text import free_memory
 from multiway.errors import DataError
 
@@ -107,6 +107,22 @@ def joined(train: Sequences, test: Sequences, source: str) -> Sequences:
         variates=train.variates, labels=(*train.labels, *test.labels), source=source,
         notes=tuple(dict.fromkeys((*train.notes, *test.notes))),
     )  # fmt: skip
+
+
+def check_observed(series: Sequence[Values], places: Sequence[Place], findings: Findings) -> None:
+    """Refuse series that hold no value, and those of another number of variates.
+
+    Raises:
+        Unreadable: There are such; they are noted.
+    """
+    empty = [place for each, place in zip(series, places, strict=True) if not np.isfinite(each).any()]
+    if empty:
+        raise findings.fatal("empty", f"{len(empty)} series hold no value", "Leave them out.", empty)
+    count = series[0].shape[1]
+    wrong = [place for each, place in zip(series, places, strict=True) if each.shape[1] != count]
+    if wrong:
+        rule = f"every series has as many variates as the first one, {count}"
+        raise findings.fatal("dimensions", rule, "Correct these.", wrong)
 
 
 def numbered_variates(count: int) -> tuple[str, ...]:
