@@ -1,12 +1,12 @@
 """Penalties on the matrices of a mode-wise map: their norms, and how far their rows are from orthonormal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
 
 
-def norm_penalty(weights: Sequence[Tensor], factors: Sequence[float]) -> Tensor:
+def norm_penalty(weights: Iterable[Tensor], factors: Sequence[float]) -> Tensor:
     """Σᵢ λᵢ ‖Wᵢ‖², squared Frobenius norms; a stack of terms `(rank, out, in)` adds up.
 
     Args:
@@ -17,7 +17,7 @@ def norm_penalty(weights: Sequence[Tensor], factors: Sequence[float]) -> Tensor:
     return torch.stack(terms).sum()
 
 
-def orthogonality_penalty(weights: Sequence[Tensor], factors: Sequence[float]) -> Tensor:
+def orthogonality_penalty(weights: Iterable[Tensor], factors: Sequence[float]) -> Tensor:
     """Σᵢ λᵢ ‖Wᵢ Wᵢᵀ - I‖², of each term where there are several.
 
     A matrix with more rows than columns has no orthonormal rows; its penalty is least, out - in, where its columns are

@@ -59,3 +59,18 @@ def test_mase_scales_are_mean_seasonal_differences():
     training = np.array([[0.0, 1.0], [2.0, np.nan], [6.0, 2.0], [3.0, 5.0]])
     np.testing.assert_allclose(mase_scales(training, 2), [(6 + 1) / 2, 1.0])
     np.testing.assert_array_equal(mase_scales(training, 4), [0.0, 0.0])
+
+
+def test_a_range_goes_from_zero_to_one_and_what_does_not_change_is_shifted():
+    values = np.array([[3.0, 7.0, np.nan, np.nan], [5.0, 7.0, 2.0, np.nan], [9.0, 7.0, -2.0, np.nan]])
+    scaler = Scaler.of_range(values)
+    scaled = scaler.transform(values)
+    np.testing.assert_array_equal(scaled[:, 0], [0, 1 / 3, 1])
+    np.testing.assert_array_equal(scaled[:, 1], 0)
+    np.testing.assert_array_equal(scaled[:, 2], [np.nan, 1, 0])
+    assert (scaler.mean[3], scaler.std[3], scaler.constant) == (0.0, 1.0, (1, 3))
+
+
+def test_the_last_variates_keep_their_own_scale():
+    scaler = Scaler.fit(np.array([[1.0, 4.0, 2.0], [3.0, 4.0, 8.0]])).last(2)
+    assert (scaler.mean.tolist(), scaler.std.tolist(), scaler.constant) == ([4.0, 5.0], [1.0, 3.0], (0,))

@@ -69,8 +69,8 @@ def all_windows(panel: Panel, scaler: Scaler, lookback: int, horizon: int, num_t
             f"there are {panel.num_rows}. Give more."
         )
     values, observed = observed_rows(scaler.transform(panel.values))
-    sizes = {"lookback": lookback, "horizon": horizon, "num_targets": num_targets}
-    return Windows(values, observed, start=0, stop=panel.num_rows, **sizes)  # type: ignore[arg-type]
+    stop = panel.num_rows
+    return Windows(values, observed, start=0, stop=stop, lookback=lookback, horizon=horizon, num_targets=num_targets)
 
 
 def last_window(panel: Panel, scaler: Scaler, lookback: int) -> tuple[Tensor, Tensor | None]:

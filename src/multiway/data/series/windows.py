@@ -177,9 +177,10 @@ def split_windows(
     check_borders(borders, lookback, horizon, len(scaled))
     _check_range(scaled)
     values, observed = observed_rows(scaled)
-    sizes = {"lookback": lookback, "horizon": horizon, "num_targets": num_targets}
     return {
-        name: Windows(values, observed, start=start, stop=stop, **sizes)  # type: ignore[arg-type]
+        name: Windows(
+            values, observed, start=start, stop=stop, lookback=lookback, horizon=horizon, num_targets=num_targets
+        )
         for name, (start, stop) in borders.by_name().items()
     }
 
