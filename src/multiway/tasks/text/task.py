@@ -104,8 +104,9 @@ class Text(ClassTask[TextConfig, TextState]):
 
     def audit(self, config: TextConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.auditing.labelled_texts`; nothing is encoded for it."""
-        parts = (config.read, config.split, "words", config.words, TextOptions(encoder="hashed"))
-        return audit_texts(prepare_texts(self.locate(config.data or ""), *parts))
+        hashed = TextOptions(encoder="hashed")
+        source = self.locate(config.data or "")
+        return audit_texts(prepare_texts(source, config.read, config.split, "words", config.words, hashed))
 
     def learn(self, config: TextConfig, prepared: PreparedTexts) -> TextState:  # type: ignore[override]
         """Columns, vocabulary and scale of the training rows."""
