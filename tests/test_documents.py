@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from data.labelled_text.reviews import long_reviews
 from data.tabular.rows import patients
 from documents import run_document
 from market_files import write_stocks
@@ -18,7 +19,7 @@ GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with what the examples speak of: sales of shops, scans, prices with texts, patients, beats."""
+    """A folder with what the examples speak of: sales of shops, scans, prices with texts, patients, beats, reviews."""
     generator = np.random.default_rng(0)
     days = pd.date_range("2022-01-01", periods=700, freq="D")
     week = 10 * np.sin(2 * np.pi * np.arange(700) / 7)
@@ -30,6 +31,7 @@ def folder(tmp_path, monkeypatch):
     write_stocks(tmp_path)
     patients(400).to_csv(tmp_path / "patients.csv", index=False)
     waves().to_csv(tmp_path / "beats.csv", index=False)
+    long_reviews(200).to_csv(tmp_path / "reviews.csv", index=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -41,9 +41,9 @@ def space_of(tiny):
 def settings_of(tiny):
     """Those of the tiny run but the fields that are searched."""
     model, training = (dict(tiny.settings[name]) for name in ("model", "training"))
-    for name in ("num_heads", "hidden", "dim"):
-        model.pop(name, None)
-    training.pop("learning_rate", None)
+    for field in space_of(tiny):
+        part, name = field.split(".")
+        (model if part == "model" else training).pop(name, None)
     return {**tiny.settings, "data": str(tiny.data), "model": model, "training": training}
 
 

@@ -41,6 +41,14 @@ def test_a_text_file_holds_a_text_on_each_line(tmp_path):
     assert found.texts == ("so good", "so, so bad") and found.rows.tolist() == [1, 3]
 
 
+def test_a_csv_may_hold_texts_alone(tmp_path):
+    (tmp_path / "new.csv").write_text('text\n"so good, so far"\n"a\nbad one"\nplain words\n')
+    assert read_texts(tmp_path / "new.csv").texts == ("so good, so far", "a bad one", "plain words")
+    (tmp_path / "torn.csv").write_text("text\nso good, so far\n")
+    with pytest.raises(DataError, match="no column separator was found"):
+        read_texts(tmp_path / "torn.csv")
+
+
 def test_a_second_text_stands_on_a_line_of_its_own():
     frame = pd.DataFrame({"question": ["why  not?", "who?"], "answer": ["so\nbe it", "me"], "label": ["a", "b"]})
     found = read_texts(frame, LabelledTextOptions(second="answer"))

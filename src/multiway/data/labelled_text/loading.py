@@ -1,5 +1,6 @@
 """From a file, a frame or lists in memory to a raw table of texts."""
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multiway.data.findings import Findings, quoted
+from multiway.data.findings import Findings, Unreadable, quoted
 from multiway.data.json_lines import read_lines
 from multiway.data.labelled_text.options import LabelledTextOptions
 from multiway.data.loading import load_table, pair_of
@@ -29,7 +30,13 @@ def load_texts(source: Any, options: LabelledTextOptions, findings: Findings) ->
         return _from_json_lines(Path(source), options, findings)
     if name.endswith(".txt") and Path(source).is_file():
         return _from_lines(Path(source), options.reading(), findings)
-    return load_table(source, options.reading(), findings)
+    try:
+        return load_table(source, options.reading(), findings)
+    except Unreadable:
+        column = _only_column(Path(source), findings)
+        if column is None:
+            raise
+        return column
 
 
 def frame_of(source: Any) -> Any:
@@ -73,6 +80,21 @@ def _from_json_lines(path: Path, options: LabelledTextOptions, findings: Finding
     frame = pd.DataFrame([item for _, item in rows])
     lines = np.array([number for number, _ in rows])
     return Table(frame=frame, rows=lines, unit="line", broken=np.zeros(len(frame), dtype=bool))
+
+
+def _only_column(path: Path, findings: Findings) -> Table | None:
+    """A CSV of one column, which has no separator to be found; None where a row has more, or it is no such file."""
+    if findings.found[-1].kind != "separator" or path.suffix.lower() != ".csv":
+        return None
+    encoding = "utf-8-sig" if findings.encoding == "utf-8" else findings.encoding
+    with path.open(encoding=encoding, errors="replace", newline="") as file:
+        reader = csv.reader(file)
+        (name, *_), *rows = [row for row in reader if row]
+    if any(len(row) > 1 for row in rows):
+        return None
+    findings.found.pop()
+    frame = pd.DataFrame({name.strip(): [text for (text,) in rows]})
+    return Table(frame=frame, rows=np.arange(len(rows)), unit="row", broken=np.zeros(len(rows), dtype=bool))
 
 
 def _from_lines(path: Path, options: ReadOptions, findings: Findings) -> Table:

@@ -9,6 +9,7 @@ from torch import nn
 from multiway.auditing import AuditReport
 from multiway.auditing.labelled_texts import audit_texts
 from multiway.data import CheckReport
+from multiway.data.encoders import TextOptions
 from multiway.data.labelled import Labelled
 from multiway.data.labelled_text import (
     PreparedTexts,
@@ -102,8 +103,10 @@ class Text(ClassTask[TextConfig, TextState]):
         return check_texts(source, config.read, config.split)
 
     def audit(self, config: TextConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.auditing.labelled_texts`."""
-        return audit_texts(self.prepare(config, self.locate(config.data or "")))
+        """See `multiway.auditing.labelled_texts`; nothing is encoded for it."""
+        hashed = TextOptions(encoder="hashed")
+        source = self.locate(config.data or "")
+        return audit_texts(prepare_texts(source, config.read, config.split, "words", config.words, hashed))
 
     def learn(self, config: TextConfig, prepared: PreparedTexts) -> TextState:  # type: ignore[override]
         """Columns, vocabulary and scale of the training rows."""
