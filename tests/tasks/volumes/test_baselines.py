@@ -7,7 +7,8 @@ from torch.nn import functional as F
 
 from multiway.data.volumes import IntensityScale, VolumeBatches, VolumeState
 from multiway.models.baselines import Linear, fit_logistic
-from multiway.tasks.volumes.baselines import PooledLogistic
+from multiway.models.pooled_logistic import PooledLogistic
+from multiway.tasks.volumes.baselines import fit_pooled
 from multiway.tasks.volumes.evaluation import probabilities
 from multiway.tasks.volumes.fitting import ClassLoss, build_model
 from multiway.training import seed_everything
@@ -34,7 +35,7 @@ def draw(config):
 def test_logistic_regression_is_that_of_means_of_blocks():
     config, training, held = make_config(), make_source(), make_source(20, seed=1)
     model, plain = PooledLogistic(SIZES, 1, 2), Linear(7**3, 2)
-    facts = model.fit(training, held, config)
+    facts = fit_pooled(model, training, held, config)
     (x, y), (held_x, held_y) = (
         (model.features(whole["volume"]), whole["label"])
         for whole in (each.gather(torch.arange(len(each))) for each in (training, held))
