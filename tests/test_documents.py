@@ -12,7 +12,7 @@ from documents import run_document
 from market_files import write_stocks
 from scan_files import write_scans
 from tasks.images.shapes import write_folder
-from tasks.tiny import waves
+from tasks.tiny import stories, waves
 
 ROOT = Path(__file__).parent.parent
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
@@ -20,7 +20,7 @@ GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with what the examples speak of: sales of shops, scans, prices with texts, patients, beats, reviews, images."""
+    """A folder with what the examples speak of: sales, scans, prices with texts, patients, beats, reviews, images, stories."""
     generator = np.random.default_rng(0)
     days = pd.date_range("2022-01-01", periods=700, freq="D")
     week = 10 * np.sin(2 * np.pi * np.arange(700) / 7)
@@ -34,6 +34,7 @@ def folder(tmp_path, monkeypatch):
     patients(400).to_csv(tmp_path / "patients.csv", index=False)
     waves().to_csv(tmp_path / "beats.csv", index=False)
     long_reviews(200).to_csv(tmp_path / "reviews.csv", index=False)
+    (tmp_path / "stories.txt").write_text("\n\n".join(stories(60)))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -313,7 +313,8 @@ def language(folder: Path) -> Tiny:
 
     return Tiny(
         task="language", data=path, settings={**settings, "baselines": ["unigram", "trigram"]},
-        still={**STILL, "baselines": ["unigram"]}, alone=alone, lacking=lacking,
+        still={**STILL, "training__learning_rate": 5e-4, "baselines": ["unigram"]},  # keys' bias, as of series
+        alone=alone, lacking=lacking,
         changes={"word": lambda: edit(path, "all day", "all dab")},
         spoil=lambda: edit(path, '"year"', '"year'),
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """Whether text that is scored was there to be learnt from: documents, lines, and the vocabulary."""
 
 import hashlib
+import re
 from collections.abc import Iterator
 
 from multiway.auditing.duplicates import check_duplicates
@@ -8,6 +9,7 @@ from multiway.auditing.report import AuditReport, Verdict, found
 from multiway.data.findings import quoted
 from multiway.data.language import PreparedText, Vocabulary, learn_vocabulary
 
+WORD = re.compile(r"\w+")
 LONG = 8
 """Words from which on a line is compared; shorter ones stand in many texts."""
 TOLERATED = 0.01
@@ -65,7 +67,8 @@ def _check_vocabulary(prepared: PreparedText, used: Vocabulary, training: list[s
 
 
 def _lines(text: str) -> list[str]:
-    return [line for line in text.splitlines() if len(line.split()) >= LONG]
+    """Lines long enough to say something; the marks of a heading are no words."""
+    return [line for line in text.splitlines() if len(WORD.findall(line)) >= LONG]
 
 
 def _digest(text: str) -> bytes:

@@ -49,6 +49,11 @@ def test_lines_of_the_test_that_were_learnt_are_a_leak():
     assert "1 of 1 lines of 8 words or more of test stand in the training text (58.8% of its words)" in finding.rule
 
 
+def test_headings_stand_in_many_texts_and_are_no_leak():
+    heading = " = = = Early years = = = \n"
+    assert not audit_texts(prepared([f"{text}{heading}" for text in texts()])).findings
+
+
 def test_a_vocabulary_that_saw_other_text_is_a_leak():
     options = TokenOptions(vocabulary=300)
     honest = prepare_texts(texts(), TextOptions(), TextSplit(), options)

@@ -95,9 +95,8 @@ def test_files_of_a_folder_name_their_splits_and_others_are_left_out_with_a_note
 def test_a_split_that_no_file_names_is_the_last_share_of_the_training_text(tmp_path):
     written(tmp_path / "train.txt", "".join(f"line {row}\n" for row in range(10)))
     written(tmp_path / "test.txt", "score one\nscore two\n")
-    _, splits = split_texts(
-        read_texts(tmp_path / "train.txt", TextOptions(documents="line")), TextSplit(validation=0.2)
-    )
+    texts = read_texts(tmp_path / "train.txt", TextOptions(documents="line"))
+    _, splits = split_texts(texts, TextSplit(validation=0.2))
     assert {name: rows.tolist() for name, rows in splits.items()} == {
         "train": list(range(8)), "validation": [8, 9], "test": [10, 11]
     }  # fmt: skip

@@ -1,5 +1,6 @@
 """The two texts at hand hold what is published of them."""
 
+import pandas as pd
 import pytest
 
 from multiway.data import datasets
@@ -24,6 +25,16 @@ def test_tinyshakespeare_is_cut_in_its_order(real_data):
     texts, splits = read("tinyshakespeare", real_data)
     assert len("".join(texts.documents)) == 1_115_394 and len(splits) == 3
     assert texts.documents[0].startswith("First Citizen:\nBefore we proceed")
+
+
+def test_a_set_of_another_size_is_refused(tmp_path):
+    (tmp_path / "wiki.train.tokens").write_text("one two three\n")
+    with pytest.raises(DataError, match=r"wikitext2: .* should hold 2,051,910 words\. Got 3\."):
+        datasets.dataset("wikitext2").fetch("wikitext2", tmp_path)
+    (tmp_path / "wiki40b_en").mkdir()
+    pd.DataFrame({"text": ["a", "b"]}).to_parquet(tmp_path / "wiki40b_en" / "train.parquet")
+    with pytest.raises(DataError, match=r"should hold 3,252,407 rows\. Got 2\."):
+        datasets.dataset("wiki40b_en").fetch("wiki40b_en", tmp_path)
 
 
 def test_a_set_behind_a_page_says_what_to_write(tmp_path):

@@ -36,6 +36,7 @@ def untrained(data):
     return build_model(config, learn_state(config, data), "multiway").eval()
 
 
+@torch.no_grad()
 def test_the_loss_is_over_real_tokens_whatever_fills_the_windows():
     data = prepared()
     windows, model = data.windows_of("test"), untrained(data)
@@ -117,7 +118,7 @@ def test_predict_continues_and_scores_or_scores_alone(run, tmp_path):
 
 
 def test_explain_writes_every_token_of_some_documents_under_every_model(run, tmp_path):
-    said = printed("explain", run, "--out", tmp_path / "why", "--first", 2)
+    said = printed("explain", run, "--out", tmp_path / "why", "--first", 2, "--raw")
     table = pd.read_csv(tmp_path / "why" / "surprise.csv", keep_default_na=False)
     assert table["document"].nunique() == 2 and "mean bits of these tokens: multiway" in said
     first = table[table["document"] == table["document"].iloc[0]]
