@@ -133,6 +133,16 @@ def test_certainty_lies_in_the_last_bin():
 
 
 @pytest.mark.parametrize("num_classes", [2, 3, 7])
+def test_weighted_f1_is_over_the_cases(num_classes):
+    labels, probabilities = make_case(num_classes, count=23)
+    for rows in (labels >= 0, labels == 0):
+        predicted = own.predicted_classes(probabilities[rows])
+        expected = metrics.f1_score(labels[rows], predicted, average="weighted", zero_division=0)
+        assert own.weighted_f1(labels[rows], probabilities[rows]) == pytest.approx(expected, rel=ROUNDING64)
+    assert own.weighted_f1(labels[:0], probabilities[:0]) is None
+
+
+@pytest.mark.parametrize("num_classes", [2, 3, 7])
 def test_macro_f1_is_over_the_classes_that_occur_or_are_predicted(num_classes):
     labels, probabilities = make_case(num_classes, count=23)
     expected = metrics.f1_score(labels, own.predicted_classes(probabilities), average="macro")

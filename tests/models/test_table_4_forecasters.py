@@ -36,7 +36,7 @@ def test_published_counts():
 @pytest.mark.parametrize("protocol", ["leaky", "honest"])
 def test_twins_have_the_count_of_the_mode_wise_model(protocol):
     for family in ("rnn", "transformer"):
-        wanted = count_of(f"{protocol}-{family}-nd")
+        wanted = count_of(f"{protocol}-nd{family}")
         for twin in ("matched", "low-rank"):
             assert abs(count_of(f"{protocol}-{family}-{twin}") / wanted - 1) < 0.02
 

@@ -19,6 +19,7 @@ from tasks.tiny import TINY, leaves_of
 SPACE = {"training.learning_rate": [0.003, 0.01], "model.num_heads": [1, 3]}
 SPACES = {
     "tabular": {"training.learning_rate": [0.003, 0.01], "model.hidden": [[8], []]},
+    "text": {"training.learning_rate": [0.003, 0.01], "model.dim": [8, 0]},
     "images": {"training.learning_rate": [0.003, 0.01], "model.hidden": [[3, 2, 2], []]},
 }
 CHOSEN_BY = ("validation_loss", "validation_score", "epoch")
@@ -40,7 +41,7 @@ def space_of(tiny):
 def settings_of(tiny):
     """Those of the tiny run but the fields that are searched."""
     model, training = (dict(tiny.settings[name]) for name in ("model", "training"))
-    for name in ("num_heads", "hidden"):
+    for name in ("num_heads", "hidden", "dim"):
         model.pop(name, None)
     training.pop("learning_rate", None)
     return {**tiny.settings, "data": str(tiny.data), "model": model, "training": training}

@@ -13,7 +13,7 @@ from tasks.images.shapes import make_shapes
 from tasks.segmentation.lesion_files import FAST, box_case
 from tasks.stocks.quotes import NETWORK as STOCKS
 from tasks.stocks.quotes import make_prices, trading_days
-from tasks.tiny import notes, people, waves
+from tasks.tiny import notes, people, stories, waves
 from tasks.volumes.blocks import NETWORK, make_volumes
 
 Split = tuple[Any, Any]
@@ -128,6 +128,18 @@ def image_classifier() -> TinyEstimator:
     )  # fmt: skip
 
 
+def language_model() -> TinyEstimator:
+    texts = stories()
+    model = {"dim": 6, "num_heads": 3, "num_blocks": 1}
+    settings = {"model": model, "training": {"batch_size": 8, "warmup_steps": 2}, "draws": 5}
+    return TinyEstimator(
+        make=lambda: multiway.LanguageModel(
+            epochs=1, vocabulary=300, context=16, baselines=("unigram",), settings=settings
+        ),
+        fit=(texts,), new=(texts[:4],), split=halves(len(texts)), grid={"epochs": [1, 2]},
+    )  # fmt: skip
+
+
 ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "Forecaster": forecaster,
     "VolumeClassifier": volume_classifier,
@@ -138,6 +150,7 @@ ESTIMATORS: dict[str, Callable[[], TinyEstimator]] = {
     "TabularRegressor": tabular_regressor,
     "TextClassifier": text_classifier,
     "ImageClassifier": image_classifier,
+    "LanguageModel": language_model,
 }
 
 

@@ -35,7 +35,7 @@ def ranged_windows(panel: Panel, windows: Mapping[str, Windows], scaler: Scaler)
     split = scaled_windows(panel, {name: windows[name] for name in ("train", "validation")}, scaler)
     used = {"smallest": scaler.mean, "largest": scaler.mean + scaler.std}
     statistics: dict[str, Statistic] = {"smallest": _smallest, "largest": _largest}
-    return dataclasses.replace(split, used=used, statistics=statistics)
+    return dataclasses.replace(split, used=used, statistics=statistics, reports_choice=True)
 
 
 def _smallest(rows: Rows) -> Rows:

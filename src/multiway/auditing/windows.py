@@ -36,6 +36,7 @@ class WindowSplit:
     starts: For each split, the row at which each window's past begins; `train` first.
     used: What scaling learnt, by name, `(variates,)` each; empty if nothing was scaled.
     statistics: How each of those is computed from rows.
+    reports_choice: Without a test split, the scores of the windows that choose the epoch are those that are reported.
     """
 
     values: NDArray[np.float64]
@@ -46,6 +47,7 @@ class WindowSplit:
     starts: dict[str, NDArray[np.int64]]
     used: dict[str, NDArray[np.float64]] = dataclasses.field(default_factory=dict)
     statistics: dict[str, Statistic] = dataclasses.field(default_factory=dict)
+    reports_choice: bool = False
 
     def whole(self, split: str) -> Spans:
         """Rows of each window."""
@@ -143,7 +145,7 @@ def _tested(split: WindowSplit) -> Verdict | None:
     if "test" in split.starts:
         return None
     return found(
-        "selection", "warning",
+        "selection", "error" if split.reports_choice else "warning",
         f"there is no test split: the best epoch is chosen on the {split.evaluated[-1]} windows that are scored",
         "Keep a test split, and read it once.",
     )  # fmt: skip

@@ -12,21 +12,26 @@ from multiway.config import Config
 Splits = dict[str, NDArray[np.int64]]
 
 
-class SplitShares(Config):
+class Shares(Config):
     """How much of the data validates and tests; the rest is trained on."""
 
     validation: float = Field(0.15, gt=0, lt=1)
     """Share to choose the best epoch on."""
     test: float = Field(0.2, gt=0, lt=1)
     """Share to test on, once, at the end."""
-    seed: int = Field(0, ge=0)
-    """Which random split it is."""
 
     @model_validator(mode="after")
     def _leaves_a_rest(self) -> Self:
         if self.validation + self.test >= 1:
             raise ValueError(f"validation and test must leave some to train on. Got {self.validation} and {self.test}")
         return self
+
+
+class SplitShares(Shares):
+    """Shares that are drawn."""
+
+    seed: int = Field(0, ge=0)
+    """Which random split it is."""
 
 
 def groups_of(

@@ -1,6 +1,7 @@
 """Decoder-only transformers after OPT, and those of NdLinear's experiments on them (section 4.3)."""
 
 import math
+from collections.abc import Iterator
 from typing import Any, Self
 
 import torch
@@ -70,18 +71,17 @@ class CausalTransformerConfig(Config):
         hidden = self.hidden or ((2 * sizes[0], 2 * sizes[1]) if len(sizes) == 2 else (4 * self.dim,))
         return FeedForwardConfig(layer=self.layer, sizes=sizes, hidden=hidden, rank=self.rank)
 
-    def blocks(self) -> list[BlockChoice]:
+    def blocks(self) -> Iterator[BlockChoice]:
         """What each block is made of."""
-        dense = FeedForwardConfig(hidden=(4 * self.dim,))
-        count = self.num_blocks if self.replaced is None else self.replaced
-        chosen = [dense] * (self.num_blocks - count) + [self.feed_forward] * count
-        return [
-            BlockChoice(
-                num_heads=self.num_heads, feed_forward=each, norm_first=self.norm_first, activation=self.activation,
-                dropout=self.dropout, causal=True,
-            )
-            for each in chosen
-        ]  # fmt: skip
+        dense, chosen = self._block(FeedForwardConfig(hidden=(4 * self.dim,))), self._block(self.feed_forward)
+        first = 0 if self.replaced is None else self.num_blocks - self.replaced
+        return (dense if place < first else chosen for place in range(self.num_blocks))
+
+    def _block(self, feed_forward: FeedForwardConfig) -> BlockChoice:
+        return BlockChoice(
+            num_heads=self.num_heads, feed_forward=feed_forward, norm_first=self.norm_first,
+            activation=self.activation, dropout=self.dropout, causal=True,
+        )  # fmt: skip
 
 
 class CausalTransformer(torch_nn.Module):

@@ -70,7 +70,7 @@ class KneserNey(nn.Module):
         counted, row = _found(gram, before * self.vocabulary + target)
         count = torch.where(counted, often[row], 0).double()
         discount = _discount(often)
-        mass = (count - discount).clamp_min(0.0) + discount * kinds[place] * below
+        mass = (count - discount).clamp_min(0.0) + discount * kinds[place].double() * below
         return torch.where(seen, mass / total[place], below)
 
 

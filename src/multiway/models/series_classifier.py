@@ -108,10 +108,11 @@ class SeriesClassifier(torch_nn.Module):
         return out
 
     def _tokens(self, x: Tensor) -> Tensor:
-        tokens: Tensor = self.embed(x)
+        tokens = self.embed(x)
         if self.config.positions == "sinusoidal":
             tokens = tokens + sinusoids(x.shape[1], self.config.dim).to(tokens)
-        return self.dropout(tokens)
+        out: Tensor = self.dropout(tokens)
+        return out
 
     def _pooled(self, tokens: Tensor, keep: Tensor) -> Tensor:
         """Mean or maximum over the observed steps; zeros where there are none."""

@@ -81,7 +81,7 @@ class ClassTask(Task[ConfigT, PreparedSamples, StateT]):
     `fit_baseline`. Its config is a `ClassConfig`, its state a `ClassState`.
     """
 
-    facts = ClassFacts
+    facts: ClassVar[type[ClassFacts]] = ClassFacts
     sections_of_reading = ("read", "split")
     noun: ClassVar[str] = "sample"
     """What one of them is called."""

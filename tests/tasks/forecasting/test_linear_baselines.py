@@ -102,6 +102,6 @@ def test_missing_cells_do_not_stop_them(tmp_path):
 def test_settings_that_do_not_fit_are_refused():
     with pytest.raises(ConfigError, match="cross_entropy is for classes"):
         make_config(baseline_training={"loss": "cross_entropy"})
-    with pytest.raises(ConfigError, match="'rlinear' or 'dlinear'"):
+    with pytest.raises(ConfigError, match="'rlinear', 'dlinear', 'mean' or 'ridge_inputs'"):
         make_config(baselines=("nlinear",))
     assert make_config(baseline_training={"epochs": 3}).linear_training.loss == "mse"

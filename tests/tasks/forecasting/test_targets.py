@@ -131,9 +131,7 @@ def test_later_rows_are_scored_in_the_runs_own_order(run):
 
 
 def test_the_estimator_takes_targets():
-    forecaster = Forecaster(
-        horizon=HORIZON, lookback=LOOKBACK, targets=("series 1",), model="transformer_forecaster", epochs=1
-    ).fit(make_frame())
+    forecaster = Forecaster(horizon=HORIZON, lookback=LOOKBACK, targets=("series 1",), epochs=1).fit(make_frame())
     assert set(forecaster.predict(layout="long")["unique_id"]) == {"series 1"}
     with pytest.raises(ConfigError, match="has no map of variates and times"):
         forecaster.explain()
@@ -150,7 +148,10 @@ def test_windows_baselines_leave_out_windows_without_their_targets():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"model": {}}, "hot_forecaster forecasts every series that it sees. Set model.name to recurrent_forecaster"),
+        (
+            {"model": {"name": "hot_forecaster"}},
+            "hot_forecaster forecasts every series that it sees. Set model.name to recurrent_forecaster",
+        ),
         ({"baselines": ["rlinear"]}, "the baseline rlinear forecasts every series that it sees"),
         ({"model": {**RNN, "num_targets": 2}}, "model.num_targets is set by the data"),
     ],

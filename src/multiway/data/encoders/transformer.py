@@ -97,8 +97,14 @@ class TransformerEncoder:
         return self.network().to(self.device)
 
     def network(self) -> Any:
-        """The network itself, freshly loaded, to be tuned or asked: ids and mask to the last layer's features."""
-        model = load_network(self.folder, self.name, UNUSED)
+        """The network itself, freshly loaded, to be tuned or asked: ids and mask to the last layer's features.
+
+        On the device `meta`, where weights are counted and not filled, it is drawn by its configuration alone.
+        """
+        if torch.get_default_device().type == "meta":
+            model = load_extra("transformers", self.name, "text").AutoModel.from_config(self._config)
+        else:
+            model = load_network(self.folder, self.name, UNUSED)
         encoder = model.get_encoder() if self._config.is_encoder_decoder else model
         return encoder.eval()
 

@@ -91,7 +91,7 @@ def _tabs(text: str, header: tuple[str, ...] | None) -> pd.DataFrame:
 
 
 def _one_of_five(name: str, url: str, rows: int, **read: Any) -> TextDataset:
-    columns = {"text": "text", "target": "label", "where": {"dataset": name}}
+    columns = {"text": "text", "target": "label", "where": {"dataset": name}, "empty": "keep"}
     return TextDataset(files=FIVE, url=url, rows=rows, read={**columns, **read})
 
 

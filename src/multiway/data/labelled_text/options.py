@@ -29,6 +29,8 @@ class LabelledTextOptions(Config):
     """Rows to keep, by the cell of a column: {dataset: mr}."""
     first: int | None = Field(None, ge=1)
     """Only so many of these rows, from the top."""
+    empty: Literal["error", "keep"] = "error"
+    """Rows without a text: refuse, or keep as texts without words."""
     encoding: str | None = None
     """Text encoding; UTF-8, else Windows-1252, if not given."""
     max_bytes: int = Field(MAX_BYTES, gt=0)

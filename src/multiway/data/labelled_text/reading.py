@@ -61,8 +61,8 @@ def read_into(source: Any, options: LabelledTextOptions, columns: TextColumns | 
     else:
         require_columns(raw.names, [*columns.texts, *([columns.target] if columns.target else [])], "read", findings)
     table = TextTable(
-        columns=columns, texts=_texts(raw, columns, findings), truth=None, rows=raw.rows, unit=raw.unit,
-        source=findings.source, groups=_cells(raw, options.group, "group", findings),
+        columns=columns, texts=_texts(raw, columns, options.empty == "error", findings), truth=None, rows=raw.rows,
+        unit=raw.unit, source=findings.source, groups=_cells(raw, options.group, "group", findings),
         official=_official(raw, options.split, findings),
     )  # fmt: skip
     table = _with_classes(table, raw, findings)
@@ -84,15 +84,16 @@ def _kept(raw: Table, options: LabelledTextOptions, findings: Findings) -> Table
     return dataclasses.replace(raw, frame=frame, rows=raw.rows[rows], broken=raw.broken[rows])
 
 
-def _texts(raw: Table, columns: TextColumns, findings: Findings) -> tuple[str, ...]:
-    """Texts with single blanks; a row without any is a finding."""
+def _texts(raw: Table, columns: TextColumns, is_error: bool, findings: Findings) -> tuple[str, ...]:
+    """Texts with single blanks; a row without any is refused or noted."""
     parts = [[" ".join(text.split()) for text in as_text(raw.frame[name])] for name in columns.texts]
     for name, texts in zip(columns.texts, parts, strict=True):
         empty = [row for row, text in enumerate(texts) if not text]
         if empty:
-            rule = f"{len(empty)} rows have no text"
+            fix = "Fill it in, or set empty to keep (--set read.empty=keep)." if is_error else ""
             places = [raw.place(row, name) for row in empty[:20]]
-            findings.add("text", "error", rule, "Fill it in, or leave these rows out.", places, len(empty))
+            rule = f"{len(empty)} rows have no text"
+            findings.add("text", "error" if is_error else "note", rule, fix, places, len(empty))
     return tuple("\n".join(each) for each in zip(*parts, strict=True))
 
 

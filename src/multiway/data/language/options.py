@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from multiway.config import Config
-from multiway.data.shares import SplitShares
+from multiway.data.shares import Shares
 from multiway.data.unpacking import MAX_BYTES
 
 
@@ -25,7 +25,7 @@ class TextOptions(Config):
     """What a packed file may unfold to."""
 
 
-class TextSplit(SplitShares):
+class TextSplit(Shares):
     """Shares of the text, the last of it for the test; files called train, validation and test are such splits."""
 
     validation: float = Field(0.1, gt=0, lt=1)

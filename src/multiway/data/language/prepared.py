@@ -53,7 +53,7 @@ class PreparedText:
         """Tokens of the documents of a split, without marks."""
         return [self._encoded[row] for row in self.rows(split).tolist()]
 
-    def windows(self, split: str) -> Windows:
+    def windows_of(self, split: str) -> Windows:
         """Windows of a split; of training text as many as the options say."""
         most = self.options.most_tokens if split == "train" else None
         return Windows.of(self.pieces(split), self.options.context, self.vocabulary.mark).head(most)
@@ -65,7 +65,7 @@ class PreparedText:
             "documents": len(texts),
             "words": sum(map(words_of, texts)),
             "bytes": sum(len(text.encode()) for text in texts),
-            "tokens": self.windows(split).targets,
+            "tokens": self.windows_of(split).targets,
         }
 
     @functools.cached_property

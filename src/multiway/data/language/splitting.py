@@ -35,15 +35,16 @@ def split_texts(texts: Texts, split: TextSplit) -> tuple[Texts, Splits]:
 
 
 def _by_share(texts: Texts, rows: NDArray[np.int64], owed: dict[str, float]) -> Splits:
-    """Cut documents, in their order, by the share of the text that stands before each one's middle."""
-    sizes = np.array([len(texts.documents[row]) for row in rows], np.float64)
-    middle = (sizes.cumsum() - sizes / 2) / sizes.sum()
-    found, end = {}, 1.0
+    """Take the last documents, one at least, for each named split until its share of the text is met."""
+    left, found = rows.tolist(), {}
+    total = sum(len(texts.documents[row]) for row in left)
     for name in reversed(owed):
-        start = end - owed[name]
-        found[name] = rows[(middle >= start) & (middle < end)]
-        end = start
-    return {"train": rows[middle < end], **found}
+        due, taken = owed[name] * total, list[int]()
+        while left and (not taken or due >= len(texts.documents[left[-1]]) / 2):
+            taken.append(left.pop())
+            due -= len(texts.documents[taken[-1]])
+        found[name] = np.array(sorted(taken), np.int64)
+    return {"train": np.array(left, np.int64), **found}
 
 
 def _cut(texts: Texts, split: TextSplit) -> Texts:

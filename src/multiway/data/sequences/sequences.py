@@ -44,7 +44,7 @@ class Sequences:
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Steps of each series up to its last observed one."""
-        observed: NDArray[np.bool_] = np.isfinite(self.values).any(2)
+        observed = np.asarray(np.isfinite(self.values).any(2))
         return np.where(observed.any(1), observed.shape[1] - observed[:, ::-1].argmax(1), 0)
 
     def missing(self) -> NDArray[np.int64]:

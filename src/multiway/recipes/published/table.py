@@ -13,7 +13,7 @@ Head = tuple[str, str]
 Horizon = int | Literal["mean"] | None
 MEAN: Literal["mean"] = "mean"
 HIGHER_IS_BETTER = {
-    **dict.fromkeys(("acc", "auc", "f1", "mcc", "top5"), True),
+    **dict.fromkeys(("acc", "auc", "f1", "weighted_f1", "mcc", "top5"), True),
     **dict.fromkeys(("mae", "mse", "smape"), False),
 }
 """Metrics of which one value is the best; counts of cases and parameters are not compared."""

@@ -11,7 +11,8 @@ from multiway.tasks.settings import check_model, network_fields, starting_from
 from multiway.training import TrainingConfig
 
 LONGEST_PATCH = 16
-OURS = "hot_forecaster"
+OURS, FOR_TARGETS = "hot_forecaster", "transformer_forecaster"
+"""Networks where none is named: of all series, and of some from the others."""
 NETWORKS = ("*hot_forecaster*", "recurrent_forecaster*", "transformer_forecaster*")
 Baseline = Literal["rlinear", "dlinear", "mean", "ridge_inputs"]
 """The first two forecast every series that they see."""
@@ -103,7 +104,7 @@ class ForecastConfig(Config):
     @property
     def model_name(self) -> str:
         """Name of the network."""
-        return str(self.model.get("name", OURS))
+        return str(self.model.get("name", FOR_TARGETS if self.targets else OURS))
 
     def network_fields(self, num_variates: int) -> dict[str, Any]:
         """Fields of `create_model` on this data; patches adapt to the look-back unless they are given."""

@@ -13,7 +13,6 @@ from multiway.data.loading import as_library, library_of
 from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.forecasting.backtest import backtest_frame
-from multiway.tasks.forecasting.config import OURS
 from multiway.tasks.forecasting.explanation import Explanation, explain
 from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.prepared import prepare_later, read_later
@@ -39,7 +38,7 @@ class Forecaster(Estimator):
         targets: Series to forecast from the others; every series if not given.
         epochs: Passes over the training windows at most.
         network: Train a network; without one the answer is ridge, in about a second.
-        model: Name of the network, see `multiway.list_models("*_forecaster*")`.
+        model: Name of the network, see `multiway.list_models("*_forecaster*")`; by the targets if not given.
         season: Steps in a season; from the frequency if not given.
         missing: "error", "mask" or "ffill" for missing cells.
         duplicates: "error", "first", "last", "mean" or "keep" for repeated times.
@@ -59,7 +58,7 @@ class Forecaster(Estimator):
     lookback: int = 96
     targets: tuple[str, ...] = ()
     network: bool = True
-    model: str = OURS
+    model: str | None = None
     season: int | None = None
     missing: str = "error"
     duplicates: str = "error"

@@ -16,7 +16,7 @@ from multiway.training import History, train
 
 def learn_state(config: LanguageConfig, prepared: PreparedText) -> LanguageState:
     """The vocabulary, and how much each baseline has to hold of the training text."""
-    stretches, size = prepared.windows("train").stretches(), prepared.vocabulary.size
+    stretches, size = prepared.windows_of("train").stretches(), prepared.vocabulary.size
     counts: dict[str, list[int]] = {
         name: [number for each in counts_of(stretches, ORDERS[name], size) for number in each]
         for name in config.baselines
@@ -36,10 +36,10 @@ def fit_model(
     model: nn.Module, prepared: PreparedText, config: LanguageConfig, context: Context
 ) -> History | dict[str, Any] | None:
     """Fit a model of a run: the network by steps, a baseline by counting."""
-    windows = prepared.windows("train")
+    windows = prepared.windows_of("train")
     if isinstance(model, KneserNey):
         model.fit(windows.stretches())
         return None
     loss = TokenLoss(config.training.label_smoothing)
-    held = prepared.windows("validation")
+    held = prepared.windows_of("validation")
     return train(model, loss, windows, held, config.training, run=context.folder, progress=context.progress)

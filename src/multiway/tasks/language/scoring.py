@@ -108,7 +108,7 @@ class Surprise:
 
 def surprise_of(models: Mapping[str, nn.Module], prepared: PreparedText, split: str) -> Surprise:
     """Score a split by every model, on the same tokens."""
-    windows, texts = prepared.windows(split), prepared.documents(split)
+    windows, texts = prepared.windows_of(split), prepared.documents(split)
     starts = np.cumsum(windows.length) - windows.length
     sizes = np.bincount(windows.document, windows.length, len(texts))
     shares = windows.length / sizes[windows.document]

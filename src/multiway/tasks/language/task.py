@@ -159,7 +159,7 @@ class Language(Task[LanguageConfig, PreparedText, LanguageState]):
 
     def sample(self, run: Run, prepared: PreparedText) -> tuple[Tensor | None, ...]:
         """Some validation windows of full length, or of the longest there are."""
-        windows = prepared.windows("validation")
+        windows = prepared.windows_of("validation")
         longest = torch.from_numpy((windows.length == windows.length.max()).nonzero()[0])
         chosen = longest[torch.linspace(0, len(longest) - 1, min(16, len(longest))).round().long()]
         return (windows.gather(chosen)["inputs"],)

@@ -50,7 +50,7 @@ def _next(model: nn.Module, ids: list[int], temperature: float, chance: torch.Ge
 
 def answers(model: nn.Module, prepared: PreparedText, *, tokens: int, temperature: float, seed: int) -> pd.DataFrame:
     """A row per document: how it begins, its continuation, and how surprising it is."""
-    texts, windows = prepared.documents("all"), prepared.windows("all")
+    texts, windows = prepared.documents("all"), prepared.windows_of("all")
     nats = np.bincount(np.repeat(windows.document, windows.length), surprises(model, windows), len(texts))
     counts = np.bincount(windows.document, windows.length, len(texts))
     context = prepared.options.context
@@ -74,7 +74,7 @@ def answers(model: nn.Module, prepared: PreparedText, *, tokens: int, temperatur
 
 def token_table(models: Mapping[str, nn.Module], prepared: PreparedText, split: str, documents: int) -> pd.DataFrame:
     """Every token of the first documents of a split with its surprise in bits under each model."""
-    windows = prepared.windows(split)
+    windows = prepared.windows_of(split)
     chosen = windows.head(int(windows.length[windows.document < documents].sum()))
     spans = zip(chosen.first + 1, chosen.length, strict=True)
     target = torch.cat([chosen.tokens[low : low + size] for low, size in spans])

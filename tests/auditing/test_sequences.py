@@ -1,0 +1,62 @@
+"""What an audit of labelled series finds: copies with and without noise, contradictions, lengths, and the scale."""
+
+import numpy as np
+import pytest
+
+from data.sequences.archives import long_frame
+from multiway.auditing.sequences import audit_sequences
+from multiway.data.sequences import SequenceOptions, SequenceSplit, SequenceState, prepare_sequences, read_sequences
+
+
+def noise(count: int = 120, steps: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    return np.random.default_rng(1).normal(size=(count, steps)), np.arange(count) % 2
+
+
+def words(source, used: SequenceState | None = None, **options: object) -> str:
+    read, split = SequenceOptions.parse(options), SequenceSplit()
+    prepared = prepare_sequences(source, read, split)
+    return "\n".join(audit_sequences(read_sequences(source, read), prepared, used).lines())
+
+
+def test_sound_series_leak_in_no_way():
+    said = words(noise())
+    assert "No leak was found" in said and "none of 120 series is in two splits" in said
+    assert "none of 42 series is nearly a copy of one in another split" in said
+    assert "all series have one length" in said and "comes from the training series alone" in said
+
+
+def test_copies_and_contradictions():
+    x, y = noise()
+    said = words((np.concatenate([x, x[:40]]), np.concatenate([y, 1 - y[:40]])))
+    assert "series are in two splits" in said and "copies of a series have different labels" in said
+
+
+def test_noise_on_a_copy_does_not_hide_it():
+    x, y = noise()
+    noisy = 3 * x[:40] + np.random.default_rng(2).normal(0, 0.1, (40, 40))
+    said = words((np.concatenate([x, noisy]), np.concatenate([y, y[:40]])))
+    assert "series are nearly copies of some in another split" in said
+
+
+def test_groups_in_one_split():
+    frame = long_frame(60).assign(patient=lambda rows: rows["id"].str[1:].astype(int) // 4)
+    assert "none of 15 groups is in two splits" in words(frame, group="patient")
+
+
+def test_a_length_that_tells_the_class_is_said():
+    x, y = noise()
+    x[y == 1, 35:] = np.nan
+    assert "the length of a series and its missing values" in words((x, y))
+
+
+def test_a_scale_of_all_series_is_a_leak():
+    x, y = noise()
+    state = prepare_sequences((x, y), SequenceOptions(), SequenceSplit()).state
+    used = state.replace(mean=(float(x.mean()),), std=(float(x.std()),))
+    assert "scaling saw more than the training series" in words((x, y), used)
+    assert "scaling saw more" not in words((x, y), state)
+
+
+@pytest.mark.parametrize("name", ["ECGFiveDays", "ECG5000", "ChlorineConcentration_partial"])
+def test_published_series_have_no_near_copies(name, real_data):
+    assert "nearly" not in words(real_data / "series" / f"ucr_{name}.npz").replace("is nearly a copy", "")

@@ -1,0 +1,35 @@
+import pandas as pd
+import pytest
+
+from data.labelled_text.reviews import reviews
+from multiway.data.labelled_text import LabelledTextOptions, check_texts
+
+
+def said(frame: pd.DataFrame, **options: object) -> str:
+    return "\n".join(check_texts(frame, LabelledTextOptions.parse(options)).lines())
+
+
+def test_the_summary_says_what_there_is():
+    found = check_texts(reviews())
+    assert found.is_usable and found.summary["words"] == "6 in the middle, 6 at most"
+    assert found.summary["classes"] == "bad 32, good 28"
+    assert found.summary["splits"] == "train 39, validation 9, test 12"
+
+
+@pytest.mark.parametrize(
+    ("frame", "text"),
+    [
+        (pd.concat([reviews(), reviews()[:2]]), "warning: 2 rows repeat an earlier text: row 60; row 61"),
+        (pd.concat([reviews(), reviews()[:1].assign(label="good")]), "2 rows have equal texts and different classes"),
+        (reviews().assign(label=["good"] * 57 + ["bad"] * 3), "warning: 95.0 % of rows are 'good'"),
+        (reviews().drop(columns="label"), "note: no column of classes is named or found"),
+        (reviews()[:3], "error: each split needs rows"),
+    ],
+)
+def test_what_is_wrong_is_said(frame, text):
+    assert text in said(frame.reset_index(drop=True))
+
+
+def test_a_file_that_is_not_there_is_no_report():
+    with pytest.raises(Exception, match="does not exist"):
+        check_texts("nowhere.csv")

@@ -1,0 +1,132 @@
+import gzip
+import json
+
+import pandas as pd
+import pytest
+
+from data.labelled_text.reviews import reviews
+from multiway.data.labelled_text import LabelledTextOptions, looks_like_texts, read_texts
+from multiway.errors import ConfigError, DataError
+
+
+def write(frame: pd.DataFrame, path) -> str:
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
+    elif path.suffix in {".jsonl", ".gz"}:
+        lines = "\n".join(json.dumps(row) for row in frame.to_dict("records"))
+        path.write_bytes(gzip.compress(lines.encode()) if path.suffix == ".gz" else lines.encode())
+    else:
+        frame.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.parquet", "a.jsonl", "a.jsonl.gz"])
+def test_every_form_of_file_gives_the_same_texts(name, tmp_path):
+    found = read_texts(write(reviews(), tmp_path / name))
+    assert found.texts == tuple(reviews()["review"])
+    assert found.columns.text == "review" and found.columns.target == "label"
+    assert [found.columns.classes[place] for place in found.labels] == list(reviews()["label"])
+
+
+def test_lists_are_read_as_tables_are():
+    frame = reviews()
+    found = read_texts((list(frame["review"]), frame["label"]))
+    assert found.texts == read_texts(frame).texts and (found.labels == read_texts(frame).labels).all()
+    assert read_texts(frame["review"]).truth is None
+
+
+def test_a_text_file_holds_a_text_on_each_line(tmp_path):
+    (tmp_path / "new.txt").write_text("so good\n\nso, so bad\n")
+    found = read_texts(tmp_path / "new.txt")
+    assert found.texts == ("so good", "so, so bad") and found.rows.tolist() == [1, 3]
+
+
+def test_a_second_text_stands_on_a_line_of_its_own():
+    frame = pd.DataFrame({"question": ["why  not?", "who?"], "answer": ["so\nbe it", "me"], "label": ["a", "b"]})
+    found = read_texts(frame, LabelledTextOptions(second="answer"))
+    assert found.texts == ("why not?\nso be it", "who?\nme")
+
+
+def test_rows_are_kept_by_their_cells_from_the_top():
+    found = read_texts(reviews(), LabelledTextOptions(where={"part": "dev"}, first=3))
+    assert found.texts == tuple(reviews()["review"][40:43]) and found.rows.tolist() == [40, 41, 42]
+
+
+def test_splits_go_by_several_names():
+    found = read_texts(reviews(), LabelledTextOptions(split="part"))
+    assert [found.official.count(name) for name in ("train", "validation", "")] == [40, 10, 10]
+    assert "10 rows are in other, which is no split that is used." in found.notes
+
+
+def test_later_texts_are_matched_to_those_of_the_training():
+    columns = read_texts(reviews()).columns
+    later = reviews()[["label", "review"]].iloc[:4]
+    assert read_texts(later, columns=columns).texts == tuple(reviews()["review"][:4])
+    with pytest.raises(DataError, match="read names 'review', which is not there"):
+        read_texts(later.drop(columns="review"), columns=columns)
+    with pytest.raises(DataError, match="1 targets are none of the classes bad, good"):
+        read_texts(later.assign(label=["good", "good", "bad", "odd"]), columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "text"),
+    [
+        ({"review": [""] + ["word"] * 59}, {}, r"1 rows have no text: row 0, column 'review'. Fill it in"),
+        ({}, {"text": "body"}, r"text names 'body', which is not there. There are review, label"),
+        ({}, {"where": {"part": "nine"}}, r"no row has part = nine"),
+        ({"label": [""] + ["good", "bad"] * 29 + ["bad"]}, {}, r"1 of 60 rows have no target: row 0"),
+        ({"author": None}, {"group": "author"}, r"60 rows have no group"),
+    ],
+)
+def test_a_flaw_is_named_with_its_place(change, options, text):
+    with pytest.raises(DataError, match=text):
+        read_texts(reviews().assign(**change), LabelledTextOptions(**options))
+
+
+def test_a_table_without_a_column_of_texts_is_refused():
+    frame = pd.DataFrame({"city": ["Ulm", "Bonn"], "age": [3, 4]})
+    with pytest.raises(DataError, match=r"no column of texts was found. Name it \(--text NAME\). There are city, age"):
+        read_texts(frame)
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (["a", 3], r"texts\[1\] must be text. Got int"),
+        ("nowhere.jsonl", "nowhere.jsonl does not exist"),
+        ((["a", "b"], ["x"]), r"y: one class is needed per text, \(2,\). Got \(1,\)"),
+        ((["a"], ["x"], ["z"]), "Got 3 parts"),
+    ],
+)
+def test_what_are_no_texts_is_one_line(source, text):
+    with pytest.raises(DataError, match=text) as caught:
+        read_texts(source)
+    assert "\n" not in str(caught.value)
+
+
+def test_broken_lines_of_json_are_named(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a b c", "label": 1}\n{"text": \n')
+    with pytest.raises(DataError, match="1 lines hold no sound JSON object: line 2"):
+        read_texts(tmp_path / "a.jsonl")
+
+
+def test_columns_have_one_role():
+    with pytest.raises(ConfigError, match=r"are different columns\. Got label, label"):
+        LabelledTextOptions.parse({"text": "label", "target": "label"})
+    with pytest.raises(ConfigError, match="split by group or by a column of splits"):
+        LabelledTextOptions.parse({"group": "author", "split": "part"})
+
+
+@pytest.mark.parametrize(
+    ("source", "is_text"),
+    [
+        (reviews(), True),
+        ((["some words here"], ["a"]), True),
+        (reviews().rename(columns={"label": "group"}), False),
+        (reviews().assign(date="2020-01-01"), False),
+        (pd.DataFrame({"text": ["a", "b"], "label": [0, 1]}), False),
+        ((pd.DataFrame({"age": [1]}), [0]), False),
+    ],
+)
+def test_tables_of_texts_are_told_from_others(source, is_text):
+    assert looks_like_texts(source) is is_text

@@ -1,0 +1,64 @@
+"""What `check` and `audit` say of text."""
+
+from multiway.auditing.documents import audit_texts
+from multiway.data.language import TextOptions, TextSplit, TokenOptions, check_texts, looks_like_text, prepare_texts
+
+LINE = "a line of eight words or even more than that\n"
+
+
+def texts(count=20):
+    return [f"text {row} says {row * row} in some words\n" for row in range(count)]
+
+
+def prepared(documents):
+    return prepare_texts(documents, TextOptions(), TextSplit(), TokenOptions(tokenizer="bytes"))
+
+
+def test_a_sound_text_is_counted():
+    report = check_texts(texts())
+    assert report.is_usable and not report.findings
+    assert report.summary["documents"] == 20 and report.summary["words"] == "140"
+    assert report.summary["splits"] == "train 16, validation 2, test 2"
+
+
+def test_repeats_and_replaced_words_are_named():
+    report = check_texts([*texts(), texts()[3], "the <unk> of <unk>\n"])
+    kinds = {finding.kind: finding for finding in report.findings}
+    assert "1 documents repeat" in kinds["duplicates"].rule and "2 words are written <unk>" in kinds["unknown"].rule
+
+
+def test_too_few_documents_are_an_error_of_the_split():
+    report = check_texts(["one", "two"])
+    assert not report.is_usable and "each split needs documents" in report.lines()[-2]
+
+
+def test_a_sound_split_leaks_nothing():
+    report = audit_texts(prepared(texts()))
+    assert not report.leaks and len(report.passed) == 3
+
+
+def test_a_document_in_two_splits_is_a_leak_whatever_its_white_space():
+    report = audit_texts(prepared([*texts(19), texts()[2].replace(" ", "  ")]))
+    assert report.leaks and "1 documents are in two splits" in report.findings[0].rule
+
+
+def test_lines_of_the_test_that_were_learnt_are_a_leak():
+    documents = [f"{text}{LINE}" if row in (1, 19) else text for row, text in enumerate(texts())]
+    (finding,) = audit_texts(prepared(documents)).findings
+    assert finding.severity == "error"
+    assert "1 of 1 lines of 8 words or more of test stand in the training text (58.8% of its words)" in finding.rule
+
+
+def test_a_vocabulary_that_saw_other_text_is_a_leak():
+    options = TokenOptions(vocabulary=300)
+    honest = prepare_texts(texts(), TextOptions(), TextSplit(), options)
+    other = prepare_texts(["zzzz zzzz"] * 20, TextOptions(), TextSplit(), options)
+    assert not audit_texts(honest, honest.vocabulary).leaks
+    assert "not that of the training text" in audit_texts(honest, other.vocabulary).findings[0].rule
+
+
+def test_prose_is_told_from_tables_of_numbers(tmp_path):
+    for name, text in (("book.txt", "It was the best of times.\n" * 9), ("ECG.txt", "1 0.25 0.75\n2 -1.5 0.3\n" * 9)):
+        (tmp_path / name).write_text(text)
+    assert looks_like_text(tmp_path / "book.txt") and not looks_like_text(tmp_path / "ECG.txt")
+    assert not looks_like_text(tmp_path)

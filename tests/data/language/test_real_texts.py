@@ -1,0 +1,31 @@
+"""The two texts at hand hold what is published of them."""
+
+import pytest
+
+from multiway.data import datasets
+from multiway.data.language import TextOptions, TextSplit, read_texts, split_texts, words_of
+from multiway.errors import DataError
+
+
+def read(name, folder):
+    known = datasets.dataset(name)
+    options = TextOptions.parse(known.settings["read"])
+    return split_texts(read_texts(known.find([folder / "language"]), options), TextSplit())
+
+
+def test_wikitext_2_has_the_published_words_in_its_three_files(real_data):
+    texts, splits = read("wikitext2", real_data)
+    words = {name: sum(words_of(texts.documents[row]) for row in rows) for name, rows in splits.items()}
+    assert words == {"train": 2_051_910, "validation": 213_886, "test": 241_211}
+    assert {name: len(rows) for name, rows in splits.items()} == {"train": 629, "validation": 60, "test": 62}
+
+
+def test_tinyshakespeare_is_cut_in_its_order(real_data):
+    texts, splits = read("tinyshakespeare", real_data)
+    assert len("".join(texts.documents)) == 1_115_394 and len(splits) == 3
+    assert texts.documents[0].startswith("First Citizen:\nBefore we proceed")
+
+
+def test_a_set_behind_a_page_says_what_to_write(tmp_path):
+    with pytest.raises(DataError, match=r"wiki40b_en: keep the Parquet files .* set MULTIWAY_DATA"):
+        datasets.dataset("wiki40b_en").fetch("wiki40b_en", tmp_path)

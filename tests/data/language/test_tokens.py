@@ -1,0 +1,109 @@
+"""Vocabularies lose nothing, and windows say every token once."""
+
+import numpy as np
+import pytest
+import torch
+
+from multiway.data.language import (
+    NO_TARGET,
+    TextOptions,
+    TextSplit,
+    TokenOptions,
+    Vocabulary,
+    Windows,
+    learn_vocabulary,
+    prepare_texts,
+)
+from multiway.errors import ConfigError
+
+TEXT = "The cat sat; the cat didn't. Schöne Grüße — 東京 42  times\n\n\t<|end|> <unk> 🙂\n"
+
+
+def tokenizer(name, texts=(TEXT,)):
+    return learn_vocabulary(TokenOptions(tokenizer=name, vocabulary=300), list(texts))
+
+
+@pytest.mark.parametrize("name", ["bytes", "bpe"])
+def test_a_text_comes_back_from_its_tokens(name):
+    vocabulary = tokenizer(name)
+    (ids,) = vocabulary.encode([TEXT])
+    assert vocabulary.decode(ids) == TEXT and vocabulary.mark not in ids
+    assert 0 <= ids.min() and ids.max() < vocabulary.size
+
+
+def test_a_character_that_training_never_saw_is_no_unknown():
+    vocabulary = tokenizer("bpe", ["a b c"])
+    (ids,) = vocabulary.encode(["Ω ≠ ω"])
+    assert vocabulary.decode(ids) == "Ω ≠ ω"
+
+
+def test_byte_pairs_are_the_same_when_learnt_again_and_when_stored():
+    texts = [f"the {word} of {row}" for row, word in enumerate(["cat", "dog", "fox"] * 30)]
+    first, again = (tokenizer("bpe", texts) for _ in range(2))
+    assert first == again == Vocabulary.parse(first.plain())
+    assert first.encode(texts)[4].tolist() == Vocabulary.parse(first.plain()).encode(texts)[4].tolist()
+    assert len(first.encode(["the cat"])[0]) < len("the cat")
+
+
+def test_a_definition_that_is_none_is_refused_in_one_line():
+    with pytest.raises(ConfigError, match="its definition cannot be read"):
+        Vocabulary(kind="bpe", definition="{}", size=300, mark=0).encode(["a"])
+
+
+def test_a_tokenizer_that_does_not_exist_is_refused_in_one_line(tmp_path):
+    with pytest.raises(ConfigError, match=r"must be bpe, bytes, or a tokenizer that can be loaded\. Got "):
+        tokenizer(str(tmp_path / "nowhere"))
+
+
+def test_a_tokenizer_of_hugging_face_is_taken_from_its_folder(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    from tokenizers import Tokenizer
+
+    whole = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(tokenizer("bpe").definition), eos_token="<|end|>"
+    )
+    whole.save_pretrained(tmp_path)
+    vocabulary = tokenizer(str(tmp_path))
+    assert vocabulary.size == 300 and vocabulary.mark == 0
+    assert vocabulary.decode(vocabulary.encode(["the cat"])[0]) == "the cat"
+
+
+def windows(context=4):
+    return Windows.of([np.arange(1, 10), np.array([11]), np.arange(20, 23)], context, mark=0)
+
+
+def test_every_token_and_every_end_is_a_target_once_and_no_window_leaves_its_document():
+    batch = windows().gather(torch.arange(len(windows())))
+    said = batch["target"][batch["target"] != NO_TARGET].tolist()
+    assert said == [*range(1, 10), 0, 11, 0, 20, 21, 22, 0]
+    assert batch["inputs"].tolist() == [
+        [0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 0, 0], [0, 11, 0, 0], [0, 20, 21, 22]
+    ]  # fmt: skip
+    assert (batch["target"][2] == torch.tensor([9, 0, NO_TARGET, NO_TARGET])).all()
+
+
+def test_a_batch_is_as_wide_as_its_longest_window():
+    assert windows().gather(torch.tensor([3]))["inputs"].tolist() == [[0, 11]]
+
+
+def test_the_first_windows_hold_so_many_targets():
+    assert [windows().head(most).targets for most in (1, 4, 5, 12, 99, None)] == [4, 4, 8, 12, 16, 16]
+
+
+def test_stretches_are_what_windows_cover():
+    assert [each.tolist() for each in windows().stretches()] == [[0, *range(1, 10), 0], [0, 11, 0], [0, 20, 21, 22, 0]]
+    assert [each.tolist() for each in windows().head(5).stretches()] == [list(range(9))]
+
+
+def test_the_vocabulary_is_learnt_from_the_training_text_alone():
+    texts = ["aaaa bbbb"] * 8 + ["zzzz zzzz"] * 2
+    prepared = prepare_texts(texts, TextOptions(), TextSplit(), TokenOptions(vocabulary=300))
+    assert prepared.rows("train").tolist() == list(range(8))
+    assert prepared.vocabulary == learn_vocabulary(prepared.options, texts[:8])
+    assert len(prepared.vocabulary.encode(["zzzz"])[0]) == 4
+
+
+def test_counts_are_of_words_bytes_and_tokens():
+    prepared = prepare_texts(["ä b"] * 20, TextOptions(), TextSplit(), TokenOptions(tokenizer="bytes", most_tokens=9))
+    assert prepared.counts("test") == {"documents": 2, "words": 4, "bytes": 8, "tokens": 10}
+    assert prepared.counts("train")["tokens"] == 10

@@ -1,0 +1,143 @@
+"""A run on text, from files to answers: what is scored, written, explained and audited."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from command import outcome, printed
+from multiway.data.language import TextOptions, TextSplit, TokenOptions, prepare_texts
+from multiway.errors import ConfigError
+from multiway.tasks.language import LanguageConfig
+from multiway.tasks.language.fitting import build_model, learn_state
+from multiway.tasks.language.scoring import FUNCTIONS, TokenLoss, surprise_of, surprises
+from multiway.tasks.language.writing import continued
+from multiway.tasks.run import load
+from tasks.tiny import language, stories
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stories")
+    tiny = language(folder)
+    printed(*tiny.train(folder / "run"))
+    return folder / "run"
+
+
+def prepared(**options):
+    return prepare_texts(stories(), TextOptions(), TextSplit(), TokenOptions(vocabulary=300, context=16, **options))
+
+
+def untrained(data):
+    config = LanguageConfig.parse({"tokens": data.options.plain(), "model": {"dim": 6, "num_heads": 3}})
+    torch.manual_seed(0)
+    return build_model(config, learn_state(config, data), "multiway").eval()
+
+
+def test_the_loss_is_over_real_tokens_whatever_fills_the_windows():
+    data = prepared()
+    windows, model = data.windows_of("test"), untrained(data)
+    every, count = TokenLoss()(model, windows.gather(torch.arange(len(windows))))
+    single = [TokenLoss()(model, windows.gather(torch.tensor([place]))) for place in range(len(windows))]
+    assert count == windows.targets == sum(int(each[1]) for each in single)
+    assert float(every) == pytest.approx(sum(float(each[0]) for each in single), rel=1e-6)
+    assert surprises(model, windows).sum() == pytest.approx(float(every), rel=1e-6)
+
+
+def test_perplexities_are_over_tokens_words_and_bytes():
+    counted, nats = np.array([[10.0, 4.0, 20.0], [6.0, 2.0, 12.0]]), np.array([8.0, 4.0])
+    assert FUNCTIONS["ppl"](counted, nats) == pytest.approx(math.exp(12 / 16))
+    assert FUNCTIONS["word_ppl"](counted, nats) == pytest.approx(math.exp(2))
+    assert FUNCTIONS["bpb"](counted, nats) == pytest.approx(12 / 32 / math.log(2))
+    assert FUNCTIONS["word_ppl"](counted, 1e4 * nats) is None
+
+
+def test_bits_per_byte_of_a_uniform_model_of_bytes_are_those_of_its_257_tokens():
+    data = prepare_texts(stories(), TextOptions(), TextSplit(), TokenOptions(tokenizer="bytes", context=16))
+
+    class Uniform(torch.nn.Module):
+        def forward(self, tokens):
+            return torch.zeros(*tokens.shape, 257)
+
+    (row,) = (each for each in surprise_of({"u": Uniform()}, data, "test").scores("test", 0) if each["metric"] == "bpb")
+    counts = data.counts("test")
+    assert row["value"] == pytest.approx(math.log2(257) * counts["tokens"] / counts["bytes"], rel=1e-6)
+
+
+def test_the_table_of_documents_adds_up_to_the_scores(run):
+    found = load(run)
+    test = found.tables["predictions"].query("split == 'test' and model == 'trigram'")
+    (row,) = (r for r in found.scores if (r["model"], r["split"], r["metric"]) == ("trigram", "test", "word_ppl"))
+    assert row["value"] == pytest.approx(math.exp(test["nats"].sum() / test["words"].sum()))
+    assert row["low"] < row["value"] < row["high"]
+
+
+def test_a_limit_on_training_tokens_is_one_for_the_baselines_too():
+    few, all_of_it = (learn_state(LanguageConfig(), prepared(most_tokens=most)) for most in (32, None))
+    assert few.vocabulary == all_of_it.vocabulary
+    assert sum(few.counts["trigram"]) < sum(all_of_it.counts["trigram"])
+
+
+def test_a_continuation_is_greedy_or_drawn_and_the_same_for_the_same_seed():
+    data = prepared()
+    model = untrained(data)
+
+    def said(**changes):
+        return continued(
+            model, data.vocabulary, "the cat", 16, **{"tokens": 9, "temperature": 0.0, "seed": 0, **changes}
+        )
+
+    assert said() == said(seed=1)
+    assert said(temperature=1.0) == said(temperature=1.0) != said(temperature=1.0, seed=1)
+    assert said(tokens=0) == ""
+
+
+def test_writing_ends_where_the_model_ends_the_text():
+    data = prepared()
+
+    class Ending(torch.nn.Module):
+        def forward(self, tokens):
+            return torch.nn.functional.one_hot(torch.zeros_like(tokens) + data.vocabulary.mark, 300).float()
+
+    assert continued(Ending(), data.vocabulary, "the cat", 16, tokens=9, temperature=0.0, seed=0) == ""
+
+
+def test_predict_continues_and_scores_or_scores_alone(run, tmp_path):
+    path = tmp_path / "later.txt"
+    path.write_text("the cat sees the dog\n")
+    out = tmp_path / "out.csv"
+    printed("predict", run, "--data", path, "--tokens", 3, "--out", out)
+    assert list(pd.read_csv(out)) == ["text", "continuation", "tokens", "nats_per_token", "bits_per_byte"]
+    printed("predict", run, "--data", path, "--tokens", 0, "--out", out, "--overwrite")
+    assert "continuation" not in pd.read_csv(out)
+    code, _, err = outcome("predict", run, "--data", path, "--temperature", "-1")
+    assert code == 1 and "temperature counts from 0. Got -1.0" in err
+
+
+def test_explain_writes_every_token_of_some_documents_under_every_model(run, tmp_path):
+    said = printed("explain", run, "--out", tmp_path / "why", "--first", 2)
+    table = pd.read_csv(tmp_path / "why" / "surprise.csv", keep_default_na=False)
+    assert table["document"].nunique() == 2 and "mean bits of these tokens: multiway" in said
+    first = table[table["document"] == table["document"].iloc[0]]
+    assert "".join(first["token"]).strip() == stories()[27].strip()
+    assert {"bits_multiway", "bits_unigram", "bits_trigram"} <= set(table)
+
+
+def test_audit_of_a_run_compares_its_vocabulary(run):
+    code, out, _ = outcome("audit", run)
+    assert code in (0, 1) and "vocabulary of" in out
+
+
+def test_another_loss_is_refused():
+    with pytest.raises(ConfigError, match=r"training\.loss must be cross_entropy"):
+        LanguageConfig.parse({"training": {"loss": "mse"}})
+    with pytest.raises(ConfigError, match=r"model\.context is set by the data"):
+        LanguageConfig.parse({"model": {"context": 9}})
+
+
+def test_a_named_size_keeps_its_rows_of_the_vocabulary():
+    config = LanguageConfig.parse({"model": {"name": "opt_125m"}, "tokens": {"context": 2048}})
+    assert config.network_fields(50_265)["vocabulary"] == 50_272
+    assert LanguageConfig().network_fields(300)["vocabulary"] == 300
