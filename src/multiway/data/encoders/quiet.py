@@ -5,8 +5,6 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-import torch
-
 
 @contextlib.contextmanager
 def quietly(transformers: Any) -> Iterator[None]:
@@ -14,6 +12,8 @@ def quietly(transformers: Any) -> Iterator[None]:
 
     It fills weights that a file lacks with random ones; which may lack is checked by us.
     """
+    import torch
+
     log = transformers.utils.logging
     verbosity, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()

@@ -37,7 +37,7 @@ def make_inputs(
         ConfigError: The encoder is not there, or has no tokens.
     """
     if kind == "words":
-        return Inputs(vocabulary.ids(texts, length))
+        return Inputs(torch.from_numpy(vocabulary.ids(texts, length)))
     if kind == "vectors":
         found = encode_texts(texts, text, progress=progress)
         return Inputs(torch.from_numpy(found.vectors[found.rows]), found.digest)

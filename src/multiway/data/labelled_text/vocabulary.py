@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from multiway.data.encoders.hashed import WORD
 from multiway.data.labelled_text.options import WordOptions
@@ -40,14 +38,14 @@ class Vocabulary:
         """Ids there are, padding and the unknown word among them."""
         return len(self.words) + FIRST
 
-    def ids(self, texts: Sequence[str], length: int) -> Tensor:
+    def ids(self, texts: Sequence[str], length: int) -> NDArray[np.int64]:
         """Ids `(texts, length)` int64, padded behind; what is longer is cut off."""
         id_of = self._id_of()
         found = np.full((len(texts), length), PADDING, np.int64)
         for row, text in enumerate(texts):
             words = words_of(text)[:length]
             found[row, : len(words)] = [id_of.get(word, UNKNOWN) for word in words]
-        return torch.from_numpy(found)
+        return found
 
     def _id_of(self) -> dict[str, int]:
         return {word: place + FIRST for place, word in enumerate(self.words)}

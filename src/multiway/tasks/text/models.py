@@ -44,7 +44,8 @@ def seen_by(run: Run, name: str, samples: Labelled) -> Labelled:
     """Texts as a model of the run takes them: TF-IDF counts words, and a regression on vectors needs those."""
     state, texts = run.state, samples.names["text"]
     if name == "tfidf":
-        return dataclasses.replace(samples, inputs=state.vocabulary.ids(texts, longest(texts, LONGEST)))
+        ids = state.vocabulary.ids(texts, longest(texts, LONGEST))
+        return dataclasses.replace(samples, inputs=torch.from_numpy(ids))
     if name == "vectors" and state.inputs != "vectors":
         found = make_inputs("vectors", texts, state.vocabulary, state.length, run.config.text, progress=False)
         return dataclasses.replace(samples, inputs=found.values)
