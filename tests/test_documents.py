@@ -10,6 +10,7 @@ from data.tabular.rows import patients
 from documents import run_document
 from market_files import write_stocks
 from scan_files import write_scans
+from tasks.images.shapes import write_folder
 from tasks.tiny import waves
 
 ROOT = Path(__file__).parent.parent
@@ -18,7 +19,7 @@ GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with what the examples speak of: sales of shops, scans, prices with texts, patients, beats."""
+    """A folder with what the examples speak of: sales of shops, scans, prices with texts, patients, beats, images."""
     generator = np.random.default_rng(0)
     days = pd.date_range("2022-01-01", periods=700, freq="D")
     week = 10 * np.sin(2 * np.pi * np.arange(700) / 7)
@@ -28,6 +29,7 @@ def folder(tmp_path, monkeypatch):
     )
     write_scans(tmp_path)
     write_stocks(tmp_path)
+    write_folder(tmp_path / "shapes")
     patients(400).to_csv(tmp_path / "patients.csv", index=False)
     waves().to_csv(tmp_path / "beats.csv", index=False)
     monkeypatch.chdir(tmp_path)

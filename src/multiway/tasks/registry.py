@@ -11,15 +11,16 @@ from multiway.tasks.protocol import Task
 MODULES = {
     "forecast": "multiway.tasks.forecasting.task",
     "series": "multiway.tasks.series.task",
+    "images": "multiway.tasks.images.task",
     "volumes": "multiway.tasks.volumes.task",
     "segment": "multiway.tasks.segmentation.task",
-    "images": "multiway.tasks.images.task",
     "stocks": "multiway.tasks.stocks.task",
     "text": "multiway.tasks.text.task",
     "language": "multiway.tasks.language.task",
     "tabular": "multiway.tasks.tabular.task",
 }
-"""Module of each task, whose `TASK` it is. Data of a kind that none recognises is for the first."""
+"""Module of each task, whose `TASK` it is. Data of a kind that none recognises is for the first; what two
+recognise is for the earlier, as a folder is to volumes whatever lies in it."""
 TASKS = tuple(MODULES)
 
 

@@ -24,7 +24,7 @@ class ImageDataset:
 
     files: tuple[str, ...]
     counts: tuple[int, int, int]
-    url: str | None
+    url: str
     known_hash: str | None = None
     licence: str = LICENCE
     kind: str = "images"
@@ -51,7 +51,7 @@ class ImageDataset:
         Raises:
             DataError: It is a part of a set, which nobody gives out.
         """
-        if self.url is None:
+        if self.known_hash is None:
             raise DataError(f"{name}: this part is at no address. Use cifar100, or set MULTIWAY_DATA to its folder.")
         return datasets.download(name, self, folder / self.files[0])
 
@@ -65,5 +65,5 @@ DATASETS: dict[str, datasets.Dataset] = {
         files=("cifar-100-binary.tar.gz", "cifar100"), counts=(50_000, 10_000, 100),
         url=URL + "cifar-100-binary.tar.gz", known_hash="md5:03b5dce01913d631647c71ecec9e9cb8",
     ),
-    "cifar100_12k": ImageDataset(files=("cifar100-12k",), counts=(10_000, 2_000, 100), url=None),
+    "cifar100_12k": ImageDataset(files=("cifar100-12k",), counts=(10_000, 2_000, 100), url=URL + "cifar.html"),
 }  # fmt: skip

@@ -8,9 +8,9 @@ from multiway.config import Config
 from multiway.data.images import ImageAugmentation, ImageOptions, ImageSplit
 from multiway.models import list_models, model_config
 from multiway.tasks.distillation import DistillOptions
-from multiway.tasks.images.weights import check_pattern
 from multiway.tasks.settings import check_model, network_fields, starting_from
 from multiway.training import TrainingConfig
+from multiway.training.watching import check_pattern
 
 Baseline = Literal["majority", "logistic"]
 NETWORK = "cnn_image_classifier"

@@ -2,15 +2,22 @@
 
 from collections.abc import Iterator, Sequence
 
+from multiway.explain.images import LEVELS
+from multiway.explain.planes import overlay
 from multiway.report import text
+from multiway.report.png import colour_png, grey_png, palette_png
 from multiway.report.sections import Images, Part, Picture, Section, Text
+from multiway.report.weights import density_chart, spread_chart
 from multiway.tasks import pages
 from multiway.tasks.class_page import ClassPage
-from multiway.tasks.images.explanation import Seen, layers_of, seen, telling
-from multiway.tasks.images.weights import weights_part
+from multiway.tasks.images.explanation import Seen, seen, telling
 from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed
 from multiway.tasks.run import Run
 from multiway.tasks.targets import WORDS
+from multiway.training.watching import matrices_of
+
+MOST = 6
+"""Charts of either kind."""
 
 SUBJECT = pages.Subject(
     kicker="Report on images", rows="images", selected_by=lambda run: "lowest validation loss", models=WORDS,
@@ -38,7 +45,7 @@ def parts(runs: Sequence[Run]) -> Iterator[Part]:
         ],
     )  # fmt: skip
     if runs[0].config.weights is not None:
-        yield weights_part(runs[0], runs[0].config.weights)
+        yield _weights(runs[0], runs[0].config.weights)
 
 
 def _views(groups: dict[str, list[Seen]]) -> Iterator[Section]:
@@ -46,9 +53,25 @@ def _views(groups: dict[str, list[Seen]]) -> Iterator[Section]:
 
 
 def _picture(item: Seen) -> Picture:
-    sure = text.percent(100 * item.probability, 0)
+    pixels, sure = item.pixels, text.percent(100 * item.probability, 0)
+    image = grey_png(pixels[..., 0]) if pixels.shape[2] == 1 else colour_png(pixels)
+    layers = [image, palette_png(*overlay("gradients", item.gradients, LEVELS))]
     words = f"Named {item.predicted} with {sure}" + ("" if item.is_right else f"; it is {item.label}")
-    return Picture(item.name, layers_of(item), words)
+    return Picture(item.name, layers, words)
+
+
+def _weights(run: Run, pattern: str) -> Part:
+    """The weights that were kept, and how their spread came about."""
+    log = [row for row in (run.folder.read_log() if run.folder else []) if row.get("watched")]
+    kept = [*matrices_of(run.model, pattern).items()][:MOST]
+    epochs = [float(row["epoch"]) for row in log]
+    side = [
+        "The weights of the kept epoch: their density, and that of a normal distribution of the same spread.",
+        "By epoch: their median, half of them in the dark band and nine tenths in the light one.",
+    ]
+    content = [density_chart(name, weight.cpu().numpy()) for name, weight in kept]
+    content += [spread_chart(name, epochs, [row["watched"][name] for row in log]) for name, _ in kept if log]
+    return Part(id="weights", title="Weights", side=side, content=content)
 
 
 PAGE = ClassPage(SUBJECT, parts)

@@ -31,11 +31,11 @@ from multiway.tasks.distillation import TaughtTask
 from multiway.tasks.images import sections
 from multiway.tasks.images.config import ImageConfig
 from multiway.tasks.images.explanation import explained, telling, write_explanations
-from multiway.tasks.images.weights import Quantiles, quantiles_of
 from multiway.tasks.options import names
 from multiway.tasks.protocol import Option
 from multiway.tasks.run import Run
 from multiway.training import Source
+from multiway.training.watching import Quantiles, quantiles_of
 
 FITTED, PENALTIES = 20_000, (1e-1, 1e-3)
 """Training images that the logistic regression is fitted on at most, and its penalties: seconds, not minutes."""
