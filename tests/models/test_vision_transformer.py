@@ -143,6 +143,11 @@ def test_images_are_brought_to_another_size(generator):
     assert_same(model(x), same(F.interpolate(x, (8, 8), mode="bilinear")))
 
 
+def test_what_is_not_given_of_a_block_is_as_usual():
+    block = build(block={"feed_forward": {"hidden": (7,)}}).config.block
+    assert (block.norm_first, block.num_heads, block.feed_forward.hidden) == (True, 4, (7,))
+
+
 @pytest.mark.parametrize("pooling", ["class_token", "mean", "grid"])
 def test_an_image_alone_as_in_a_batch(pooling, generator):
     model, x = build(pooling=pooling, head="linear"), images(generator)

@@ -3,12 +3,12 @@
 from typing import Any, Literal, Self
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from torch import Tensor
 from torch import nn as torch_nn
 from torch.nn import functional as F
 
-from multiway.config import Config
+from multiway.config import Config, merge
 from multiway.errors import ShapeError
 from multiway.models.layer_choice import RANKED, LayerName, build_layer
 from multiway.models.transformer import BlockChoice, FeedForward, TransformerBlock
@@ -35,6 +35,7 @@ class VisionTransformerConfig(Config):
     """Features of a token."""
     num_blocks: int = Field(4, ge=0)
     block: BlockChoice = BlockChoice.parse(USUAL_BLOCK)
+    """Norms stand first unless given."""
     mixing: Literal["features", "tokens"] = "features"
     """Feed-forward of each token apart, or of tokens by features at once (section 3.1)."""
     pooling: Literal["class_token", "mean", "grid"] = "class_token"
@@ -64,6 +65,11 @@ class VisionTransformerConfig(Config):
     def num_tokens(self) -> int:
         """Patches, and the class token where there is one."""
         return self.grid[0] * self.grid[1] + (self.pooling == "class_token")
+
+    @field_validator("block", mode="before")
+    @classmethod
+    def _block_starts_from_the_usual(cls, given: Any) -> Any:
+        return merge(USUAL_BLOCK, given) if isinstance(given, dict) else given
 
     @model_validator(mode="after")
     def _patches_fit(self) -> Self:
@@ -98,7 +104,7 @@ class VisionTransformerConfig(Config):
 
 
 def _published(dim: int, feed_forward: dict[str, Any]) -> dict[str, Any]:
-    block = {**USUAL_BLOCK, "num_heads": 8, "head_dim": 64, "feed_forward": feed_forward}
+    block = {"num_heads": 8, "head_dim": 64, "feed_forward": feed_forward}
     return {"resize": 224, "patch_size": 16, "dim": dim, "num_blocks": 3, "block": block}
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,17 @@ from multiway.data.labelled import Labelled
 from multiway.errors import RunError
 from multiway.tasks.class_task import ClassFacts, ClassTask, ConfigT, StateT
 from multiway.tasks.classes import class_weights
+from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.teachers import Teacher, find_teacher
 from multiway.training import Objective, Source
 from multiway.training.distillation import DistillationLoss, Taught
 from multiway.training.tensors import read_tensors
+
+OTHERS = (
+    "The teacher {} was trained on other images or another split. If test images of this run were among them, its "
+    "scores are too good."
+)
 
 
 class DistillOptions(Config):
@@ -90,7 +96,14 @@ class TaughtTask(ClassTask[ConfigT, StateT]):
         hashed = hashlib.sha256(logits["train"].numpy().tobytes()).hexdigest()
         scores = {f"{name}_acc": _accuracy(logits[name], part.truth) for name, part in parts.items()}
         run.facts["distilled"] = {"teacher": options.teacher, "logits_sha256": hashed, **scores}
+        if teacher.data_sha256 not in (None, run.digest):
+            run.facts["notes"] = [*run.facts["notes"], OTHERS.format(options.teacher)]
         return Taught(source, logits["train"])
+
+    def cell_facts(self, runs: Sequence[Run]) -> Row:
+        """How many test samples there are, and the teacher."""
+        found = runs[0].facts.get("distilled")
+        return {**super().cell_facts(runs), **({"distilled": found} if found else {})}
 
 
 def _options(config: Any) -> DistillOptions | None:

@@ -41,11 +41,16 @@ def headed(items: Iterable[tuple[str, Section]]) -> Iterator[Section]:
 def cost_table(
     run: Run, scores: Scores, colours: Mapping[str, int], more: Mapping[str, Sequence[tuple[str, str]]]
 ) -> list[Table]:
-    """Parameters and times of every model that has them; columns that nobody filled are left out."""
+    """Parameters and times of every model that has them, FLOPs of one sample; columns that nobody filled are left out.
+
+    more: Columns of single models, which then say themselves what a sample costs.
+    """
     parameters, seconds = run.facts.get("parameters", {}), run.facts.get("seconds", {})
+    flops = {} if more else {OURS: run.facts.get("flops")}
     models = [model for model in dict.fromkeys([*parameters, *seconds, *more]) if model in colours]
     columns = {
         "Parameters": [text.magnitude(parameters.get(model)) for model in models],
+        "FLOPs": [text.magnitude(flops.get(model)) for model in models],
         **{
             name: [dict(more.get(model, ())).get(name, text.MISSING) for model in models]
             for name in dict.fromkeys(name for cells in more.values() for name, _ in cells)

@@ -36,9 +36,11 @@ class Teacher(abc.ABC):
     """What says how likely each class of an image is.
 
     digest: Hash of all that its answers depend on beside the images.
+    data_sha256: Hash of the images and the split that it was trained on; None where nobody knows.
     """
 
     digest: str
+    data_sha256: str | None = None
 
     @abc.abstractmethod
     def logits(self, training: Labelled, validation: Labelled) -> tuple[Tensor, Tensor]:
@@ -59,6 +61,7 @@ class RunTeacher(Teacher):
             if wanted != got:
                 raise ConfigError(f"distill.teacher: {path} was trained on other {name}. Got {got}, not {wanted}.")
         assert self.run.folder is not None
+        self.data_sha256 = self.run.digest
         self.digest = hashlib.sha256(json.dumps(self.run.folder.verify()["sha256"]).encode()).hexdigest()
 
     def logits(self, training: Labelled, validation: Labelled) -> tuple[Tensor, Tensor]:

@@ -12,14 +12,17 @@ from command import outcome
 from interruption import stop_after
 from multiway import workflows
 from multiway.errors import ConfigError, RunError
+from multiway.recipes import Recipe
 from multiway.tasks import teachers
 from multiway.tasks.lifecycle import load, resume
+from multiway.tasks.scores import cell_row
 from multiway.training.signals import Interrupted
 from multiway.training.tensors import read_tensors
 from tasks.images.shapes import write_folder
 
 TRAINING = {"epochs": 2, "batch_size": 8, "warmup_steps": 2, "learning_rate": 0.01, "checkpoint_seconds": 0}
 PAIR = {"layer": "nd_linear", "sizes": [8, 1], "hidden": [8, 1]}
+CELL = Recipe(task="images", table="mine", row="shapes", data=None)
 STUDENT = {
     "name": "vision_transformer", "patch_size": 4, "dim": 8, "num_blocks": 1,
     "block": {"num_heads": 2, "feed_forward": PAIR},
@@ -34,8 +37,9 @@ def folder(tmp_path_factory):
     return path
 
 
-def train(folder, name, model=STUDENT, **distill):
+def train(folder, name, model=STUDENT, split_seed=0, **distill):
     given = {"data": str(folder / "shapes"), "model": model, "draws": 0, "baselines": [], "training": TRAINING}
+    given["split"] = {"seed": split_seed}
     if distill:
         given["distill"] = {"cache": str(folder / "cache"), **distill}
     (run,) = workflows.train(given, task="images", out=folder / name).runs
@@ -52,7 +56,18 @@ def test_a_student_learns_from_what_the_teacher_says_of_the_training_images(fold
     torch.testing.assert_close(logits[len(training)], expected)
     assert facts["train_acc"] == pytest.approx((expected.argmax(1).numpy() == training.truth).mean())
     predicted = teacher.tables["predictions"].query("split == 'validation' and model == 'multiway'")
+    assert str(folder / "teacher") in run.task.report([run])
+    assert cell_row("mine", CELL, [run], 1)["distilled"] == facts
     assert facts["validation_acc"] == pytest.approx((predicted["label"] == predicted["predicted"]).mean())
+
+
+def test_a_teacher_that_may_have_seen_the_test_images_is_named(folder):
+    notes = [
+        train(folder, f"split-{seed}", teacher=str(folder / "teacher"), split_seed=seed).facts["notes"]
+        for seed in range(2)
+    ]
+    assert not any("teacher" in note for note in notes[0])
+    assert any("was trained on other images or another split" in note for note in notes[1])
 
 
 def test_the_teacher_changes_what_is_learnt(folder):

@@ -24,6 +24,7 @@ SUBJECT = pages.Subject(
     setting=lambda run: {
         "Images": " × ".join(map(str, run.state.sizes)), "Channels": str(run.state.channels),
         "Classes": str(len(run.state.classes)), "Model": run.config.model_name,
+        **({"Teacher": run.config.distill.teacher} if run.config.distill else {}),
     },
     interval="over images (bootstrap)",
 )  # fmt: skip
