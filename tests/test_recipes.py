@@ -30,7 +30,7 @@ CELLS = {
     "ndlinear-table-3": 20,
     "ndlinear-table-3-bert": 10,
     "ndlinear-table-4": 72,
-    "ndlinear-table-5": 4,
+    "ndlinear-table-5": 6,
     "ndlinear-table-6": 40,
     "ndlinear-table-7": 60,
     "ndlinear-table-7-small": 15,

@@ -4,6 +4,7 @@ from torch.nn import functional
 
 from multiway.errors import ConfigError, ShapeError
 from multiway.models import TabularMLP, create_model
+from multiway.recipes import load_recipe
 from tolerances import assert_same
 
 
@@ -24,6 +25,15 @@ def test_parameters_are_those_of_table_5():
     assert count("tabular_mlp_dense", **cardio) == 18_306
     assert count("tabular_mlp", rows=32, **delivery) == 7_873
     assert count("tabular_mlp_dense", **delivery) == 18_561
+
+
+def test_dense_twins_of_table_5_have_as_many_parameters_as_nd_linear():
+    sizes = {"cardio": {"in_features": 11, "num_outputs": 2}, "delivery": {"in_features": 14, "num_outputs": 1}}
+    for row, data in sizes.items():
+        names = [f"tabular-{row}-{variant}" for variant in ("ndlinear", "dense-matched")]
+        models = [dict(load_recipe(name).settings.get("model", {})) for name in names]
+        ours, twin = (count(fields.pop("name", "tabular_mlp"), **fields, **data) for fields in models)
+        assert abs(twin / ours - 1) < 0.02
 
 
 def test_dense_layers_by_hand(generator):
