@@ -36,6 +36,7 @@ CELLS = {
     "ndlinear-table-7-small": 15,
     "ndlinear-table-7-teacher": 1,
     "segmentation": 2,
+    "tga-figure-2": 147,
 }
 
 

@@ -1,5 +1,6 @@
 """The task `text`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from multiway.auditing import AuditReport
 from multiway.auditing.labelled_texts import audit_texts
 from multiway.data import CheckReport
 from multiway.data.encoders import TextOptions
-from multiway.data.labelled import Labelled
+from multiway.data.labelled import Labelled, PreparedSamples
 from multiway.data.labelled_text import (
     PreparedTexts,
     TextState,
@@ -28,11 +29,12 @@ from multiway.tasks.answers import Answer, written
 from multiway.tasks.class_page import ClassPage
 from multiway.tasks.class_task import ClassTask, probabilities
 from multiway.tasks.options import whole
-from multiway.tasks.protocol import Option
+from multiway.tasks.protocol import Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.text import models
 from multiway.tasks.text.config import TextConfig
 from multiway.tasks.text.explaining import explain_words
+from multiway.tasks.text.facts import TextFacts, network_cells, network_facts
 from multiway.training import History
 
 EXPLAINED = 10
@@ -56,6 +58,7 @@ class Text(ClassTask[TextConfig, TextState]):
     noun = "text"
     config = TextConfig
     state = TextState
+    facts = TextFacts
     scored = (*targets.CLASSES, targets.MORE["f1"], targets.MORE["hard_auc"])
     page = ClassPage(
         pages.Subject(
@@ -129,6 +132,14 @@ class Text(ClassTask[TextConfig, TextState]):
     ) -> History | dict[str, Any] | None:
         """See `multiway.tasks.text.models`."""
         return models.fit_baseline(run.models[name], training, validation)
+
+    def describe(self, run: Run, prepared: PreparedSamples) -> dict[str, Any]:
+        """Samples of each split, and what the network has learnt of the training texts."""
+        return {**super().describe(run, prepared), **network_facts(run, prepared)}
+
+    def cell_facts(self, runs: Sequence[Run]) -> Row:
+        """Test samples, accuracy in training, and parameters of attention."""
+        return {**super().cell_facts(runs), **network_cells(runs)}
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
         """The rows of a file with their class beside them."""
