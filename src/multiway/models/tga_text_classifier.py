@@ -120,8 +120,12 @@ class TGATextClassifier(torch_nn.Module):
     @property
     def attention_parameters(self) -> int:
         """Trained numbers of all attention layers, which is what figure 2 counts."""
-        blocks = (block for axis in self.axes for block in axis)  # type: ignore[attr-defined]  # lists of blocks
+        blocks = (block for axis in range(len(self.axes)) for block in self.blocks_of(axis))
         return sum(each.numel() for block in blocks for each in block.attention.parameters())
+
+    def blocks_of(self, axis: int) -> list[AttentionBlock]:
+        """The blocks of an axis, words first."""
+        return list(self.axes[axis])  # type: ignore[call-overload,no-any-return]  # a list of blocks
 
     def forward(self, ids: Tensor) -> Tensor:
         """Logits of the classes.
@@ -130,8 +134,8 @@ class TGATextClassifier(torch_nn.Module):
             ShapeError: The ids have another number of axes, or texts are longer than `num_tokens`.
         """
         x, keep = self.embedded(ids)
-        for blocks in self.axes:
-            for block in blocks:  # type: ignore[attr-defined]  # a list of blocks
+        for axis in range(len(self.axes)):
+            for block in self.blocks_of(axis):
                 x = block(x, keep)
             x, keep = masked_mean(x, keep), keep.any(-1)
         out: Tensor = self.head(self.dropout(x))
