@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from multiway import nn, ops
+from multiway import ops
 from multiway.errors import ShapeError
-from multiway.explain.spectra import graph_spectrum, head_spectra
+from multiway.explain.spectra import graph_spectrum
 from tolerances import ROUNDING64, assert_same
 
 
@@ -28,41 +28,34 @@ def test_two_vertices_by_hand():
     assert_same(found.before, doubles([8 / 10, 2 / 10]))
     low, high = 8 * 1.4**2, 2 * 0.6**2
     assert_same(found.after, doubles([low / (low + high), high / (low + high)]))
-    normalised = graph_spectrum(graph, signal, "symmetric")
+    normalised = graph_spectrum(graph, signal, by_degree=True)
     assert_same(normalised.gain, doubles([1, 0.6 / 1.4]))
 
 
-@pytest.mark.parametrize("normalisation", ["none", "symmetric"])
-def test_gains_and_shares_are_those_of_the_filtered_signal(normalisation):
+@pytest.mark.parametrize("by_degree", [False, True])
+def test_gains_and_shares_are_those_of_the_filtered_signal(by_degree):
     graph, signal = ops.attention_adjacency(normal(2, 9, 4), 0.9), normal(2, 9, 3, seed=1)
-    found = graph_spectrum(graph, signal, normalisation)
-    filtered = ops.graph_filter(signal, graph, normalisation)
+    found = graph_spectrum(graph, signal, by_degree=by_degree)
+    filtered = ops.graph_filter(signal, graph, "symmetric" if by_degree else "none")
     energy = signal.square().sum((-2, -1))
     assert_same((found.before * found.gain.square()).sum(-1) * energy, filtered.square().sum((-2, -1)))
     assert_same(found.before.sum(-1), torch.ones(2).double())
     assert_same(found.after.sum(-1), torch.ones(2).double())
     assert bool((found.frequency.diff(dim=-1) >= 0).all())
-    if normalisation == "symmetric":
+    if by_degree:
         assert float(found.gain.abs().max()) <= 1 + ROUNDING64
 
 
 def test_the_normalised_filter_passes_what_varies_little():
     graph = ops.attention_adjacency(normal(12, 4).abs(), 0.9)
-    found = graph_spectrum(graph, normal(12, 2, seed=1), "symmetric")
+    found = graph_spectrum(graph, normal(12, 2, seed=1), by_degree=True)
     assert found.gain[0] == found.gain.max() and found.gain[:4].mean() > found.gain[-4:].mean()
     assert math.isclose(float(found.gain[0]), 1.0, rel_tol=1e-9)
 
 
-@pytest.mark.parametrize("preset", ["paper", "normalised"])
-def test_spectra_of_the_heads_of_a_layer(preset):
-    torch.manual_seed(0)
-    layer, x = nn.TensorGraphAttention(8, num_heads=2, preset=preset, dtype=torch.float64), normal(6, 8)
-    found = head_spectra(layer, x)
-    _, graph = layer.forward_with_maps(x)
-    assert found.gain.shape == (2, 6)
-    assert_same(found.gain[1], graph_spectrum(graph[1], layer.values[1](x), layer.normalisation).gain)
+def test_a_causal_graph_is_refused():
     with pytest.raises(ShapeError, match=r"a causal graph has no spectrum of this kind"):
-        head_spectra(nn.TensorGraphAttention(8, causal=True, dtype=torch.float64), x)
+        graph_spectrum(ops.attention_adjacency(normal(5, 4), 0.9, causal=True), normal(5, 2))
 
 
 def test_a_silent_signal_has_no_shares():

@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from multiway import nn, ops
 from multiway.errors import ShapeError
 
 
@@ -27,7 +26,8 @@ class Spectrum(NamedTuple):
 def graph_spectrum(
     adjacency: Float[Tensor, "*batch length length"],
     signal: Float[Tensor, "*batch length dim"],
-    normalisation: str = "none",
+    *,
+    by_degree: bool = False,
 ) -> Spectrum:
     r"""Take the filter apart: $(I + \Psi)\, u_k = \lambda_k u_k$, or that of $D^{-1/2} (I + \Psi) D^{-1/2}$.
 
@@ -36,11 +36,10 @@ def graph_spectrum(
     Args:
         adjacency: Ψ, symmetric and not negative.
         signal: What is filtered (TGA: V).
-        normalisation: "none" as printed, or "symmetric".
+        by_degree: Whether the filter is divided by the degrees, D = diag(1 + Ψ 1); as printed if not.
 
     Raises:
         ShapeError: The adjacency is not symmetric, as that of a causal graph, or not of the signal's length.
-        ConfigError: The normalisation is unknown.
     """
     graph, values = adjacency.double(), signal.double()
     if graph.shape[-2:] != (values.shape[-2],) * 2 or not torch.equal(graph, graph.mT):
@@ -48,24 +47,13 @@ def graph_spectrum(
             f"graph_spectrum: the adjacency must be symmetric and of the signal's length. Got adjacency "
             f"{tuple(graph.shape)} and signal {tuple(values.shape)}; a causal graph has no spectrum of this kind."
         )
-    eye = torch.eye(graph.shape[-1], dtype=graph.dtype, device=graph.device).expand_as(graph)
-    gain, vectors = torch.linalg.eigh(ops.graph_filter(eye, graph, normalisation))
+    filtering = torch.eye(graph.shape[-1], dtype=graph.dtype, device=graph.device) + graph
+    scale = filtering.sum(-1).rsqrt() if by_degree else torch.ones_like(graph[..., 0])
+    gain, vectors = torch.linalg.eigh(scale[..., None] * filtering * scale[..., None, :])
     laplacian = torch.diag_embed(graph.sum(-1)) - graph
     frequency = (vectors * (laplacian @ vectors)).sum(-2).clamp_min(0)
     energy = (vectors.mT @ values).square().sum(-1)
     return _in_order(frequency, gain, _shares(energy), _shares(energy * gain.square()))
-
-
-def head_spectra(layer: nn.TensorGraphAttention, x: Float[Tensor, "length dim"]) -> Spectrum:
-    """The filter of every head on one sequence, and the values that it filters: `(heads, length)` each.
-
-    Raises:
-        ShapeError: The layer is causal.
-    """
-    with torch.no_grad():
-        _, graph = layer.forward_with_maps(x)
-        values = torch.stack([head(x) for head in layer.values])
-        return graph_spectrum(graph, values, layer.normalisation)
 
 
 def _in_order(frequency: Tensor, *others: Tensor) -> Spectrum:

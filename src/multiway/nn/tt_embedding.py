@@ -69,11 +69,13 @@ class TTEmbedding(nn.Module):
     def forward(self, ids: Int[Tensor, "*lead"]) -> Float[Tensor, "*lead features"]:
         """Vectors of the ids."""
         rows: Tensor = self._rows(ids.flatten()).reshape(*ids.shape, math.prod(self.sizes))
-        return rows if self.padding_idx is None else rows * (ids != self.padding_idx)[..., None]
+        kept: Tensor = rows if self.padding_idx is None else rows * (ids != self.padding_idx)[..., None]
+        return kept
 
     def _rows(self, ids: Tensor) -> Tensor:
         """Slices of the cores multiplied from the first digit on: `(ids, features so far, rank)`."""
-        found, below = self.cores[0].new_ones(len(ids), 1, 1), math.prod(self.words)
+        below = math.prod(self.words)
+        found: Tensor = self.cores[0].new_ones(len(ids), 1, 1)
         for core, count in zip(self.cores, self.words, strict=True):
             below //= count
             slices = core.transpose(0, 1)[ids // below % count]
@@ -86,7 +88,7 @@ class TTEmbedding(nn.Module):
         if self.padding_idx is None:
             return table
         kept = torch.arange(self.num_words, device=table.device) != self.padding_idx
-        return table * kept[:, None]
+        return table * kept[:, None].to(table.dtype)
 
     def extra_repr(self) -> str:
         """Sizes and ranks."""

@@ -12,9 +12,10 @@ from multiway.data.encoders import make_encoder
 from multiway.data.labelled import UNKNOWN, Labelled
 from multiway.data.labelled_text import make_inputs
 from multiway.data.labelled_text.inputs import scaled
-from multiway.explain.spectra import head_spectra
+from multiway.explain.spectra import Spectrum, graph_spectrum
 from multiway.explain.words import leave_one_out
 from multiway.models import TGATextClassifier
+from multiway.nn import TensorGraphAttention
 from multiway.tasks.class_task import probabilities
 from multiway.tasks.classes import class_values
 from multiway.tasks.run import Run
@@ -57,13 +58,20 @@ def _spectra(model: TGATextClassifier, ids: Tensor) -> Iterator[list[tuple[int, 
     """Of each block, for every head: frequencies, and the columns that stand beside them."""
     x, keep = model.embedded(ids[None])
     for block in model.blocks_of(0):
-        found = [each.numpy() for each in head_spectra(block.attention, x[0, keep[0]])]
-        frequency, *others = found
+        assert isinstance(block.attention, TensorGraphAttention)
+        frequency, *others = (each.numpy() for each in _head_spectra(block.attention, x[0, keep[0]]))
         yield [
             (head + 1, frequency[head], {name: each[head] for name, each in zip(BESIDE, others, strict=True)})
             for head in range(len(frequency))
         ]
         x = block(x, keep)
+
+
+def _head_spectra(layer: TensorGraphAttention, words: Tensor) -> Spectrum:
+    """The filter of every head on the words of one text, and the values that it filters: `(heads, words)` each."""
+    _, graph = layer.forward_with_maps(words)
+    values = torch.stack([head(words) for head in layer.values])
+    return graph_spectrum(graph, values, by_degree=layer.preset != "paper")
 
 
 def shares_of(run: Run, texts: Sequence[str]) -> NDArray[np.float64]:
