@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import attention, graph, images, leaks, nd_linear, stocks, tensor_train, volumes, windows
+from benchmarks import attention, graph, images, leaks, long_graph, nd_linear, stocks, tensor_train, volumes, windows
 from benchmarks.comparison import table
 from multiway.memory import keep_freed_memory
 
@@ -16,13 +16,14 @@ BENCHMARKS = {
     "tensor_train": tensor_train.run,
     "attention": attention.run,
     "graph": graph.run,
+    "long_graph": long_graph.run,
     "windows": windows.run,
     "volumes": volumes.run,
     "stocks": stocks.run,
     "images": images.run,
     "leaks": leaks.run,
 }
-TABLES = {"volumes": volumes.table, "stocks": stocks.table, "leaks": leaks.table}
+TABLES = {"volumes": volumes.table, "stocks": stocks.table, "leaks": leaks.table, "long_graph": long_graph.table}
 
 
 def main() -> None:

@@ -14,11 +14,11 @@ from benchmarks.peak import peak_bytes
 ROOT = Path(__file__).parent.parent
 
 
-def peak_of(case: Mapping[str, object], threads: int) -> dict[str, object]:
-    """Run `step` in a fresh process: what it needed, and nothing of what ran before."""
+def peak_of(case: Mapping[str, object], threads: int, module: str = "benchmarks.volume_memory") -> dict[str, object]:
+    """Run the `step` of a module in a fresh process: what it needed, and nothing of what ran before."""
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    words = [sys.executable, "-m", "benchmarks.volume_memory", json.dumps(case)]
+    words = [sys.executable, "-m", module, json.dumps(case)]
     done = subprocess.run(words, env=environment, check=True, capture_output=True, text=True, cwd=ROOT)
     return json.loads(done.stdout)
 

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from benchmarks import images, volumes
+from benchmarks import images, long_graph, volumes
 
 
 def test_networks_of_volumes_are_checked_before_they_are_timed():
@@ -50,3 +50,13 @@ def test_peak_memory_is_that_of_a_step_in_its_own_process(dtype):
     assert found["before_gb"] <= found["peak_gb"] < found["before_gb"] + 0.2
     assert found["parameters"] == sum(each.numel() for each in volumes._hot(8)().parameters())
     assert torch.get_num_threads() == 1
+
+
+def test_a_long_sequence_is_a_row_with_time_and_peak_of_every_layer(monkeypatch):
+    monkeypatch.setattr(long_graph, "LENGTHS", {"16k": 700})
+    monkeypatch.setattr(long_graph, "peak_of", lambda case, threads, module: long_graph.step(case))
+    (row,) = long_graph.run(1, None)
+    assert set(row["step_s"]) == set(row["peak_gb"]) == {"graph", "full", "linear"}
+    assert row["met"] == {"peak_gb": None, "full": row["times_slower_than_ours"]["full"] >= 10}
+    head, line = long_graph.table([row])
+    assert head.split()[:3] == ["length", "graph", "ms"] and line.split()[0] == "700"

@@ -36,6 +36,7 @@ CELLS = {
     "ndlinear-table-7-small": 15,
     "ndlinear-table-7-teacher": 1,
     "segmentation": 2,
+    "tga-figure-2": 147,
 }
 
 
@@ -153,6 +154,28 @@ def test_tables_of_stocks_have_every_cell_and_say_what_is_wrong_with_its_figure(
         assert recipe.data == "stocknet" and "ACC 0.987, MCC 0.969" in recipe.note
         if recipe.row == "stocknet complete":
             assert set(recipe.figures) == {"acc", "f1", "mcc"}
+
+
+def test_cells_of_tgas_figure_differ_in_size_and_attention_alone():
+    cells = recipes_of("tga-figure-2").values()
+    rows = ("mr", "subj", "cr", "mpqa", "trec", "sst2", "cola")
+    kinds = {"tga": None, "dpa": "dot_product", "ada": "additive"}
+    sizes = [2**power for power in range(2, 9)]
+    assert [(cell.row, cell.variant) for cell in cells] == [
+        (row, f"{kind}-{size}") for row in rows for kind in kinds for size in sizes
+    ]
+    for cell in cells:
+        kind, _, size = cell.variant.partition("-")
+        model = cell.settings["model"]
+        assert (model["dim"], model["attention"].get("kind")) == (int(size), kinds[kind])
+        assert set(model) == {"name", "dim", "attention"} and cell.settings["training"]["batch_size"] == 64
+    rest = {row: [_but_model(cell.settings) for cell in cells if cell.row == row] for row in rows}
+    assert all(each == group[0] for group in rest.values() for each in group)
+
+
+def _but_model(settings):
+    """What the cells of a row share; the baselines stand beside one of them, as they do not depend on the network."""
+    return {name: value for name, value in settings.items() if name not in ("model", "baselines")}
 
 
 @pytest.mark.parametrize("name", recipe_names())

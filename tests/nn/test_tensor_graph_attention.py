@@ -33,6 +33,37 @@ def test_gradients(preset, causal, banded):
         assert torch.autograd.gradgradcheck(layer, inputs, eps=ROUNDING32, atol=ROUNDING32)
 
 
+@pytest.mark.parametrize("banded", [False, True])
+def test_gradients_of_a_learnt_damping(banded):
+    layer = make_layer(banded=banded, learn_damping=True, lag_tolerance=0.9)
+    x = tokens(1, 7)
+
+    def run(logits):
+        return torch.func.functional_call(layer, {"damping_logits": logits}, (x,))
+
+    assert torch.autograd.gradcheck(run, [layer.damping_logits], eps=ROUNDING32, atol=ROUNDING32)
+
+
+def test_a_learnt_damping_starts_where_it_is_told_and_adds_a_number_for_each_head():
+    fixed, learnt = make_layer(damping=0.8), make_layer(damping=0.8, learn_damping=True)
+    assert_same(learnt.dampings, torch.full((2,), 0.8, dtype=torch.float64))
+    assert sum(map(torch.numel, learnt.parameters())) == sum(map(torch.numel, fixed.parameters())) + 2
+    assert_same(learnt(tokens(2, 7)), fixed(tokens(2, 7)))
+    assert repr(learnt).splitlines()[1].endswith("causal=False, learn_damping=True")
+
+
+def test_a_learnt_damping_decides_how_many_lags_count():
+    """Banded where all heads forget soon, with the reach of the one that forgets last; dense where one never does."""
+    layer, x = make_layer(learn_damping=True), tokens(1, 150)
+    for logits, is_banded in (((-2.0, -1.0), True), ((-2.0, 40.0), False)):
+        with torch.no_grad():
+            layer.damping_logits.copy_(torch.tensor(logits))
+        with Largest() as watch:
+            out = layer(x)
+        assert (watch.numbers < 150**2) == is_banded
+        assert_same(out, layer.forward_with_maps(x)[0])
+
+
 @pytest.mark.parametrize(("preset", "causal"), FORMS)
 @pytest.mark.parametrize("length", [7, 70])
 def test_padding_changes_nothing(length, preset, causal):

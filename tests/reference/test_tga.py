@@ -119,7 +119,31 @@ def test_the_banded_layer_is_the_papers_forward_and_backward(preset, causal):
     assert_same(grad, expected)
 
 
-@pytest.mark.parametrize("count", [2, 3, 6])
+@pytest.mark.parametrize(("preset", "causal"), FORMS)
+def test_each_head_learns_its_own_damping(preset, causal):
+    """Values as the literal form with one damping per head, and its gradients through the sigmoid."""
+    layer = make_layer((2, 3), (2, 3), num_heads=3, preset=preset, causal=causal, learn_damping=True)
+    starts = torch.tensor([-1.0, 0.5, 2.0], dtype=torch.float64)
+    with torch.no_grad():
+        layer.damping_logits.copy_(starts)
+    x, logits = normal(2, 9, 6), starts.clone().requires_grad_()
+    want = torch.stack([by_head(layer, sequence, logits.sigmoid()) for sequence in x])
+    out = layer(x)
+    assert_same(out, want)
+    cotangent = normal(*out.shape, seed=5)
+    (grad,) = torch.autograd.grad(out, layer.damping_logits, cotangent)
+    assert_same(grad, torch.autograd.grad(want, logits, cotangent)[0])
+
+
+def by_head(layer, x, dampings):
+    """Algorithm 1 head by head, each with a damping of its own, and the train that combines them."""
+    cores = zip(trains(layer.keys), trains(layer.values), dampings, strict=True)
+    options = {"causal": layer.causal, "by_degree": layer.preset != "paper"}
+    heads = [tga.tensor_graph_attention(x, [k], [v], damping=c, **options)[0] for k, v, c in cores]
+    return tga.tensorised_product(torch.cat(heads, 1), list(layer.out.cores))
+
+
+@pytest.mark.parametrize("count", range(2, 13))
 def test_a_quantised_head_has_32_parameters_per_further_mode(count):
     """Remark 5: 16 (N - 1) for K and as many for V, against 3 · 4^N for dot-product attention."""
     heads = [nn.TensorGraphAttention(2**count, num_heads=1), nn.TensorGraphAttention(2**count, num_heads=3)]

@@ -174,6 +174,23 @@ def test_a_page_of_a_table_that_no_paper_has_shows_what_was_measured(tmp_path):
     assert "0.7500" in words and "Measured" in words and "Published" not in words
 
 
+def test_a_figure_is_drawn_over_the_sizes_that_were_measured(tmp_path):
+    cells = [
+        cell(f"tga-{row}-{kind}-{size}", acc=acc, train_acc=0.9, attention_parameters=count, tfidf_acc=tfidf)
+        for row, kind, size, acc, count, tfidf in (
+            ("mr", "ada", 64, 0.75, 12_352, None), ("trec", "tga", 4, 0.7, 32, None),
+            ("trec", "tga", 256, 0.8, 224, 0.85), ("trec", "dpa", 256, 0.8, 196_608, None),
+        )
+    ]  # fmt: skip
+    page = Page(drawn(tmp_path, "tga-figure-2", cells))
+    titles = ["Parameters of the attention", "Accuracy in training", "Accuracy in testing"]
+    assert [each for each in page.texts if each in titles] == 2 * titles
+    assert {"trec", "mr", "Dot-Product Attention", "size of the embedding", "tfidf"} <= set(page.texts)
+    assert {"100", "1,000", "10,000", "100,000"} <= set(page.texts)
+    assert page.texts.index("mr") < page.texts.index("trec") and page.texts.count("tfidf") == 1
+    assert page.texts.count("Additive Attention") == page.texts.count("Dot-Product Attention") == 3
+
+
 def test_a_page_that_cannot_be_written_is_refused_first(tmp_path):
     path = stored(tmp_path, EXCHANGE)
     with pytest.raises(RunError):

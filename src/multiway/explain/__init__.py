@@ -28,6 +28,8 @@ from multiway.explain.plane_figures import plot_planes as plot_planes
 from multiway.explain.plane_figures import save_planes as save_planes
 from multiway.explain.series import attribute_series as attribute_series
 from multiway.explain.series import mode_shares as mode_shares
+from multiway.explain.spectra import Spectrum as Spectrum
+from multiway.explain.spectra import graph_spectrum as graph_spectrum
 from multiway.explain.storage import load_maps as load_maps
 from multiway.explain.storage import save_maps as save_maps
 from multiway.explain.volumes import VolumeExplanation as VolumeExplanation

@@ -38,6 +38,8 @@ from multiway.models.text_classifier import TextClassifierConfig as TextClassifi
 from multiway.models.text_head import TextHead as TextHead
 from multiway.models.text_head import TextHeadConfig as TextHeadConfig
 from multiway.models.text_head import TunedText as TunedText
+from multiway.models.tga_text_classifier import TGATextClassifier as TGATextClassifier
+from multiway.models.tga_text_classifier import TGATextClassifierConfig as TGATextClassifierConfig
 from multiway.models.transformer_forecaster import TransformerForecaster as TransformerForecaster
 from multiway.models.transformer_forecaster import TransformerForecasterConfig as TransformerForecasterConfig
 from multiway.models.vision_transformer import VisionTransformer as VisionTransformer
@@ -82,6 +84,7 @@ register("tabular_mlp", TabularMLP, TabularMLPConfig)
 register("tabular_mlp_dense", TabularMLP, TabularMLPConfig, **TabularMLPConfig.dense())
 register("series_classifier", SeriesClassifier, SeriesClassifierConfig)
 register("text_classifier", TextClassifier, TextClassifierConfig)
+register("tga_text_classifier", TGATextClassifier, TGATextClassifierConfig)
 register("text_head", TextHead, TextHeadConfig)
 register("text_head_dense", TextHead, TextHeadConfig, **TextHeadConfig.dense())
 register("vision_transformer", VisionTransformer, VisionTransformerConfig)

@@ -12,6 +12,7 @@ from torch import nn as torch_nn
 from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.activations import Activation
+from multiway.models.attention_choice import AttentionConfig
 from multiway.models.layer_choice import LayerName
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
 
@@ -41,6 +42,8 @@ class CausalTransformerConfig(Config):
     """How many blocks, the last ones, have `layer`; the others are dense. All if not given."""
     embedding: int | None = Field(None, gt=0)
     """Features of an embedding, mapped to `dim` and back; `dim` and no map if not given."""
+    attention: AttentionConfig | None = None
+    """Another attention to earlier tokens than the usual one, such as a tensorized graph attention."""
     norm_first: bool = True
     """Normalise before attention and feed-forward, and after the last block; else after each, as in OPT of 350M."""
     activation: Activation = "relu"
@@ -80,7 +83,7 @@ class CausalTransformerConfig(Config):
     def _block(self, feed_forward: FeedForwardConfig) -> BlockChoice:
         return BlockChoice(
             num_heads=self.num_heads, feed_forward=feed_forward, norm_first=self.norm_first,
-            activation=self.activation, dropout=self.dropout, causal=True,
+            activation=self.activation, dropout=self.dropout, causal=True, attention=self.attention,
         )  # fmt: skip
 
 

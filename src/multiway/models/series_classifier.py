@@ -12,6 +12,7 @@ from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.activations import Activation
+from multiway.models.attention_choice import AttentionConfig
 from multiway.models.layer_choice import LayerName
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
 
@@ -36,6 +37,8 @@ class SeriesClassifierConfig(Config):
     """Axes between the two maps: (dim, k) for nd_linear, (4 dim,) for linear, if not given with k = dim."""
     rank: int | None = Field(None, gt=0)
     """Of tensor_train and low_rank."""
+    attention: AttentionConfig | None = None
+    """Another attention over steps than the usual one, such as a tensorized graph attention."""
     positions: Literal["sinusoidal", "none"] = "sinusoidal"
     """What tells steps apart: sines and cosines of the step are added to its features, or nothing."""
     pooling: Literal["mean", "max"] = "mean"
@@ -59,7 +62,7 @@ class SeriesClassifierConfig(Config):
         )
         return BlockChoice(
             num_heads=self.num_heads, feed_forward=forward, norm_first=self.norm_first, activation=self.activation,
-            dropout=self.dropout,
+            dropout=self.dropout, attention=self.attention,
         )  # fmt: skip
 
 

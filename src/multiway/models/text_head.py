@@ -142,11 +142,11 @@ class TunedText(torch_nn.Module):
 
 
 def without_tail(ids: Tensor) -> Tensor:
-    """Ids without the columns behind the longest text of the batch; one stays."""
-    return ids[:, : max(int((ids > 0).any(0).sum()), 1)]
+    """Ids `(..., words)` without the columns behind the longest text of the batch; one stays."""
+    return ids[..., : max(int((ids > 0).flatten(0, -2).any(0).sum()), 1)]
 
 
 def masked_mean(tokens: Tensor, keep: Tensor) -> Tensor:
-    """Mean over the tokens that are there, `(batch, features)`; zeros where none is."""
+    """Mean over the tokens `(..., tokens, features)` that are there, `(..., features)`; zeros where none is."""
     weights = keep[..., None].to(tokens.dtype)
-    return (tokens * weights).sum(1) / weights.sum(1).clamp_min(1)
+    return (tokens * weights).sum(-2) / weights.sum(-2).clamp_min(1)

@@ -13,6 +13,7 @@ from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.activations import ACTIVATIONS, Activation
+from multiway.models.attention_choice import AttentionConfig, build_attention
 from multiway.models.layer_choice import RANKED, LayerName, build_layer
 
 
@@ -62,6 +63,8 @@ class BlockChoice(Config):
     """Share dropped of attention maps, of hidden features, and of what is added to a token."""
     causal: bool = False
     """Let a token see itself and earlier ones only."""
+    attention: AttentionConfig | None = None
+    """Another attention in place of the usual one, whose heads and output projection are then unused."""
 
 
 class TransformerBlock(torch_nn.Module):
@@ -86,7 +89,8 @@ class TransformerBlock(torch_nn.Module):
     def __init__(self, dim: int, config: BlockChoice, *, feed_forward: torch_nn.Module | None = None) -> None:
         super().__init__()
         self.dim, self.config = dim, config
-        self.attention = SelfAttention(dim, config)
+        choice = config.attention
+        self.attention = build_attention(choice, dim, causal=config.causal) if choice else SelfAttention(dim, config)
         self.feed_forward = feed_forward or FeedForward(dim, config.feed_forward, config.activation, config.dropout)
         self.norms = torch_nn.ModuleList(torch_nn.LayerNorm(dim) for _ in range(2))
         self.dropout = nn.Dropout(config.dropout)
@@ -99,7 +103,7 @@ class TransformerBlock(torch_nn.Module):
         """
         if x.ndim != 3 or x.shape[-1] != self.dim:
             raise ShapeError(f"TransformerBlock: x must be (batch, tokens, {self.dim}). Got {tuple(x.shape)}.")
-        x = self._added(x, lambda tokens: self.attention(tokens, keep), self.norms[0])
+        x = self._added(x, lambda tokens: self.attention(tokens, valid=keep), self.norms[0])
         x = self._added(x, self.feed_forward, self.norms[1])
         return x if keep is None else x * keep[..., None]
 
@@ -122,11 +126,11 @@ class SelfAttention(torch_nn.Module):
         self.output = build_layer(config.output, heads, features, rank=config.output_rank)
         self.dropout = config.dropout
 
-    def forward(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Tokens `(batch, tokens, dim)` after looking at each other."""
+    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
+        """Tokens `(batch, tokens, dim)` after looking at each other; `valid` is true for those that are there."""
         q, k, v = self.project(x).unflatten(-1, (3, self.num_heads, self.head_dim)).permute(2, 0, 3, 1, 4)
         looked = F.scaled_dot_product_attention(
-            q, k, v, self._mask(x, keep), self.dropout if self.training else 0.0, self.causal and keep is None
+            q, k, v, self._mask(x, valid), self.dropout if self.training else 0.0, self.causal and valid is None
         )
         out: Tensor = self.output(looked.transpose(1, 2))
         return out.flatten(2)

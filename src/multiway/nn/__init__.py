@@ -21,4 +21,7 @@ from multiway.nn.low_rank import LowRankLinear as LowRankLinear
 from multiway.nn.nd_linear import NdLinear as NdLinear
 from multiway.nn.nd_rnn import NdRNN as NdRNN
 from multiway.nn.tensor_graph_attention import TensorGraphAttention as TensorGraphAttention
+from multiway.nn.token_attention import AdditiveAttention as AdditiveAttention
+from multiway.nn.token_attention import DotProductAttention as DotProductAttention
+from multiway.nn.tt_embedding import TTEmbedding as TTEmbedding
 from multiway.nn.tt_linear import TTLinear as TTLinear

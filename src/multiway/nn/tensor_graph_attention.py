@@ -15,6 +15,8 @@ from multiway.nn.tt_linear import TTLinear
 
 PRESETS = ("normalised", "paper")
 
+LONGEST = 1 - 1e-6
+"""Damping that one which is learnt counts as at most, where lags are left out."""
 BANDED_FROM = 3
 """Lengths beyond this many reaches are filtered in blocks, of which each step then meets at most three."""
 
@@ -46,6 +48,7 @@ class TensorGraphAttention(nn.Module):
         tt_ranks: Ranks of every train, as for `TTLinear` (TGA: R_n).
         preset: "normalised" (by degrees) or "paper" (as printed).
         damping: Weight of a neighbour in time, between 0 and 1 (TGA: c).
+        learn_damping: Learn one damping for each head, from that on: one more parameter each.
         causal: Whether a token sees only itself and what comes before.
         bias: Add biases to K, V and the output.
         banded: Whether to leave out lags that no longer count, which makes cost linear in length; by cost if not
@@ -76,6 +79,7 @@ class TensorGraphAttention(nn.Module):
         tt_ranks: int | Sequence[int] = 2,
         preset: str = "normalised",
         damping: float = 0.9,
+        learn_damping: bool = False,
         causal: bool = False,
         bias: bool = False,
         banded: bool | None = None,
@@ -89,7 +93,10 @@ class TensorGraphAttention(nn.Module):
         ins, outs = _choose_sizes(dim, self.out_dim, in_sizes, out_sizes)
         self.preset, self.damping, self.causal, self.banded = preset, damping, causal, banded
         self.normalisation = "none" if preset == "paper" else "row" if causal else "symmetric"
-        self.reaches = _reaches(damping, lag_tolerance)
+        self.lag_tolerance, self.reaches = lag_tolerance, _reaches(damping, lag_tolerance)
+        self.damping_logits: nn.Parameter | None
+        start = torch.full((num_heads,), math.log(damping / (1 - damping)), device=device, dtype=dtype)
+        self.register_parameter("damping_logits", nn.Parameter(start) if learn_damping else None)
         factory: dict[str, Any] = {"tt_ranks": tt_ranks, "bias": bias, "device": device, "dtype": dtype}
         self.keys = nn.ModuleList(TTLinear(ins, outs, **factory) for _ in range(num_heads))
         self.values = nn.ModuleList(TTLinear(ins, outs, **factory) for _ in range(num_heads))
@@ -113,6 +120,12 @@ class TensorGraphAttention(nn.Module):
         """`forward`, never banded, and Ψ of every head before any normalisation; row i is what token i receives."""
         return self._attend(x, valid, self._filter)
 
+    @property
+    def dampings(self) -> ops.Damping:
+        """The damping of every head: the number that was given, or `(heads,)` as learnt."""
+        logits = self.damping_logits
+        return self.damping if logits is None else logits.to(torch.promote_types(logits.dtype, torch.float32)).sigmoid()
+
     def _attend(self, x: Tensor, valid: Tensor | None, filter_heads: Filter) -> tuple[Tensor, Tensor]:
         self._check_input(x, valid)
         check_dtype("TensorGraphAttention", "x", x, next(self.parameters()))
@@ -129,22 +142,28 @@ class TensorGraphAttention(nn.Module):
         return (out if real is None else torch.where(real, out, 0)), graph
 
     def _filter(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        graph = ops.attention_adjacency(key, self.damping, causal=self.causal)
+        graph = ops.attention_adjacency(key, self.dampings, causal=self.causal)
         return ops.graph_filter(value, graph, self.normalisation), graph
 
     def _filter_by_cost(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """The values filtered, and the keys in place of a graph that may not exist."""
-        reach = self.reaches[key.dtype]
-        if not self._is_banded(key.shape[-2], reach):
+        if not self._is_banded(key):
             return self._filter(key, value)
         options: dict[str, Any] = {"causal": self.causal, "normalisation": self.normalisation}
-        return ops.banded_graph_filter(key, value, self.damping, reach=reach, **options), key
+        return ops.banded_graph_filter(key, value, self.dampings, reach=self._reach(key.dtype), **options), key
 
-    def _is_banded(self, length: int, reach: int) -> bool:
+    def _is_banded(self, key: Tensor) -> bool:
         """Whether leaving out lags is cheaper; an exported model keeps one form for all lengths."""
         if self.banded is not None or torch.compiler.is_exporting():
             return bool(self.banded)
-        return length > BANDED_FROM * reach
+        return key.shape[-2] > BANDED_FROM * self._reach(key.dtype)
+
+    def _reach(self, dtype: torch.dtype) -> int:
+        """Lags that count, of the head that looks farthest."""
+        if not isinstance(self.dampings, Tensor):
+            return self.reaches[dtype]
+        farthest = min(float(self.dampings.detach().max()), LONGEST)
+        return _reaches(farthest, self.lag_tolerance)[dtype]
 
     def _check_input(self, x: Tensor, valid: Tensor | None) -> None:
         if x.ndim < 2 or x.shape[-1] != self.dim:
@@ -163,6 +182,7 @@ class TensorGraphAttention(nn.Module):
         return (
             f"{self.dim}, num_heads={self.num_heads}, out_dim={self.out_dim}, preset={self.preset!r}, "
             f"damping={self.damping}, causal={self.causal}"
+            + ("" if self.damping_logits is None else ", learn_damping=True")
         )
 
 

@@ -1,7 +1,7 @@
 """A linear layer whose weight is a tensor train: a chain of small cores in place of one large matrix."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -60,7 +60,7 @@ class TTLinear(nn.Module):
     ) -> None:
         super().__init__()
         self.in_sizes, self.out_sizes = checked_sizes("TTLinear", in_sizes, out_sizes)
-        self.tt_ranks = _all_ranks(tt_ranks, len(self.in_sizes))
+        self.tt_ranks = all_ranks(tt_ranks, len(self.in_sizes))
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         shapes = zip(self.tt_ranks[:-1], self.in_sizes, self.out_sizes, self.tt_ranks[1:], strict=True)
         self.cores = nn.ParameterList(torch.empty(shape, **factory) for shape in shapes)
@@ -98,13 +98,7 @@ class TTLinear(nn.Module):
         """
         paths, fan_in = math.prod(self.tt_ranks), math.prod(self.in_sizes)
         deviation = (paths * fan_in) ** (-0.5 / len(self.cores))
-        for core in self.cores:
-            nn.init.normal_(core, 0.0, deviation)
-        with torch.no_grad():
-            norm = ops.tt_norm([core.double() for core in self.cores]).clamp_min(torch.finfo(torch.float64).tiny)
-            scale = (math.sqrt(math.prod(self.out_sizes)) / norm) ** (1 / len(self.cores))
-            for core in self.cores:
-                core.mul_(scale.to(core.dtype))
+        draw_cores(self.cores, deviation, math.sqrt(math.prod(self.out_sizes)))
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
@@ -169,7 +163,7 @@ class TTLinear(nn.Module):
         """
         in_sizes, out_sizes = checked_sizes("TTLinear.from_linear", in_sizes, out_sizes)
         check_fit("TTLinear.from_linear", linear, in_sizes, out_sizes)
-        ranks = None if tt_ranks is None else _all_ranks(tt_ranks, len(in_sizes))
+        ranks = None if tt_ranks is None else all_ranks(tt_ranks, len(in_sizes))
         weight = linear.weight.detach()
         cores, dropped = ops.tt_svd(weight.double(), in_sizes, out_sizes, tt_ranks=ranks, max_error=max_error)
         found = [core.shape[0] for core in cores] + [1]
@@ -193,7 +187,19 @@ class TTLinear(nn.Module):
         return ", ".join(parts)
 
 
-def _all_ranks(tt_ranks: int | Sequence[int], count: int) -> tuple[int, ...]:
+@torch.no_grad()
+def draw_cores(cores: Iterable[Tensor], deviation: float, norm: float) -> None:
+    """Fill the cores of a train with normal numbers of one deviation, and bring its matrix to a Frobenius norm."""
+    drawn = list(cores)
+    for core in drawn:
+        nn.init.normal_(core, 0.0, deviation)
+    now = ops.tt_norm([core.double() for core in drawn]).clamp_min(torch.finfo(torch.float64).tiny)
+    scale = (norm / now) ** (1 / len(drawn))
+    for core in drawn:
+        core.mul_(scale.to(core.dtype))
+
+
+def all_ranks(tt_ranks: int | Sequence[int], count: int, layer: str = "TTLinear") -> tuple[int, ...]:
     """N + 1 ranks from whichever form was given."""
     if isinstance(tt_ranks, int):
         ranks = [1, *[tt_ranks] * (count - 1), 1]
@@ -203,7 +209,7 @@ def _all_ranks(tt_ranks: int | Sequence[int], count: int) -> tuple[int, ...]:
     whole = all(isinstance(rank, int) for rank in ranks)
     if not whole or len(ranks) != count + 1 or ranks[0] != 1 or ranks[-1] != 1 or min(ranks) < 1:
         raise ConfigError(
-            f"TTLinear: {count} cores take one rank, {count - 1} inner ranks, or {count + 1} with ends of 1; "
+            f"{layer}: {count} cores take one rank, {count - 1} inner ranks, or {count + 1} with ends of 1; "
             f"all positive. Got tt_ranks={tt_ranks}."
         )
     return tuple(ranks)

@@ -30,6 +30,7 @@ from multiway.ops.feature_maps import orthogonal_projection as orthogonal_projec
 from multiway.ops.feature_maps import positive_log_features as positive_log_features
 from multiway.ops.feature_maps import smreg_log_features as smreg_log_features
 from multiway.ops.gated import gated as gated
+from multiway.ops.graph import Damping as Damping
 from multiway.ops.graph import attention_adjacency as attention_adjacency
 from multiway.ops.graph import content_adjacency as content_adjacency
 from multiway.ops.graph import damping_reach as damping_reach

@@ -6,13 +6,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.errors import ConfigError, ShapeError
-from multiway.ops.graph import check_damping, degree_scales, scale_keys, time_weights
+from multiway.ops.graph import Damping, check_damping, degree_scales, scale_keys, time_weights, weighed
 
 
 def banded_graph_filter(
     key: Float[Tensor, "*batch length dim"],
     value: Float[Tensor, "*value_batch value_length out"],
-    damping: float,
+    damping: Damping,
     *,
     reach: int,
     causal: bool = False,
@@ -51,17 +51,18 @@ def _to_blocks(x: Tensor, size: int) -> Tensor:
     return filled.reshape(*x.shape[:-2], blocks, size, x.shape[-1])
 
 
-def _adjacency_blocks(keys: Tensor, damping: float, causal: bool) -> tuple[Tensor, Tensor]:
+def _adjacency_blocks(keys: Tensor, damping: Damping, causal: bool) -> tuple[Tensor, Tensor]:
     """Ψ between steps of one block `(..., blocks, size, size)`, and from each block's rows to the next's columns.
 
     In the causal case the second is what the next block receives, transposed.
     """
     steps = torch.arange(keys.shape[-2], device=keys.device)
     lags = steps[:, None] - steps
-    near = time_weights(lags, damping, causal, keys.dtype)
-    far = time_weights(keys.shape[-2] - lags, damping, causal, keys.dtype)
-    here = (keys @ keys.mT).mul_(near).relu_()
-    ahead = (keys[..., :-1, :, :] @ keys[..., 1:, :, :].mT).mul_(far).relu_()
+    per_block = damping[..., None] if isinstance(damping, Tensor) else damping
+    near = time_weights(lags, per_block, causal, keys.dtype)
+    far = time_weights(keys.shape[-2] - lags, per_block, causal, keys.dtype)
+    here = weighed(keys @ keys.mT, near)
+    ahead = weighed(keys[..., :-1, :, :] @ keys[..., 1:, :, :].mT, far)
     return here, ahead
 
 
@@ -77,7 +78,7 @@ def _shift(blocks: Tensor, by: int) -> Tensor:
     return F.pad(blocks, (0, 0, 0, 0, 1, 0) if by > 0 else (0, 0, 0, 0, 0, 1))
 
 
-def _check(key: Tensor, value: Tensor, damping: float, reach: int) -> None:
+def _check(key: Tensor, value: Tensor, damping: Damping, reach: int) -> None:
     check_damping("banded_graph_filter", damping)
     if reach < 1:
         raise ConfigError(f"banded_graph_filter: at least one lag must count. Got reach={reach}.")

@@ -9,16 +9,18 @@ from torch import Tensor
 from multiway.errors import ConfigError, ShapeError, closest
 
 NORMALISATIONS = ("none", "symmetric", "row")
+Damping = float | Tensor
+"""One weight of a neighbour in time, or a tensor `(*graphs)` with one for each graph, such as for each head."""
 
 
 def time_adjacency(
     length: int,
-    damping: float,
+    damping: Damping,
     *,
     causal: bool = False,
     device: torch.device | str | None = None,
     dtype: torch.dtype | None = None,
-) -> Float[Tensor, "length length"]:
+) -> Float[Tensor, "*graphs length length"]:
     """Weigh pairs of time steps by their distance: Ω = (A + Aᵀ)/2 with a = c^lag and a zero diagonal (TGA sec. 2).
 
     Causal: the one triangle alone, c^(i - j) for j < i. Differs from the paper, whose A is the upper triangle: left of
@@ -26,7 +28,7 @@ def time_adjacency(
 
     Args:
         length: Time steps (TGA: L).
-        damping: Weight of a neighbour, between 0 and 1 (TGA: c).
+        damping: Weight of a neighbour, between 0 and 1 (TGA: c); a tensor `(*graphs)` gives one graph for each.
         causal: Whether a step sees only what came before, at full weight instead of half.
         device: Of the result.
         dtype: Of the result.
@@ -47,19 +49,24 @@ def content_adjacency(key: Float[Tensor, "*batch length dim"]) -> Float[Tensor, 
 
 
 def attention_adjacency(
-    key: Float[Tensor, "*batch length dim"], damping: float, *, causal: bool = False
+    key: Float[Tensor, "*batch length dim"], damping: Damping, *, causal: bool = False
 ) -> Float[Tensor, "*batch length length"]:
     """Weigh pairs of tokens by time and content: Ψ = Ω ⊙ Θ (TGA sec. 3).
 
     Ω is not negative and its diagonal is zero, so Ψ = ReLU(Ω ⊙ K Kᵀ / √d), of which one tensor is saved for the
-    gradient instead of two.
+    gradient instead of two. A damping that is learnt needs both.
+
+    Args:
+        key: Keys (TGA: K).
+        damping: As for `time_adjacency`; a tensor has the last of the batch axes.
+        causal: Whether a step sees only what came before.
 
     Raises:
         ConfigError: `damping` is not between 0 and 1.
     """
     time = time_adjacency(key.shape[-2], damping, causal=causal, device=key.device, dtype=key.dtype)
     scaled = scale_keys(key)
-    return (scaled @ scaled.mT).mul_(time).relu_()
+    return weighed(scaled @ scaled.mT, time)
 
 
 def graph_filter(
@@ -106,9 +113,16 @@ def degree_scales(received: Tensor, normalisation: str) -> tuple[Tensor | float,
     return (degree.rsqrt(), degree.rsqrt()) if normalisation == "symmetric" else (1.0, 1 / degree)
 
 
-def time_weights(lags: Tensor, damping: float, causal: bool, dtype: torch.dtype) -> Tensor:
-    """Entries of the time adjacency at the lags row minus column, integers."""
-    weights: Tensor = damping ** lags.abs().to(torch.promote_types(dtype, torch.float32))
+def weighed(scores: Tensor, time: Tensor) -> Tensor:
+    """ReLU(Ω ⊙ S), in the place of S where the gradient does not ask for it."""
+    return (scores * time).relu_() if time.requires_grad else scores.mul_(time).relu_()
+
+
+def time_weights(lags: Tensor, damping: Damping, causal: bool, dtype: torch.dtype) -> Tensor:
+    """Entries of the time adjacency at the lags row minus column, integers; the axes of the damping lead."""
+    wide = torch.promote_types(dtype, torch.float32)
+    base = damping.to(wide)[..., None, None] if isinstance(damping, Tensor) else damping
+    weights: Tensor = base ** lags.abs().to(wide)
     kept = torch.where(lags > 0, weights, 0) if causal else torch.where(lags != 0, weights / 2, 0)
     return kept.to(dtype)
 
@@ -118,9 +132,9 @@ def scale_keys(key: Tensor) -> Tensor:
     return key / math.sqrt(math.sqrt(max(key.shape[-1], 1)))
 
 
-def check_damping(where: str, damping: float) -> None:
-    """Refuse a damping that does not damp."""
-    if not 0 < damping < 1:
+def check_damping(where: str, damping: Damping) -> None:
+    """Refuse a number that does not damp; a tensor is bounded by what made it."""
+    if not isinstance(damping, Tensor) and not 0 < damping < 1:
         raise ConfigError(f"{where}: damping must lie between 0 and 1, neither included. Got damping={damping}.")
 
 

@@ -18,7 +18,7 @@ def tensorised_product(x: Tensor, cores: Sequence[Tensor]) -> Tensor:
     return out.reshape(len(x), -1)  # (length, 1, J₁, …, J_N, 1): the ends of the train have size 1
 
 
-def time_graph(length: int, damping: float, causal: bool) -> Tensor:
+def time_graph(length: int, damping: float | Tensor, causal: bool) -> Tensor:
     """Sec. 2: a_{l₁,l₂} = c^(l₂-l₁) for l₂ > l₁, else 0, and Ω = (A + Aᵀ)/2.
 
     Causal: Aᵀ, as (I + A) with the printed upper triangle would show a step its future.
@@ -59,7 +59,7 @@ def tensor_graph_attention(
     value_cores: Sequence[Sequence[Tensor]],
     out_cores: Sequence[Tensor] | None = None,
     *,
-    damping: float,
+    damping: float | Tensor,
     causal: bool = False,
     by_degree: bool = False,
 ) -> tuple[Tensor, Tensor]:
@@ -86,3 +86,27 @@ def tensor_graph_attention(
         graphs.append(graph)
     joined = torch.cat(outputs, dim=1)
     return joined if out_cores is None else tensorised_product(joined, out_cores), torch.stack(graphs)
+
+
+def dot_product_attention(x: Tensor, weight_q: Tensor, weight_k: Tensor, weight_v: Tensor) -> Tensor:
+    """Sec. 2: Y = softmax(Q Kᵀ / √d_k) V with Q = X W⁽q⁾, K = X W⁽k⁾, V = X W⁽v⁾."""
+    query, key = x @ weight_q, x @ weight_k
+    scores = [[(q * k).sum() / math.sqrt(key.shape[1]) for k in key] for q in query]
+    return softmax_mean(scores, x @ weight_v)
+
+
+def additive_attention(x: Tensor, weight_q: Tensor, weight_k: Tensor, weight_v: Tensor, weight: Tensor) -> Tensor:
+    """ADA, which the paper names and does not write down: wᵀ tanh(q + k) for the scores (Bahdanau et al. 2015)."""
+    query, key = x @ weight_q, x @ weight_k
+    scores = [[(weight * torch.tanh(q + k)).sum() for k in key] for q in query]
+    return softmax_mean(scores, x @ weight_v)
+
+
+def softmax_mean(scores: Sequence[Sequence[Tensor]], value: Tensor) -> Tensor:
+    """Mean of the values with weights exp(score) / Σ exp(score), row by row."""
+    rows = []
+    for row in scores:
+        weights = [score.exp() for score in row]
+        mixed = sum((weight * each for weight, each in zip(weights, value, strict=True)), torch.zeros_like(value[0]))
+        rows.append(mixed / sum(weights, torch.zeros_like(weights[0])))
+    return torch.stack(rows)

@@ -88,6 +88,17 @@ class Slip(Config):
     """What the other figures give."""
 
 
+class Curves(Config):
+    """What a published figure draws over a size; its recipes' variants are called by a method and a size."""
+
+    over: str
+    """What the size is."""
+    panels: dict[str, str]
+    """Title of each panel, by the field of a row of results."""
+    rivals: tuple[str, ...] = ()
+    """Baselines that are drawn as level lines."""
+
+
 class PublishedTable(Config):
     """A table or figure of a paper, whole."""
 
@@ -103,6 +114,8 @@ class PublishedTable(Config):
     """Metrics by data set, named as rows of recipes are."""
     horizons: tuple[int, ...] = ()
     methods: dict[str, Method]
+    curves: Curves | None = None
+    """How a figure without printed values is drawn from measured cells."""
     slips: tuple[Slip, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader has to know, among it what the paper's words say and its figures do not."""

@@ -1,5 +1,7 @@
 """The task `text`."""
 
+import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from multiway.auditing import AuditReport
 from multiway.auditing.labelled_texts import audit_texts
 from multiway.data import CheckReport
 from multiway.data.encoders import TextOptions
-from multiway.data.labelled import Labelled
+from multiway.data.labelled import Labelled, PreparedSamples
 from multiway.data.labelled_text import (
     PreparedTexts,
     TextState,
@@ -20,7 +22,7 @@ from multiway.data.labelled_text import (
     prepare_texts,
     read_frame,
 )
-from multiway.data.writing import check_target
+from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError
 from multiway.files import make_folder
 from multiway.tasks import pages, targets
@@ -28,15 +30,17 @@ from multiway.tasks.answers import Answer, written
 from multiway.tasks.class_page import ClassPage
 from multiway.tasks.class_task import ClassTask, probabilities
 from multiway.tasks.options import whole
-from multiway.tasks.protocol import Option
+from multiway.tasks.protocol import Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.text import models
 from multiway.tasks.text.config import TextConfig
-from multiway.tasks.text.explaining import explain_words
+from multiway.tasks.text.explaining import explain_graphs, explain_words
+from multiway.tasks.text.facts import TextFacts, network_cells, network_facts
 from multiway.training import History
 
 EXPLAINED = 10
 """Test texts that are explained where nobody says how many."""
+GRAPHS = "with --out FOLDER, the eigenvalues of the graph filters are written too, with their gains."
 INPUTS = {"words": "words, from scratch", "vectors": "vectors of {}", "tokens": "{}, tuned"}
 
 
@@ -56,6 +60,7 @@ class Text(ClassTask[TextConfig, TextState]):
     noun = "text"
     config = TextConfig
     state = TextState
+    facts = TextFacts
     scored = (*targets.CLASSES, targets.MORE["f1"], targets.MORE["hard_auc"])
     page = ClassPage(
         pages.Subject(
@@ -130,6 +135,14 @@ class Text(ClassTask[TextConfig, TextState]):
         """See `multiway.tasks.text.models`."""
         return models.fit_baseline(run.models[name], training, validation)
 
+    def describe(self, run: Run, prepared: PreparedSamples) -> dict[str, Any]:
+        """Samples of each split, and what the network has learnt of the training texts."""
+        return {**super().describe(run, prepared), **network_facts(run, prepared)}
+
+    def cell_facts(self, runs: Sequence[Run]) -> Row:
+        """Test samples, accuracy in training, and parameters of attention."""
+        return {**super().cell_facts(runs), **network_cells(runs)}
+
     def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
         """The rows of a file with their class beside them."""
         if data is None:
@@ -150,11 +163,18 @@ class Text(ClassTask[TextConfig, TextState]):
                 "this run was fitted on what was in memory, which is gone. Train on a file to explain it."
             )
         test = self.prepare(run.config, self.locate(run.config.data)).part("test")
-        found = explain_words(run, test, int(options.get("count") or EXPLAINED))
-        if out is not None:
-            make_folder(out)
+        count = int(options.get("count") or EXPLAINED)
+        found, graphs = explain_words(run, test, count), explain_graphs(run, test, count)
         notes = ["the probability of the predicted class falls by `importance` where the word is left out of the text."]
-        return written(found, None if out is None else out / "words.csv", notes)
+        if out is None:
+            return written(found, None, [*notes, GRAPHS] if graphs is not None else notes)
+        make_folder(out)
+        answer = written(found, out / "words.csv", notes)
+        if graphs is None:
+            return answer
+        write_table(graphs, out / "spectra.csv")
+        notes += [f"{len(graphs)} eigenvalues of graph filters written to {out / 'spectra.csv'}."]
+        return dataclasses.replace(answer, files=(*answer.files, out / "spectra.csv"), notes=notes)
 
 
 TASK = Text()

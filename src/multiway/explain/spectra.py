@@ -1,0 +1,66 @@
+"""The spectral view of a graph filter: its eigenvalues, and what it does to a signal frequency by frequency."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from multiway.errors import ShapeError
+
+
+class Spectrum(NamedTuple):
+    """A filter in its own eigenvectors, the smoothest first.
+
+    frequency: How much an eigenvector varies over the edges, u' (D - Ψ) u: 0 for a constant on a connected graph.
+    gain: Eigenvalue of the filter, its response there.
+    before: Share of the energy of the signal, and `after` of that of the filtered one.
+    """
+
+    frequency: Float[Tensor, "*batch length"]
+    gain: Float[Tensor, "*batch length"]
+    before: Float[Tensor, "*batch length"]
+    after: Float[Tensor, "*batch length"]
+
+
+def graph_spectrum(
+    adjacency: Float[Tensor, "*batch length length"],
+    signal: Float[Tensor, "*batch length dim"],
+    *,
+    by_degree: bool = False,
+) -> Spectrum:
+    r"""Take the filter apart: $(I + \Psi)\, u_k = \lambda_k u_k$, or that of $D^{-1/2} (I + \Psi) D^{-1/2}$.
+
+    A low-pass filter, as TGA section 2 has it, has gains that fall with the frequency. Computed in float64.
+
+    Args:
+        adjacency: Ψ, symmetric and not negative.
+        signal: What is filtered (TGA: V).
+        by_degree: Whether the filter is divided by the degrees, D = diag(1 + Ψ 1); as printed if not.
+
+    Raises:
+        ShapeError: The adjacency is not symmetric, as that of a causal graph, or not of the signal's length.
+    """
+    graph, values = adjacency.double(), signal.double()
+    if graph.shape[-2:] != (values.shape[-2],) * 2 or not torch.equal(graph, graph.mT):
+        raise ShapeError(
+            f"graph_spectrum: the adjacency must be symmetric and of the signal's length. Got adjacency "
+            f"{tuple(graph.shape)} and signal {tuple(values.shape)}; a causal graph has no spectrum of this kind."
+        )
+    filtering = torch.eye(graph.shape[-1], dtype=graph.dtype, device=graph.device) + graph
+    scale = filtering.sum(-1).rsqrt() if by_degree else torch.ones_like(graph[..., 0])
+    gain, vectors = torch.linalg.eigh(scale[..., None] * filtering * scale[..., None, :])
+    laplacian = torch.diag_embed(graph.sum(-1)) - graph
+    frequency = (vectors * (laplacian @ vectors)).sum(-2).clamp_min(0)
+    energy = (vectors.mT @ values).square().sum(-1)
+    return _in_order(frequency, gain, _shares(energy), _shares(energy * gain.square()))
+
+
+def _in_order(frequency: Tensor, *others: Tensor) -> Spectrum:
+    order = frequency.argsort(-1)
+    return Spectrum(*(each.gather(-1, order) for each in (frequency, *others)))
+
+
+def _shares(energy: Tensor) -> Tensor:
+    """Of the whole; nothing has none."""
+    return energy / energy.sum(-1, keepdim=True).clamp_min(torch.finfo(energy.dtype).tiny)

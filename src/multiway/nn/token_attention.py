@@ -1,0 +1,131 @@
+"""Dot-product and additive attention over tokens: what graph attention is compared with (TGA fig. 2)."""
+
+import abc
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from multiway import ops
+from multiway.errors import ShapeError
+from multiway.nn.precision import check_dtype
+
+
+class TokenAttention(nn.Module, abc.ABC):
+    """Softmax attention of tokens to each other with dense Q, K and V, whatever the scores.
+
+    Args:
+        dim: Features per token.
+        num_heads: Divides `dim`. A single head has no projection after it, as in graph attention.
+        causal: Whether a token sees only itself and what comes before.
+        device, dtype: As for `torch.nn.Linear`.
+
+    Shape:
+        `(..., length, dim)` in and out, any leading axes.
+
+    Raises:
+        ShapeError: The heads do not divide `dim`.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        num_heads: int = 1,
+        causal: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if num_heads < 1 or dim % num_heads:
+            raise ShapeError(f"{type(self).__name__}: num_heads must divide dim. Got dim={dim}, num_heads={num_heads}.")
+        self.dim, self.num_heads, self.causal = dim, num_heads, causal
+        self.query_key_value = nn.Linear(dim, 3 * dim, bias=False, device=device, dtype=dtype)
+        self.out = nn.Linear(dim, dim, bias=False, device=device, dtype=dtype) if num_heads > 1 else None
+
+    @abc.abstractmethod
+    def scores(self, query: Tensor, key: Tensor) -> Tensor:
+        """Logits `(..., heads, length, length)` of queries and keys `(..., heads, length, features)`."""
+
+    def forward(
+        self, x: Float[Tensor, "*batch length dim"], *, valid: Tensor | None = None
+    ) -> Float[Tensor, "*batch length dim"]:
+        """Attend from every token to every valid one.
+
+        Args:
+            x: Tokens.
+            valid: Boolean `(..., length)`, True for real tokens; others give nothing and their output is zero.
+        """
+        return self.forward_with_maps(x, valid=valid)[0]
+
+    def forward_with_maps(
+        self, x: Float[Tensor, "*batch length dim"], *, valid: Tensor | None = None
+    ) -> tuple[Float[Tensor, "*batch length dim"], Float[Tensor, "*batch heads length length"]]:
+        """`forward`, and the softmax of every head; row i is what token i receives."""
+        self._check(x, valid)
+        tokens = x if valid is None else torch.where(valid[..., None], x, 0)
+        heads = self.query_key_value(tokens).unflatten(-1, (3, self.num_heads, -1))
+        query, key, value = heads.movedim(-3, 0).transpose(-2, -3)
+        maps = ops.masked_softmax(self.scores(query, key), self._seen(x, valid))
+        joined = (maps @ value).transpose(-2, -3).flatten(-2)
+        out = joined if self.out is None else self.out(joined)
+        return (out if valid is None else torch.where(valid[..., None], out, 0)), maps
+
+    def _seen(self, x: Tensor, valid: Tensor | None) -> Tensor | None:
+        """True where a token may look at another, `(..., 1, length, length)`."""
+        seen = None if valid is None else valid[..., None, None, :]
+        if not self.causal:
+            return seen
+        past = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool, device=x.device).tril()
+        return past if seen is None else past & seen
+
+    def _check(self, x: Tensor, valid: Tensor | None) -> None:
+        name = type(self).__name__
+        if x.ndim < 2 or x.shape[-1] != self.dim:
+            raise ShapeError(f"{name}: x must be (..., length, {self.dim}). Got {tuple(x.shape)}, features last.")
+        if valid is not None and (valid.dtype != torch.bool or valid.shape != x.shape[:-1]):
+            raise ShapeError(
+                f"{name}: valid must be boolean and {tuple(x.shape[:-1])}, True for real tokens. "
+                f"Got {tuple(valid.shape)} of {valid.dtype}."
+            )
+        check_dtype(name, "x", x, self.query_key_value.weight)
+
+    def extra_repr(self) -> str:
+        """Show what is not in the submodules."""
+        return f"{self.dim}, num_heads={self.num_heads}, causal={self.causal}"
+
+
+class DotProductAttention(TokenAttention):
+    r"""Mix values by products of queries and keys: $Y = \mathrm{softmax}(Q K^\top / \sqrt{d})\, V$ (TGA, section 2).
+
+    Counts 3 dim² parameters, as no bias is printed; heads have one more dense map after them. Arguments and shapes are
+    those of `TokenAttention`.
+    """
+
+    def scores(self, query: Tensor, key: Tensor) -> Tensor:
+        """Q Kᵀ / √d."""
+        return (query @ key.mT) / math.sqrt(query.shape[-1])
+
+
+class AdditiveAttention(TokenAttention):
+    r"""Mix values by a small network of query and key: $\theta_{ij} = w^\top \tanh(q_i + k_j)$ (Bahdanau et al. 2015).
+
+    Q, K and V are those of `DotProductAttention`, and w has a number per feature: 3 dim² + dim parameters.
+
+    Differs from the source: there the queries are states of a decoder; here each token asks.
+
+    Cost: length² · dim numbers at once, all of which are saved for the gradient.
+    """
+
+    def __init__(self, dim: int, **options: object) -> None:
+        super().__init__(dim, **options)  # type: ignore[arg-type]  # those of the base
+        weight = self.query_key_value.weight
+        features = dim // self.num_heads
+        self.score = nn.Parameter(torch.empty(self.num_heads, features, device=weight.device, dtype=weight.dtype))
+        nn.init.uniform_(self.score, -1 / math.sqrt(features), 1 / math.sqrt(features))
+
+    def scores(self, query: Tensor, key: Tensor) -> Tensor:
+        """Σ w tanh(q_i + k_j)."""
+        heads = zip(query.unbind(-3), key.unbind(-3), self.score, strict=True)
+        return torch.stack([torch.tanh(q[..., :, None, :] + k[..., None, :, :]) @ w for q, k, w in heads], -3)

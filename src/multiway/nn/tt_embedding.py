@@ -1,0 +1,112 @@
+"""A table of vectors whose matrix is a tensor train: words as digits, one small core for each digit."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from multiway import ops
+from multiway.errors import ConfigError, ShapeError
+from multiway.nn.tt_linear import all_ranks, draw_cores
+
+
+class TTEmbedding(nn.Module):
+    r"""Look vectors up in a table that is a tensor train (Hrinchuk et al. 2020).
+
+    $$e_{w} = G_1[v_1] \, G_2[v_2] \cdots G_N[v_N], \qquad w = (v_1, \ldots, v_N)$$
+
+    An id is written in digits, first digit first, and each digit picks a slice `(rank, features, next_rank)` of its
+    core. Only the rows that are asked for are formed. Counts Σ Rₙ₋₁ Vₙ Jₙ Rₙ parameters.
+
+    Args:
+        num_words: Ids there are; ids count from 0.
+        sizes: Factors of the number of features (J₁…J_N).
+        words: Factors of the number of ids, as many, whose product is at least `num_words`; about its N-th root each if
+            not given.
+        tt_ranks: As for `TTLinear`.
+        padding_idx: An id whose vector is zero.
+        deviation: Root mean square of a new table.
+        device, dtype: As for `torch.nn.Embedding`.
+
+    Shape:
+        Ids `(*)` to vectors `(*, Π sizes)`.
+
+    Raises:
+        ConfigError: The factors of ids are too few or too small, or the ranks do not suit.
+    """
+
+    def __init__(
+        self,
+        num_words: int,
+        sizes: Sequence[int],
+        *,
+        words: Sequence[int] | None = None,
+        tt_ranks: int | Sequence[int] = 8,
+        padding_idx: int | None = None,
+        deviation: float = 1.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.num_words, self.sizes, self.padding_idx = num_words, tuple(sizes), padding_idx
+        self.words = factors_above(num_words, len(self.sizes)) if words is None else tuple(words)
+        self.tt_ranks, self.deviation = all_ranks(tt_ranks, len(self.sizes), "TTEmbedding"), deviation
+        _check_words(self.words, self.sizes, num_words)
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        shapes = zip(self.tt_ranks[:-1], self.words, self.sizes, self.tt_ranks[1:], strict=True)
+        self.cores = nn.ParameterList(torch.empty(shape, **factory) for shape in shapes)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw normal cores; the table then has root mean square `deviation`."""
+        paths, entries = math.prod(self.tt_ranks), math.prod(self.words) * math.prod(self.sizes)
+        each = (self.deviation**2 / paths) ** (0.5 / len(self.cores))
+        draw_cores(self.cores, each, self.deviation * math.sqrt(entries))
+
+    def forward(self, ids: Int[Tensor, "*lead"]) -> Float[Tensor, "*lead features"]:
+        """Vectors of the ids."""
+        rows: Tensor = self._rows(ids.flatten()).reshape(*ids.shape, math.prod(self.sizes))
+        kept: Tensor = rows if self.padding_idx is None else rows * (ids != self.padding_idx)[..., None]
+        return kept
+
+    def _rows(self, ids: Tensor) -> Tensor:
+        """Slices of the cores multiplied from the first digit on: `(ids, features so far, rank)`."""
+        below = math.prod(self.words)
+        found: Tensor = self.cores[0].new_ones(len(ids), 1, 1)
+        for core, count in zip(self.cores, self.words, strict=True):
+            below //= count
+            slices = core.transpose(0, 1)[ids // below % count]
+            found = (found @ slices.flatten(2)).reshape(len(ids), -1, core.shape[3])
+        return found
+
+    def dense_weight(self) -> Float[Tensor, "words features"]:
+        """The table as a matrix."""
+        table = ops.tt_matrix(list(self.cores)).mT[: self.num_words]
+        if self.padding_idx is None:
+            return table
+        kept = torch.arange(self.num_words, device=table.device) != self.padding_idx
+        return table * kept[:, None].to(table.dtype)
+
+    def extra_repr(self) -> str:
+        """Sizes and ranks."""
+        return f"{self.num_words}, {self.words} -> {self.sizes}, tt_ranks={self.tt_ranks}"
+
+
+def factors_above(number: int, count: int) -> tuple[int, ...]:
+    """So many like factors whose product is just above a number, larger ones first."""
+    found, rest = [], number
+    for left in range(count, 0, -1):
+        factor = next(each for each in range(1, rest + 1) if each**left >= rest)
+        found.append(factor)
+        rest = -(-rest // factor)
+    return tuple(found)
+
+
+def _check_words(words: Sequence[int], sizes: Sequence[int], num_words: int) -> None:
+    if len(words) != len(sizes):
+        raise ShapeError(f"TTEmbedding: words need a factor for each of sizes. Got words={words} and sizes={sizes}.")
+    if min(words) < 1 or math.prod(words) < num_words:
+        raise ConfigError(f"TTEmbedding: words must multiply to at least {num_words}, the ids. Got words={words}.")
