@@ -30,7 +30,7 @@ def test_a_sound_split_exits_with_0_and_a_leak_with_1(sales, monkeypatch, capsys
     [
         (["audit", "forecast"], "audit: there is no data. Give --data FILE"),
         (["audit", "forecast", "--data", "absent.csv"], "absent.csv does not exist"),
-        (["audit", "nothing"], "nothing is no task and no run folder. Tasks are forecast, volumes, segment"),
+        (["audit", "nothing"], "nothing is no task and no run folder. Tasks are forecast, series, images, volumes"),
         (["audit", "."], "is not a run folder: no config.yaml"),
         (["audit", ".", "--horizon", "3"], "is a run and has its own data and settings. Leave out the options"),
         (["audit", "volumes", "--data", "sales.csv", "--horizon", "3"], "--horizon is for forecast, not for volumes"),

@@ -36,7 +36,10 @@ def test_training_knows_the_options_of_its_task_only(task, option, tmp_path, mon
         (["train", "volumes", "--recipe", "hot-ecl-96"], "hot-ecl-96 is one of the task forecast. Got volumes"),
         (["train", "volumes"], "there is no data. Give --data"),
         (["check", "sales.csv", "--task", "forecast", "--time-zone", "UTC"], "--time-zone is for stocks, not for fore"),
-        (["check", "sales.csv", "--task", "forecast", "--size", "2,2,2"], "--size is for volumes and segment"),
+        (
+            ["check", "sales.csv", "--task", "forecast", "--size", "2,2,2"],
+            "--size is for images and volumes and segment",
+        ),
         (["check", "scans.csv", "--task", "volumes", "--missing", "mask"], "--missing is for forecast"),
         (["predict", "run", "--layout", "wide"], "--layout is for forecast, not for volumes"),
         (["predict", "run", "--levels", "80"], "--levels is for forecast, not for volumes"),

@@ -17,7 +17,7 @@ def test_a_task_is_called_as_it_is_registered_and_pickled_by_that(name):
 
 def test_a_misspelt_task_gets_the_nearest():
     with pytest.raises(
-        ConfigError, match=r"no task is called volume; did you mean volumes\? Known: forecast, series, volumes"
+        ConfigError, match=r"no task is called volume; did you mean volumes\? Known: forecast, series, images, volumes"
     ):
         task_of("volume")
 

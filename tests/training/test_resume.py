@@ -228,6 +228,6 @@ def test_dropout_in_several_processes_is_noted(dropout, world, monkeypatch):
 
     monkeypatch.setattr(loop._Loop, "_prepare", prepare)
     made = loop._Loop(
-        make_model(dropout), objective, Points(53), Points(13), make_config(), objective, None, None, False
+        make_model(dropout), objective, Points(53), Points(13), make_config(), objective, None, None, None, False
     )  # fmt: skip
     assert [note[:32] for note in made.notes] == ["Dropout draws its masks in each "] * (dropout > 0 and world > 1)

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from data.stocks import stock_files
+from multiway.data import json_lines
 from multiway.data.findings import CheckReport
-from multiway.data.stocks import StockOptions, StockProtocol, building, check_stocks, lines, placing, read_stocks
+from multiway.data.stocks import StockOptions, StockProtocol, building, check_stocks, placing, read_stocks
 from multiway.errors import DataError
 
 
@@ -240,7 +241,7 @@ def test_texts_that_say_nothing_are_kept_out_and_counted(tmp_path):
 
 
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "MAX_LINE", 1000)
+    monkeypatch.setattr(json_lines, "MAX_LINE", 1000)
     path = stock_files.lines(tmp_path / "t.jsonl", [text_of(), text_of(text="x" * 2000)])
     with pytest.raises(DataError, match=r"t\.jsonl: a line has more than 1,000 bytes: line 2\. Write one object on"):
         read_stocks(stock_files.prices(), StockOptions(texts=str(path)))

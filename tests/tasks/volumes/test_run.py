@@ -250,7 +250,7 @@ def test_a_known_mask_set_brings_its_transform():
 
 def test_a_run_of_another_task_is_refused(finished, tmp_path):
     (tmp_path / "config.yaml").write_text("task: forecasts\nsettings: {}\n")
-    with pytest.raises(RunError, match="is a run of the task forecasts; known are forecast, volumes"):
+    with pytest.raises(RunError, match="is a run of the task forecasts; known are forecast, series, images, volumes"):
         resume(tmp_path)
 
 
