@@ -6,7 +6,7 @@ from scipy import stats
 
 from multiway.errors import ShapeError
 from multiway.metrics import classes, movements
-from multiway.metrics.resampling import intervals, resamples
+from multiway.metrics.resampling import intervals, model_rows, resamples, score_rows
 from tolerances import ROUNDING64
 
 
@@ -119,6 +119,15 @@ def test_several_metrics_are_measured_on_the_same_draws():
         assert together[name] == interval(metric, labels, probabilities, units=days, draws=60, seed=4)
         assert together[name] != interval(metric, labels, probabilities, units=days, draws=60, seed=5)
         assert together[name][0] < metric(labels, probabilities) < together[name][1]
+
+
+def test_models_are_measured_on_the_same_draws_one_after_another():
+    labels, probabilities, _ = make_case()
+    named = {"acc": classes.accuracy, "auc": classes.auc}
+    outputs = {"ours": probabilities, "other": probabilities[::-1]}
+    rows = model_rows(named, labels, outputs, "test", draws=9)
+    assert [(row.pop("model"), row.pop("split")) for row in rows] == [("ours", "test")] * 2 + [("other", "test")] * 2
+    assert rows == [row for each in outputs.values() for row in score_rows(named, labels, each, draws=9)]
 
 
 def test_no_interval_without_units_draws_or_a_defined_metric():

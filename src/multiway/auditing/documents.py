@@ -29,7 +29,7 @@ def audit_texts(prepared: PreparedText, used: Vocabulary | None = None) -> Audit
 
 def _verdicts(prepared: PreparedText, used: Vocabulary | None) -> Iterator[Verdict | None]:
     texts = {name: prepared.documents(name) for name in prepared.splits}
-    places = {name: [prepared.texts.places[row] for row in rows] for name, rows in prepared.splits.items()}
+    places = {name: prepared.places(name) for name in prepared.splits}
     yield check_duplicates(
         {name: [_digest(text) for text in each] for name, each in texts.items()}, places, "documents"
     )

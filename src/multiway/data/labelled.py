@@ -57,6 +57,10 @@ class Labelled:
             groups=None if self.groups is None else tuple(self.groups[row] for row in chosen),
         )
 
+    def some(self, most: int) -> Tensor:
+        """Indices of so many samples at most, evenly spread."""
+        return torch.linspace(0, len(self) - 1, min(most, len(self))).round().long()
+
     def batches(self, size: int) -> Iterator[dict[str, Tensor]]:
         """All samples in order."""
         for index in torch.arange(len(self)).split(size):
@@ -92,3 +96,7 @@ class PreparedSamples:
     def part(self, split: str) -> Labelled:
         """The samples of a split."""
         return self.samples.take(self.rows(split))
+
+    def counts(self, split: str) -> dict[str, Any]:
+        """How many samples and groups a split has, and samples of each class."""
+        return self.part(split).counts()

@@ -70,6 +70,21 @@ def score_rows(
     return rows
 
 
+def model_rows(
+    metrics: Mapping[str, Metric],
+    truth: NDArray[Any],
+    outputs: Mapping[str, NDArray[Any]],
+    split: str,
+    **resampling: Any,
+) -> list[dict[str, Any]]:
+    """The `score_rows` of every model on one split, all over the same draws."""
+    return [
+        {"model": model, "split": split, **row}
+        for model, predicted in outputs.items()
+        for row in score_rows(metrics, truth, predicted, **resampling)
+    ]
+
+
 def resamples(units: NDArray[Any], draws: int, seed: int, block: int = 1) -> Iterator[Rows]:
     """Rows of each draw of whole units with replacement; the same seed draws the same units.
 

@@ -1,11 +1,13 @@
 """Interpolated Kneser-Ney: tokens by how often they followed the one or two before; what a network has to beat."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 
+ORDERS = {"unigram": 1, "trigram": 3}
+"""Tokens that each named model looks at, the one it says among them."""
 DISCOUNT = 0.75
 """Taken from each count where there are too few counts of one and two to estimate it by."""
 
@@ -39,6 +41,11 @@ class KneserNey(nn.Module):
                 self.register_buffer(f"{name}{order}", torch.zeros(grams, dtype=torch.int64))
             for name in ("context", "total", "kinds"):
                 self.register_buffer(f"{name}{order}", torch.zeros(contexts, dtype=torch.int64))
+
+    @classmethod
+    def sized(cls, vocabulary: int, numbers: Sequence[int]) -> Self:
+        """A model that is not fitted yet; its numbers are those of `sizes_of`."""
+        return cls(vocabulary, [Counts(*pair) for pair in zip(numbers[::2], numbers[1::2], strict=True)])
 
     def fit(self, documents: Sequence[Tensor]) -> None:
         """Count every sequence of the documents; a document is a row of tokens."""
@@ -78,6 +85,11 @@ def counts_of(documents: Sequence[Tensor], order: int, vocabulary: int) -> list[
     """What a model of these documents has to hold."""
     every = (gram for gram, _ in _counted(documents, order, vocabulary))
     return [Counts(len(gram), len(torch.unique(gram // vocabulary))) for gram in every]
+
+
+def sizes_of(documents: Sequence[Tensor], order: int, vocabulary: int) -> list[int]:
+    """What `counts_of` says, one number after the other."""
+    return [number for each in counts_of(documents, order, vocabulary) for number in each]
 
 
 def _counted(documents: Sequence[Tensor], order: int, vocabulary: int) -> Iterator[tuple[Tensor, Tensor]]:

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from multiway.data.writing import csv_text, write_table
+from multiway.files import make_folder
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,3 +47,11 @@ def written(frame: pd.DataFrame, out: Path | None, notes: Sequence[str] = ()) ->
         return Answer(frame=frame, notes=notes)
     write_table(frame, out)
     return Answer(frame=frame, files=(out,), notes=notes)
+
+
+def in_folder(frame: pd.DataFrame, folder: Path | None, name: str, notes: Sequence[str] = ()) -> Answer:
+    """The answer that is one table, kept under its name in `folder` where that is given."""
+    if folder is None:
+        return written(frame, None, notes)
+    make_folder(folder)
+    return written(frame, folder / name, notes)

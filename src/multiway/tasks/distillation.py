@@ -16,10 +16,11 @@ from multiway.config import Config
 from multiway.data.datasets import cache_folder
 from multiway.data.labelled import Labelled
 from multiway.errors import RunError
-from multiway.tasks.class_task import ClassFacts, ClassTask, ConfigT, StateT
+from multiway.tasks.class_task import ClassFacts, ClassTask
 from multiway.tasks.classes import class_weights
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
+from multiway.tasks.split_task import ConfigT, StateT
 from multiway.tasks.teachers import Teacher, find_teacher
 from multiway.training import Objective, Source
 from multiway.training.distillation import DistillationLoss, Taught

@@ -100,10 +100,14 @@ class Estimator:
         self.run_ = run
         self.scores_ = pd.DataFrame(run.scores)
 
+    def _prepared(self, data: Any) -> Any:
+        """Other data, under what training learnt."""
+        run = self._run()
+        return run.task.prepare(run.config, located(data), run.state)
+
     def _scores_of(self, data: Any) -> pd.DataFrame:
         """Every score on other data, with intervals, beside the baselines."""
-        run = self._run()
-        later = run.task.prepare(run.config, data, run.state)
+        run, later = self._run(), self._prepared(data)
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, ALL), ALL))
 
     def _run(self) -> Run:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from multiway.errors import RunError
+from multiway.errors import ConfigError, RunError
 from multiway.tasks.fitting import fit
 from multiway.tasks.protocol import Context, Task
 from multiway.tasks.run import Models, Run, digest_of, opening, read_opening, store
@@ -60,6 +60,17 @@ def resume(path: Path, *, progress: bool = False) -> Run:
                 f"{path}: {config.data} changed since the run was started. Start a new run, or restore the data."
             )
         return _sealed(run, folder, progress)
+
+
+def reread(run: Run) -> Any:
+    """The data that a run was fitted on, prepared once more.
+
+    Raises:
+        ConfigError: They were in memory.
+    """
+    if run.config.data is None:
+        raise ConfigError("this run was fitted on what was in memory, which is gone. Train on a file to explain it.")
+    return run.task.prepare(run.config, run.task.locate(run.config.data))
 
 
 def _sealed(run: Run, folder: RunFolder, progress: bool) -> Run:

@@ -117,6 +117,11 @@ class Run:
         """Hash of the data that it was fitted on."""
         return str(self.facts["data_sha256"])
 
+    def explanation(self, out: Path | None) -> Path:
+        """Folder of an explanation: the one that is given, else one in the run's own."""
+        own = Path() if self.folder is None else self.folder.path
+        return out or own / "explanation"
+
     def save(self, path: Path) -> None:
         """Write a run that was fitted in memory as a folder.
 

@@ -3,7 +3,7 @@
 import dataclasses
 import typing
 from collections.abc import Iterator, Mapping, Sized
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
@@ -52,6 +52,15 @@ class Facts(Config):
     """Of the network on one sample; None where the task gives none."""
     histories: dict[str, list[LogRow]]
     seconds: dict[str, float]
+
+
+CountsT = TypeVar("CountsT", bound=Config)
+
+
+class SplitFacts(Facts, Generic[CountsT]):
+    """Of samples that are split: how much there is in each split."""
+
+    splits: dict[str, CountsT]
 
 
 class Preprocessing(Config):

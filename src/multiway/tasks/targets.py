@@ -16,6 +16,7 @@ from multiway.metrics.classes import predicted_classes
 from multiway.tasks import classes, regression
 from multiway.tasks.protocol import Metric, Row
 from multiway.training import LOSSES, Batch, TrainingConfig
+from multiway.training.class_losses import ClassLoss
 
 WORDS = {"logistic": "logistic regression", "ridge": "ridge regression", "trees": "boosted trees"}
 CLASSES = (
@@ -44,17 +45,15 @@ class TargetLoss:
     """Cross-entropy of the batch's `target`, or the training's loss of scaled numbers."""
 
     def __init__(self, training: TrainingConfig, names: Names, labels: NDArray[Any]) -> None:
-        self.training, self.is_class = training, names is not None
-        self.weights = None if names is None else classes.class_weights(labels, len(names), training)
+        self.training = training
+        weights = None if names is None else classes.class_weights(labels, len(names), training)
+        self.of_classes = None if names is None else ClassLoss(weights, training.label_smoothing)
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum over the samples, and their number; weights and smoothing are for training alone."""
-        outputs, target = model(batch["inputs"]), batch["target"]
-        if not self.is_class:
-            return LOSSES[self.training.loss](outputs[:, 0], target, None)
-        if not model.training:
-            return classes.class_loss(outputs, target)
-        return classes.class_loss(outputs, target, self.weights, self.training.label_smoothing)
+        if self.of_classes is not None:
+            return self.of_classes(model, batch)
+        return LOSSES[self.training.loss](model(batch["inputs"])[:, 0], batch["target"], None)
 
 
 def decoded(raw: Tensor, scaler: Scaler | None) -> NDArray[np.float64]:
@@ -88,11 +87,7 @@ class Predictions:
         """A row per model and metric: value, and its 95 % interval over samples, or over groups."""
         units = None if self.groups is None else np.array(self.groups, dtype=str)
         functions = metrics_of(self.names, self.metrics)
-        return [
-            {"model": model, "split": split, **row}
-            for model, predicted in self.outputs.items()
-            for row in resampling.score_rows(functions, self.truth, predicted, units=units, draws=draws)
-        ]
+        return resampling.model_rows(functions, self.truth, self.outputs, split, units=units, draws=draws)
 
     def frame(self, split: str) -> pd.DataFrame:
         """Sample, model, split, label or number, and the answer."""

@@ -12,6 +12,7 @@ from multiway.data.language import (
     Vocabulary,
     Windows,
     learn_vocabulary,
+    match_texts,
     prepare_texts,
 )
 from multiway.errors import ConfigError
@@ -90,6 +91,21 @@ def test_the_first_windows_hold_so_many_targets():
     assert [windows().head(most).targets for most in (1, 4, 5, 12, 99, None)] == [4, 4, 8, 12, 16, 16]
 
 
+def test_targets_are_said_window_after_window_and_summed_by_window():
+    first = windows().of_first(2)
+    assert first.said().tolist() == [*range(1, 10), 0, 11, 0]
+    assert first.sums(first.said().double().numpy()).tolist() == [10, 26, 9, 11]
+
+
+def test_batches_are_all_windows_in_order():
+    found = [batch["inputs"][:, 0].tolist() for batch in windows().batches(2)]
+    assert found == [[0, 4], [8, 0], [0]]
+
+
+def test_some_windows_are_of_the_longest_and_evenly_spread():
+    assert [windows().some(most).tolist() for most in (2, 9)] == [[0, 4], [0, 1, 4]]
+
+
 def test_stretches_are_what_windows_cover():
     assert [each.tolist() for each in windows().stretches()] == [[0, *range(1, 10), 0], [0, 11, 0], [0, 20, 21, 22, 0]]
     assert [each.tolist() for each in windows().head(5).stretches()] == [list(range(9))]
@@ -107,3 +123,28 @@ def test_counts_are_of_words_bytes_and_tokens():
     prepared = prepare_texts(["ä b"] * 20, TextOptions(), TextSplit(), TokenOptions(tokenizer="bytes", most_tokens=9))
     assert prepared.counts("test") == {"documents": 2, "words": 4, "bytes": 8, "tokens": 10}
     assert prepared.counts("train")["tokens"] == 10
+
+
+def bytewise(texts, context):
+    """Documents without splits, each byte a token."""
+    return match_texts(texts, TextOptions(), TokenOptions(tokenizer="bytes", context=context), tokenizer("bytes"))
+
+
+def test_a_window_has_its_share_of_the_words_and_bytes_of_its_document():
+    tally = bytewise(["one two three", "ä b"], 7).tally("all")
+    assert tally.documents[["tokens", "words", "bytes"]].to_numpy().tolist() == [[14, 3, 13], [5, 2, 4]]
+    assert tally.windows.tolist() == [[7, 1.5, 6.5], [7, 1.5, 6.5], [5, 2, 4]]
+    assert tally.sums(np.array([1.0, 2.0, 4.0])).tolist() == [3, 4]
+
+
+def test_tokens_are_spelt_in_their_windows():
+    prepared = bytewise(["abc"] * 2, 3)
+    table = prepared.spelt("all", prepared.part("all").of_first(1))
+    assert table["token"].tolist() == ["a", "b", "c", ""] and table["in_window"].tolist() == [0, 1, 2, 0]
+    assert table["document"].unique().tolist() == prepared.places("all")[:1]
+
+
+def test_documents_are_cut_after_half_a_context_at_most():
+    prepared = bytewise(["ijklmnop", "qr"], 6)
+    assert [*prepared.cut("all", 9, 2)] == [("ijk", "lm"), ("q", "r")]
+    assert [*prepared.cut("all", 1, 99)] == [("ijk", "lmnop")]

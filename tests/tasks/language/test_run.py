@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -11,10 +10,10 @@ from command import outcome, printed
 from multiway.data.language import TextOptions, TextSplit, TokenOptions, prepare_texts
 from multiway.errors import ConfigError
 from multiway.tasks.language import LanguageConfig
-from multiway.tasks.language.fitting import build_model, learn_state
-from multiway.tasks.language.scoring import FUNCTIONS, TokenLoss, surprise_of, surprises
-from multiway.tasks.language.writing import continued
+from multiway.tasks.language.scoring import surprise_of, surprises
+from multiway.tasks.language.task import TASK
 from multiway.tasks.run import load
+from multiway.training.class_losses import ClassLoss
 from tasks.tiny import language, stories
 
 
@@ -33,26 +32,18 @@ def prepared(**options):
 def untrained(data):
     config = LanguageConfig.parse({"tokens": data.options.plain(), "model": {"dim": 6, "num_heads": 3}})
     torch.manual_seed(0)
-    return build_model(config, learn_state(config, data), "multiway").eval()
+    return TASK.build(config, TASK.learn(config, data), "multiway").eval()
 
 
 @torch.no_grad()
 def test_the_loss_is_over_real_tokens_whatever_fills_the_windows():
     data = prepared()
-    windows, model = data.windows_of("test"), untrained(data)
-    every, count = TokenLoss()(model, windows.gather(torch.arange(len(windows))))
-    single = [TokenLoss()(model, windows.gather(torch.tensor([place]))) for place in range(len(windows))]
+    windows, model = data.part("test"), untrained(data)
+    every, count = ClassLoss()(model, windows.gather(torch.arange(len(windows))))
+    single = [ClassLoss()(model, windows.gather(torch.tensor([place]))) for place in range(len(windows))]
     assert count == windows.targets == sum(int(each[1]) for each in single)
     assert float(every) == pytest.approx(sum(float(each[0]) for each in single), rel=1e-6)
     assert surprises(model, windows).sum() == pytest.approx(float(every), rel=1e-6)
-
-
-def test_perplexities_are_over_tokens_words_and_bytes():
-    counted, nats = np.array([[10.0, 4.0, 20.0], [6.0, 2.0, 12.0]]), np.array([8.0, 4.0])
-    assert FUNCTIONS["ppl"](counted, nats) == pytest.approx(math.exp(12 / 16))
-    assert FUNCTIONS["word_ppl"](counted, nats) == pytest.approx(math.exp(2))
-    assert FUNCTIONS["bpb"](counted, nats) == pytest.approx(12 / 32 / math.log(2))
-    assert FUNCTIONS["word_ppl"](counted, 1e4 * nats) is None
 
 
 def test_bits_per_byte_of_a_uniform_model_of_bytes_are_those_of_its_257_tokens():
@@ -76,33 +67,9 @@ def test_the_table_of_documents_adds_up_to_the_scores(run):
 
 
 def test_a_limit_on_training_tokens_is_one_for_the_baselines_too():
-    few, all_of_it = (learn_state(LanguageConfig(), prepared(most_tokens=most)) for most in (32, None))
+    few, all_of_it = (TASK.learn(LanguageConfig(), prepared(most_tokens=most)) for most in (32, None))
     assert few.vocabulary == all_of_it.vocabulary
     assert sum(few.counts["trigram"]) < sum(all_of_it.counts["trigram"])
-
-
-def test_a_continuation_is_greedy_or_drawn_and_the_same_for_the_same_seed():
-    data = prepared()
-    model = untrained(data)
-
-    def said(**changes):
-        return continued(
-            model, data.vocabulary, "the cat", 16, **{"tokens": 9, "temperature": 0.0, "seed": 0, **changes}
-        )
-
-    assert said() == said(seed=1)
-    assert said(temperature=1.0) == said(temperature=1.0) != said(temperature=1.0, seed=1)
-    assert said(tokens=0) == ""
-
-
-def test_writing_ends_where_the_model_ends_the_text():
-    data = prepared()
-
-    class Ending(torch.nn.Module):
-        def forward(self, tokens):
-            return torch.nn.functional.one_hot(torch.zeros_like(tokens) + data.vocabulary.mark, 300).float()
-
-    assert continued(Ending(), data.vocabulary, "the cat", 16, tokens=9, temperature=0.0, seed=0) == ""
 
 
 def test_predict_continues_and_scores_or_scores_alone(run, tmp_path):

@@ -15,8 +15,11 @@ from multiway.lazy import lazily
 
 if TYPE_CHECKING:
     from multiway.data.language.prepared import PreparedText as PreparedText
+    from multiway.data.language.prepared import TextCounts as TextCounts
     from multiway.data.language.prepared import match_texts as match_texts
     from multiway.data.language.prepared import prepare_texts as prepare_texts
+    from multiway.data.language.state import LanguageState as LanguageState
+    from multiway.data.language.tally import Tally as Tally
     from multiway.data.language.vocabulary import Vocabulary as Vocabulary
     from multiway.data.language.vocabulary import learn_vocabulary as learn_vocabulary
     from multiway.data.language.windows import NO_TARGET as NO_TARGET
@@ -25,7 +28,9 @@ if TYPE_CHECKING:
 __getattr__ = lazily(
     __name__,
     {
-        "multiway.data.language.prepared": ("PreparedText", "match_texts", "prepare_texts"),
+        "multiway.data.language.prepared": ("PreparedText", "TextCounts", "match_texts", "prepare_texts"),
+        "multiway.data.language.state": ("LanguageState",),
+        "multiway.data.language.tally": ("Tally",),
         "multiway.data.language.vocabulary": ("Vocabulary", "learn_vocabulary"),
         "multiway.data.language.windows": ("NO_TARGET", "Windows"),
     },

@@ -6,15 +6,27 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.config import Config
 from multiway.data.language.options import TextOptions, TextSplit, TokenOptions
 from multiway.data.language.reading import read_texts
 from multiway.data.language.splitting import split_texts
-from multiway.data.language.texts import Texts, words_of
+from multiway.data.language.tally import COUNTED, Tally
+from multiway.data.language.texts import Texts
 from multiway.data.language.vocabulary import Ids, Vocabulary, learn_vocabulary
 from multiway.data.language.windows import Windows
 from multiway.data.shares import Splits
+
+
+class TextCounts(Config):
+    """Size of a split."""
+
+    documents: int
+    words: int
+    bytes: int
+    tokens: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,24 +61,43 @@ class PreparedText:
         """Texts of a split."""
         return [self.texts.documents[row] for row in self.rows(split)]
 
+    def places(self, split: str) -> list[str]:
+        """Where each document of a split stands."""
+        return [self.texts.places[row] for row in self.rows(split)]
+
     def pieces(self, split: str) -> list[Ids]:
         """Tokens of the documents of a split, without marks."""
         return [self._encoded[row] for row in self.rows(split).tolist()]
 
-    def windows_of(self, split: str) -> Windows:
+    def part(self, split: str) -> Windows:
         """Windows of a split; of training text as many as the options say."""
         most = self.options.most_tokens if split == "train" else None
         return Windows.of(self.pieces(split), self.options.context, self.vocabulary.mark).head(most)
 
+    def tally(self, split: str) -> Tally:
+        """What is counted of the documents of a split, and of its windows."""
+        return Tally.of(split, self.places(split), self.documents(split), self.part(split))
+
     def counts(self, split: str) -> dict[str, Any]:
-        """Documents, words, bytes and tokens of a split; of training text also those that are learnt from."""
-        texts = self.documents(split)
-        return {
-            "documents": len(texts),
-            "words": sum(map(words_of, texts)),
-            "bytes": sum(len(text.encode()) for text in texts),
-            "tokens": self.windows_of(split).targets,
-        }
+        """Size of a split; of training text the tokens that are learnt from."""
+        documents = self.tally(split).documents
+        return TextCounts(documents=len(documents), **{name: int(documents[name].sum()) for name in COUNTED}).plain()
+
+    def spelt(self, split: str, windows: Windows) -> pd.DataFrame:
+        """A row per token of some windows of a split: its document, its place in the window, and its text."""
+        return pd.DataFrame(
+            {
+                "document": np.array(self.places(split))[np.repeat(windows.document, windows.length)],
+                "in_window": np.concatenate([np.arange(size) for size in windows.length]),
+                "token": [self.vocabulary.decode([each]) for each in windows.said().tolist()],
+            }
+        )
+
+    def cut(self, split: str, documents: int, after: int) -> Iterator[tuple[str, str]]:
+        """The first documents of a split, cut after half a context at most, and so many tokens of how each goes on."""
+        for piece in self.pieces(split)[:documents]:
+            stop = min(self.options.context, len(piece)) // 2
+            yield self.vocabulary.decode(piece[:stop]), self.vocabulary.decode(piece[stop : stop + after])
 
     @functools.cached_property
     def _encoded(self) -> "_Lazily":

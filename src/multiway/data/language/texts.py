@@ -48,6 +48,11 @@ def words_of(text: str) -> int:
     return len(text.split())
 
 
+def bytes_of(text: str) -> int:
+    """Bytes of a text in UTF-8."""
+    return len(text.encode())
+
+
 def _articles(text: str) -> list[str]:
     return HEADING.split(text)
 

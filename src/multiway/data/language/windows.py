@@ -1,6 +1,7 @@
 """Windows of tokens that do not overlap: what a language model is trained on and scored by."""
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Self
 
 import numpy as np
@@ -61,12 +62,35 @@ class Windows:
             self, document=self.document[:stop], first=self.first[:stop], length=self.length[:stop]
         )
 
+    def of_first(self, documents: int) -> Self:
+        """Windows of so many documents, the first ones."""
+        return self.head(int(self.length[self.document < documents].sum()))
+
+    def some(self, most: int) -> Tensor:
+        """Indices of so many of the longest windows at most, evenly spread."""
+        chosen = torch.from_numpy((self.length == self.length.max()).nonzero()[0])
+        return chosen[torch.linspace(0, len(chosen) - 1, min(most, len(chosen))).round().long()]
+
+    def said(self) -> Tensor:
+        """Every target, window after window."""
+        spans = zip(self.first + 1, self.length, strict=True)
+        return torch.cat([self.tokens[low : low + size] for low, size in spans])
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A value of every target, summed by window."""
+        return np.asarray(np.add.reduceat(values, np.cumsum(self.length) - self.length))
+
     def stretches(self) -> list[Tensor]:
         """Tokens of each document, as far as windows cover it, marks among them."""
         starts = np.flatnonzero(np.diff(self.document, prepend=-1))
         ends = [*starts[1:], len(self)]
         reach = self.first + self.length + 1
         return [self.tokens[self.first[low] : reach[high - 1]] for low, high in zip(starts, ends, strict=True)]
+
+    def batches(self, size: int) -> Iterator[dict[str, Tensor]]:
+        """All windows in order, so many at once."""
+        for index in torch.arange(len(self)).split(size):
+            yield self.gather(index)
 
     def gather(self, index: Tensor) -> dict[str, Tensor]:
         """Inputs and targets `(windows, tokens)` of some windows, as wide as the longest of them."""

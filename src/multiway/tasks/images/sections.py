@@ -9,7 +9,7 @@ from multiway.report.png import colour_png, grey_png, palette_png
 from multiway.report.sections import Images, Part, Picture, Section, Text
 from multiway.report.weights import density_chart, spread_chart
 from multiway.tasks import pages
-from multiway.tasks.class_page import ClassPage
+from multiway.tasks.class_page import class_page
 from multiway.tasks.images.explanation import Seen, seen, telling
 from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed
 from multiway.tasks.run import Run
@@ -74,4 +74,4 @@ def _weights(run: Run, pattern: str) -> Part:
     return Part(id="weights", title="Weights", side=side, content=content)
 
 
-PAGE = ClassPage(SUBJECT, parts)
+PAGE = class_page(SUBJECT, parts)

@@ -45,7 +45,7 @@ class ImageTask(TaughtTask[ImageConfig, ImageState]):
     """Classes of images."""
 
     name = "images"
-    noun = "image"
+    needs = "images. Give some"
     page = sections.PAGE
     config = ImageConfig
     state = ImageState
@@ -119,8 +119,7 @@ class ImageTask(TaughtTask[ImageConfig, ImageState]):
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """Gradients of the named images, or of some telling ones of the test."""
         chosen = options.get("images") or [name for _, name in telling(run)]
-        folder = out if out is not None or run.folder is None else run.folder.path / "explanation"
-        return write_explanations(explained(run, chosen), folder or Path("explanation"))
+        return write_explanations(explained(run, chosen), run.explanation(out))
 
     def check_stored(self, run: Run) -> None:
         """A centre and a spread for each channel.

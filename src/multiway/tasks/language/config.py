@@ -11,11 +11,8 @@ from multiway.tasks.settings import check_model, network_fields, starting_from
 from multiway.training import TrainingConfig
 
 NETWORK = "causal_transformer"
-SET_BY_DATA = ("vocabulary", "context")
 TRAINING: dict[str, Any] = {"loss": "cross_entropy", "batch_size": 32, "learning_rate": 3e-3, "weight_decay": 0.1}
 """Fields of `TrainingConfig` where text differs from a forecast."""
-ORDERS = {"unigram": 1, "trigram": 3}
-"""Tokens that each baseline looks at, the one it says among them."""
 
 
 class LanguageConfig(Config):
@@ -37,7 +34,7 @@ class LanguageConfig(Config):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        check_model(self.model, NETWORK, [NETWORK, *list_models("opt_*")], SET_BY_DATA)
+        check_model(self.model, NETWORK, [NETWORK, *list_models("opt_*")], ("vocabulary", "context"))
         if self.training.loss != "cross_entropy":
             raise ValueError("training.loss must be cross_entropy, which is what tokens are said by")
         model_config(self.model_name, **self.network_fields(2))

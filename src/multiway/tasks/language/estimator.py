@@ -62,11 +62,12 @@ class LanguageModel(Estimator):
             temperature: 0 takes the most probable token, 1 draws as the model says.
             seed: Of the draws; a text alone is continued as among others.
         """
-        return [str(text) for text in self._answers(X, tokens, temperature, seed)["continuation"]]
+        found = answers(self._run().model, self._prepared(X), tokens=tokens, temperature=temperature, draw=seed)
+        return [str(text) for text in found["continuation"]]
 
     def surprise(self, X: Any) -> pd.DataFrame:
         """A row per text: its tokens, nats per token, and bits per byte."""
-        return self._answers(X, 0, 0.0, 0)
+        return answers(self._run().model, self._prepared(X), tokens=0)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Nats per token of each text."""
@@ -74,13 +75,8 @@ class LanguageModel(Estimator):
 
     def evaluate(self, X: Any) -> pd.DataFrame:
         """Every score on other texts, with intervals, beside the baselines."""
-        return self._scores_of(located(X))
+        return self._scores_of(X)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the mean nats per token."""
         return -own_score(self.evaluate(X), "loss")
-
-    def _answers(self, X: Any, tokens: int, temperature: float, seed: int) -> pd.DataFrame:
-        run = self._run()
-        later = run.task.prepare(run.config, located(X), run.state)
-        return answers(run.model, later, tokens=tokens, temperature=temperature, seed=seed)

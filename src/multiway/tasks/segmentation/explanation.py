@@ -34,10 +34,9 @@ def explain_run(run: Run, out: Path | None, cases: Sequence[str] | None) -> Answ
     """
     if run.config.data is None:
         raise ConfigError("explain: this run has no data to explain. Use Segmenter.explain in Python.")
-    assert run.folder is not None
     examples = read_examples(run.task.locate(run.config.data), run.config, run.state.values)
     maps = attention_maps(run, examples, _rows(examples, cases))
-    folder = out or run.folder.path / "explanation"
+    folder = run.explanation(out)
     make_folder(folder)
     save_maps(folder / MAPS, maps)
     return Answer(files=[folder / MAPS, *draw_maps(folder, maps)], notes=strongest(maps))

@@ -8,7 +8,7 @@ from multiway.report import text
 from multiway.report.diagnostics import step_lines
 from multiway.report.sections import Bar, Bars, Chart, Part
 from multiway.tasks import pages
-from multiway.tasks.class_page import ClassPage
+from multiway.tasks.class_page import class_page
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
@@ -34,7 +34,7 @@ def importance_part(runs: Sequence[Run]) -> Iterator[Part]:
     yield Part(id="importance", title="What the network looked at", side=SIDE, content=content)
 
 
-PAGE = ClassPage(
+PAGE = class_page(
     pages.Subject(
         kicker="Report on labelled series", rows="series", selected_by=lambda run: "lowest validation loss",
         models=MODELS, interval="over series, or over groups where they are known (bootstrap)",

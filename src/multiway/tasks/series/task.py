@@ -22,11 +22,10 @@ from multiway.data.sequences import (
     read_sequences,
 )
 from multiway.explain import attribute_series, mode_shares
-from multiway.files import make_folder
 from multiway.models import create_model
 from multiway.models.series_baselines import build_series_baseline, fit_series_baseline
 from multiway.tasks import targets
-from multiway.tasks.answers import Answer, written
+from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.class_task import ClassTask
 from multiway.tasks.options import names
 from multiway.tasks.protocol import OURS, Option, Row
@@ -44,7 +43,7 @@ class Series(ClassTask[SeriesConfig, SequenceState]):
     """Classes of series."""
 
     name = "series"
-    noun = "serie"  # so that its plural is series
+    needs = "series. Give some"
     page = sections.PAGE
     config = SeriesConfig
     state = SequenceState
@@ -124,9 +123,7 @@ class Series(ClassTask[SeriesConfig, SequenceState]):
             f"Shares of the absolute integrated gradients of {EXPLAINED} test series; those of a mode sum to 1.",
             "It is what the network uses, not what causes.",
         ]
-        if out is not None:
-            make_folder(out)
-        return written(pd.DataFrame(rows), None if out is None else out / "importance.csv", notes)
+        return in_folder(pd.DataFrame(rows), out, "importance.csv", notes)
 
 
 def importance(run: Run, samples: Labelled) -> dict[str, dict[str, float]]:

@@ -42,8 +42,7 @@ def explain(run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
     prepared = reload(run)
     days = explain_pairs(run, prepared, chosen_pairs(run, prepared, options.get("date"), options.get("tickers")))
     average = average_attention(run, prepared)
-    assert run.folder is not None
-    folder = out or run.folder.path / "explanation"
+    folder = run.explanation(out)
     make_folder(folder)
     files = [*_write_maps(folder, average, days), *_write_tables(folder, days)]
     items = [item for day in days for item in day.tickers]

@@ -46,7 +46,7 @@ class MovementLoss:
             terms = pinball_terms(self.scale.levels(outputs), returns, self.config.quantiles)
             return torch.where(mask, terms, 0).sum() / self.scale.movement_spread, mask.sum()
         labels = batch["label"].masked_fill(~mask, NO_TARGET)
-        return class_loss(outputs.flatten(0, 1), labels.flatten(), self.weights, self.smoothing)
+        return class_loss(outputs, labels, self.weights, self.smoothing)
 
 
 def build_model(config: StockConfig, state: StockState, name: str) -> nn.Module:

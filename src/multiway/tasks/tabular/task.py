@@ -25,13 +25,13 @@ from multiway.data.tabular import (
 )
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError
-from multiway.files import make_folder
 from multiway.metrics.classes import accuracy
 from multiway.metrics.regression import mse
 from multiway.models import create_model
 from multiway.models.target_baselines import baseline_names, build_baseline
 from multiway.tasks import targets
-from multiway.tasks.answers import Answer, written
+from multiway.tasks.answers import Answer, in_folder, written
+from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import names
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
 from multiway.tasks.run import Run
@@ -48,7 +48,7 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
     """Classes or numbers of the rows of a table."""
 
     name = "tabular"
-    page = sections
+    page = sections.PAGE
     config = TabularConfig
     state = Encoding
     facts = TabularFacts
@@ -162,11 +162,7 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
 
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """How much each column matters, by shuffling it over the test rows."""
-        if run.config.data is None:
-            raise ConfigError(
-                "this run was fitted on what was in memory, which is gone. Train on a file to explain it."
-            )
-        test = self.prepare(run.config, self.locate(run.config.data)).part("test")
+        test = reread(run).part("test")
         metric, sign = (accuracy, 1.0) if run.state.target is None else (mse, -1.0)
         found = permutation_importance(
             test, lambda rows: sign * (metric(rows.truth, outputs_of(run.model, rows, run.state)) or 0.0)
@@ -176,9 +172,7 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
             f"test {change} by `importance` where the column is shuffled over the rows; shuffling `all` leaves chance.",
             "Of columns that say the same, each looks unimportant. It is what the network uses, not what causes.",
         ]
-        if out is not None:
-            make_folder(out)
-        return written(found, None if out is None else out / "importance.csv", notes)
+        return in_folder(found, out, "importance.csv", notes)
 
     def sample(self, run: Run, prepared: PreparedTable) -> tuple[Tensor | None, ...]:
         """Some validation rows."""

@@ -22,13 +22,12 @@ from multiway.data.labelled_text import (
     prepare_texts,
     read_frame,
 )
-from multiway.data.writing import check_target, write_table
-from multiway.errors import ConfigError
-from multiway.files import make_folder
+from multiway.data.writing import write_table
 from multiway.tasks import pages, targets
-from multiway.tasks.answers import Answer, written
-from multiway.tasks.class_page import ClassPage
+from multiway.tasks.answers import Answer, in_folder, written
+from multiway.tasks.class_page import class_page
 from multiway.tasks.class_task import ClassTask, probabilities
+from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import whole
 from multiway.tasks.protocol import Option, Row
 from multiway.tasks.run import Run
@@ -57,12 +56,12 @@ class Text(ClassTask[TextConfig, TextState]):
     """Classes of texts."""
 
     name = "text"
-    noun = "text"
+    needs = "texts. Give a table, or one text on each line,"
     config = TextConfig
     state = TextState
     facts = TextFacts
     scored = (*targets.CLASSES, targets.MORE["f1"], targets.MORE["hard_auc"])
-    page = ClassPage(
+    page = class_page(
         pages.Subject(
             kicker="Report on texts", rows="texts", selected_by=lambda run: "lowest validation loss",
             models=models.WORDS, setting=_setting,
@@ -145,12 +144,7 @@ class Text(ClassTask[TextConfig, TextState]):
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
         """The rows of a file with their class beside them."""
-        if data is None:
-            raise ConfigError(
-                "predict: a run of text needs texts. Give a table, or one text on each line, with --data."
-            )
-        check_target(out)
-        source = self.locate(data)
+        source = self.later(data, out)
         later = self.unlabelled(run.config, source, run.state)
         found = targets.answers(probabilities(run.model, later.samples), run.state.classes)
         frame = read_frame(source, run.config.read).drop(columns=found.columns, errors="ignore")
@@ -158,18 +152,13 @@ class Text(ClassTask[TextConfig, TextState]):
 
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """How far each word of some test texts moves the probability of the answer, by leaving it out."""
-        if run.config.data is None:
-            raise ConfigError(
-                "this run was fitted on what was in memory, which is gone. Train on a file to explain it."
-            )
-        test = self.prepare(run.config, self.locate(run.config.data)).part("test")
+        test = reread(run).part("test")
         count = int(options.get("count") or EXPLAINED)
         found, graphs = explain_words(run, test, count), explain_graphs(run, test, count)
         notes = ["the probability of the predicted class falls by `importance` where the word is left out of the text."]
         if out is None:
             return written(found, None, [*notes, GRAPHS] if graphs is not None else notes)
-        make_folder(out)
-        answer = written(found, out / "words.csv", notes)
+        answer = in_folder(found, out, "words.csv", notes)
         if graphs is None:
             return answer
         write_table(graphs, out / "spectra.csv")

@@ -170,10 +170,9 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
 
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """Maps of some test cases, or of the named ones."""
-        assert run.folder is not None
         cases, names = reload_cases(run), options.get("cases")
         chosen = named_cases(cases, names) if names else [place for _, place in interesting(run, cases)][:EXPLAINED]
-        return write_explanations(run, cases, chosen, out or run.folder.path / "explanation")
+        return write_explanations(run, cases, chosen, run.explanation(out))
 
     def sample(self, run: Run, prepared: PreparedVolumes) -> tuple[Tensor | None, ...]:
         """Some validation volumes."""

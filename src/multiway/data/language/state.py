@@ -1,11 +1,9 @@
-"""What is stored of a run on text: what rebuilds its models, and the schema of its facts."""
+"""What training learnt of text, and a loaded run needs to rebuild its models."""
 
 import dataclasses
 from typing import Any, Self
 
-from multiway.config import Config
-from multiway.data.language import Vocabulary
-from multiway.tasks.stored import Facts
+from multiway.data.language.vocabulary import Vocabulary
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,18 +25,3 @@ class LanguageState:
     def parse(cls, plain: dict[str, Any]) -> Self:
         """Undo `plain`."""
         return cls(vocabulary=Vocabulary.parse(plain["vocabulary"]), counts=plain["counts"])
-
-
-class SplitFacts(Config):
-    """Size of a split."""
-
-    documents: int
-    words: int
-    bytes: int
-    tokens: int
-
-
-class LanguageFacts(Facts):
-    """Of a text."""
-
-    splits: dict[str, SplitFacts]

@@ -1,0 +1,160 @@
+"""What tasks share whose samples are split, and whose network is trained on a part of them by steps."""
+
+import abc
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import pandas as pd
+from torch import Tensor, nn
+
+from multiway.config import Config
+from multiway.data.writing import check_target
+from multiway.errors import ConfigError
+from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Prepared, Row, Task
+from multiway.tasks.run import Run
+from multiway.tasks.scores import sentence_of
+from multiway.training import History, Objective, Source, TrainingConfig, train
+
+
+class SplitConfig(Protocol):
+    """A config of such a task."""
+
+    @property
+    def data(self) -> str | None:
+        """As in every config."""
+
+    @property
+    def training(self) -> TrainingConfig:
+        """As in every config."""
+
+    @property
+    def baselines(self) -> Sequence[str]:
+        """Names of the baselines."""
+
+    @property
+    def draws(self) -> int:
+        """Bootstrap samples behind each interval."""
+
+
+class Part(Source, Protocol):
+    """Samples of a split."""
+
+    def some(self, most: int) -> Tensor:
+        """Indices of so many samples at most, evenly spread."""
+
+
+class PreparedParts(Prepared, Protocol):
+    """Samples with their splits."""
+
+    def part(self, split: str) -> Any:
+        """The samples of a split, as the training takes them; all where there is no such split."""
+
+    def counts(self, split: str) -> dict[str, Any]:
+        """How much there is in a split."""
+
+
+class Predictions(Protocol):
+    """What the models of a run say of a split."""
+
+    def scores(self, split: str, draws: int) -> list[Row]:
+        """A row per model and metric, with its interval."""
+
+    def frame(self, split: str) -> pd.DataFrame:
+        """What each model says, sample by sample."""
+
+
+ConfigT = TypeVar("ConfigT", bound=Config)
+PreparedT = TypeVar("PreparedT", bound=PreparedParts)
+StateT = TypeVar("StateT", bound=Any)
+PartT = TypeVar("PartT", bound=Part)
+
+
+class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, StateT, PartT]):
+    """A network that is trained by steps on the samples of one split, and baselines fitted on the same.
+
+    A task gives the rest; its config is a `SplitConfig`, and what it predicts are `Predictions`.
+    """
+
+    sections_of_reading: ClassVar[tuple[str, ...]] = ("read", "split")
+    needs: ClassVar[str]
+    """What `predict` is given, and how, to say where there is none."""
+    scored: ClassVar[tuple[Metric, ...]]
+    """The first decides."""
+    told: ClassVar[tuple[str, str]]
+    """Metrics of the sentence on a run."""
+    sampled: ClassVar[int] = 64
+    """Samples that a compression is measured on."""
+
+    @abc.abstractmethod
+    def objective(self, run: Run, training: PartT) -> Objective:
+        """What training minimises."""
+
+    @abc.abstractmethod
+    def fit_baseline(self, run: Run, name: str, training: PartT, validation: PartT) -> History | dict[str, Any] | None:
+        """Fit a baseline of the run; what a closed form found is returned as facts."""
+
+    def learnt_from(self, run: Run, training: PartT) -> Source:
+        """Training samples as the network sees them, changed at random where a config says so."""
+        return training
+
+    def seen_by(self, run: Run, name: str, samples: PartT) -> PartT:
+        """Samples with the inputs of a model of the run, where a baseline has others than the network."""
+        return samples
+
+    def watch(self, run: Run) -> Callable[[nn.Module], dict[str, list[float]]] | None:
+        """What the log keeps of the network at each validation; nothing, unless a task says otherwise."""
+        return None
+
+    def names(self, config: ConfigT, state: StateT) -> tuple[str, ...]:
+        """The network and the baselines of the config."""
+        chosen: Sequence[str] = config.baselines  # type: ignore[attr-defined]  # of a SplitConfig
+        return (OURS, *chosen)
+
+    def fit(self, run: Run, name: str, prepared: PreparedT, context: Context) -> History | dict[str, Any] | None:
+        """The network by steps, a baseline in its own way."""
+        training, validation = prepared.part("train"), prepared.part("validation")
+        if name != OURS:
+            seen = (self.seen_by(run, name, part) for part in (training, validation))
+            return self.fit_baseline(run, name, *seen)
+        objective, source, how = self.objective(run, training), self.learnt_from(run, training), run.config.training
+        return train(
+            run.models[name], objective, source, validation, how,
+            watch=self.watch(run), run=context.folder, progress=context.progress,
+        )  # fmt: skip
+
+    def score(self, run: Run, predictions: Predictions, split: str) -> list[Row]:
+        """Every metric of every model, with its interval."""
+        return predictions.scores(split, run.config.draws)
+
+    def tables(self, run: Run, predictions: Predictions, split: str) -> dict[str, pd.DataFrame]:
+        """Predictions sample by sample."""
+        return {"predictions": predictions.frame(split)}
+
+    def describe(self, run: Run, prepared: PreparedT) -> dict[str, Any]:
+        """How much is in each split."""
+        return {"splits": {split: prepared.counts(split) for split in SPLITS}}
+
+    def metrics(self, config: ConfigT) -> tuple[Metric, ...]:
+        """The first one decides."""
+        return self.scored
+
+    def sentence(self, run: Run) -> str:
+        """Two test scores."""
+        return sentence_of(run, *self.told)
+
+    def sample(self, run: Run, prepared: PreparedT) -> tuple[Tensor | None, ...]:
+        """Some validation inputs."""
+        samples = prepared.part("validation")
+        return (samples.gather(samples.some(self.sampled))["inputs"],)
+
+    def later(self, data: str | None, out: Path | None) -> str:
+        """Where the data lie that `predict` is asked about, once its answer can be written.
+
+        Raises:
+            ConfigError: There is no data.
+        """
+        if data is None:
+            raise ConfigError(f"predict: a run of {self.name} needs {self.needs} with --data.")
+        check_target(out)
+        return self.locate(data)
