@@ -2,11 +2,15 @@
 
 from typing import NamedTuple
 
+import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from multiway.errors import ShapeError
+
+COLUMNS = ("frequency", "gain", "share_before", "share_after")
+"""What a table calls the parts of a spectrum."""
 
 
 class Spectrum(NamedTuple):
@@ -54,6 +58,19 @@ def graph_spectrum(
     frequency = (vectors * (laplacian @ vectors)).sum(-2).clamp_min(0)
     energy = (vectors.mT @ values).square().sum(-1)
     return _in_order(frequency, gain, _shares(energy), _shares(energy * gain.square()))
+
+
+def spectrum_table(graph: Tensor, signal: Tensor, *, by_degree: bool = False) -> pd.DataFrame:
+    """`graph_spectrum` of every head of a layer as a table, a row per eigenvector.
+
+    Args:
+        graph: Ψ of each head, `(heads, length, length)`.
+        signal: What each filters, `(heads, length, dim)`.
+        by_degree: As of `graph_spectrum`.
+    """
+    columns = (each.numpy().ravel() for each in graph_spectrum(graph, signal, by_degree=by_degree))
+    heads = torch.arange(1, len(graph) + 1).repeat_interleave(graph.shape[-1]).numpy()
+    return pd.DataFrame({"head": heads, **dict(zip(COLUMNS, columns, strict=True))})
 
 
 def _in_order(frequency: Tensor, *others: Tensor) -> Spectrum:

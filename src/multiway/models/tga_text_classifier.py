@@ -1,6 +1,7 @@
 """The classifier of TGA's figure 2: word vectors, attention blocks whose attention is a choice, a pooled head."""
 
 import math
+from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 import torch
@@ -140,6 +141,29 @@ class TGATextClassifier(torch_nn.Module):
             x, keep = masked_mean(x, keep), keep.any(-1)
         out: Tensor = self.head(self.dropout(x))
         return out
+
+    @property
+    def has_graphs(self) -> bool:
+        """Whether words are filtered on a graph."""
+        return self.config.attention.kind == "graph" and self.config.num_blocks > 0
+
+    @torch.no_grad()
+    def graphs(self, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Of each block over the words of one text, the graph of every head and the values that it filters.
+
+        Args:
+            ids: `(words,)`.
+
+        Yields:
+            `(heads, words, words)` and `(heads, words, features)`.
+        """
+        x, keep = self.embedded(ids[None])
+        for block in self.blocks_of(0):
+            words = x[0, keep[0]]
+            assert isinstance(block.attention, nn.TensorGraphAttention)
+            _, graph = block.attention.forward_with_maps(words)
+            yield graph, torch.stack([head(words) for head in block.attention.values])
+            x = block(x, keep)
 
     def embedded(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Word vectors `(..., words, dim)`, and which words are there; columns that no text reaches are cut."""

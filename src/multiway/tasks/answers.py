@@ -1,7 +1,7 @@
 """What predict, explain and backtest give back: data, files, and what a user reads; the command line prints it."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +49,20 @@ def written(frame: pd.DataFrame, out: Path | None, notes: Sequence[str] = ()) ->
     return Answer(frame=frame, files=(out,), notes=notes)
 
 
-def in_folder(frame: pd.DataFrame, folder: Path | None, name: str, notes: Sequence[str] = ()) -> Answer:
-    """The answer that is one table, kept under its name in `folder` where that is given."""
+def in_folder(
+    frame: pd.DataFrame,
+    folder: Path | None,
+    name: str,
+    notes: Sequence[str] = (),
+    more: Mapping[str, pd.DataFrame] | None = None,
+) -> Answer:
+    """The answer that is one table, kept under its name in `folder` where that is given, with more tables beside it."""
     if folder is None:
         return written(frame, None, notes)
     make_folder(folder)
-    return written(frame, folder / name, notes)
+    answer = written(frame, folder / name, notes)
+    for each, table in (more or {}).items():
+        write_table(table, folder / each)
+    files = [folder / each for each in (name, *(more or {}))]
+    told = [f"{len(table)} rows written to {folder / each}" for each, table in {name: frame, **(more or {})}.items()]
+    return dataclasses.replace(answer, files=files, notes=[*told, *notes]) if more else answer

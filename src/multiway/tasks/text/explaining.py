@@ -1,27 +1,22 @@
 """Words of test texts with what each does to the answer, as a table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from multiway.data.encoders import make_encoder
 from multiway.data.labelled import UNKNOWN, Labelled
 from multiway.data.labelled_text import make_inputs
 from multiway.data.labelled_text.inputs import scaled
-from multiway.explain.spectra import Spectrum, graph_spectrum
+from multiway.explain.spectra import spectrum_table
 from multiway.explain.words import leave_one_out
 from multiway.models import TGATextClassifier
-from multiway.nn import TensorGraphAttention
 from multiway.tasks.class_task import probabilities
 from multiway.tasks.classes import class_values
 from multiway.tasks.run import Run
-
-Values = NDArray[np.float64]
-BESIDE = ("gain", "share_before", "share_after")
 
 
 def explain_words(run: Run, test: Labelled, count: int) -> pd.DataFrame:
@@ -42,36 +37,15 @@ def explain_words(run: Run, test: Labelled, count: int) -> pd.DataFrame:
 def explain_graphs(run: Run, test: Labelled, count: int) -> pd.DataFrame | None:
     """A row per eigenvector of each head's filter on the first texts; None where no graph is filtered."""
     model, (unit, rows) = run.model, next(iter(test.names.items()))
-    if not isinstance(model, TGATextClassifier) or model.config.attention.kind != "graph" or not model.axes[0]:
+    if not isinstance(model, TGATextClassifier) or not model.has_graphs:
         return None
-    frames = [
-        pd.DataFrame({unit: rows[place], "block": block, "head": head, "frequency": frequency, **values})
+    by_degree = model.config.attention.preset != "paper"
+    frames = {
+        (rows[place], block): spectrum_table(graph, values, by_degree=by_degree)
         for place in range(min(count, len(test)))
-        for block, spectra in enumerate(_spectra(model, test.inputs[place]), start=1)
-        for head, frequency, values in spectra
-    ]
-    return pd.concat(frames, ignore_index=True)
-
-
-@torch.no_grad()
-def _spectra(model: TGATextClassifier, ids: Tensor) -> Iterator[list[tuple[int, Values, dict[str, Values]]]]:
-    """Of each block, for every head: frequencies, and the columns that stand beside them."""
-    x, keep = model.embedded(ids[None])
-    for block in model.blocks_of(0):
-        assert isinstance(block.attention, TensorGraphAttention)
-        frequency, *others = (each.numpy() for each in _head_spectra(block.attention, x[0, keep[0]]))
-        yield [
-            (head + 1, frequency[head], {name: each[head] for name, each in zip(BESIDE, others, strict=True)})
-            for head in range(len(frequency))
-        ]
-        x = block(x, keep)
-
-
-def _head_spectra(layer: TensorGraphAttention, words: Tensor) -> Spectrum:
-    """The filter of every head on the words of one text, and the values that it filters: `(heads, words)` each."""
-    _, graph = layer.forward_with_maps(words)
-    values = torch.stack([head(words) for head in layer.values])
-    return graph_spectrum(graph, values, by_degree=layer.preset != "paper")
+        for block, (graph, values) in enumerate(model.graphs(test.inputs[place]), start=1)
+    }
+    return pd.concat(frames, names=[unit, "block"]).reset_index([unit, "block"]).reset_index(drop=True)
 
 
 def shares_of(run: Run, texts: Sequence[str]) -> NDArray[np.float64]:

@@ -10,8 +10,8 @@ from multiway.data.encoders import token_encoder
 from multiway.data.labelled import Labelled
 from multiway.data.labelled_text import TextState, make_inputs
 from multiway.data.labelled_text.vocabulary import longest
-from multiway.models import TunedText, create_model
-from multiway.models.baselines import Linear, Majority, fit_logistic
+from multiway.models import TunedText, create_model, target_baselines
+from multiway.models.baselines import Linear, Majority
 from multiway.models.tfidf import TfidfLogistic
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
@@ -55,10 +55,6 @@ def seen_by(run: Run, name: str, samples: Labelled) -> Labelled:
 def fit_baseline(model: nn.Module, training: Labelled, validation: Labelled) -> History | dict[str, Any] | None:
     """Fit a baseline in its own way, on texts as `seen_by` gives them."""
     y, held_y = (torch.from_numpy(part.truth) for part in (training, validation))
-    if isinstance(model, Majority):
-        model.fit(y)
-        return None
     if isinstance(model, TfidfLogistic):
         return model.fit(training.inputs, y, validation.inputs, held_y)
-    assert isinstance(model, Linear)
-    return fit_logistic(model, training.inputs, y, validation.inputs, held_y)
+    return target_baselines.fit_baseline(model, training.inputs, y, validation.inputs, held_y)

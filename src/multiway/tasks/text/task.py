@@ -1,6 +1,5 @@
 """The task `text`."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from multiway.data.labelled_text import (
     prepare_texts,
     read_frame,
 )
-from multiway.data.writing import write_table
+from multiway.metrics.classes import accuracy
 from multiway.tasks import pages, targets
 from multiway.tasks.answers import Answer, in_folder, written
 from multiway.tasks.class_page import class_page
@@ -31,10 +30,11 @@ from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import whole
 from multiway.tasks.protocol import Option, Row
 from multiway.tasks.run import Run
+from multiway.tasks.scores import deviation, mean
 from multiway.tasks.text import models
 from multiway.tasks.text.config import TextConfig
 from multiway.tasks.text.explaining import explain_graphs, explain_words
-from multiway.tasks.text.facts import TextFacts, network_cells, network_facts
+from multiway.tasks.text.facts import TextFacts
 from multiway.training import History
 
 EXPLAINED = 10
@@ -136,11 +136,15 @@ class Text(ClassTask[TextConfig, TextState]):
 
     def describe(self, run: Run, prepared: PreparedSamples) -> dict[str, Any]:
         """Samples of each split, and what the network has learnt of the training texts."""
-        return {**super().describe(run, prepared), **network_facts(run, prepared)}
+        training, count = prepared.part("train"), getattr(run.model, "attention_parameters", None)
+        right = accuracy(training.truth, probabilities(run.model, training))
+        return {**super().describe(run, prepared), "train_acc": right, "attention_parameters": count}
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """Test samples, accuracy in training, and parameters of attention."""
-        return {**super().cell_facts(runs), **network_cells(runs)}
+        shares, count = [run.facts["train_acc"] for run in runs], runs[0].facts["attention_parameters"]
+        own = {"train_acc": mean(shares), "train_acc_sd": deviation(shares), "attention_parameters": count}
+        return {**super().cell_facts(runs), **{name: value for name, value in own.items() if value is not None}}
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
         """The rows of a file with their class beside them."""
@@ -156,14 +160,9 @@ class Text(ClassTask[TextConfig, TextState]):
         count = int(options.get("count") or EXPLAINED)
         found, graphs = explain_words(run, test, count), explain_graphs(run, test, count)
         notes = ["the probability of the predicted class falls by `importance` where the word is left out of the text."]
-        if out is None:
-            return written(found, None, [*notes, GRAPHS] if graphs is not None else notes)
-        answer = in_folder(found, out, "words.csv", notes)
         if graphs is None:
-            return answer
-        write_table(graphs, out / "spectra.csv")
-        notes += [f"{len(graphs)} eigenvalues of graph filters written to {out / 'spectra.csv'}."]
-        return dataclasses.replace(answer, files=(*answer.files, out / "spectra.csv"), notes=notes)
+            return in_folder(found, out, "words.csv", notes)
+        return in_folder(found, out, "words.csv", notes if out else [*notes, GRAPHS], {"spectra.csv": graphs})
 
 
 TASK = Text()
