@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from multiway.config import Config
 from multiway.data.labelled import Labelled, PreparedSamples
@@ -85,13 +85,17 @@ class ClassTask(SplitTask[ConfigT, PreparedSamples, StateT, Labelled]):
         return written(pd.concat([pd.DataFrame(dict(later.samples.names)), found], axis=1), out, later.notes)
 
 
-@torch.no_grad()
 def probabilities(model: nn.Module, samples: Labelled) -> NDArray[np.float64]:
     """Class probabilities `(samples, classes)`, each of which depends on its sample alone."""
     if not len(samples):
         return np.empty((0, len(samples.classes)))
+    return targets.decoded(outputs_of(model, samples).double(), None)
+
+
+@torch.no_grad()
+def outputs_of(model: nn.Module, samples: Labelled, at_once: int = PREDICTED) -> Tensor:
+    """What a model gives for every sample, in their order."""
     model.eval()
     with best_device(model):
         where = device_of(model)
-        found = [model(batch["inputs"].to(where)).double().cpu() for batch in samples.batches(PREDICTED)]
-    return targets.decoded(torch.cat(found), None)
+        return torch.cat([model(batch["inputs"].to(where)).cpu() for batch in samples.batches(at_once)])

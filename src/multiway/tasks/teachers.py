@@ -4,7 +4,6 @@ import abc
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,8 @@ from multiway.errors import ConfigError
 from multiway.extras import load_extra
 from multiway.models.baselines import Linear, fit_logistic
 from multiway.models.frozen_features import FrozenFeatures
+from multiway.tasks.class_task import outputs_of
 from multiway.tasks.run import load
-from multiway.training.devices import best_device, device_of
 
 TIMM = "timm:"
 """What the name of a network of timm begins with."""
@@ -28,7 +27,7 @@ FIX = "Give the folder of a run, one that `save_pretrained` wrote, or timm:NAME 
 PREPROCESSING, USUAL_SIDE = "preprocessor_config.json", 224
 UNUSED = ("pooler.",)
 """Weights that a file may lack: features are the class token, or the mean of a map."""
-ASKED = 64
+AT_ONCE = 64
 """Images that a teacher sees at once."""
 
 
@@ -67,7 +66,7 @@ class RunTeacher(Teacher):
     def logits(self, training: Labelled, validation: Labelled) -> tuple[Tensor, Tensor]:
         """What the run says of both, scaled as in its own training."""
         parts = (dataclasses.replace(part, decode=self.run.state.decode) for part in (training, validation))
-        first, second = (_asked(self.run.model, part) for part in parts)
+        first, second = (outputs_of(self.run.model, part, AT_ONCE) for part in parts)
         return first, second
 
 
@@ -82,7 +81,8 @@ class FrozenTeacher(Teacher):
 
     def logits(self, training: Labelled, validation: Labelled) -> tuple[Tensor, Tensor]:
         """Fit the head; its penalty is that of the lowest validation loss."""
-        x, held = (_asked(self.features, dataclasses.replace(part, decode=_shares)) for part in (training, validation))
+        parts = (dataclasses.replace(part, decode=_shares) for part in (training, validation))
+        x, held = (outputs_of(self.features, part, AT_ONCE) for part in parts)
         head = Linear(x.shape[1], len(training.classes))
         labels, held_labels = (torch.from_numpy(part.truth) for part in (training, validation))
         fit_logistic(head, x, labels, held, held_labels)
@@ -150,16 +150,6 @@ def _sizes(side: Any) -> tuple[int, int]:
 def _shares(images: Tensor) -> Tensor:
     """Bytes `(images, height, width, channels)` as values from 0 to 1, channels first."""
     return images.float().div_(255).permute(0, 3, 1, 2)
-
-
-@torch.no_grad()
-def _asked(model: nn.Module, images: Labelled) -> Tensor:
-    def answers() -> Iterator[Tensor]:
-        for batch in images.batches(ASKED):
-            yield model(batch["inputs"].to(device_of(model))).float().cpu()
-
-    with best_device(model):
-        return torch.cat(list(answers()))
 
 
 def _digest_of(module: nn.Module) -> str:

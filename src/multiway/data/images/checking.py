@@ -2,9 +2,11 @@
 
 import collections
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multiway.data.failures import Failures, kept
 from multiway.data.findings import CheckReport, Findings, Place, listed
@@ -91,6 +93,11 @@ def _check_balance(images: Images, findings: Findings) -> None:
         findings.add("balance", "warning", rule, "Accuracy says little here; look at the scores beside it.")
 
 
+def _counted(names: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
+    """Each class with its images."""
+    return [f"{name} {count}" for name, count in zip(names, counts, strict=True)]
+
+
 def _summary(images: Images, splits: Splits) -> dict[str, Any]:
     channels, height, width = images.form
     counts = None if images.labels is None else np.bincount(images.labels, minlength=len(images.classes))
@@ -99,6 +106,6 @@ def _summary(images: Images, splits: Splits) -> dict[str, Any]:
         "sizes": f"{height} x {width}",
         "colours": "grey" if channels == 1 else "red, green, blue",
         "values": f"{images.values.min()} to {images.values.max()}" if len(images) else None,
-        "classes": None if counts is None else listed(map(" ".join, zip(images.classes, map(str, counts))), 12),  # noqa: B905
+        "classes": None if counts is None else listed(_counted(images.classes, counts), 12),
         "splits": ", ".join(f"{name} {len(rows)}" for name, rows in splits.items()) or None,
     }

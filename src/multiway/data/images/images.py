@@ -59,19 +59,17 @@ class Images:
         """The same images with labels that count these classes, as a trained model does.
 
         Raises:
-            DataError: An image has a class that is not among them.
+            DataError: An image has a class that is not among them, or there are no labels.
         """
-        unknown = [name for name in self.classes if name not in classes]
-        if self.labels is None:
-            return self
+        labels, unknown = self.truth, [name for name in self.classes if name not in classes]
         if unknown:
-            first = self.names[int(np.flatnonzero(self.labels == self.classes.index(unknown[0]))[0])]
+            first = self.names[int(np.flatnonzero(labels == self.classes.index(unknown[0]))[0])]
             raise DataError(
                 f"{self.source}: class '{quoted(unknown[0])}' of {quoted(first)} is none of {listed(classes)}. "
                 f"Correct it, or leave the image out."
             )
         table = np.array([list(classes).index(name) for name in self.classes], np.int64)
-        return dataclasses.replace(self, labels=table[self.labels], classes=tuple(classes))
+        return dataclasses.replace(self, labels=table[labels], classes=tuple(classes))
 
 
 def numbered(labels: Sequence[Any]) -> tuple[Labels, tuple[str, ...]]:

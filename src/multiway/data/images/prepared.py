@@ -113,9 +113,5 @@ def match_images(source: Any, options: ImageOptions, state: ImageState, *, has_c
     """
     channels: Channels = "grey" if state.channels == 1 else "rgb"
     images = read_images(source, options.replace(channels=channels))
-    if has_classes:
-        images.truth  # noqa: B018
-        images = images.with_classes(state.classes)
-    else:
-        images = dataclasses.replace(images, labels=None)
+    images = images.with_classes(state.classes) if has_classes else dataclasses.replace(images, labels=None)
     return PreparedImages(source=images.source, samples=state.samples(images), notes=images.notes, state=state)
