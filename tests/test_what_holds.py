@@ -1,15 +1,13 @@
 """The page that says what holds quotes rows of results/, recipes that exist, and commands that are understood."""
 
-import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
+from benchmarks.results_page import overridden, recipe_rows
 
 from multiway.recipes import Recipe, load_recipe, recipe_names, recipes_of, table_names
-from multiway.tasks.registry import task_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "papers" / "README.md").read_text()
@@ -17,9 +15,7 @@ METRICS = {"forecast": ("mse", "mae"), "volumes": ("auc", "acc"), "stocks": ("ac
 QUOTED = re.findall(r"\| ([-.\d]+(?: / [-.\d]+)?) \(`([\w-]+)`\)", PAGE)
 
 
-LINES = [json.loads(line) for file in (ROOT / "results").glob("*.jsonl") for line in file.read_text().splitlines()]
-ROWS = {row["recipe"]: row for row in LINES if "recipe" in row}
-"""What was measured, the last row of each recipe."""
+ROWS = recipe_rows()
 
 
 @pytest.mark.parametrize(("figures", "name"), QUOTED)
@@ -44,23 +40,10 @@ OVERRIDDEN = {
 """Rows that were measured with settings of their own, which the tables say; texts may have had a smaller encoder."""
 
 
-def flat(settings: dict[str, Any], head: str = "") -> dict[str, Any]:
-    """All fields under their dotted names."""
-    named = ((f"{head}{name}", value) for name, value in settings.items())
-    return {
-        key: each
-        for name, value in named
-        for key, each in (flat(value, f"{name}.") if isinstance(value, dict) else {name: value}).items()
-    }
-
-
-@pytest.mark.parametrize("name", sorted(set(recipe_names()) & ROWS.keys()))
+@pytest.mark.parametrize("name", sorted(ROWS))
 def test_a_measured_row_has_the_settings_of_its_recipe(name):
-    recipe = load_recipe(name)
-    stated = flat(task_of(recipe.task).configure(recipe.settings_of_runs()[0]).plain())
-    measured = flat(ROWS[name]["settings"])
-    both = stated.keys() & measured.keys() - OVERRIDDEN.get(name, {"text.encoder"})
-    assert {key: measured[key] for key in both} == {key: stated[key] for key in both}
+    changed = overridden(load_recipe(name), ROWS[name])
+    assert changed.keys() <= OVERRIDDEN.get(name, {"text.encoder"})
 
 
 def test_the_page_quotes_figures():

@@ -1,0 +1,204 @@
+"""`python -m benchmarks.results_page`: write docs/results.md, every measured row of results/ with its command."""
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from multiway.recipes import Recipe, load_recipe, recipe_names, recipes_of, table_names
+from multiway.report.text import decimals_for, duration, magnitude, number
+from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.registry import task_of
+
+ROOT = Path(__file__).parents[1]
+RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "results.md"
+METRICS = {
+    "forecast": ("mse", "mae"), "volumes": ("auc", "acc"), "segment": ("dice",), "stocks": ("acc", "mcc"),
+    "text": ("acc", "auc"), "series": ("f1", "acc"), "images": ("acc", "top5"), "language": ("perplexity",),
+    "tabular": ("acc", "auc", "mse", "r2"),
+}  # fmt: skip
+"""What a cell without printed figures is told by."""
+SPEED = {
+    "nd_linear": "python -m benchmarks nd_linear --threads 2 --repeats 31",
+    "tensor_train": "python -m benchmarks tensor_train --threads 2 --repeats 31",
+    "attention": "python -m benchmarks attention --threads 2 --repeats 31",
+    "graph": "python -m benchmarks graph long_graph --threads 2",
+    "images-speed": "python -m benchmarks images --threads 2",
+    "stocks_speed": "python -m benchmarks stocks --threads 2 --repeats 15",
+    "volumes": "python -m benchmarks volumes --threads 2",
+    "windows": "python -m benchmarks windows --threads 2",
+    "ridge": "python -m benchmarks.ridge",
+    "baselines": "python -m benchmarks.baselines",
+    "large": "python -m benchmarks.large",
+    "leaks": "python -m benchmarks leaks",
+    "kills": "python -m benchmarks.kills",
+    "mutants": "python -m benchmarks.mutants",
+}
+"""Files of other rows, and what wrote them."""
+NO_BASELINES = {"published", "network", "cl"}
+"""What else stands before a metric's name: the paper, the network before it is mixed with ridge, Dice along a line."""
+MACHINE = {"benchmark", "bars", "torch", "processor", "rounds", "kernels", "threads", "commit"}
+"""What the tables of speed leave to their files."""
+HEAD = """# Results
+
+Every row of `results/`, and the command that measures it. `python -m benchmarks.results_page` writes this page; a
+test compares. What the figures say of the papers stands in [papers/README.md](papers/README.md), of speed in
+[speed.md](speed.md).
+
+± is the standard deviation over seeds. *Printed* is the paper's figure. Baselines are scored on the same test rows,
+by the first metric. Times are those of all seeds together. A row in its file has every score, setting and version,
+and the scores of each seed.
+"""
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page())
+
+
+def page() -> str:
+    """The whole page."""
+    rows = recipe_rows()
+    tables = (table_lines(table, [rows[n] for n in recipes_of(table) if n in rows]) for table in table_names())
+    return "\n".join([HEAD, *(line for lines in tables for line in lines), *other_lines()]) + "\n"
+
+
+def recipe_rows() -> dict[str, Row]:
+    """The last row of each recipe."""
+    rows = (row for path in sorted(RESULTS.glob("*.jsonl")) for row in read_rows(path))
+    known = set(recipe_names())
+    return {row["recipe"]: row for row in rows if row.get("recipe") in known}
+
+
+def read_rows(path: Path) -> list[Row]:
+    """One row per line."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def table_lines(table: str, rows: Sequence[Row]) -> Iterator[str]:
+    """A section on the measured cells of a table."""
+    if not rows:
+        return
+    recipes = {row["recipe"]: load_recipe(row["recipe"]) for row in rows}
+    metrics = list(dict.fromkeys(each for row in rows for each in metrics_of(recipes[row["recipe"]], row)))
+    yield from (f"## {table}", "")
+    yield from markdown(["cell", *metrics, "baselines", "parameters", "seeds", "time", "command"])
+    for row in rows:
+        yield _cell_line(recipes[row["recipe"]], row, metrics)
+    yield ""
+
+
+def metrics_of(recipe: Recipe, row: Row) -> list[str]:
+    """Those that are printed of a cell; of a twin without printed figures, those of its table; else its task's."""
+    siblings = (each for each in recipes_of(recipe.table).values() if each.data == recipe.data)
+    printed = [*recipe.figures] or next(([*each.figures] for each in siblings if each.figures), [])
+    return [each for each in printed or METRICS[recipe.task] if row.get(each) is not None]
+
+
+def _cell_line(recipe: Recipe, row: Row, metrics: Sequence[str]) -> str:
+    first = next((each for each in metrics if row.get(each) is not None), metrics[0])
+    count = row.get("parameters")
+    facts = [
+        ", ".join(f"{name} {short(value)}" for name, value in baselines_of(row, first).items()),
+        magnitude(count.get(OURS) if isinstance(count, dict) else count),
+        str(row["seeds"]),
+        duration(row["seconds"]),
+    ]
+    cells = [_name(recipe), *(_figure(row, metric) for metric in metrics), *facts, f"`{command_of(recipe, row)}`"]
+    return f"| {' | '.join(cells)} |"
+
+
+def _name(recipe: Recipe) -> str:
+    horizons = "-".join(dict.fromkeys(map(str, (recipe.horizons[:1] + recipe.horizons[-1:]))))
+    return ", ".join(each for each in (recipe.row, horizons, recipe.variant, recipe.form) if each)
+
+
+def _figure(row: Row, metric: str) -> str:
+    value, deviation, printed = (row.get(name) for name in (metric, f"{metric}_sd", f"published_{metric}"))
+    if value is None:
+        return "–"
+    spread = f" ± {short(deviation, decimals_for([value]))}" if deviation is not None else ""
+    return f"{short(value)}{spread}" + (f" (printed {short(printed)})" if printed is not None else "")
+
+
+def short(value: float, decimals: int | None = None) -> str:
+    """A number with about four digits."""
+    return number(value, decimals_for([value]) if decimals is None else decimals)
+
+
+def baselines_of(row: Row, metric: str) -> dict[str, float]:
+    """What every baseline of a cell has in this metric."""
+    tail = f"_{metric}"
+    names = (key.removesuffix(tail) for key in row if key.endswith(tail))
+    values = {name: row[name + tail] for name in names if name not in NO_BASELINES}
+    return {name: value for name, value in values.items() if isinstance(value, int | float)}
+
+
+def command_of(recipe: Recipe, row: Row) -> str:
+    """What measures a cell again, with the settings that were not the recipe's."""
+    words = ["multiway", "reproduce", recipe.table, "--rows", recipe.row]
+    words += ["--variants", recipe.variant] if recipe.variant else []
+    words += ["--forms", recipe.form] if recipe.form else []
+    words += ["--horizons", str(recipe.horizons[0])] if len(recipe.horizons) == 1 else []
+    words += ["--seeds", str(row["seeds"])]
+    sets = (["--set", f"{name}={_typed(value)}"] for name, value in overridden(recipe, row).items())
+    return shlex.join([*words, *(word for pair in sets for word in pair)])
+
+
+def _typed(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def overridden(recipe: Recipe, row: Row) -> dict[str, Any]:
+    """Settings that a row was measured with and its recipe does not have."""
+    stated = flat(task_of(recipe.task).configure(recipe.settings_of_runs()[0]).plain())
+    measured = flat(row["settings"])
+    return {name: measured[name] for name in sorted(stated.keys() & measured) if measured[name] != stated[name]}
+
+
+def flat(settings: Mapping[str, Any], head: str = "") -> dict[str, Any]:
+    """All fields under their dotted names."""
+    named = ((f"{head}{name}", value) for name, value in settings.items())
+    return {
+        key: each
+        for name, value in named
+        for key, each in (flat(value, f"{name}.") if isinstance(value, dict) else {name: value}).items()
+    }
+
+
+def other_lines() -> Iterator[str]:
+    """Sections on speed, memory, kills and what else is no cell of a table."""
+    for name, command in SPEED.items():
+        path = RESULTS / f"{name}.jsonl"
+        rows = [row for row in read_rows(path) if "recipe" not in row] if path.exists() else []
+        if rows:
+            yield from (f"## {name}", "", f"`{command}`", "", *_plain_table(rows), "")
+
+
+def _plain_table(rows: Sequence[Row]) -> Iterator[str]:
+    told = [{key: text for key, value in row.items() if (text := _told(value))} for row in rows]
+    heads = list(dict.fromkeys(key for row in told for key in row if key not in MACHINE))
+    yield from markdown(heads)
+    yield from (f"| {' | '.join(row.get(head, '–') for head in heads)} |" for row in told)
+
+
+def _told(value: Any) -> str:
+    """A scalar, a list of scalars, or a few scalars by name, in one cell; nothing of what is deeper."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {text}" for key, each in value.items() if (text := _told(each)))
+    if isinstance(value, list):
+        return " × ".join(_told(each) for each in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return short(value) if isinstance(value, float) else "" if value is None else str(value)
+
+
+def markdown(heads: Iterable[str]) -> list[str]:
+    """Head and rule of a table."""
+    names = list(heads)
+    return [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
+
+
+if __name__ == "__main__":
+    main()

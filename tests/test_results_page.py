@@ -1,0 +1,41 @@
+"""The page of results is what results/ says, and its commands are understood."""
+
+import shlex
+
+import pytest
+from benchmarks.results_page import PAGE, SPEED, command_of, page, recipe_rows, table_lines
+
+from multiway.recipes import load_recipe
+from multiway.workflows.reproducing import _chosen
+
+ROWS = recipe_rows()
+
+
+def test_the_page_is_written_from_the_rows():
+    assert PAGE.read_text() == page(), "python -m benchmarks.results_page writes it"
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_a_command_measures_its_cell_alone(name):
+    recipe = load_recipe(name)
+    words = shlex.split(command_of(recipe, ROWS[name]))
+    given = dict(zip(words[3::2], words[4::2], strict=True))
+    wanted = {key: given.get(f"--{key}") for key in ("rows", "variants", "forms", "horizons")}
+    assert words[:3] == ["multiway", "reproduce", recipe.table]
+    assert list(_chosen(recipe.table, {key: value and value.split(",") for key, value in wanted.items()})) == [name]
+
+
+def test_a_row_tells_figure_deviation_print_baselines_and_what_was_set():
+    settings = {**ROWS["text-sst2-ndlinear"]["settings"], "draws": 7}
+    row = {
+        "recipe": "text-sst2-ndlinear", "acc": 0.5, "acc_sd": 0.25, "published_acc": 0.75, "majority_acc": 0.125,
+        "parameters": {"multiway": 1250}, "seeds": 2, "seconds": 30, "settings": settings,
+    }  # fmt: skip
+    *_, line, _ = table_lines("ndlinear-table-3", [row])
+    assert "| sst2, NdLinear | 0.5000 ± 0.2500 (printed 0.7500) | majority 0.1250 | 1.25K | 2 |" in line
+    assert "--rows sst2 --variants NdLinear --seeds 2" in line and "--set draws=7" in line
+
+
+def test_every_file_of_speed_is_one_of_results():
+    files = {path.stem for path in PAGE.parents[1].glob("results/*.jsonl")}
+    assert SPEED.keys() <= files
