@@ -61,7 +61,7 @@ def fit_baseline(
 ) -> History | Row | None:
     """Train a baseline, or fit it in closed form."""
     if not isinstance(model, WindowBaseline):
-        return train_on_windows(model, prepared, config.linear_training, context)
+        return train_on_windows(model, prepared, config.peer_training, context)
     return model.fit(*_examples(model, prepared.windows["train"]), *_examples(model, prepared.windows["validation"]))
 
 
