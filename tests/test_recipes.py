@@ -35,7 +35,7 @@ CELLS = {
     "ndlinear-table-7": 60,
     "ndlinear-table-7-small": 15,
     "ndlinear-table-7-teacher": 1,
-    "peers": 100,
+    "peers": 120,
     "segmentation": 2,
     "tga-figure-2": 147,
 }

@@ -23,6 +23,8 @@ from multiway.models.linear_forecasters import RLinear as RLinear
 from multiway.models.linear_forecasters import RLinearConfig as RLinearConfig
 from multiway.models.monai_resnet import ResNet3D as ResNet3D
 from multiway.models.monai_resnet import ResNet3DConfig as ResNet3DConfig
+from multiway.models.olinear import OLinear as OLinear
+from multiway.models.olinear import OLinearConfig as OLinearConfig
 from multiway.models.patchtst import PatchTST as PatchTST
 from multiway.models.patchtst import PatchTSTConfig as PatchTSTConfig
 from multiway.models.recurrent_forecaster import RecurrentForecaster as RecurrentForecaster
@@ -70,6 +72,7 @@ register("patchtst", PatchTST, PatchTSTConfig)
 register("patchtst_paper", PatchTST, PatchTSTConfig, **PatchTSTConfig.paper())
 register("patchtst_small", PatchTST, PatchTSTConfig, **PatchTSTConfig.small())
 register("itransformer", ITransformer, ITransformerConfig)
+register("olinear", OLinear, OLinearConfig)
 register("hot_stock_classifier", HOTStockClassifier, HOTStockClassifierConfig)
 register("hot_stock_classifier_paper", HOTStockClassifier, HOTStockClassifierConfig, **HOTStockClassifierConfig.paper())
 register("hot_volume_classifier", HOTVolumeClassifier, HOTVolumeClassifierConfig)

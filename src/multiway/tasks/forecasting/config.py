@@ -13,7 +13,7 @@ from multiway.training import TrainingConfig
 LONGEST_PATCH = 16
 OURS, FOR_TARGETS = "hot_forecaster", "transformer_forecaster"
 """Networks where none is named: of all series, and of some from the others."""
-Peer = Literal["rlinear", "dlinear", "patchtst", "patchtst_paper", "patchtst_small", "itransformer"]
+Peer = Literal["rlinear", "dlinear", "patchtst", "patchtst_paper", "patchtst_small", "itransformer", "olinear"]
 """Forecasters of the literature, which forecast every series that they see."""
 PARTIAL = ("recurrent_forecaster*", "transformer_forecaster*")
 """Networks that can forecast some series from the others."""
