@@ -1,16 +1,17 @@
-"""Published baselines as they score here: coin and ARIMA on StockNet, RLinear and DLinear at look-back 96."""
+"""Published baselines as they score here: coin and ARIMA on StockNet, forecasters of the literature at look-back 96."""
 
 import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
 from multiway.data import datasets
 from multiway.recipes import load_recipe
 from multiway.tasks import lifecycle
+from multiway.tasks.forecasting.config import Peer
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
 
@@ -27,6 +28,10 @@ PUBLISHED = {"random": (0.509, -0.002), "arima": (0.514, -0.021)}
 FORECASTS = {
     ("ett_h1", "rlinear"): (0.386, 0.395),
     ("ett_h1", "dlinear"): (0.386, 0.400),
+    ("ett_h1", "patchtst_paper"): (0.414, 0.419),
+    ("ett_h1", "patchtst_small"): (0.414, 0.419),
+    ("ett_h1", "itransformer"): (0.386, 0.405),
+    ("ett_h1", "olinear"): (0.360, 0.382),
     ("weather", "rlinear"): (0.192, 0.232),
     ("weather", "dlinear"): (0.196, 0.255),
 }
@@ -37,13 +42,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.baselines", description=__doc__)
     rows = [*STOCKS, *dict.fromkeys(data for data, _ in FORECASTS)]
     parser.add_argument("--rows", nargs="*", choices=rows, default=rows)
+    parser.add_argument("--models", nargs="*", choices=get_args(Peer), default=["rlinear", "dlinear"])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--out", type=Path, help="append one JSON line per score")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     for name in chosen.rows:
-        for row in stock_rows(name, chosen.seed) if name in STOCKS else forecast_rows(name, chosen.seed):
+        for row in stock_rows(name, chosen.seed) if name in STOCKS else forecast_rows(name, chosen.models, chosen.seed):
             line = json.dumps({**row, "seed": chosen.seed, "threads": chosen.threads})
             print(line, flush=True)
             if chosen.out:
@@ -65,17 +71,17 @@ def stock_rows(protocol: str, seed: int) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def forecast_rows(data: str, seed: int) -> Iterator[dict[str, Any]]:
-    """Scaled test scores of the linear forecasters that are trained, and of ridge."""
-    settings = {"data": data, "network": False, "baselines": ["rlinear", "dlinear"], "training": {"seed": seed}}
-    run = fitted("forecast", settings)
-    for model in ("rlinear", "dlinear", "ridge"):
+def forecast_rows(data: str, models: list[str], seed: int) -> Iterator[dict[str, Any]]:
+    """Scaled test scores of forecasters that are trained with one budget on the same windows, and of ridge."""
+    run = fitted("forecast", {"data": data, "network": False, "baselines": models, "training": {"seed": seed}})
+    for model in (*models, "ridge"):
         facts = {"benchmark": "forecast", "data": data, "lookback": 96, "horizon": 96, "model": model}
         mse, mae = FORECASTS.get((data, model), (None, None))
         published = {} if mse is None else {"published_mse": mse, "published_mae": mae}
         best = run.facts["best"].get(model, {})
-        seconds = {"seconds": run.facts["seconds"][model], "epoch": best["epoch"]} if best else {}
-        yield {**facts, **scores(run, model, ("mse", "mae"), scale="scaled"), **published, **seconds}
+        costs = {"seconds": run.facts["seconds"][model], "parameters": run.facts["parameters"][model]} if best else {}
+        epochs = {"epoch": best["epoch"], "epochs": len(run.facts["histories"][model])} if best else {}
+        yield {**facts, **scores(run, model, ("mse", "mae"), scale="scaled"), **published, **costs, **epochs}
 
 
 def fitted(task: str, settings: dict[str, Any]) -> Run:

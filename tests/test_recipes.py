@@ -35,6 +35,7 @@ CELLS = {
     "ndlinear-table-7": 60,
     "ndlinear-table-7-small": 15,
     "ndlinear-table-7-teacher": 1,
+    "peers": 120,
     "segmentation": 2,
     "tga-figure-2": 147,
 }
@@ -66,6 +67,22 @@ def test_a_cell_says_what_its_table_its_row_and_its_variant_say():
         "loss": "mse",
         "validation_loss": "mae",
     }
+
+
+def test_a_cell_may_state_what_its_row_and_its_variant_do_not():
+    sizes = {}
+    for horizon in HORIZONS:
+        settings = load_recipe(f"peers-etth1-itransformer-{horizon}").settings
+        sizes[horizon] = settings["model"].get("dim"), settings["training"]["epochs"]
+    assert sizes == {96: (None, 10), 192: (None, 10), 336: (512, 10), 720: (512, 10)}
+    assert load_recipe("peers-etth2-patchtst-336").settings["model"]["name"] == "patchtst_small"
+    assert load_recipe("peers-exchange-itransformer-336").settings["training"]["epochs"] == 1
+
+
+def test_figures_are_of_a_variant_at_a_horizon():
+    assert load_recipe("peers-weather-rlinear-720").figures == {"mse": 0.364, "mae": 0.353}
+    assert load_recipe("peers-weather-hot-720").figures == {"mse": 0.350, "mae": 0.343}
+    assert load_recipe("peers-etth1-hot-96").figures == {}
 
 
 def test_a_row_may_have_another_name_than_its_key():
@@ -247,6 +264,7 @@ SMALL_GRID = {
         ({"rows": {"a": {"setings": {}}}}, r"rows.a.setings is not a known field"),
         ({"figures": {"a": {3: [0.5]}}}, r"figures.a.3: the table has no such cell"),
         ({"figures": {"c": {1: [0.5]}}}, r"figures.c.1: the table has no such cell"),
+        ({"cells": {"a": {"wide": {}}}}, r"cells.a.wide: the table has no such cell"),
         ({"figures": {"a": {1: [0.5, 0.6]}}}, r"figures.a.1: give one number for each of mse. Got \(0.5, 0.6\)"),
         ({"rows": {"a": {"metrics": ["mae", "mse"]}, "b": {}}}, r"figures.a.1: give one number for each of mae, mse"),
         ({"figures": {"a": {1: [float("inf")]}}}, r"figures.a.1.0: Input should be a finite number"),

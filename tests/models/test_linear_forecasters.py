@@ -101,3 +101,8 @@ def test_other_sizes_are_refused(name, generator):
 def test_a_trend_needs_a_middle():
     with pytest.raises(ConfigError, match="trend_steps must be odd"):
         create_model("dlinear", num_variates=1, trend_steps=4)
+
+
+def test_the_published_count_of_dlinear():
+    model = create_model("dlinear", num_variates=7, horizon=720)
+    assert sum(parameter.numel() for parameter in model.parameters()) == 139_680  # HOT, table 1: 140K

@@ -12,6 +12,8 @@ from multiway.models.hot_stock_classifier import HOTStockClassifier as HOTStockC
 from multiway.models.hot_stock_classifier import HOTStockClassifierConfig as HOTStockClassifierConfig
 from multiway.models.hot_volume_classifier import HOTVolumeClassifier as HOTVolumeClassifier
 from multiway.models.hot_volume_classifier import HOTVolumeClassifierConfig as HOTVolumeClassifierConfig
+from multiway.models.itransformer import ITransformer as ITransformer
+from multiway.models.itransformer import ITransformerConfig as ITransformerConfig
 from multiway.models.language_model import OPT_125M, OPT_350M
 from multiway.models.language_model import CausalTransformer as CausalTransformer
 from multiway.models.language_model import CausalTransformerConfig as CausalTransformerConfig
@@ -21,6 +23,10 @@ from multiway.models.linear_forecasters import RLinear as RLinear
 from multiway.models.linear_forecasters import RLinearConfig as RLinearConfig
 from multiway.models.monai_resnet import ResNet3D as ResNet3D
 from multiway.models.monai_resnet import ResNet3DConfig as ResNet3DConfig
+from multiway.models.olinear import OLinear as OLinear
+from multiway.models.olinear import OLinearConfig as OLinearConfig
+from multiway.models.patchtst import PatchTST as PatchTST
+from multiway.models.patchtst import PatchTSTConfig as PatchTSTConfig
 from multiway.models.recurrent_forecaster import RecurrentForecaster as RecurrentForecaster
 from multiway.models.recurrent_forecaster import RecurrentForecasterConfig as RecurrentForecasterConfig
 from multiway.models.registry import create_model as create_model
@@ -62,6 +68,11 @@ register(
 )
 register("rlinear", RLinear, RLinearConfig)
 register("dlinear", DLinear, DLinearConfig)
+register("patchtst", PatchTST, PatchTSTConfig)
+register("patchtst_paper", PatchTST, PatchTSTConfig, **PatchTSTConfig.paper())
+register("patchtst_small", PatchTST, PatchTSTConfig, **PatchTSTConfig.small())
+register("itransformer", ITransformer, ITransformerConfig)
+register("olinear", OLinear, OLinearConfig)
 register("hot_stock_classifier", HOTStockClassifier, HOTStockClassifierConfig)
 register("hot_stock_classifier_paper", HOTStockClassifier, HOTStockClassifierConfig, **HOTStockClassifierConfig.paper())
 register("hot_volume_classifier", HOTVolumeClassifier, HOTVolumeClassifierConfig)

@@ -5,7 +5,7 @@ from torch import Tensor, nn, ones, zeros
 from torch.nn import functional as F
 
 from multiway.config import Config
-from multiway.models.windows import by_mean, check_windows, fill_gaps
+from multiway.models.windows import by_mean, read_past
 
 
 class RLinearConfig(Config):
@@ -92,8 +92,7 @@ class DLinear(nn.Module):
 
 
 def _filled(model: RLinear | DLinear, past: Tensor, observed: Tensor | None) -> Tensor:
-    check_windows(type(model).__name__, past, observed, (model.config.lookback, model.config.num_variates))
-    return past if observed is None else fill_gaps(past, observed)
+    return read_past(type(model).__name__, past, observed, (model.config.lookback, model.config.num_variates))
 
 
 def _along_time(linear: nn.Linear, steps: Tensor) -> Tensor:

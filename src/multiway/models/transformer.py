@@ -80,19 +80,28 @@ class TransformerBlock(torch_nn.Module):
     Args:
         dim: Features of a token.
         config: Heads, feed-forward and norms.
+        attention: One in place of the config's, such as one whose weights do not depend on the tokens.
         feed_forward: One in place of the config's, such as one that mixes tokens.
+        make_norm: What normalises `dim` features.
 
     Shape:
         x `(batch, tokens, dim)`, keep `(batch, tokens)` true where a token is present; output like x.
     """
 
-    def __init__(self, dim: int, config: BlockChoice, *, feed_forward: torch_nn.Module | None = None) -> None:
+    def __init__(
+        self,
+        dim: int,
+        config: BlockChoice,
+        *,
+        attention: torch_nn.Module | None = None,
+        feed_forward: torch_nn.Module | None = None,
+        make_norm: Callable[[int], torch_nn.Module] = torch_nn.LayerNorm,
+    ) -> None:
         super().__init__()
         self.dim, self.config = dim, config
-        choice = config.attention
-        self.attention = build_attention(choice, dim, causal=config.causal) if choice else SelfAttention(dim, config)
+        self.attention = attention or _attention(dim, config)
         self.feed_forward = feed_forward or FeedForward(dim, config.feed_forward, config.activation, config.dropout)
-        self.norms = torch_nn.ModuleList(torch_nn.LayerNorm(dim) for _ in range(2))
+        self.norms = torch_nn.ModuleList(make_norm(dim) for _ in range(2))
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
@@ -159,6 +168,11 @@ class FeedForward(torch_nn.Module):
         """Tokens `(*, dim)` after both maps."""
         out: Tensor = self.down(self.dropout(self.activation(self.up(x.unflatten(-1, self.sizes)))))
         return out.flatten(x.ndim - 1)
+
+
+def _attention(dim: int, config: BlockChoice) -> torch_nn.Module:
+    choice = config.attention
+    return build_attention(choice, dim, causal=config.causal) if choice else SelfAttention(dim, config)
 
 
 def _split(dim: int, heads: int) -> Sequence[int]:

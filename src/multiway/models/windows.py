@@ -43,6 +43,12 @@ def fill_gaps(past: Tensor, observed: Tensor) -> Tensor:
     return known.gather(1, torch.where(latest < 0, first, latest))
 
 
+def read_past(model: str, past: Tensor, observed: Tensor | None, sizes: tuple[int, int]) -> Tensor:
+    """The past of every series without gaps, held to the sizes that a model was built for; see `check_windows`."""
+    check_windows(model, past, observed, sizes)
+    return past if observed is None else fill_gaps(past, observed)
+
+
 def num_seen(num_variates: int, num_targets: int | None) -> int:
     """How many series a forecaster sees: those that are no targets, or all where all are."""
     return num_variates - (num_targets or 0)

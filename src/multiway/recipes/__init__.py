@@ -77,7 +77,7 @@ def _read(name: str) -> dict[str, Any]:
 @functools.cache
 def _cells(table: str) -> dict[str, Cell]:
     grid = _grid(table)
-    return {grid.name_of(cell): cell for cell in grid.cells()}
+    return {grid.name_of(cell): cell for cell in grid.all_cells()}
 
 
 def _recipe(table: str, name: str) -> Recipe:

@@ -61,11 +61,6 @@ class Cell(NamedTuple):
         """The horizons as text."""
         return ",".join(map(str, self.horizons))
 
-    @property
-    def column(self) -> str:
-        """Key of its figures within the row."""
-        return self.variant or self.steps
-
 
 class Grid(Config):
     """The cells of one table: the product of its rows, variants and horizons."""
@@ -84,22 +79,32 @@ class Grid(Config):
     rows: dict[str, Part]
     variants: dict[str, Part] = Field(default_factory=dict)
     horizons: tuple[int, ...] = ()
+    cells: dict[str, dict[str, Part]] = Field(default_factory=dict)
+    """What some cells state beyond their row and variant, by row and by variant or column."""
     metrics: tuple[str, ...] = ()
     """What the numbers of `figures` are, in order."""
     figures: dict[str, dict[str, tuple[FiniteFloat, ...]]] = Field(default_factory=dict)
-    """Published figures by row and column: the key of a variant, or a horizon."""
+    """Published figures by row and column: the key of a variant, a horizon, or both as variant-horizon."""
 
     @model_validator(mode="after")
     def _a_name_is_of_one_cell(self) -> Self:
-        names = [self.name_of(cell) for cell in self.cells()]
+        names = [self.name_of(cell) for cell in self.all_cells()]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"name: several cells are called {', '.join(twice)}. Got {self.name}")
         return self
 
     @model_validator(mode="after")
+    def _parts_are_of_cells(self) -> Self:
+        known = {(cell.row, key) for cell in self.all_cells() for key in (cell.variant, self.column_of(cell))}
+        for row, column in ((row, column) for row, line in self.cells.items() for column in line):
+            if (row, column) not in known:
+                raise ValueError(f"cells.{row}.{column}: the table has no such cell")
+        return self
+
+    @model_validator(mode="after")
     def _figures_are_of_cells(self) -> Self:
-        known = {(cell.row, cell.column) for cell in self.cells()}
+        known = {(cell.row, self.column_of(cell)) for cell in self.all_cells()}
         given = {(row, column): values for row, line in self.figures.items() for column, values in line.items()}
         for (row, column), values in given.items():
             if (row, column) not in known:
@@ -110,12 +115,17 @@ class Grid(Config):
                 raise ValueError(f"figures.{row}.{column}: give one number for each of {wanted}. Got {values}")
         return self
 
-    def cells(self) -> Iterator[Cell]:
+    def all_cells(self) -> Iterator[Cell]:
         """Row by row, as printed."""
         runs = [(horizon,) for horizon in self.horizons] if "{horizon}" in self.name else [self.horizons]
         for row, variant, horizons in itertools.product(self.rows, self.variants or [None], runs):
             paper = self.paper_of(variant)
             yield from (Cell(row, variant, horizons, form) for form in (None, *(paper.forms if paper else ())))
+
+    def column_of(self, cell: Cell) -> str:
+        """Key of a cell's figures within its row: what tells it from the others there."""
+        steps = cell.steps if "{horizon}" in self.name or not cell.variant else ""
+        return "-".join(filter(None, (cell.variant, steps)))
 
     def metrics_of(self, row: str) -> tuple[str, ...]:
         """What the numbers of a row's figures are."""
@@ -134,8 +144,9 @@ class Grid(Config):
 
 
 def resolve(grid: Grid, cell: Cell) -> dict[str, Any]:
-    """Fields of a cell's recipe but its table: paper <- form <- shared <- row <- variant, the later winning."""
-    figures = dict(zip(grid.metrics_of(cell.row), grid.figures.get(cell.row, {}).get(cell.column, ()), strict=False))
+    """Fields of a cell's recipe but its table: paper <- form <- shared <- row <- variant <- cell, the later winning."""
+    column, own = grid.column_of(cell), grid.cells.get(cell.row, {})
+    figures = dict(zip(grid.metrics_of(cell.row), grid.figures.get(cell.row, {}).get(column, ()), strict=False))
     paper = grid.paper_of(cell.variant)
     parts: list[dict[str, Any]] = [
         {"task": grid.task, "row": cell.row, "variant": cell.variant, "data": cell.row},
@@ -145,6 +156,7 @@ def resolve(grid: Grid, cell: Cell) -> dict[str, Any]:
         _given(grid.shared),
         _given(grid.rows[cell.row]),
         _given(grid.variants[cell.variant]) if cell.variant else {},
+        *(_given(own[key]) for key in (cell.variant, column) if key in own),
         {"horizons": cell.horizons, "published": figures},
     ]
     return functools.reduce(merge, parts)

@@ -1,6 +1,6 @@
 """Everything that determines a forecasting run."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
@@ -13,11 +13,14 @@ from multiway.training import TrainingConfig
 LONGEST_PATCH = 16
 OURS, FOR_TARGETS = "hot_forecaster", "transformer_forecaster"
 """Networks where none is named: of all series, and of some from the others."""
-NETWORKS = ("*hot_forecaster*", "recurrent_forecaster*", "transformer_forecaster*")
-Baseline = Literal["rlinear", "dlinear", "mean", "ridge_inputs"]
-"""The first two forecast every series that they see."""
-LINEAR: dict[str, Any] = {"loss": "mse", "epochs": 10}
-"""Fields of `TrainingConfig` where a linear baseline differs from the network: as in print, until it stops early."""
+Peer = Literal["rlinear", "dlinear", "patchtst", "patchtst_paper", "patchtst_small", "itransformer", "olinear"]
+"""Forecasters of the literature, which forecast every series that they see."""
+PARTIAL = ("recurrent_forecaster*", "transformer_forecaster*")
+"""Networks that can forecast some series from the others."""
+NETWORKS = ("*hot_forecaster*", *PARTIAL, *get_args(Peer))
+Baseline = Literal[Peer, "mean", "ridge_inputs"]
+TRAINED: dict[str, Any] = {"loss": "mse", "epochs": 10}
+"""Fields of `TrainingConfig` where a trained baseline differs from the network: as in print, until it stops early."""
 
 
 class ForecastConfig(Config):
@@ -43,9 +46,9 @@ class ForecastConfig(Config):
     """`name` of a forecaster and its fields, without the variates, which the data set, and the steps, set above."""
     training: TrainingConfig = TrainingConfig.parse({})
     baselines: tuple[Baseline, ...] = ()
-    """Trained and scored beside ridge and the naive forecasts: linear forecasters of the literature; the mean of the
-    training targets; ridge from all that the networks see."""
-    baseline_training: Annotated[dict[str, Any], starting_from(LINEAR)] = Field(LINEAR)
+    """Trained and scored beside ridge and the naive forecasts: forecasters of the literature; the mean of the training
+    targets; ridge from all that the networks see."""
+    baseline_training: Annotated[dict[str, Any], starting_from(TRAINED)] = Field(TRAINED)
     """Fields of `training` that are others for the baselines."""
     levels: tuple[float, ...] = (80.0, 95.0)
     """Interval levels in percent."""
@@ -59,7 +62,7 @@ class ForecastConfig(Config):
 
     @model_validator(mode="after")
     def _losses_are_of_numbers(self) -> Self:
-        for training in (self.training, self.linear_training):
+        for training in (self.training, self.peer_training):
             if "cross_entropy" in (training.loss, training.validation_loss):
                 raise ValueError("a forecast is trained with mse, mae or huber; cross_entropy is for classes")
         return self
@@ -77,12 +80,12 @@ class ForecastConfig(Config):
 
     @model_validator(mode="after")
     def _targets_can_be_forecast(self) -> Self:
-        if self.targets and self.network and self._is_higher_order:
+        if self.targets and self.network and not self._is_partial:
             raise ValueError(
                 f"targets: {self.model_name} forecasts every series that it sees. Set model.name to "
                 "recurrent_forecaster or transformer_forecaster, or network to false"
             )
-        own = [name for name in self.baselines if name in {"rlinear", "dlinear"}]
+        own = [name for name in self.baselines if name in get_args(Peer)]
         if self.targets and own:
             raise ValueError(f"targets: the baseline {own[0]} forecasts every series that it sees. Leave it out")
         return self
@@ -93,11 +96,12 @@ class ForecastConfig(Config):
         return len(self.targets) or None
 
     @property
-    def _is_higher_order(self) -> bool:
-        return "hot_forecaster" in self.model_name
+    def _is_partial(self) -> bool:
+        """Whether the network can forecast some series from the others."""
+        return any(self.model_name in list_models(pattern) for pattern in PARTIAL)
 
     @property
-    def linear_training(self) -> TrainingConfig:
+    def peer_training(self) -> TrainingConfig:
         """How the baselines are trained."""
         return TrainingConfig.parse(merge(self.training.plain(), self.baseline_training), "baseline_training")
 
@@ -109,11 +113,12 @@ class ForecastConfig(Config):
     def network_fields(self, num_variates: int) -> dict[str, Any]:
         """Fields of `create_model` on this data; patches adapt to the look-back unless they are given."""
         sizes = {"num_variates": num_variates, "lookback": self.lookback, "horizon": self.horizon}
-        if not self._is_higher_order:
+        if self._is_partial:
             return network_fields(self.model, **sizes, num_targets=self.num_targets)
-        has_patch = "patch_length" in {**model_defaults(self.model_name), **self.model}
-        patch = {} if has_patch else {"patch_length": _longest_patch(self.lookback)}
-        return {**patch, **network_fields(self.model, **sizes)}
+        fields = network_fields(self.model, **sizes)
+        if "hot_forecaster" not in self.model_name or "patch_length" in model_defaults(self.model_name):
+            return fields
+        return {"patch_length": _longest_patch(self.lookback), **fields}
 
 
 def _longest_patch(lookback: int) -> int:

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.data import Windows
-from multiway.models import HOTForecaster, create_model
+from multiway.models import HOTForecaster, OLinear, create_model
 from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.models.window_baselines import Baseline as WindowBaselineName
 from multiway.models.window_baselines import WindowBaseline
 from multiway.ops import Selection
+from multiway.tasks.forecasting.bases import step_bases
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.conformal import fit_radii
 from multiway.tasks.forecasting.out_of_time import out_of_time_errors
@@ -40,8 +41,6 @@ def fit(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig, cont
     if model.network is None:
         return None
     network = model.network
-    if isinstance(network, HOTForecaster) and network.floor is not None:
-        network.set_floor(prepared.floor.weight)
     history = train_on_windows(network, prepared, config.training, context)
     if isinstance(network, HOTForecaster):
         _place_among_others(network.variates, prepared.windows["train"].never_observed)
@@ -61,7 +60,7 @@ def fit_baseline(
 ) -> History | Row | None:
     """Train a baseline, or fit it in closed form."""
     if not isinstance(model, WindowBaseline):
-        return train_on_windows(model, prepared, config.linear_training, context)
+        return train_on_windows(model, prepared, config.peer_training, context)
     return model.fit(*_examples(model, prepared.windows["train"]), *_examples(model, prepared.windows["validation"]))
 
 
@@ -75,6 +74,7 @@ def _examples(model: WindowBaseline, windows: Windows) -> tuple[Tensor, Tensor]:
 
 def train_on_windows(model: nn.Module, prepared: Prepared, training: TrainingConfig, context: Context) -> History:
     """Train a forecaster; validation keeps its best weights."""
+    _set_from_training(model, prepared)
     return train(
         model,
         WindowLoss(training.loss),
@@ -85,6 +85,14 @@ def train_on_windows(model: nn.Module, prepared: Prepared, training: TrainingCon
         run=context.folder,
         progress=context.progress,
     )
+
+
+def _set_from_training(model: nn.Module, prepared: Prepared) -> None:
+    """What a forecaster takes from the training windows in closed form, before any step."""
+    if isinstance(model, HOTForecaster) and model.floor is not None:
+        model.set_floor(prepared.floor.weight)
+    if isinstance(model, OLinear):
+        model.set_bases(step_bases(prepared.windows["train"]))
 
 
 @torch.no_grad()

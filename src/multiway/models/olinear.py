@@ -1,0 +1,152 @@
+"""OLinear (Yue et al. 2025): series in a basis that decorrelates their steps, mixed by weights that are not data's."""
+
+from typing import NamedTuple
+
+import torch
+from pydantic import Field
+from torch import Tensor
+from torch import nn as torch_nn
+from torch.nn import functional as F
+
+from multiway import nn
+from multiway.config import Config
+from multiway.errors import ShapeError
+from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
+from multiway.models.windows import by_mean, read_past
+
+
+class OLinearConfig(Config):
+    """Sizes of an `OLinear`; those of the authors' script for ETTh1 if not given."""
+
+    num_variates: int = Field(gt=0)
+    """Series observed together (paper: N)."""
+    lookback: int = Field(96, gt=0)
+    """Past time steps the model sees (paper: T)."""
+    horizon: int = Field(96, gt=0)
+    """Future time steps it forecasts (paper: τ)."""
+    channels: int = Field(16, gt=0)
+    """Multiples of a series that are transformed side by side (paper: d)."""
+    dim: int = Field(512, gt=0)
+    """Features of a series (paper: D)."""
+    hidden: int = Field(512, gt=0)
+    """Features between the two maps of a feed-forward, and of the head."""
+    num_blocks: int = Field(2, ge=0)
+    """Blocks of mixing and feed-forward (paper: L)."""
+    dropout: float = Field(0.2, ge=0.0, lt=1.0)
+
+
+class Bases(NamedTuple):
+    """Orthogonal matrices whose rows are the vectors of a basis.
+
+    past: `(lookback, lookback)`.
+    future: `(horizon, horizon)`.
+    """
+
+    past: Tensor
+    future: Tensor
+
+
+class OLinear(torch_nn.Module):
+    r"""Series in an orthogonal basis of their steps through blocks over series, and back from a basis of the horizon.
+
+    With x_n a series freed of its window's mean and deviation, then scaled and shifted as in `RLinear`, φ the
+    multiples, and Q and R the bases of look-back and horizon:
+
+    $$z_n = \varphi \otimes Q x_n + \delta, \quad
+      (u_n) = W_2\,\mathrm{LN}\,\mathrm{Blocks}(W_1 z)_n, \quad y_n = \mathrm{MLP}(R^\top u_n + \epsilon)$$
+
+    Sections 3 and 4. A block is that of a transformer with `NormLin` for its attention.
+
+    Differs from the authors' code: the bases are of correlations in the training windows, in place of all their rows,
+    and until `set_bases` they are the steps themselves. A series without a value in a window is mixed into none.
+
+    Shape:
+        past `(batch, lookback, variates)`; past_observed the same, boolean; forecast `(batch, horizon, variates)`.
+    """
+
+    past_basis: Tensor
+    future_basis: Tensor
+
+    def __init__(self, config: OLinearConfig) -> None:
+        super().__init__()
+        self.config = config
+        series, channels, dim = config.num_variates, config.channels, config.dim
+        self.register_buffer("past_basis", torch.eye(config.lookback))
+        self.register_buffer("future_basis", torch.eye(config.horizon))
+        self.gain, self.shift = torch_nn.Parameter(torch.ones(series)), torch_nn.Parameter(torch.zeros(series))
+        self.multiples = torch_nn.Parameter(torch.randn(channels))
+        self.past_offset = torch_nn.Parameter(torch.zeros(series, 1, config.lookback))
+        self.future_offset = torch_nn.Parameter(torch.zeros(series, 1, config.horizon))
+        self.enter = torch_nn.Linear(channels * config.lookback, dim)
+        self.blocks = torch_nn.ModuleList(_build_block(config) for _ in range(config.num_blocks))
+        self.norm = torch_nn.LayerNorm(dim)
+        self.leave = torch_nn.Linear(dim, channels * config.horizon)
+        self.head = torch_nn.Sequential(
+            torch_nn.Linear(channels * config.horizon, config.hidden),
+            torch_nn.GELU(),
+            torch_nn.Linear(config.hidden, config.horizon),
+            nn.Dropout(config.dropout),
+        )
+
+    def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
+        """Forecast the steps after each window.
+
+        Raises:
+            ShapeError: past is not `(batch, lookback, variates)`, or past_observed not boolean and alike.
+        """
+        sizes = (self.config.lookback, self.config.num_variates)
+        normal = by_mean(read_past("OLinear", past, past_observed, sizes), past_observed, None)
+        series = (normal.steps * self.gain + self.shift).transpose(1, 2)
+        mapped = self._map(series, None if past_observed is None else past_observed.any(1)).transpose(1, 2)
+        return (mapped - self.shift) / self.gain * normal.scale + normal.centre
+
+    def _map(self, series: Tensor, seen: Tensor | None) -> Tensor:
+        """Take `(batch, variates, lookback)` to the horizon."""
+        spectrum = (series @ self.past_basis.T).unsqueeze(2) * self.multiples[:, None] + self.past_offset
+        tokens = self.enter(spectrum.flatten(2))
+        for block in self.blocks:
+            tokens = block(tokens, seen)
+        future = self.leave(self.norm(tokens)).unflatten(-1, (self.config.channels, self.config.horizon))
+        steps: Tensor = self.head((future @ self.future_basis + self.future_offset).flatten(2))
+        return steps
+
+    @torch.no_grad()
+    def set_bases(self, bases: Bases) -> None:
+        """Copy in the bases of look-back and horizon.
+
+        Raises:
+            ShapeError: The sizes differ.
+        """
+        for name, own, basis in zip(Bases._fields, (self.past_basis, self.future_basis), bases, strict=True):
+            if basis.shape != own.shape:
+                raise ShapeError(f"set_bases: {name} must be {tuple(own.shape)}. Got {tuple(basis.shape)}.")
+            own.copy_(basis)
+
+
+class NormLin(torch_nn.Module):
+    r"""Tokens mixed by a learned matrix without negative weights, whose rows sum to one (section 4.2).
+
+    $$y = W_o A W_v x, \qquad A = \mathrm{softplus}(W)\,/\,\mathrm{row\ sums}$$
+
+    Shape:
+        x `(batch, tokens, dim)`, valid `(batch, tokens)` true where a token is present; output like x.
+    """
+
+    def __init__(self, tokens: int, dim: int, dropout: float) -> None:
+        super().__init__()
+        self.weight = torch_nn.Parameter(torch.eye(tokens) + torch.randn(tokens, tokens))
+        self.value, self.output = torch_nn.Linear(dim, dim), torch_nn.Linear(dim, dim)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
+        """Mix the tokens that are there."""
+        weight = F.softplus(self.weight)
+        seen = weight if valid is None else weight * valid[:, None]
+        mixed: Tensor = self.output(self.dropout(F.normalize(seen, p=1, dim=-1)) @ self.value(x))
+        return mixed
+
+
+def _build_block(config: OLinearConfig) -> TransformerBlock:
+    choice = BlockChoice(feed_forward=FeedForwardConfig(hidden=(config.hidden,)), dropout=config.dropout)
+    mixing = NormLin(config.num_variates, config.dim, config.dropout)
+    return TransformerBlock(config.dim, choice, attention=mixing)
