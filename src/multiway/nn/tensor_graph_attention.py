@@ -147,10 +147,11 @@ class TensorGraphAttention(nn.Module):
 
     def _filter_by_cost(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """The values filtered, and the keys in place of a graph that may not exist."""
-        if not self._is_banded(key):
-            return self._filter(key, value)
         options: dict[str, Any] = {"causal": self.causal, "normalisation": self.normalisation}
-        return ops.banded_graph_filter(key, value, self.dampings, reach=self._reach(key.dtype), **options), key
+        if self._is_banded(key):
+            return ops.banded_graph_filter(key, value, self.dampings, reach=self._reach(key.dtype), **options), key
+        options["reach"] = None if self.banded is False else self.reaches[key.dtype]
+        return ops.strip_graph_filter(key, value, self.dampings, **options), key
 
     def _is_banded(self, key: Tensor) -> bool:
         """Whether leaving out lags is cheaper; an exported model keeps one form for all lengths."""
