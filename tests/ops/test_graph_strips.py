@@ -26,6 +26,7 @@ def small_strips(monkeypatch):
     """Three rows, and columns in twos."""
     monkeypatch.setattr(graph_strips, "ROWS", 3)
     monkeypatch.setattr(graph_strips, "COLUMNS", 2)
+    monkeypatch.setattr(graph_strips, "FEWEST", 1)
 
 
 def literal(key, value, damping, causal, normalisation, kept=1):
@@ -71,7 +72,7 @@ def test_every_lag_up_to_the_reach_counts_and_few_others(small_strips, reach, ca
 
 
 @pytest.mark.parametrize(("causal", "normalisation"), KINDS)
-@pytest.mark.parametrize("length", [1, 127, 128, 129, 333])
+@pytest.mark.parametrize("length", [31, 32, 127, 128, 129, 333])
 def test_strips_of_full_size_are_dense_forward_and_backward(length, causal, normalisation):
     key, value = normal(2, 3, length, 5).requires_grad_(), normal(2, 3, length, 7, seed=1).requires_grad_()
     want = dense(key, value, 0.8, causal, normalisation)

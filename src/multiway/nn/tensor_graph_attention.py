@@ -61,7 +61,8 @@ class TensorGraphAttention(nn.Module):
         `(..., length, dim)` to `(..., length, out_dim)`, any leading axes.
 
     Cost: 2 L² · out_dim multiply-adds per head for length L; banded 5 L · reach · out_dim, with a reach of 173 lags in
-    float32 at c = 0.9. Scores and the filter are computed in float32 or wider, and Ψ is saved for the gradient.
+    float32 at c = 0.9. Scores and the filter are computed in float32 or wider, and Ψ is saved for the gradient; on a
+    processor half of it or less, see `ops.strip_graph_filter`.
 
     Raises:
         ShapeError: Sizes do not multiply to their dim, or are missing where it is no power of two.

@@ -1,7 +1,7 @@
 """The dense graph filter on a processor: Ψ in strips of rows, each score computed once, its gradient written out."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -22,6 +22,8 @@ from multiway.ops.graph import (
 
 ROWS = 128
 """Of a strip: enough for matrix products at full speed."""
+FEWEST = 32
+"""Steps that are worth a strip."""
 COLUMNS = 64
 """A strip ends at a multiple of so many; products of odd widths are slower."""
 
@@ -65,7 +67,8 @@ def strip_graph_filter(
     """`graph_filter` by the `attention_adjacency`; on a processor with fewer operations, and half of Ψ or less is kept.
 
     A strip is 128 rows of Ψ from the diagonal on. As K Kᵀ is symmetric, its transpose is what lies below, and both
-    gradients of K Kᵀ are one product. A tensor of dampings, a compiler, or another device has the dense form.
+    gradients of K Kᵀ are one product. A tensor of dampings, a compiler, another device and fewer than 32 steps have
+    the dense form.
 
     Args:
         key: Keys (TGA: K).
@@ -78,13 +81,17 @@ def strip_graph_filter(
     Raises:
         ConfigError: `damping` or `normalisation` is out of range.
     """
-    if isinstance(damping, Tensor) or not gate.is_open(value, cpu=True) or value.numel() == 0:
+    if isinstance(damping, Tensor) or not gate.is_open(value, cpu=True) or _is_small(value):
         return graph_filter(value, attention_adjacency(key, damping, causal=causal), normalisation)
     check_damping("strip_graph_filter", damping)
     form = Form(damping, key.shape[-2] if reach is None else reach, causal, normalisation)
     flat = (x.reshape(-1, *x.shape[-2:]) for x in (key, value))
     out: Tensor = _StripFilter.apply(*flat, form)  # type: ignore[no-untyped-call]
     return out.view(value.shape)
+
+
+def _is_small(value: Tensor) -> bool:
+    return value.shape[-2] < FEWEST or value.numel() == 0
 
 
 class _StripFilter(torch.autograd.Function):
@@ -146,19 +153,30 @@ def _weighed(entries: Tensor, time: Tensor) -> Tensor:
 
 def _received(value: Tensor, strips: Sequence[Strip], form: Form) -> Tensor:
     """Sums of the rows of Ψ `(graphs, length, 1)`; zeros where nothing is divided by them."""
-    zeros = torch.zeros_like(value[..., :1])
-    return zeros if form.normalisation == "none" else _add_sent(zeros, zeros + 1, strips, form.way)
+    received = torch.zeros_like(value[..., :1])
+    for entries, rows, _ in _edges(strips, form.way) if form.normalisation != "none" else ():
+        received[:, rows] += entries.sum(-1, keepdim=True)
+    return received
 
 
 def _add_sent(out: Tensor, x: Tensor, strips: Sequence[Strip], way: Way) -> Tensor:
     """Add to `out`, in its place, what the steps receive of X along the edges."""
+    for entries, rows, columns in _edges(strips, way):
+        if entries.shape[1] == out.shape[1]:
+            out.baddbmm_(entries, x[:, columns])  # of a part it would be slow, one graph after another
+        else:
+            out[:, rows] += entries @ x[:, columns]
+    return out
+
+
+def _edges(strips: Sequence[Strip], way: Way) -> Iterator[tuple[Tensor, slice, slice]]:
+    """Blocks of Ψ with the rows that receive and the columns that send."""
     for entries, start, stop, end in strips:
         if way != "later":
-            out[:, start:stop] += entries @ x[:, start:end]
-        if way != "earlier":
-            first = start if way == "later" else stop  # both: the block on the diagonal has been sent
-            out[:, first:end] += entries[..., first - start :].mT @ x[:, start:stop]
-    return out
+            yield entries, slice(start, stop), slice(start, end)
+        first = start if way == "later" else stop  # both: the block on the diagonal has been sent
+        if way != "earlier" and first < end:
+            yield entries[..., first - start :].mT, slice(first, end), slice(start, stop)
 
 
 def _degree_gradient(
@@ -196,11 +214,13 @@ def _edge_gradient(strip: Strip, arrived: Tensor, sent: Tensor, degree_grad: Ten
     An edge carries what is sent at one end to what arrives at the other, and counts in the degree of the latter.
     """
     _, start, stop, end = strip
-    first = start if form.causal else stop
-    below = (sent[:, start:stop] @ arrived[:, first:end].mT).add_(degree_grad[:, first:end].mT)
+    first, divides = start if form.causal else stop, int(form.normalisation != "none")
+    received = degree_grad[:, first:end].mT
+    below = torch.baddbmm(received, sent[:, start:stop], arrived[:, first:end].mT, beta=divides)
     if form.causal:
         return below
-    entries = (arrived[:, start:stop] @ sent[:, start:end].mT).add_(degree_grad[:, start:stop])
+    received = degree_grad[:, start:stop]
+    entries = torch.baddbmm(received, arrived[:, start:stop], sent[:, start:end].mT, beta=divides)
     entries[..., stop - start :] += below
     return entries
 
