@@ -19,6 +19,10 @@ TWINS = {
     "masked_softmax, a row hidden": (masked, [(2, 3, 5, 7)]),
     "gated": (ops.gated, [(3, 5, 14)]),
     "rms_norm": (lambda x, weight: ops.rms_norm(x, weight, 1e-6), [(3, 5, 7), (7,)]),
+    "strip_graph_filter": (
+        lambda key, value: ops.strip_graph_filter(key, value, 0.8, normalisation="symmetric"),
+        [(2, 3, 150, 5), (2, 3, 150, 7)],
+    ),
     "project_and_pool": (
         lambda x, weight: torch.cat([part.flatten() for part in _parts(ops.project_and_pool(x, weight))]),
         [(2, 3, 5, 7), (11, 7)],

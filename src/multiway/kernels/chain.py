@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from multiway.kernels import gate
 from multiway.kernels.library import launcher, library
+from multiway.kernels.plain import Plain, has_memory, plain_gradients
 
 BIASES = {None: 0, "full": 1, "ascending": 2, "descending": 3}
 THREAD_WORK = 2_500_000
@@ -80,9 +80,6 @@ class Chain(NamedTuple):
         return cls(layout, ctypes.addressof(layout), struct.Struct(f"{4 + 2 * parameters}q"), out_shape, kind["work"])
 
 
-Plain = Callable[..., Tensor]
-
-
 def can_run(*tensors: Tensor) -> bool:
     """Whether these are plain float32 tensors in the processor's memory, and nobody watches or transforms the ops."""
     if not gate.is_open(tensors[0]) or library() is None or _is_watched():
@@ -95,10 +92,9 @@ def can_run(*tensors: Tensor) -> bool:
 
 
 def _is_watched() -> bool:
-    """Whether something acts on operations that compiled code has none of: a mode, a trace, autocast, dual numbers."""
+    """Whether something acts on operations that compiled code has none of: a mode, a trace, autocast."""
     return (
         torch._C._len_torch_dispatch_stack() > 0
-        or forward_ad._current_level >= 0
         or torch._C._get_tracing_state() is not None
         or torch.is_autocast_enabled("cpu")
     )
@@ -135,8 +131,8 @@ class _Run(torch.autograd.Function):
     def backward(ctx: Any, *above: Tensor) -> Any:
         tensors, needed = ctx.saved_tensors, ctx.needs_input_grad[2:]
         grad = above[0].contiguous()
-        if torch.is_grad_enabled() or not can_run(grad, *tensors) or not _has_memory(grad):
-            return None, None, *_plain_gradients(ctx.plain, tensors, needed, grad)
+        if torch.is_grad_enabled() or not can_run(grad, *tensors) or not has_memory(grad):
+            return None, None, *plain_gradients(ctx.plain, tensors, needed, grad)
         found = [torch.empty_like(tensor) if need else None for tensor, need in zip(tensors, needed, strict=True)]
         x, *parameters = tensors
         into, *gradients = [0 if tensor is None else tensor.data_ptr() for tensor in found]
@@ -158,23 +154,3 @@ def _call(chain: Chain, x: Tensor, *pointers: int) -> None:
     failed = library().chain(chain.address, given, rows, threads, launcher() if threads > 1 else None)  # type: ignore[union-attr]
     if failed:
         raise MemoryError("multiway kernels: no memory for the scratch of a chain of products.")
-
-
-def _has_memory(tensor: Tensor) -> bool:
-    """Whether there are numbers to point at; a batch of cotangents (`is_grads_batched`) looks plain but has none."""
-    try:
-        return tensor.data_ptr() != 0
-    except RuntimeError:
-        return False
-
-
-def _plain_gradients(
-    plain: Plain, tensors: Sequence[Tensor], needed: Sequence[bool], grad: Tensor
-) -> list[Tensor | None]:
-    """Gradients by ops of torch, which can be differentiated again; views stand between them and what they hang on."""
-    with torch.enable_grad():
-        views = [tensor.view_as(tensor) for tensor in tensors]
-        out = plain(*views)
-    wanted = [view for view, need in zip(views, needed, strict=True) if need]
-    found = iter(torch.autograd.grad(out, wanted, grad, create_graph=torch.is_grad_enabled()))
-    return [next(found) if need else None for need in needed]

@@ -2,12 +2,14 @@
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 
 def is_open(x: Tensor, *, cpu: bool = False, autocast: bool = True) -> bool:
     """Whether a fast path may take `x`: nothing but autograd follows the operations one by one.
 
-    Compilers, exporters, vmap and functional derivatives follow plain operations best; the meta device has no others.
+    Compilers, exporters, vmap, functional and forward derivatives follow plain operations best; the meta device has no
+    others.
 
     Args:
         x: What the path reads.
@@ -15,6 +17,7 @@ def is_open(x: Tensor, *, cpu: bool = False, autocast: bool = True) -> bool:
         autocast: Whether the path works under autocast.
     """
     followed = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    followed = followed or forward_ad._current_level >= 0
     if followed or x.is_meta or (cpu and not x.is_cpu):
         return False
     return autocast or not torch.is_autocast_enabled(x.device.type)

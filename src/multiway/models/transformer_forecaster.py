@@ -8,6 +8,7 @@ from torch import nn as torch_nn
 
 from multiway.config import Config
 from multiway.models.activations import Activation
+from multiway.models.attention_choice import AttentionConfig
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
 from multiway.models.windows import check_windows, num_seen, seen_past
 
@@ -29,6 +30,8 @@ class TransformerForecasterConfig(Config):
     num_heads: int = Field(2, gt=0)
     feed_forward: FeedForwardConfig = FeedForwardConfig(layer="nd_linear", sizes=(16, 1), hidden=(16, 1))
     """Both maps between attention and the next block."""
+    attention: AttentionConfig | None = None
+    """Another attention over steps than the usual one, such as a tensorized graph attention."""
     pooling: Literal["mean", "last"] = "mean"
     """What the head reads: the mean of all tokens, or that of the last step."""
     activation: Activation = "gelu"
@@ -63,7 +66,7 @@ class TransformerForecaster(torch_nn.Module):
         self.config = config
         choice = BlockChoice(
             num_heads=config.num_heads, feed_forward=config.feed_forward, activation=config.activation,
-            dropout=config.dropout,
+            dropout=config.dropout, attention=config.attention,
         )  # fmt: skip
         self.embedding = torch_nn.Linear(num_seen(config.num_variates, config.num_targets), config.dim)
         self.blocks = torch_nn.Sequential(*(TransformerBlock(config.dim, choice) for _ in range(config.num_blocks)))

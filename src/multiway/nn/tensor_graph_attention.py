@@ -61,7 +61,8 @@ class TensorGraphAttention(nn.Module):
         `(..., length, dim)` to `(..., length, out_dim)`, any leading axes.
 
     Cost: 2 L² · out_dim multiply-adds per head for length L; banded 5 L · reach · out_dim, with a reach of 173 lags in
-    float32 at c = 0.9. Scores and the filter are computed in float32 or wider, and Ψ is saved for the gradient.
+    float32 at c = 0.9. Scores and the filter are computed in float32 or wider, and Ψ is saved for the gradient; on a
+    processor half of it or less, see `ops.strip_graph_filter`.
 
     Raises:
         ShapeError: Sizes do not multiply to their dim, or are missing where it is no power of two.
@@ -147,10 +148,11 @@ class TensorGraphAttention(nn.Module):
 
     def _filter_by_cost(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """The values filtered, and the keys in place of a graph that may not exist."""
-        if not self._is_banded(key):
-            return self._filter(key, value)
         options: dict[str, Any] = {"causal": self.causal, "normalisation": self.normalisation}
-        return ops.banded_graph_filter(key, value, self.dampings, reach=self._reach(key.dtype), **options), key
+        if self._is_banded(key):
+            return ops.banded_graph_filter(key, value, self.dampings, reach=self._reach(key.dtype), **options), key
+        options["reach"] = None if self.banded is False else self.reaches[key.dtype]
+        return ops.strip_graph_filter(key, value, self.dampings, **options), key
 
     def _is_banded(self, key: Tensor) -> bool:
         """Whether leaving out lags is cheaper; an exported model keeps one form for all lengths."""

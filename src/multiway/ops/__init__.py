@@ -36,6 +36,7 @@ from multiway.ops.graph import content_adjacency as content_adjacency
 from multiway.ops.graph import damping_reach as damping_reach
 from multiway.ops.graph import graph_filter as graph_filter
 from multiway.ops.graph import time_adjacency as time_adjacency
+from multiway.ops.graph_strips import strip_graph_filter as strip_graph_filter
 from multiway.ops.kronecker import exact_kronecker_decomposition as exact_kronecker_decomposition
 from multiway.ops.kronecker import kronecker_apply as kronecker_apply
 from multiway.ops.kronecker import kronecker_decompose as kronecker_decompose

@@ -92,8 +92,8 @@ def graph_filter(
             f"x {tuple(x.shape)} and adjacency {tuple(adjacency.shape)}, batch first."
         )
     before, after = degree_scales(adjacency.sum(-1), normalisation)
-    scaled = x * before
-    return (scaled + adjacency @ scaled) * after
+    scaled = rescaled(x, before)
+    return rescaled(scaled + adjacency @ scaled, after)
 
 
 def degree_scales(received: Tensor, normalisation: str) -> tuple[Tensor | float, Tensor | float]:
@@ -111,6 +111,11 @@ def degree_scales(received: Tensor, normalisation: str) -> tuple[Tensor | float,
         return 1.0, 1.0
     degree = (1 + received)[..., None]  # the vertex itself counts once, so no degree is zero
     return (degree.rsqrt(), degree.rsqrt()) if normalisation == "symmetric" else (1.0, 1 / degree)
+
+
+def rescaled(x: Tensor, scale: Tensor | float) -> Tensor:
+    """Rows times their factors; the number one costs no pass."""
+    return x * scale if isinstance(scale, Tensor) else x
 
 
 def weighed(scores: Tensor, time: Tensor) -> Tensor:

@@ -1,0 +1,238 @@
+"""The dense graph filter on a processor: Ψ in strips of rows, each score computed once, its gradient written out."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from multiway.kernels import gate
+from multiway.kernels.plain import Plain, has_memory, plain_gradients
+from multiway.ops.graph import (
+    Damping,
+    attention_adjacency,
+    check_damping,
+    degree_scales,
+    graph_filter,
+    rescaled,
+    time_weights,
+)
+
+ROWS = 128
+"""Of a strip: enough for matrix products at full speed."""
+FEWEST = 32
+"""Steps that are worth a strip."""
+COLUMNS = 64
+"""A strip ends at a multiple of so many; products of odd widths are slower."""
+
+Way = Literal["both", "later", "earlier"]
+"""Where edges lead: both ways between rows and columns, to later steps, or to earlier ones."""
+BACK: dict[Way, Way] = {"both": "both", "later": "earlier", "earlier": "later"}
+
+
+class Form(NamedTuple):
+    """Which filter: what Ω is made of, the longest lag that must count, and how degrees divide."""
+
+    damping: float
+    reach: int
+    causal: bool
+    normalisation: str
+
+    @property
+    def way(self) -> Way:
+        """Where edges lead."""
+        return "later" if self.causal else "both"
+
+
+class Strip(NamedTuple):
+    """Entries of Ψ in the rows from `start` to `stop` and the columns from `start` to `end`."""
+
+    entries: Tensor
+    start: int
+    stop: int
+    end: int
+
+
+def strip_graph_filter(
+    key: Float[Tensor, "*batch length dim"],
+    value: Float[Tensor, "*batch length out"],
+    damping: Damping,
+    *,
+    reach: int | None = None,
+    causal: bool = False,
+    normalisation: str = "none",
+) -> Float[Tensor, "*batch length out"]:
+    """`graph_filter` by the `attention_adjacency`; on a processor with fewer operations, and half of Ψ or less is kept.
+
+    A strip is 128 rows of Ψ from the diagonal on. As K Kᵀ is symmetric, its transpose is what lies below, and both
+    gradients of K Kᵀ are one product. A tensor of dampings, a compiler, another device and fewer than 32 steps have
+    the dense form.
+
+    Args:
+        key: Keys (TGA: K).
+        value: Signals at the vertices (TGA: V).
+        damping: As for `time_adjacency`.
+        reach: Longest lag that must count; strips leave out most longer ones. All count if not given.
+        causal: Whether a step sees only what came before.
+        normalisation: As for `graph_filter`.
+
+    Raises:
+        ConfigError: `damping` or `normalisation` is out of range.
+    """
+    if isinstance(damping, Tensor) or not gate.is_open(value, cpu=True) or _is_small(value):
+        return graph_filter(value, attention_adjacency(key, damping, causal=causal), normalisation)
+    check_damping("strip_graph_filter", damping)
+    form = Form(damping, key.shape[-2] if reach is None else reach, causal, normalisation)
+    flat = (x.reshape(-1, *x.shape[-2:]) for x in (key, value))
+    out: Tensor = _StripFilter.apply(*flat, form)  # type: ignore[no-untyped-call]
+    return out.view(value.shape)
+
+
+def _is_small(value: Tensor) -> bool:
+    return value.shape[-2] < FEWEST or value.numel() == 0
+
+
+class _StripFilter(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, key: Tensor, value: Tensor, form: Form) -> Tensor:  # type: ignore[no-untyped-def]
+        strips = _strips(key, form)
+        received = _received(value, strips, form)
+        before, after = degree_scales(received[..., 0], form.normalisation)
+        sent = rescaled(value, before)
+        out = rescaled(_add_sent(sent.clone(), sent, strips, form.way), after)
+        ctx.form = form
+        kept = received if form.normalisation == "none" else out  # degrees alone ask for the output again
+        ctx.save_for_backward(key, value, received, kept, *(strip.entries for strip in strips))
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):  # type: ignore[no-untyped-def]
+        key, value, received, out, *entries = ctx.saved_tensors
+        if torch.is_grad_enabled() or not has_memory(grad):
+            found = plain_gradients(_plain(ctx.form), (key, value), ctx.needs_input_grad[:2], grad)
+            return *found, None
+        strips = [Strip(each, *span) for each, span in zip(entries, _spans(key.shape[1], ctx.form), strict=True)]
+        before, after = degree_scales(received[..., 0], ctx.form.normalisation)
+        arrived, sent = rescaled(grad, after), rescaled(value, before)
+        value_grad = rescaled(_add_sent(arrived.clone(), arrived, strips, BACK[ctx.form.way]), before)
+        if not ctx.needs_input_grad[0]:
+            return None, value_grad, None
+        degree_grad = _degree_gradient((grad, out), (value_grad, value), received, ctx.form)
+        return _key_gradient(key, strips, arrived, sent, degree_grad, ctx.form), value_grad, None
+
+
+def _strips(key: Tensor, form: Form) -> list[Strip]:
+    """Ψ from the diagonal on; causal: transposed, so that a row holds what its step sends."""
+    time, found = _strip_weights(key, form), []
+    for start, stop, end in _spans(key.shape[1], form):
+        scores = key[:, start:stop] @ key[:, start:end].mT
+        found.append(Strip(_weighed(scores, time).relu_(), start, stop, end))
+    return found
+
+
+def _spans(length: int, form: Form) -> list[tuple[int, int, int]]:
+    """Start, stop and end of every strip."""
+    ahead = -(-form.reach // COLUMNS) * COLUMNS
+    starts = range(0, length, ROWS)
+    return [(start, min(start + ROWS, length), min(start + ROWS + ahead, length)) for start in starts]
+
+
+def _strip_weights(key: Tensor, form: Form) -> Tensor:
+    """Ω / √d in the first strip; in the others lags are the same."""
+    _, stop, end = _spans(key.shape[1], form)[0]
+    lags = torch.arange(end) - torch.arange(stop)[:, None]
+    return time_weights(lags, form.damping, form.causal, key.dtype) / math.sqrt(key.shape[2])
+
+
+def _weighed(entries: Tensor, time: Tensor) -> Tensor:
+    """Entries of a strip times the weights, in their place; the last strips are smaller than the first."""
+    return entries.mul_(time[: entries.shape[1], : entries.shape[2]])
+
+
+def _received(value: Tensor, strips: Sequence[Strip], form: Form) -> Tensor:
+    """Sums of the rows of Ψ `(graphs, length, 1)`; zeros where nothing is divided by them."""
+    received = torch.zeros_like(value[..., :1])
+    for entries, rows, _ in _edges(strips, form.way) if form.normalisation != "none" else ():
+        received[:, rows] += entries.sum(-1, keepdim=True)
+    return received
+
+
+def _add_sent(out: Tensor, x: Tensor, strips: Sequence[Strip], way: Way) -> Tensor:
+    """Add to `out`, in its place, what the steps receive of X along the edges."""
+    for entries, rows, columns in _edges(strips, way):
+        if entries.shape[1] == out.shape[1]:
+            out.baddbmm_(entries, x[:, columns])  # of a part it would be slow, one graph after another
+        else:
+            out[:, rows] += entries @ x[:, columns]
+    return out
+
+
+def _edges(strips: Sequence[Strip], way: Way) -> Iterator[tuple[Tensor, slice, slice]]:
+    """Blocks of Ψ with the rows that receive and the columns that send."""
+    for entries, start, stop, end in strips:
+        if way != "later":
+            yield entries, slice(start, stop), slice(start, end)
+        first = start if way == "later" else stop  # both: the block on the diagonal has been sent
+        if way != "earlier" and first < end:
+            yield entries[..., first - start :].mT, slice(first, end), slice(start, stop)
+
+
+def _degree_gradient(
+    after: tuple[Tensor, Tensor], before: tuple[Tensor, Tensor], received: Tensor, form: Form
+) -> Tensor:
+    """Of the sums of the rows, from gradient and number after the filter and before it.
+
+    Y holds D⁻¹ as a factor, or D^-½, which V has too: ⟨∂Y, Y⟩ counts once or half, as ⟨∂V, V⟩ does.
+    """
+    if form.normalisation == "none":
+        return torch.zeros_like(received)
+    share = (after[0] * after[1]).sum(-1, keepdim=True)
+    if form.normalisation == "symmetric":
+        share = (share + (before[0] * before[1]).sum(-1, keepdim=True)) / 2
+    return -share / (1 + received)
+
+
+def _key_gradient(
+    key: Tensor, strips: Sequence[Strip], arrived: Tensor, sent: Tensor, degree_grad: Tensor, form: Form
+) -> Tensor:
+    """Strip by strip: of Ψ, of K Kᵀ, whose two gradients are the same block transposed, and of K."""
+    time, key_grad = _strip_weights(key, form), torch.zeros_like(key)
+    for strip in strips:
+        entries = _edge_gradient(strip, arrived, sent, degree_grad, form)
+        entries = _weighed(torch.ops.aten.threshold_backward(entries, strip.entries, 0), time)
+        square = entries[..., : entries.shape[1]]
+        square.copy_(square + square.mT)
+        _add_sent(key_grad, key, [strip._replace(entries=entries)], "both")
+    return key_grad
+
+
+def _edge_gradient(strip: Strip, arrived: Tensor, sent: Tensor, degree_grad: Tensor, form: Form) -> Tensor:
+    """Of the entries of Ψ that a strip stands for: its own, those below the diagonal, or both added up.
+
+    An edge carries what is sent at one end to what arrives at the other, and counts in the degree of the latter.
+    """
+    _, start, stop, end = strip
+    first, divides = start if form.causal else stop, int(form.normalisation != "none")
+    received = degree_grad[:, first:end].mT
+    below = torch.baddbmm(received, sent[:, start:stop], arrived[:, first:end].mT, beta=divides)
+    if form.causal:
+        return below
+    received = degree_grad[:, start:stop]
+    entries = torch.baddbmm(received, arrived[:, start:stop], sent[:, start:end].mT, beta=divides)
+    entries[..., stop - start :] += below
+    return entries
+
+
+def _plain(form: Form) -> Plain:
+    """The same filter by operations that have derivatives."""
+
+    def run(key: Tensor, value: Tensor) -> Tensor:
+        near = torch.zeros(key.shape[1], key.shape[1], dtype=torch.bool)
+        for start, stop, end in _spans(key.shape[1], form):
+            near[start:stop, start:end] = near[start:end, start:stop] = True
+        graph = attention_adjacency(key, form.damping, causal=form.causal)
+        return graph_filter(value, graph * near, form.normalisation)
+
+    return run
