@@ -37,13 +37,21 @@ def published_metrics(recipe: Recipe) -> tuple[str, ...]:
 OVERRIDDEN = {
     "adrenal-resnet18": {"training.epochs", "training.precision"}, "text-sst2-ndlinear": {"text.encoder", "baselines"}
 }  # fmt: skip
-"""Rows that were measured with settings of their own, which the tables say; texts may have had a smaller encoder."""
+SHORT = re.compile(r"hot-adrenal|hot-(type|order|heads|components)-adrenal-.*")
+"""Cells of volumes in the paper's form: one epoch of 100, in bfloat16."""
+
+
+def may_differ(name: str) -> set[str]:
+    """Settings of a row that are not its recipe's, which the tables say; texts may have had a smaller encoder."""
+    if SHORT.fullmatch(name):
+        return {"training.epochs", "training.precision"}
+    return OVERRIDDEN.get(name, {"text.encoder"})
 
 
 @pytest.mark.parametrize("name", sorted(ROWS))
 def test_a_measured_row_has_the_settings_of_its_recipe(name):
     changed = overridden(load_recipe(name), ROWS[name])
-    assert changed.keys() <= OVERRIDDEN.get(name, {"text.encoder"})
+    assert changed.keys() <= may_differ(name)
 
 
 def test_the_page_quotes_figures():
