@@ -16,6 +16,7 @@ from multiway import nn
 OPTIONS = {"dense": {}, "banded": {"banded": True, "lag_tolerance": 0.3, "causal": True}}
 SHAPES = {name: {0: torch.export.Dim("batch"), 1: torch.export.Dim("length")} for name in ("x", "valid")}
 torch.manual_seed(0)
+torch.set_default_dtype(torch.float64)
 
 def layer(kind):
     return nn.TensorGraphAttention(8, num_heads=2, **OPTIONS[kind]).eval()
@@ -45,6 +46,7 @@ def exported(kind):
 
 def onnx(kind):
     import onnxruntime
+    torch.set_default_dtype(torch.float32)  # the runtime's exponentials are
     attend = layer(kind)
     x, valid = tokens(3, 29)
     torch.onnx.export(
