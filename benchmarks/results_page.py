@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from multiway.recipes import Recipe, load_recipe, recipe_names, recipes_of, table_names
+from multiway.recipes import Recipe, load_recipe, recipes_of, table_names
 from multiway.report.text import decimals_for, duration, magnitude, number
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.registry import task_of
@@ -47,8 +47,8 @@ test compares. What the figures say of the papers stands in [papers/README.md](p
 [speed.md](speed.md).
 
 ± is the standard deviation over seeds. *Printed* is the paper's figure. Baselines are scored on the same test rows,
-by the first metric. Times are those of all seeds together. A row in its file has every score, setting and version,
-and the scores of each seed.
+by the first metric. Times are those of all seeds together, mostly on busy cores. A row in its file has every score,
+setting and version, and the scores of each seed.
 """
 
 
@@ -67,8 +67,7 @@ def page() -> str:
 def recipe_rows() -> dict[str, Row]:
     """The last row of each recipe."""
     rows = (row for path in sorted(RESULTS.glob("*.jsonl")) for row in read_rows(path))
-    known = set(recipe_names())
-    return {row["recipe"]: row for row in rows if row.get("recipe") in known}
+    return {row["recipe"]: row for row in rows if "recipe" in row}
 
 
 def read_rows(path: Path) -> list[Row]:
