@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from multiway.recipes import Recipe, load_recipe, recipes_of, table_names
+from multiway.recipes import Recipe, load_published, load_recipe, published_tables, recipes_of, table_names
 from multiway.report.text import decimals_for, duration, magnitude, number
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.registry import task_of
@@ -89,10 +89,16 @@ def table_lines(table: str, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def metrics_of(recipe: Recipe, row: Row) -> list[str]:
-    """Those that are printed of a cell; of a twin without printed figures, those of its table; else its task's."""
+    """Those that are printed of a cell, of a twin in its table, or drawn; else its task's."""
     siblings = (each for each in recipes_of(recipe.table).values() if each.data == recipe.data)
     printed = [*recipe.figures] or next(([*each.figures] for each in siblings if each.figures), [])
-    return [each for each in printed or METRICS[recipe.task] if row.get(each) is not None]
+    return [each for each in printed or drawn(recipe.table) or METRICS[recipe.task] if row.get(each) is not None]
+
+
+def drawn(table: str) -> list[str]:
+    """What the panels of a figure without printed values show."""
+    curves = load_published(table).curves if table in published_tables() else None
+    return [*curves.panels] if curves else []
 
 
 def _cell_line(recipe: Recipe, row: Row, metrics: Sequence[str]) -> str:

@@ -140,8 +140,9 @@ def test_a_run_keeps_what_its_network_costs(made):
     facts = json.loads((made.run / "preprocessing.json").read_text())["facts"]
     assert facts["parameters"]["multiway"] > 0
     assert (facts["flops"] is not None) == (type(task).sample is not Task.sample)
-    assert facts["flops"] is None or facts["flops"] > 0
-    assert any("FLOPs" in words for words in Page(made.page).texts) == (facts["flops"] is not None)
+    assert facts["flops"] is None or (facts["flops"] > 0 and facts["kept"] > 0)
+    words = Page(made.page).texts
+    assert any("FLOPs" in each for each in words) == ("Memory of a step" in words) == (facts["flops"] is not None)
 
 
 def test_an_interval_is_the_same_wherever_it_is_shown(made):

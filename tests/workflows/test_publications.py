@@ -55,6 +55,17 @@ def test_every_method_stands_beside_a_measured_horizon():
     assert by_method(rows)["PatchTST", 96]["exchange mae"] == 0.205
 
 
+def test_a_table_without_recipes_of_its_own_is_measured_by_those_of_another(tmp_path):
+    cells = [{**each, "smape": 0.25, "smape_sd": 0.125} for each in EXCHANGE]
+    assert [row["recipe"] for row in workflows.reproduce("hot-table-11", measured=stored(tmp_path, cells))] == [
+        f"hot-exchange-{horizon}" for horizon in (96, 192, 336, 720)
+    ]
+    rows = by_method(workflows.beside_published("hot-table-11", cells))
+    assert rows["HOT", 720]["exchange smape"] == 0.644 and rows["HOT", 720]["exchange smape sd"] == 0.005
+    assert rows["multiway, paper", 96]["exchange smape"] == 0.25
+    assert len(workflows.beside_published("hot-table-12", EXCHANGE[:1])) == 13
+
+
 def test_all_horizons_bring_their_mean_and_one_missing_does_not():
     rows = workflows.beside_published("hot-table-1", EXCHANGE)
     assert [row["horizon"] for row in rows[::13]] == [96, 192, 336, 720, "mean"]

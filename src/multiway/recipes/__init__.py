@@ -45,16 +45,24 @@ def load_recipe(name: str) -> Recipe:
 
 
 def recipes_of(table: str) -> dict[str, Recipe]:
-    """All cells of one table, by recipe name, row by row as printed.
+    """All cells of one table, by recipe name, row by row as printed; of a published one those that measure it.
 
     Raises:
         ConfigError: No recipe belongs to that table.
 
     """
-    if table not in _tables():
-        known = ", ".join(_tables())
-        raise ConfigError(f"no recipe belongs to a table called {table}{closest(table, _tables())} Known: {known}.")
-    return {name: _recipe(table, name) for name in _cells(table)}
+    known = {name: name for name in _tables()} | _measured_elsewhere()
+    if table not in known:
+        near, names = closest(table, known), ", ".join(sorted(known))
+        raise ConfigError(f"no recipe belongs to a table called {table}{near} Known: {names}.")
+    return {name: _recipe(known[table], name) for name in _cells(known[table])}
+
+
+@functools.cache
+def _measured_elsewhere() -> dict[str, str]:
+    """Published tables without recipes of their own, and the tables of recipes that measure them."""
+    found = {name: load_published(name).measured_by for name in published_tables()}
+    return {name: table for name, table in found.items() if table is not None}
 
 
 @functools.cache

@@ -1,18 +1,21 @@
 """Fit the models of a run, ours first and then the baselines; calibrate on validation; then read the test rows once."""
 
+import copy
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
 import torch
+from torch import Tensor, nn
 
 from multiway.compress.measuring import count_flops
 from multiway.errors import ConfigError
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run, caution
 from multiway.training import History
+from multiway.training.memory import kept_bytes
 from multiway.training.processes import is_main
 
 SCORED = ("validation", "test")
@@ -62,7 +65,7 @@ def finish(run: Run) -> None:
             tables.setdefault(name, []).append(table)
     run.scores = scores
     run.tables = {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
-    run.facts |= {"flops": flops_of(run), **run.task.describe(run, run.prepared)}
+    run.facts |= {"flops": flops_of(run), "kept": kept_of(run), **run.task.describe(run, run.prepared)}
 
 
 def announce(name: str, context: Context) -> None:
@@ -79,11 +82,32 @@ def parameters_of(run: Run, names: Iterable[str]) -> dict[str, int]:
 
 def flops_of(run: Run) -> int | None:
     """Floating-point operations of the network on one sample; None where the task gives no sample."""
+    network, sample = _sampled(run)
+    return None if network is None else count_flops(network, *sample)
+
+
+def kept_of(run: Run) -> int | None:
+    """Bytes that training keeps for its gradient of one sample more; None as in `flops_of`."""
+    network, sample = _sampled(run)
+    if network is None:
+        return None
+    own = copy.deepcopy(network).train()  # so that no running statistic of the network itself moves
+    with torch.random.fork_rng(), torch.enable_grad():
+        two, four = (kept_bytes(own, *_repeated(sample, count)) for count in (2, 4))
+    return (four - two) // 2
+
+
+def _repeated(sample: tuple[Tensor | None, ...], count: int) -> Iterator[Tensor | None]:
+    return (None if part is None else torch.cat([part] * count) for part in sample)
+
+
+def _sampled(run: Run) -> tuple[nn.Module | None, tuple[Tensor | None, ...]]:
+    """The network, and what it takes of one sample; no network where the task gives no sample."""
     try:
         network, sample = run.task.swappable(run.model), run.task.sample(run, run.prepared)
     except ConfigError:
-        return None
-    return count_flops(network, *(None if part is None else part[:1] for part in sample))
+        return None, ()
+    return network, tuple(None if part is None else part[:1] for part in sample)
 
 
 def _best(history: History) -> Row:

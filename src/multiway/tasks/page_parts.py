@@ -15,6 +15,7 @@ from multiway.report.scores import Scores
 from multiway.report.sections import Cell, Code, Fact, Facts, Finding, Findings, Part, Section, Table, Text
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
+from multiway.tasks.scores import step_bytes
 
 NOT_ATTRIBUTION = "Attention is not attribution: it says where the network looked, not what made the answer."
 PLACES, MISSING = 3, object()
@@ -41,11 +42,12 @@ def headed(items: Iterable[tuple[str, Section]]) -> Iterator[Section]:
 def cost_table(
     run: Run, scores: Scores, colours: Mapping[str, int], more: Mapping[str, Sequence[tuple[str, str]]]
 ) -> list[Table]:
-    """Parameters and times of every model that has them, FLOPs of one sample; columns that nobody filled are left out.
+    """Parameters and times of every model that has them, FLOPs and memory of ours; columns nobody filled are left out.
 
     more: Columns of single models, which then say themselves what a sample costs.
     """
     parameters, seconds = run.facts.get("parameters", {}), run.facts.get("seconds", {})
+    memory = {OURS: step_bytes(run)}
     flops = {} if more else {OURS: run.facts.get("flops")}
     models = [model for model in dict.fromkeys([*parameters, *seconds, *more]) if model in colours]
     columns = {
@@ -55,6 +57,7 @@ def cost_table(
             name: [dict(more.get(model, ())).get(name, text.MISSING) for model in models]
             for name in dict.fromkeys(name for cells in more.values() for name, _ in cells)
         },
+        "Memory of a step": [text.magnitude(memory.get(model), "B") for model in models],
         "Time to fit": [text.duration(seconds.get(model)) for model in models],
     }
     kept = {name: cells for name, cells in columns.items() if any(cell != text.MISSING for cell in cells)}

@@ -68,12 +68,25 @@ def cell_row(name: str, cell: Cell, runs: Sequence[Run], seeds: int) -> Row:
         **measured,
         "parameters": first.facts["parameters"],
         "flops": first.facts.get("flops"),
+        "step_bytes": step_bytes(first),
         "best_epochs": [run.facts["best"].get(OURS, {}).get("epoch") for run in runs],
         "seconds": round(math.fsum(value for run in runs for value in run.facts["seconds"].values()), 1),
         "each": [{each.name: score_of(run, OURS, each)["value"] for each in scored_metrics(run)} for run in runs],
         **first.task.cell_facts(runs),
         **_cell_tail(first),
     }
+
+
+def step_bytes(run: Run) -> int | None:
+    """Bytes of a training step in float32: weights, gradients, Adam's two moments, and what a batch keeps.
+
+    The same on every device. Buffers that live within a layer are not counted, nor are libraries.
+    """
+    kept = run.facts.get("kept")
+    if kept is None:
+        return None
+    weights = 4 * run.facts["parameters"].get(OURS, 0)
+    return int(4 * weights + kept * run.config.training.batch_size)
 
 
 def _measured(runs: Sequence[Run], model: str, prefix: str, *, is_mean: bool) -> Row:

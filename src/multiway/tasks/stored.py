@@ -50,6 +50,8 @@ class Facts(Config):
     parameters: dict[str, int]
     flops: int | None = None
     """Of the network on one sample; None where the task gives none."""
+    kept: int | None = None
+    """Bytes that training keeps of one sample for its gradient; None as for `flops`."""
     histories: dict[str, list[LogRow]]
     seconds: dict[str, float]
 

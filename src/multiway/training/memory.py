@@ -28,6 +28,11 @@ def bytes_per_sample(model: nn.Module, shape: tuple[int, ...]) -> int:
         model: On the meta device.
         shape: Of one sample, without the batch.
     """
+    return WORK * kept_bytes(model.train(), torch.empty(2, *shape, device="meta")) // 2
+
+
+def kept_bytes(model: nn.Module, *inputs: Tensor | None) -> int:
+    """Bytes that a call keeps for its gradient, weights apart and every storage once."""
     sizes: dict[int, int] = {}
     own = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
     kept: list[Tensor] = []  # alive, so that no storage takes another's place
@@ -40,8 +45,8 @@ def bytes_per_sample(model: nn.Module, shape: tuple[int, ...]) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        model.train()(torch.empty(2, *shape, device="meta"))
-    return WORK * sum(sizes.values()) // 2
+        model(*inputs)
+    return sum(sizes.values())
 
 
 def settled(

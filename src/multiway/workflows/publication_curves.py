@@ -2,14 +2,29 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from multiway.recipes import recipes_of
 from multiway.recipes.published import PublishedTable
 from multiway.report import Part
 from multiway.report.palette import title
-from multiway.report.sections import Chart
-from multiway.report.size_curves import size_chart
+from multiway.report.size_curves import Sizes, size_chart
 from multiway.tasks.protocol import Row
+
+
+class Panel(NamedTuple):
+    """What one panel of a figure shows.
+
+    row: The data set.
+    words: What the values are.
+    lines: Values by size, by method, in the table's order.
+    levels: The figures of baselines, by their names.
+    """
+
+    row: str
+    words: str
+    lines: dict[str, Sizes]
+    levels: dict[str, float]
 
 
 def curve_parts(name: str, table: PublishedTable, cells: Sequence[Row]) -> list[Part]:
@@ -18,25 +33,30 @@ def curve_parts(name: str, table: PublishedTable, cells: Sequence[Row]) -> list[
     name: Of the table of recipes, whose variants are called by a method and a size, as `tga-64`.
     cells: Rows of `reproduce`, in the table's order.
     """
-    if table.curves is None:
-        return []
-    groups = itertools.groupby(cells, key=lambda cell: recipes_of(name)[cell["recipe"]].row)
+    over = table.curves.over if table.curves else ""
+    groups = itertools.groupby(panels(name, table, cells), key=lambda panel: panel.row)
     return [
-        Part(id=f"curves-{row}", title=title(row), content=list(_charts(name, table, list(group))))
+        Part(
+            id=f"curves-{row}",
+            title=title(row),
+            content=[size_chart(each.words, each.lines, x_title=over, claims=each.levels) for each in group],
+        )
         for row, group in groups
     ]
 
 
-def _charts(name: str, table: PublishedTable, cells: Sequence[Row]) -> Iterator[Chart]:
-    assert table.curves is not None
-    for metric, words in table.curves.panels.items():
-        lines = _lines(name, table, cells, metric)
-        if lines:
-            claims = {rival: found for rival in table.curves.rivals if (found := _claim(cells, f"{rival}_{metric}"))}
-            yield size_chart(words, lines, x_title=table.curves.over, claims=claims)
+def panels(name: str, table: PublishedTable, cells: Sequence[Row]) -> Iterator[Panel]:
+    """The panels of every data set that was measured; arguments as of `curve_parts`."""
+    if table.curves is None:
+        return
+    for row, group in itertools.groupby(cells, key=lambda cell: recipes_of(name)[cell["recipe"]].row):
+        own = list(group)
+        for metric, words in table.curves.panels.items():
+            if lines := _lines(name, table, own, metric):
+                yield Panel(row, words, lines, _levels(own, metric, table.curves.rivals))
 
 
-def _lines(name: str, table: PublishedTable, cells: Sequence[Row], metric: str) -> dict[str, dict[int, float]]:
+def _lines(name: str, table: PublishedTable, cells: Sequence[Row], metric: str) -> dict[str, Sizes]:
     """Values of a metric by size, for every method that has any, in the table's order."""
     found: dict[str, dict[int, float]] = {method.title: {} for method in table.methods.values()}
     for cell in cells:
@@ -46,6 +66,9 @@ def _lines(name: str, table: PublishedTable, cells: Sequence[Row], metric: str) 
     return {method: values for method, values in found.items() if values}
 
 
-def _claim(cells: Sequence[Row], key: str) -> float | None:
-    """A baseline's figure, of the first cell that has one."""
-    return next((cell[key] for cell in cells if cell.get(key) is not None), None)
+def _levels(cells: Sequence[Row], metric: str, rivals: Sequence[str]) -> dict[str, float]:
+    """Figures of baselines, each of the first cell that has one."""
+    found = {
+        rival: [cell[key] for cell in cells if cell.get(key := f"{rival}_{metric}") is not None] for rival in rivals
+    }
+    return {rival: values[0] for rival, values in found.items() if values}

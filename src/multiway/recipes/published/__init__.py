@@ -39,6 +39,7 @@ def load_published(name: str) -> PublishedTable:
 
 def published_beside(table: str) -> PublishedTable | None:
     """The published table into whose columns the cells of a table of recipes belong, if there is one."""
-    loaded = ((name, load_published(name)) for name in published_tables())
-    known = (each for name, each in loaded if table in ((name,) if each.recipes is None else each.recipes))
-    return next(known, None)
+    loaded = {name: load_published(name) for name in published_tables()}
+    if table in loaded and (loaded[table].recipes is None or loaded[table].measured_by):
+        return loaded[table]
+    return next((each for each in loaded.values() if table in (each.recipes or ())), None)

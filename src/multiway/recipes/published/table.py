@@ -108,6 +108,8 @@ class PublishedTable(Config):
     """The paper's own method, where the table has one."""
     recipes: tuple[str, ...] | None = None
     """Tables of recipes whose cells belong into these columns; the one of the same name if not given."""
+    measured_by: str | None = None
+    """The table of recipes that measures these figures, where none has this name."""
     deviations_in: str | None = None
     """The table that has deviations of the same figures."""
     columns: dict[str, tuple[str, ...]] = Field(default_factory=dict)
