@@ -23,6 +23,7 @@ CELLS = {
     "hot-table-4": 48,
     "hot-table-5": 54,
     "hot-table-6": 72,
+    "hot-later-code": 5,
     "ndlinear-figure-17": 15,
     "ndlinear-opt": 5,
     "ndlinear-opt-full": 12,

@@ -66,6 +66,15 @@ def test_a_table_without_recipes_of_its_own_is_measured_by_those_of_another(tmp_
     assert len(workflows.beside_published("hot-table-12", EXCHANGE[:1])) == 13
 
 
+def test_one_model_for_all_horizons_stands_beside_each_of_them():
+    scores = {f"{metric}_{horizon}": horizon / 1000 for horizon in (96, 192, 336, 720) for metric in ("mse", "mae")}
+    one = cell("hot-later-code-exchange", horizons="720", mse=0.72, mae=0.72, mse_96_sd=0.01, **scores)
+    rows = by_method(workflows.beside_published("hot-later-code", [one]))
+    ours = {horizon: row["exchange mse"] for (method, horizon), row in rows.items() if method == "multiway, later code"}
+    assert ours == {96: 0.096, 192: 0.192, 336: 0.336, 720: 0.72, "mean": pytest.approx(0.336)}
+    assert rows["multiway, later code", 96]["exchange mse sd"] == 0.01 and rows["HOT", 96]["exchange mse"] == 0.083
+
+
 def test_all_horizons_bring_their_mean_and_one_missing_does_not():
     rows = workflows.beside_published("hot-table-1", EXCHANGE)
     assert [row["horizon"] for row in rows[::13]] == [96, 192, 336, 720, "mean"]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TypeGuard
 
-from multiway.recipes import recipes_of
+from multiway.recipes import Recipe, recipes_of
 from multiway.recipes.listing import filled
 from multiway.recipes.published import (
     MEAN,
@@ -75,7 +75,8 @@ def beside_published(name: str, cells: Sequence[Row]) -> list[Row]:
 def lines_beside(name: str, table: PublishedTable, cells: Sequence[Row]) -> list[Line]:
     """Published lines and ours, horizon by horizon; only what was measured."""
     order = [*table.horizons, MEAN, None]
-    measured = [line for cell in cells if (line := _line(name, table, cell)).figures and line.horizon in order]
+    found = (line for cell in cells for line in _lines(name, table, cell))
+    measured = [line for line in found if line.figures and line.horizon in order]
     ours = _with_means(_merged(measured), table.horizons)
     places = {(line.horizon, column) for line in ours for column, _ in line.figures}
     theirs = [_within(line, places) for line in _with_deviations(table)]
@@ -113,15 +114,26 @@ def _with_means(lines: Sequence[Line], horizons: Sequence[int]) -> list[Line]:
     return [line for group in groups for line in with_mean(group, horizons)]
 
 
-def _line(name: str, table: PublishedTable, cell: Row) -> Line:
-    """A measured cell as a line; without figures where the published table has no column for it."""
+def _lines(name: str, table: PublishedTable, cell: Row) -> list[Line]:
+    """A measured cell as a line, or as one per horizon where one model is scored on several."""
     recipe = recipes_of(name)[cell["recipe"]]
+    steps = [horizon for horizon in table.horizons if f"mse_{horizon}" in cell]
+    return [_line(table, recipe, cell, horizon, f"_{horizon}") for horizon in steps] or [
+        _line(table, recipe, cell, _horizon(table, recipe.horizons))
+    ]
+
+
+def _line(table: PublishedTable, recipe: Recipe, cell: Row, horizon: Horizon, tail: str = "") -> Line:
+    """Figures of a cell; none where the published table has no column for it.
+
+    tail: What follows the names of the metrics in the cell.
+    """
     column = next((each for each in (recipe.row, recipe.data) if each and each in table.columns), "")
     apart = [recipe.variant, None if recipe.row == column else recipe.row, recipe.form]
-    figures = {(column, metric): _figure(cell, metric) for metric in table.columns.get(column, ())}
+    figures = {(column, metric): _figure(cell, metric + tail) for metric in table.columns.get(column, ())}
     return Line(
         method=", ".join([OURS, *(each for each in apart if each)]),
-        horizon=_horizon(table, recipe.horizons),
+        horizon=horizon,
         figures={head: figure for head, figure in figures.items() if figure is not None},
         facts=_facts(table, cell),
         is_ours=True,

@@ -34,6 +34,9 @@ class ForecastConfig(Config):
     """Past steps that every model sees."""
     horizon: int = Field(96, ge=1)
     """Steps to forecast."""
+    horizons: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """First steps of the forecast that are scored apart, of which all steps are the last; training then weighs their
+    mean errors alike, as one model for several horizons needs."""
     season: int | None = Field(None, ge=1)
     """Steps in a season, for the seasonal naive forecast; from the frequency if not given."""
     targets: tuple[str, ...] = ()
@@ -59,6 +62,14 @@ class ForecastConfig(Config):
         if not all(1 <= level < 100 for level in levels):
             raise ValueError("levels are percentages, from 1 to less than 100")
         return tuple(sorted(set(levels)))
+
+    @model_validator(mode="after")
+    def _horizons_end_with_all_steps(self) -> Self:
+        rising = list(self.horizons) == sorted(set(self.horizons))
+        if self.horizons and not (rising and self.horizons[-1] == self.horizon):
+            given = ", ".join(map(str, self.horizons))
+            raise ValueError(f"horizons rise, and the last is the horizon of {self.horizon}. Got {given}")
+        return self
 
     @model_validator(mode="after")
     def _losses_are_of_numbers(self) -> Self:

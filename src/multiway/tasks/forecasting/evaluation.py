@@ -1,6 +1,7 @@
 """Scores of several forecasts over the same windows: per variate and step, on the scaled and the file's own scale."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
@@ -58,6 +59,11 @@ class Errors:
         for index, radius in enumerate(radii):
             self.inside[index] += truth.count - (error > radius).sum(0)
             self.beyond[index] += (error - radius).clamp_min_(0).sum(0)
+
+    def first(self, steps: int) -> Self:
+        """Those of the first steps alone."""
+        tensors = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return type(self)(**{name: each.narrow(each.ndim - 2, 0, steps) for name, each in tensors.items()})
 
     def coverage(self) -> Tensor:
         """Share of values inside the bands by step, `(levels, horizon)`."""
@@ -132,10 +138,24 @@ def score_rows(errors: Mapping[str, Errors], split: str, units: Units) -> list[R
         inside the 80 % band. Of ours alone.
     """
     return [
-        {"model": model, "split": split, "scale": scale, "metric": metric, "value": value, "low": None, "high": None}
+        _row(model, split, scale, metric, value)
         for model, error in errors.items()
         for scale, metric, value in (*_means(error, units), *(_of_bands(error, units) if model == OURS else ()))
     ]
+
+
+def horizon_rows(errors: Mapping[str, Errors], split: str, units: Units, horizons: Sequence[int]) -> list[Row]:
+    """Scaled MSE and MAE of every model over its first steps, called by their number."""
+    return [
+        _row(model, split, scale, f"{metric}_{steps}", value)
+        for steps, (model, error) in itertools.product(horizons, errors.items())
+        for scale, metric, value in _means(error.first(steps), units)
+        if scale == "scaled" and metric in ("mse", "mae")
+    ]
+
+
+def _row(model: str, split: str, scale: str, metric: str, value: float | None) -> Row:
+    return {"model": model, "split": split, "scale": scale, "metric": metric, "value": value, "low": None, "high": None}
 
 
 def _means(error: Errors, units: Units) -> Iterator[tuple[str, str, float | None]]:

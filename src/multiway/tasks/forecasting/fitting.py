@@ -1,5 +1,6 @@
 """Fit ridge and network, then let validation decide their weight and the radii of the intervals."""
 
+from collections.abc import Sequence
 from typing import get_args
 
 import numpy as np
@@ -24,15 +25,31 @@ from multiway.training import LOSSES, Batch, History, TrainingConfig, train
 
 
 class WindowLoss:
-    """Loss of a forecaster on a batch of windows."""
+    """Loss of a forecaster on a batch of windows: the mean over horizons of the mean error of their first steps.
 
-    def __init__(self, name: str) -> None:
+    horizons: Whose errors weigh alike; all steps if not given.
+    """
+
+    def __init__(self, name: str, horizons: Sequence[int] = ()) -> None:
         self.loss = LOSSES[name]
+        self.horizons = horizons
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum over observed cells, and their number."""
         forecast = model(batch["past"], batch.get("past_observed"))
-        return self.loss(forecast, batch["future"], batch.get("future_observed"))
+        target, seen = batch["future"], batch.get("future_observed")
+        if not self.horizons:
+            return self.loss(forecast, target, seen)
+        shares = [target.shape[1] / (steps * len(self.horizons)) for steps in self.horizons]
+        parts = [
+            self.loss(forecast[:, :steps], target[:, :steps], None if seen is None else seen[:, :steps])
+            for steps in self.horizons
+        ]
+        total, count = (
+            torch.stack([share * part for share, part in zip(shares, each, strict=True)]).sum()
+            for each in zip(*parts, strict=True)
+        )
+        return total, count
 
 
 def fit(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig, context: Context) -> History | None:
@@ -41,7 +58,7 @@ def fit(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig, cont
     if model.network is None:
         return None
     network = model.network
-    history = train_on_windows(network, prepared, config.training, context)
+    history = train_on_windows(network, prepared, config.training, context, config.horizons)
     if isinstance(network, HOTForecaster):
         _place_among_others(network.variates, prepared.windows["train"].never_observed)
     return history
@@ -60,7 +77,7 @@ def fit_baseline(
 ) -> History | Row | None:
     """Train a baseline, or fit it in closed form."""
     if not isinstance(model, WindowBaseline):
-        return train_on_windows(model, prepared, config.peer_training, context)
+        return train_on_windows(model, prepared, config.peer_training, context, config.horizons)
     return model.fit(*_examples(model, prepared.windows["train"]), *_examples(model, prepared.windows["validation"]))
 
 
@@ -72,16 +89,18 @@ def _examples(model: WindowBaseline, windows: Windows) -> tuple[Tensor, Tensor]:
     return model.features(batch["past"], batch.get("past_observed"))[keep], future[keep]
 
 
-def train_on_windows(model: nn.Module, prepared: Prepared, training: TrainingConfig, context: Context) -> History:
+def train_on_windows(
+    model: nn.Module, prepared: Prepared, training: TrainingConfig, context: Context, horizons: Sequence[int] = ()
+) -> History:
     """Train a forecaster; validation keeps its best weights."""
     _set_from_training(model, prepared)
     return train(
         model,
-        WindowLoss(training.loss),
+        WindowLoss(training.loss, horizons),
         prepared.windows["train"],
         prepared.windows["validation"],
         training,
-        validation_objective=WindowLoss(training.validation_loss or training.loss),
+        validation_objective=WindowLoss(training.validation_loss or training.loss, horizons),
         run=context.folder,
         progress=context.progress,
     )

@@ -1,6 +1,7 @@
 """The task `forecast`."""
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,15 @@ from multiway.tasks.forecasting import auditing, explanation, fitting, sections
 from multiway.tasks.forecasting.backtest import backtest_frame, score_backtest
 from multiway.tasks.forecasting.cautions import cautions
 from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.evaluation import Errors, Units, coverage_rows, error_frame, measure, score_rows
+from multiway.tasks.forecasting.evaluation import (
+    Errors,
+    Units,
+    coverage_rows,
+    error_frame,
+    horizon_rows,
+    measure,
+    score_rows,
+)
 from multiway.tasks.forecasting.facts import ForecastFacts
 from multiway.tasks.forecasting.future import future_frame
 from multiway.tasks.forecasting.model import all_forecasts, model_of
@@ -143,9 +152,8 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     def score(self, run: Run, predictions: dict[str, Errors], split: str) -> list[Row]:
         """MSE and MAE on both scales, MASE; RMSE, WAPE, sMAPE, pinball loss and coverage in the units of the file."""
         radii, state = run.calibration["radii"], run.state
-        return score_rows(
-            predictions, split, Units(state.target_scaler.std, state.mase_scale, radii, run.config.levels)
-        )
+        units = Units(state.target_scaler.std, state.mase_scale, radii, run.config.levels)
+        return score_rows(predictions, split, units) + horizon_rows(predictions, split, units, run.config.horizons)
 
     def tables(self, run: Run, predictions: dict[str, Errors], split: str) -> dict[str, pd.DataFrame]:
         """Errors by variate and step; with the last split also the forecast beyond the data."""
@@ -182,7 +190,8 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def metrics(self, config: ForecastConfig) -> tuple[Metric, ...]:
         """MSE on scaled data decides."""
-        return (*METRICS, *(_coverage_of(level) for level in config.levels))
+        apart = (_first_steps(*each) for each in itertools.product(config.horizons, ("mse", "mae")))
+        return (*METRICS, *apart, *(_coverage_of(level) for level in config.levels))
 
     def sentence(self, run: Run) -> str:
         """What forecasts, and why."""
@@ -238,6 +247,11 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         """Validation windows, evenly spread."""
         batch = prepared.windows["validation"].spread(SAMPLED)
         return batch["past"], batch.get("past_observed")
+
+
+def _first_steps(steps: int, metric: str) -> Metric:
+    title = f"{metric.upper()}, {steps} steps"
+    return Metric(name=f"{metric}_{steps}", title=title, higher=False, spread=True, where=SCALED)
 
 
 def _coverage_of(level: float) -> Metric:
