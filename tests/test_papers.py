@@ -54,6 +54,7 @@ VARIED = {
     "hot-table-5": {"attention", "feature_map", "rotary", "qk_norm"},
     "hot-table-6": {"attention", "feature_map", "rotary", "qk_norm"},
     "hot-figure-3": {"num_heads"},
+    "hot-figure-3-right": {"num_heads"},
     "hot-components-forecast": {"use_attention", "use_ffn"},
     "hot-components-volumes": {"use_attention", "use_ffn"},
     "hot-stocks-table-2": {"modality", "feature_map"},

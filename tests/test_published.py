@@ -11,6 +11,7 @@ from multiway.tasks.registry import task_of
 
 SIZES = {
     "hot-figure-3": (1, 0, 0),
+    "hot-figure-4": (1, 0, 0),
     "hot-stocks-table-1": (13, 3, 1),
     "hot-stocks-table-2": (6, 3, 1),
     "hot-stocks-table-3": (4, 3, 1),
@@ -234,7 +235,7 @@ def test_the_notes_on_tables_6_and_7_of_ndlinear_are_right():
     assert behind == {(200, 6), (200, 9), (300, 9)}
 
 
-@pytest.mark.parametrize("name", ["hot-figure-3", "tga-figure-2"])
+@pytest.mark.parametrize("name", ["hot-figure-3", "hot-figure-4", "tga-figure-2"])
 def test_a_figure_without_values_says_so(name):
     assert "prints no values" in load_published(name).notes[0] and load_published(name).lines() == []
 

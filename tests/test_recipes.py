@@ -24,6 +24,7 @@ CELLS = {
     "hot-table-5": 54,
     "hot-table-6": 72,
     "hot-later-code": 5,
+    "hot-figure-3-right": 54,
     "ndlinear-figure-17": 15,
     "ndlinear-opt": 5,
     "ndlinear-opt-full": 12,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from benchmarks.results_page import overridden, recipe_rows
 
-from multiway.recipes import Recipe, load_recipe, recipe_names, recipes_of, table_names
+from multiway.recipes import Recipe, load_recipe, recipes_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "papers" / "README.md").read_text()
@@ -62,8 +62,7 @@ def test_commands_name_tables_and_recipes_that_exist():
     commands = [shlex.split(line) for line in re.findall(r"`(multiway reproduce [^`]+)`", PAGE)]
     assert len(commands) >= 8
     for words in commands:
-        assert words[2] in table_names()
+        recipes = list(recipes_of(words[2]).values())
         options = dict(zip(words[3::2], words[4::2], strict=True))
-        recipes = [load_recipe(name) for name in recipe_names() if load_recipe(name).table == words[2]]
         assert options.get("--rows", recipes[0].row) in {recipe.row for recipe in recipes}
         assert options.get("--variants", recipes[0].variant) in {recipe.variant for recipe in recipes}

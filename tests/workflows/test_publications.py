@@ -211,6 +211,31 @@ def test_a_figure_is_drawn_over_the_sizes_that_were_measured(tmp_path):
     assert page.texts.count("Additive Attention") == page.texts.count("Dot-Product Attention") == 3
 
 
+def test_a_figure_over_heads_has_a_line_for_each_form(tmp_path):
+    cells = [
+        cell(f"hot-heads-{row}-{heads}{form}", **{metric: value})
+        for row, metric in (("adrenal", "auc"), ("weather", "mse"))
+        for form in ("", "-trainable")
+        for heads, value in ((2, 0.5), (16, 0.25))
+    ]
+    left = Page(drawn(tmp_path, "hot-figure-3", cells[:4])).texts
+    right = Page(drawn(tmp_path, "hot-figure-3-right", cells[4:])).texts
+    assert {"adrenal", "AUC", "HOT, paper", "HOT, trainable", "heads", "2", "16"} <= set(left) and "MSE" not in left
+    assert {"weather", "MSE", "HOT, paper"} <= set(right) and "AUC" not in right
+
+
+def test_a_figure_of_costs_draws_memory_time_and_score(tmp_path):
+    cells = [
+        cell(f"hot-order-adrenal-{modes}", auc=auc, seconds=seconds, step_bytes=held)
+        for modes, auc, seconds, held in (("none", 0.7, 30.0, 2_000_000), ("hwd", 0.9, 120.0, 8_000_000))
+    ]
+    text = drawn(tmp_path, "hot-figure-4", cells)
+    page = Page(text)
+    assert {"Memory of a training step", "Time of a seed", "AUC over the time of training"} <= set(page.texts)
+    assert {"8\u202fMB", "60\u202fs", "15\u202fs"} <= {each.strip() for each in page.texts}  # of two seeds each
+    assert "--size:26.0px;background:var(--c1)" in text and "--size:13.0px;background:var(--c0)" in text
+
+
 def test_a_page_that_cannot_be_written_is_refused_first(tmp_path):
     path = stored(tmp_path, EXCHANGE)
     with pytest.raises(RunError):

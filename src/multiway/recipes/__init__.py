@@ -51,18 +51,18 @@ def recipes_of(table: str) -> dict[str, Recipe]:
         ConfigError: No recipe belongs to that table.
 
     """
-    known = {name: name for name in _tables()} | _measured_elsewhere()
+    known = {name: (name,) for name in _tables()} | _measured_elsewhere()
     if table not in known:
         near, names = closest(table, known), ", ".join(sorted(known))
         raise ConfigError(f"no recipe belongs to a table called {table}{near} Known: {names}.")
-    return {name: _recipe(known[table], name) for name in _cells(known[table])}
+    return {name: _recipe(home, name) for home in known[table] for name in _cells(home)}
 
 
 @functools.cache
-def _measured_elsewhere() -> dict[str, str]:
+def _measured_elsewhere() -> dict[str, tuple[str, ...]]:
     """Published tables without recipes of their own, and the tables of recipes that measure them."""
     found = {name: load_published(name).measured_by for name in published_tables()}
-    return {name: table for name, table in found.items() if table is not None}
+    return {name: tables for name, tables in found.items() if tables}
 
 
 @functools.cache

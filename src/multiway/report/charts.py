@@ -184,6 +184,20 @@ def level(place: float, style: str, label: str = "") -> Markup:
     return Markup('<i class="{}" style="bottom:{}%"><b>{}</b></i>').format(f"level {style}", pct(place), label)
 
 
+def signs(style: str, places: Floats, heights: Floats, size: str, sizes: Floats) -> list[Markup]:
+    """Signs at points, each of its own size; see `sign`."""
+    return [sign(style, x, y, size, length) for x, y, length in zip(places, heights, sizes, strict=True)]
+
+
+def sign(style: str, place: float, height: float, size: str, length: float) -> Markup:
+    """A sign at a point.
+
+    size: Declarations of the style sheet with a place for its length, such as `height:{}%`.
+    """
+    shape = Markup('<i class="{}" style="left:{}%;bottom:{}%;' + size + '"></i>')
+    return shape.format(style, pct(place), pct(height), round(float(length), 2))
+
+
 def _runs(known: npt.NDArray[np.bool_]) -> list[slice]:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]]).astype(int)))
     return [slice(int(start), int(stop)) for start, stop in zip(edges[::2], edges[1::2], strict=True)]

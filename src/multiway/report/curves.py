@@ -92,20 +92,11 @@ def reliability_chart(bins: Sequence[Mapping[str, float]], unit: str = "cases") 
         describes=f"Share of {unit} {CORRECT} against the confidence.",
         x_title="confidence",
         marks=[
-            *_marks("interval", places, low, "height:{}%", 100 * (high - low)),
-            *_marks("dot", places, accuracy, "--size:{}px", 5 + 9 * np.sqrt(counts / counts.max())),
+            *charts.signs("interval", places, low, "height:{}%", 100 * (high - low)),
+            *charts.signs("dot", places, accuracy, "--size:{}px", 5 + 9 * np.sqrt(counts / counts.max())),
         ],
     )
     return Chart(drawing=drawing, title=f"Share {CORRECT}, by confidence", is_square=True)
-
-
-def _marks(style: str, places: Floats, heights: Floats, size: str, sizes: Floats) -> list[Markup]:
-    """Signs at points, each of its own size."""
-    shape = Markup('<i class="{}" style="left:{}%;bottom:{}%;' + size + '"></i>')
-    return [
-        shape.format(style, charts.pct(x), charts.pct(y), round(float(length), 2))
-        for x, y, length in zip(places, heights, sizes, strict=True)
-    ]
 
 
 def _wilson(share: Floats, count: Floats) -> tuple[Floats, Floats]:

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from multiway.recipes import recipes_of
+from multiway.recipes import Recipe, recipes_of
 from multiway.recipes.published import PublishedTable
 from multiway.report import Part
 from multiway.report.palette import title
@@ -30,7 +30,7 @@ class Panel(NamedTuple):
 def curve_parts(name: str, table: PublishedTable, cells: Sequence[Row]) -> list[Part]:
     """A part for each data set that was measured; none where the table draws no curves.
 
-    name: Of the table of recipes, whose variants are called by a method and a size, as `tga-64`.
+    name: Of the table of recipes, whose variants are called by a method and a size, as `tga-64`, or by a size.
     cells: Rows of `reproduce`, in the table's order.
     """
     over = table.curves.over if table.curves else ""
@@ -57,13 +57,22 @@ def panels(name: str, table: PublishedTable, cells: Sequence[Row]) -> Iterator[P
 
 
 def _lines(name: str, table: PublishedTable, cells: Sequence[Row], metric: str) -> dict[str, Sizes]:
-    """Values of a metric by size, for every method that has any, in the table's order."""
-    found: dict[str, dict[int, float]] = {method.title: {} for method in table.methods.values()}
+    """Values of a metric by size, for every method and form that has any, in the table's order."""
+    found: dict[tuple[int, str], dict[int, float]] = {}
     for cell in cells:
-        method, _, size = str(recipes_of(name)[cell["recipe"]].variant).rpartition("-")
         if cell.get(metric) is not None:
-            found[table.methods[method].title][int(size)] = cell[metric]
-    return {method: values for method, values in found.items() if values}
+            number, words, size = _place(table, recipes_of(name)[cell["recipe"]])
+            found.setdefault((number, words), {})[size] = cell[metric]
+    return {words: found[number, words] for number, words in sorted(found, key=lambda place: place[0])}
+
+
+def _place(table: PublishedTable, recipe: Recipe) -> tuple[int, str, int]:
+    """Number and words of the line that a recipe is on, and its size: `tga-64`, or `4 heads` of the only method."""
+    variant = str(recipe.variant)
+    digits = "".join(filter(str.isdigit, variant))
+    number = next((place for place, key in enumerate(table.methods) if variant == f"{key}-{digits}"), 0)
+    method = list(table.methods.values())[number]
+    return number, ", ".join(filter(None, (method.title, recipe.form))), int(digits)
 
 
 def _levels(cells: Sequence[Row], metric: str, rivals: Sequence[str]) -> dict[str, float]:

@@ -12,6 +12,7 @@ from multiway.report import Page, Part, render, text
 from multiway.report.palette import title
 from multiway.report.sections import Cell, Table, Text
 from multiway.tasks.protocol import Row
+from multiway.workflows.publication_costs import cost_parts
 from multiway.workflows.publication_curves import curve_parts
 from multiway.workflows.publications import FACTS, lines_beside
 
@@ -38,7 +39,7 @@ def page_of(name: str, cells: Sequence[Row]) -> str:
             verdict=_verdict(table, lines) if table and lines else "",
             parts=[
                 _beside(table, lines) if table else None,
-                *(curve_parts(name, table, cells) if table else ()),
+                *((*curve_parts(name, table, cells), *cost_parts(name, table, cells)) if table else ()),
                 Part(id="measured", title="Measured", content=[_measured(cells)]),
                 _notes(name, table, cells),
             ],

@@ -89,7 +89,7 @@ class Slip(Config):
 
 
 class Curves(Config):
-    """What a published figure draws over a size; its recipes' variants are called by a method and a size."""
+    """What a published figure draws over a size; its recipes' variants are called by a method and a size, or a size."""
 
     over: str
     """What the size is."""
@@ -108,8 +108,8 @@ class PublishedTable(Config):
     """The paper's own method, where the table has one."""
     recipes: tuple[str, ...] | None = None
     """Tables of recipes whose cells belong into these columns; the one of the same name if not given."""
-    measured_by: str | None = None
-    """The table of recipes that measures these figures, where none has this name."""
+    measured_by: tuple[str, ...] = ()
+    """Tables of recipes that measure these figures, where none has this name."""
     deviations_in: str | None = None
     """The table that has deviations of the same figures."""
     columns: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -118,6 +118,8 @@ class PublishedTable(Config):
     methods: dict[str, Method]
     curves: Curves | None = None
     """How a figure without printed values is drawn from measured cells."""
+    costs: dict[str, str] = Field(default_factory=dict)
+    """Titles of the scores that a figure draws over time and memory, by the field of a row of results."""
     slips: tuple[Slip, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader has to know, among it what the paper's words say and its figures do not."""
