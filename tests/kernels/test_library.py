@@ -13,7 +13,7 @@ from multiway import nn as mnn
 from multiway import ops
 from multiway.kernels import chain as kernel
 from multiway.kernels import library as module
-from multiway.kernels.library import FAILURES, SOURCES, build, library, library_path
+from multiway.kernels.library import FAILURES, HEADERS, SOURCES, build, library, library_path
 from tolerances import SUMS32, SUMS64
 
 SIZES = (16, 16), (16, 16)
@@ -68,7 +68,7 @@ def test_another_processor_does_not_load_it(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_processor", lambda: "another")
     assert library_path(tmp_path) != here
     monkeypatch.setattr(module, "FOLDER", tmp_path)
-    for name in SOURCES:
+    for name in (*SOURCES, *HEADERS):
         (tmp_path / name).touch()
     assert library.__wrapped__() is None
 

@@ -8,8 +8,6 @@
 #define MOST 32                   /* factors of a step */
 #define BLOCK 32768               /* numbers between two steps of a block of samples: 128 KiB */
 
-typedef void (*launcher)(void (*)(void *), void *, unsigned, unsigned); /* GOMP_parallel, or null */
-
 /* One factor of the layer: element (left, out, in, right) of a term, at the sum of indices times strides. */
 typedef struct { num left, out, in, right, by_term, by_left, by_out, by_in, by_right; } factor;
 

@@ -1,4 +1,4 @@
-"""The compiled chain: built by the install where there is a C compiler, loaded where it was built.
+"""The compiled kernels: built by the install where there is a C compiler, loaded where it was built.
 
 `python -m multiway.kernels` builds it later, or anew. This file imports the standard library alone, since the
 install runs it before anything else is there.
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-SOURCES = ("chain.c", "products.h")
+SOURCES, HEADERS = ("chain.c", "additive.c"), ("products.h",)
 FLAGS = ("-O3", "-march=native", "-fPIC", "-shared")
 FAILURES = (OSError, RuntimeError, subprocess.SubprocessError)
 """No compiler, one that fails, or nowhere to put what it makes: then there is no library, and torch does the work."""
@@ -30,8 +30,9 @@ def library() -> ctypes.CDLL | None:
         found = ctypes.CDLL(str(library_path(FOLDER)))
     except FAILURES:
         return None
-    size = ctypes.c_longlong
-    found.chain.argtypes = (ctypes.c_void_p, ctypes.c_void_p, size, size, ctypes.c_void_p)
+    address, size = ctypes.c_void_p, ctypes.c_longlong
+    found.chain.argtypes = (address, address, size, size, address)
+    found.additive.argtypes, found.additive.restype = (address, address, address, address, size, address), None
     return found
 
 
@@ -47,8 +48,8 @@ def build(folder: Path = FOLDER) -> Path:
         if compiler is None:
             raise FileNotFoundError("multiway.kernels: no C compiler. Install one, or name it with CC=...")
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            made = Path(scratch) / "chain.so"
-            command = [compiler, *FLAGS, str(FOLDER / SOURCES[0]), "-o", str(made)]
+            made = Path(scratch) / "kernels.so"
+            command = [compiler, *FLAGS, *(str(FOLDER / name) for name in SOURCES), "-o", str(made)]
             subprocess.run(command, check=True, capture_output=True, timeout=60)
             made.replace(path)  # at once: another process finds all of it or nothing
     return path
@@ -56,8 +57,9 @@ def build(folder: Path = FOLDER) -> Path:
 
 def library_path(folder: Path) -> Path:
     """Where it lies, named after sources, flags and processor: no machine loads what another was built for."""
-    what = "\n".join([*((FOLDER / name).read_text() for name in SOURCES), *FLAGS, platform.machine(), _processor()])
-    return folder / f"chain-{hashlib.sha256(what.encode()).hexdigest()[:16]}.so"
+    texts = ((FOLDER / name).read_text() for name in (*SOURCES, *HEADERS))
+    what = "\n".join([*texts, *FLAGS, platform.machine(), _processor()])
+    return folder / f"kernels-{hashlib.sha256(what.encode()).hexdigest()[:16]}.so"
 
 
 def _processor() -> str:

@@ -16,6 +16,7 @@
 #define INLINE static inline __attribute__((always_inline))
 
 typedef long long num;
+typedef void (*launcher)(void (*)(void *), void *, unsigned, unsigned); /* GOMP_parallel, or null */
 typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef int ints __attribute__((vector_size(4 * LANES)));
 

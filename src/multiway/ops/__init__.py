@@ -1,5 +1,6 @@
 """Pure functions of tensors: the algebra that every layer stands on."""
 
+from multiway.ops.additive import additive_scores as additive_scores
 from multiway.ops.attention import ModeHeads as ModeHeads
 from multiway.ops.attention import kernel_factor as kernel_factor
 from multiway.ops.attention import kronecker_attention as kronecker_attention
