@@ -66,6 +66,25 @@ def check_stops(settings, tmp_path, monkeypatch):
         assert kept[0] == kept[1]
 
 
+@pytest.mark.parametrize("moment", ["_step", "_validate"])
+def test_a_signal_at_the_very_end_is_not_lost(moment, tmp_path, monkeypatch):
+    """What comes after this training, as the next seed, must not begin."""
+    whole = run_to_the_end(tmp_path / "whole")
+    original = getattr(loop._Loop, moment)
+
+    def interrupted(self, given):
+        if self.step >= self.total_steps - (moment == "_step"):
+            os.kill(os.getpid(), signal.SIGTERM)
+        return original(self, given)
+
+    monkeypatch.setattr(loop._Loop, moment, interrupted)
+    with pytest.raises(Interrupted, match="SIGTERM after step 52 of 52"):
+        run_to_the_end(tmp_path / "cut")
+    monkeypatch.undo()
+    again = run_to_the_end(tmp_path / "cut")
+    assert all(map(torch.equal, whole.state_dict().values(), again.state_dict().values()))
+
+
 def test_handlers_come_back(tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     stop_after(monkeypatch, 2)

@@ -173,10 +173,12 @@ class _Loop:
                     self._validate(started)
                     with request.unless_written():
                         self.bar.report(self.rows[-1])
+                    if self.world == 1:  # a signal during validation; several processes agree on one in `_step`
+                        stop = stop or request.name
                 if stop is not None or time.monotonic() - saved >= self.config.checkpoint_seconds or self.finished:
                     self.seconds, saved = time.monotonic() - started, time.monotonic()
                     self._save()
-                if stop is not None and not self.finished and self.step < self.total_steps:
+                if stop is not None:
                     raise Interrupted(self._stop_message(stop))
         finally:
             self.bar.close()
