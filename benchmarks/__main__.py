@@ -7,7 +7,19 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import attention, graph, images, leaks, long_graph, nd_linear, stocks, tensor_train, volumes, windows
+from benchmarks import (
+    additive,
+    attention,
+    graph,
+    images,
+    leaks,
+    long_graph,
+    nd_linear,
+    stocks,
+    tensor_train,
+    volumes,
+    windows,
+)
 from benchmarks.comparison import table
 from multiway.memory import keep_freed_memory
 
@@ -15,6 +27,7 @@ BENCHMARKS = {
     "nd_linear": nd_linear.run,
     "tensor_train": tensor_train.run,
     "attention": attention.run,
+    "additive": additive.run,
     "graph": graph.run,
     "long_graph": long_graph.run,
     "windows": windows.run,
