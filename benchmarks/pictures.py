@@ -56,7 +56,7 @@ def draw(name: str, found: Sequence[Panel], path: Path) -> None:
         figure.supxlabel(table.curves.over if table.curves else "", fontsize=8)
         handles = {each.get_label(): each for axis in axes.flat for each in axis.get_lines()}
         figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles), frameon=False)
-        figure.savefig(path, format="svg", metadata={"Date": None, "Description": digest(found)})
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None, "Description": digest(found)})
 
 
 def _draw_panel(axis: Any, panel: Panel, words: str) -> None:
@@ -65,6 +65,8 @@ def _draw_panel(axis: Any, panel: Panel, words: str) -> None:
     for (rival, value), dash in zip(panel.levels.items(), DASHES, strict=False):
         axis.axhline(value, color="#7d8793", linestyle=dash, linewidth=1, label=rival)
     axis.set_xscale("log", base=2)
+    sizes = sorted({size for values in panel.lines.values() for size in values})
+    axis.set_xticks(sizes, [str(size) for size in sizes], fontsize=6)
     if all(isinstance(value, int) for values in panel.lines.values() for value in values.values()):
         axis.set_yscale("log")
     axis.set_ylabel(words)
