@@ -30,6 +30,7 @@ SPEED = {
     "volumes": "python -m benchmarks volumes --threads 2",
     "windows": "python -m benchmarks windows --threads 2",
     "ridge": "python -m benchmarks.ridge",
+    "race": "python -m benchmarks.race --data ett_h1 --threads 2",
     "baselines": "python -m benchmarks.baselines",
     "large": "python -m benchmarks.large",
     "leaks": "python -m benchmarks leaks",
@@ -39,7 +40,7 @@ SPEED = {
 """Files of other rows, and what wrote them."""
 NO_BASELINES = {"published", "network", "cl"}
 """What else stands before a metric's name: the paper, the network before it is mixed with ridge, Dice along a line."""
-MACHINE = {"benchmark", "bars", "torch", "processor", "rounds", "kernels", "threads", "commit"}
+MACHINE = {"benchmark", "bars", "torch", "processor", "rounds", "kernels", "threads", "commit", "curve"}
 """What the tables of speed leave to their files."""
 HEAD = """# Results
 

@@ -1,6 +1,6 @@
 """Fit ridge and network, then let validation decide their weight and the radii of the intervals."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import get_args
 
 import numpy as np
@@ -90,9 +90,14 @@ def _examples(model: WindowBaseline, windows: Windows) -> tuple[Tensor, Tensor]:
 
 
 def train_on_windows(
-    model: nn.Module, prepared: Prepared, training: TrainingConfig, context: Context, horizons: Sequence[int] = ()
+    model: nn.Module,
+    prepared: Prepared,
+    training: TrainingConfig,
+    context: Context,
+    horizons: Sequence[int] = (),
+    watch: Callable[[nn.Module], dict[str, list[float]]] | None = None,
 ) -> History:
-    """Train a forecaster; validation keeps its best weights."""
+    """Train a forecaster; validation keeps its best weights. `horizons` and `watch` as of `WindowLoss` and `train`."""
     _set_from_training(model, prepared)
     return train(
         model,
@@ -101,6 +106,7 @@ def train_on_windows(
         prepared.windows["validation"],
         training,
         validation_objective=WindowLoss(training.validation_loss or training.loss, horizons),
+        watch=watch,
         run=context.folder,
         progress=context.progress,
     )
