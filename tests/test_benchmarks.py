@@ -3,6 +3,10 @@
 import pytest
 import torch
 from benchmarks import images, long_graph, volumes
+from benchmarks.race import Curve
+
+from multiway.models.window_baselines import WindowBaseline
+from tasks.forecasting.panels import make_windows
 
 
 def test_networks_of_volumes_are_checked_before_they_are_timed():
@@ -60,3 +64,13 @@ def test_a_long_sequence_is_a_row_with_time_and_peak_of_every_layer(monkeypatch)
     assert row["met"] == {"peak_gb": None, "full": row["times_slower_than_ours"]["full"] >= 10}
     head, line = long_graph.table([row])
     assert head.split()[:3] == ["length", "graph", "ms"] and line.split()[0] == "700"
+
+
+def test_a_race_knows_when_a_figure_is_reached():
+    windows = make_windows(60, 2, 6, 5)
+    curve = Curve(windows)
+    curve(WindowBaseline("mean", num_variates=2, lookback=6, horizon=5, num_targets=None))
+    future = windows.gather(torch.arange(len(windows)))["future"]
+    assert curve.errors == [round(future.square().mean().item(), 4)]  # what is not fitted forecasts zeros
+    curve.seconds, curve.errors = [1.0, 2.0, 3.0], [0.5, 0.4, 0.45]
+    assert curve.first_below(0.45) == 2.0 and curve.first_below(0.39) is None
