@@ -18,7 +18,7 @@ INLINE vec choose(ints where, vec yes, vec no) { return (vec)((where & (ints)yes
 /* tanh x = m / (m + 2) with m = e^2x - 1, which is exact to rounding near zero too: 2x = n ln 2 + r, |r| <= .35, so
  * m = 2^n (e^r - 1) + (2^n - 1), with the Taylor series of e^r - 1. Beyond 10 it is 1 to rounding; NaN stays. */
 INLINE vec tanh_of(vec x) {
-    const vec one = {0}, most = one + 10.0f, magic = one + 12582912.0f; /* 1.5 * 2^23: what is added to it is rounded */
+    const vec zero = {0}, most = zero + 10.0f, magic = zero + 12582912.0f; /* 1.5 * 2^23: what is added is rounded */
     x = choose(x > most, most, choose(x < -most, -most, x));
     vec y = 2 * x, n = y * 1.44269504f + magic - magic;
     vec r = y - n * 0.693359375f + n * 2.12194440e-4f;
