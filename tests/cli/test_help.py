@@ -93,7 +93,7 @@ def complete(*words):
         (["audit", "sto"], {"stocks"}),
         (["check", "exch"], {"exchange"}),
         (["train", "--recipe", "floor-exchange-9"], {"floor-exchange-96"}),
-        (["reproduce", "hot-fig"], {"hot-figure-3"}),
+        (["reproduce", "hot-fig"], {"hot-figure-3", "hot-figure-3-right", "hot-figure-4"}),
         (["published", "tga"], {"tga-figure-2"}),
         (["tune", "stocks", "--space", "hot-s"], {"hot-stocks"}),
         (["evalu"], {"evaluate"}),

@@ -29,9 +29,9 @@ def published(incomplete: str) -> list[str]:
 
 def tables(incomplete: str) -> list[str]:
     """Tables of recipes that begin so."""
-    from multiway.recipes import table_names
+    from multiway.recipes import reproducible_names
 
-    return _beginning(table_names(), incomplete)
+    return _beginning(reproducible_names(), incomplete)
 
 
 def spaces(incomplete: str) -> list[str]:

@@ -24,8 +24,13 @@ def recipe_names(pattern: str = "*") -> list[str]:
 
 
 def table_names() -> list[str]:
-    """Names of the tables."""
+    """Names of the tables that have recipes of their own."""
     return list(_tables())
+
+
+def reproducible_names() -> list[str]:
+    """Names of these, and of the published tables that they measure."""
+    return list(_homes())
 
 
 def load_recipe(name: str) -> Recipe:
@@ -51,18 +56,19 @@ def recipes_of(table: str) -> dict[str, Recipe]:
         ConfigError: No recipe belongs to that table.
 
     """
-    known = {name: (name,) for name in _tables()} | _measured_elsewhere()
+    known = _homes()
     if table not in known:
-        near, names = closest(table, known), ", ".join(sorted(known))
+        near, names = closest(table, known), ", ".join(known)
         raise ConfigError(f"no recipe belongs to a table called {table}{near} Known: {names}.")
     return {name: _recipe(home, name) for home in known[table] for name in _cells(home)}
 
 
 @functools.cache
-def _measured_elsewhere() -> dict[str, tuple[str, ...]]:
-    """Published tables without recipes of their own, and the tables of recipes that measure them."""
-    found = {name: load_published(name).measured_by for name in published_tables()}
-    return {name: tables for name, tables in found.items() if tables}
+def _homes() -> dict[str, tuple[str, ...]]:
+    """Tables of recipes and published tables that these measure, each with the tables whose recipes it runs."""
+    elsewhere = {name: load_published(name).measured_by for name in published_tables()}
+    own = {name: (name,) for name in _tables()}
+    return dict(sorted((own | {name: tables for name, tables in elsewhere.items() if tables}).items()))
 
 
 @functools.cache
