@@ -65,7 +65,7 @@ def finish(run: Run) -> None:
             tables.setdefault(name, []).append(table)
     run.scores = scores
     run.tables = {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
-    run.facts |= {"flops": flops_of(run), "kept": kept_of(run), **run.task.describe(run, run.prepared)}
+    run.facts |= {**costs_of(run), **run.task.describe(run, run.prepared)}
 
 
 def announce(name: str, context: Context) -> None:
@@ -80,17 +80,21 @@ def parameters_of(run: Run, names: Iterable[str]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def flops_of(run: Run) -> int | None:
-    """Floating-point operations of the network on one sample; None where the task gives no sample."""
-    network, sample = _sampled(run)
-    return None if network is None else count_flops(network, *sample)
+def costs_of(run: Run) -> dict[str, int | None]:
+    """Of the network on one sample: `flops`, and `kept`, the bytes that training keeps for its gradient.
+
+    None where the task gives no sample.
+    """
+    try:
+        network, sample = run.task.swappable(run.model), run.task.sample(run, run.prepared)
+    except ConfigError:
+        return {"flops": None, "kept": None}
+    one = tuple(None if part is None else part[:1] for part in sample)
+    return {"flops": count_flops(network, *one), "kept": _kept(network, one)}
 
 
-def kept_of(run: Run) -> int | None:
-    """Bytes that training keeps for its gradient of one sample more; None as in `flops_of`."""
-    network, sample = _sampled(run)
-    if network is None:
-        return None
+def _kept(network: nn.Module, sample: tuple[Tensor | None, ...]) -> int:
+    """What two samples more make of a batch of two, which norms over a batch need."""
     own = copy.deepcopy(network).train()  # so that no running statistic of the network itself moves
     with torch.random.fork_rng(), torch.enable_grad():
         two, four = (kept_bytes(own, *_repeated(sample, count)) for count in (2, 4))
@@ -99,15 +103,6 @@ def kept_of(run: Run) -> int | None:
 
 def _repeated(sample: tuple[Tensor | None, ...], count: int) -> Iterator[Tensor | None]:
     return (None if part is None else torch.cat([part] * count) for part in sample)
-
-
-def _sampled(run: Run) -> tuple[nn.Module | None, tuple[Tensor | None, ...]]:
-    """The network, and what it takes of one sample; no network where the task gives no sample."""
-    try:
-        network, sample = run.task.swappable(run.model), run.task.sample(run, run.prepared)
-    except ConfigError:
-        return None, ()
-    return network, tuple(None if part is None else part[:1] for part in sample)
 
 
 def _best(history: History) -> Row:
