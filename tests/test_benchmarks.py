@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from benchmarks import images, long_graph, volumes
+from benchmarks import additive, images, long_graph, volumes
 from benchmarks.race import Curve
 
 from multiway.models.window_baselines import WindowBaseline
@@ -64,6 +64,16 @@ def test_a_long_sequence_is_a_row_with_time_and_peak_of_every_layer(monkeypatch)
     assert row["met"] == {"peak_gb": None, "full": row["times_slower_than_ours"]["full"] >= 10}
     head, line = long_graph.table([row])
     assert head.split()[:3] == ["length", "graph", "ms"] and line.split()[0] == "700"
+
+
+def test_additive_attention_is_compared_before_it_is_timed():
+    torch.manual_seed(0)
+    ours, plain, x = additive.mnn.AdditiveAttention(19), additive.Plain(19), torch.randn(2, 7, 19)
+    plain.load_state_dict(ours.state_dict())
+    additive.check(ours, plain, x)
+    plain.score.data.mul_(2)
+    with pytest.raises(AssertionError, match="not close"):
+        additive.check(ours, plain, x)
 
 
 def test_a_race_knows_when_a_figure_is_reached():
