@@ -37,8 +37,8 @@ def published_metrics(recipe: Recipe) -> tuple[str, ...]:
 OVERRIDDEN = {
     "adrenal-resnet18": {"training.epochs", "training.precision"}, "text-sst2-ndlinear": {"text.encoder", "baselines"}
 }  # fmt: skip
-SHORT = re.compile(r"hot-adrenal|hot-(type|order|heads|components)-adrenal-.*|hot-components-.*")
-"""Cells in the paper's form: one epoch of 100, in bfloat16."""
+SHORT = re.compile(r"hot-adrenal(-trainable)?|hot-(type|order|heads|components)-adrenal-.*|hot-components-.*")
+"""Cells of the paper's tables: one epoch of 100, in bfloat16."""
 
 
 def may_differ(name: str) -> set[str]:
