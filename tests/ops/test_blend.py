@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.stats
 
 from multiway.ops import select_blend
 from tolerances import COARSE32
@@ -40,6 +41,21 @@ def test_equal_forecasts_leave_the_floor():
 def test_one_block_leaves_the_floor():
     found = select_blend(*parts(1.0, 0.1, windows=30), block=20)
     assert found.weight == 0 and found.deviation == float("inf") and found.blocks == 1
+
+
+def test_three_blocks_or_fewer_leave_the_floor():
+    for blocks in (2, 3):
+        found = select_blend(*parts(1.0, 0.1, windows=20 * blocks), block=20)
+        assert found.weight == 0 and found.deviation == float("inf") and found.blocks == blocks
+
+
+def test_the_deviation_is_that_of_a_ratio_times_that_of_student(seed=3):
+    a, b, c = parts(1.0, 1.3, windows=120, seed=seed)
+    gain, spread = ((a - b).reshape(6, 20).sum(1), (a - 2 * b + c).reshape(6, 20).sum(1))
+    found = select_blend(a, b, c, block=20)
+    assert found.optimum == pytest.approx(gain.sum() / spread.sum())
+    variance = (gain - found.optimum * spread).var(ddof=1) * 6 / spread.sum() ** 2
+    assert found.deviation == pytest.approx(np.sqrt(variance * scipy.stats.t(df=5).var()))
 
 
 def test_the_share_shrinks_with_uncertainty():

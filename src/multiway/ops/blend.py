@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 SMALL = 0.05  # a weight this close to an end is that end: one model serves instead of two
 
+FEW = 3
+"""Blocks of which Student's t has no variance."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Selection:
@@ -14,7 +17,7 @@ class Selection:
 
     weight: Share of the network in the forecast; 0 is the floor alone, 1 the network alone.
     optimum: The share that minimises the validation error itself, not limited to [0, 1].
-    deviation: Standard error of `optimum`; infinite when one block holds all of validation.
+    deviation: Standard error of `optimum`; infinite when validation holds three independent blocks or fewer.
     blocks: Independent stretches of time that the validation windows amount to.
     """
 
@@ -43,7 +46,8 @@ def select_blend(
 
     The blend's error is a parabola in its weight, with its lowest point at w = sum n / sum d, where window t
     adds n = a - b and d = a - 2b + c. Neighbouring windows share almost all their rows, so the standard error
-    of w comes from sums over blocks that do not: s^2 = k/(k-1) * sum (N - w D)^2 / (sum D)^2 over k blocks.
+    of w comes from sums over blocks that do not: s^2 = k/(k-1) * sum (N - w D)^2 / (sum D)^2 over k blocks, times
+    (k-1)/(k-3), the variance of Student's t, as few blocks also know little of s. Three or fewer tell nothing.
     The network has to earn its share: w is shrunk towards the floor by the factor 1 - (s/w)^2, not below 0,
     which is the positive-part (James-Stein) estimate. Close to w where validation is sure, the floor alone
     where w is within one standard error of it.
@@ -81,10 +85,10 @@ def _ratio(gain: NDArray[np.float64], spread: NDArray[np.float64]) -> tuple[floa
     if total <= 0.0:
         return 0.0, float("inf")
     weight = float(gain.sum()) / total
-    if blocks < 2:
+    if blocks <= FEW:
         return weight, float("inf")
     residuals = gain - weight * spread
-    return weight, float(np.sqrt(blocks / (blocks - 1) * (residuals**2).sum()) / total)
+    return weight, float(np.sqrt(blocks / (blocks - FEW) * (residuals**2).sum()) / total)
 
 
 def _shrunk(optimum: float, deviation: float) -> float:

@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 import torch
 from torch import Tensor
@@ -23,31 +25,72 @@ def test_moments_of_stretches_add_up():
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_the_weights_are_ridge_regression(shared):
+def test_the_weights_are_ridge_regression_and_own_ones_are_drawn_towards_the_shared(shared):
     training, validation = make_windows(200, 3, 8, 5), make_windows(120, 3, 8, 5, seed=4)
-    x, y = steps_of(training)
-    gram, cross = x.mT @ x, x.mT @ y
-    if shared:
-        gram, cross = gram.sum(0), cross.sum(0)
-    vx, vy = steps_of(validation)
-    errors = []
-    for penalty in PENALTIES:
-        weight = torch.linalg.solve(gram + penalty * torch.eye(8, dtype=torch.float64), cross).mT
-        errors.append(float((vy - vx @ weight.mT).square().mean()))
     floor = fit_floor(training, validation)
+    penalty = next(row["penalty"] for row in floor.candidates if row == best_of(floor, shared=True))
+    common = solved(training, penalty, None)
+    vx, vy = steps_of(validation)
+    weights = [solved(training, penalty, None if shared else common) for penalty in PENALTIES]
     tried = [row["validation_mse"] for row in floor.candidates if row["shared"] == shared]
-    assert tried == pytest.approx(errors, rel=SUMS32)
+    assert tried == pytest.approx([float((vy - vx @ w).square().mean()) for w in weights], rel=SUMS32)
 
 
-def test_the_chosen_penalty_is_the_best_of_its_kind_and_the_error_is_its_own():
+def solved(windows: Windows, penalty: float, common: Tensor | None, stop: int | None = None) -> Tensor:
+    """(XᵀX + λI)⁻¹ (XᵀY + λ common), of all variates together where there is no common one."""
+    x, y = (each[:, :stop] for each in steps_of(windows))
+    gram, cross = x.mT @ x, x.mT @ y
+    if common is None:
+        gram, cross = gram.sum(0), cross.sum(0)
+    eye = penalty * torch.eye(x.shape[-1], dtype=torch.float64)
+    return torch.linalg.solve(gram + eye, cross + (0 if common is None else penalty * common))
+
+
+def best_of(floor, *, shared):
+    return min((row for row in floor.candidates if row["shared"] == shared), key=lambda row: row["validation_mse"])
+
+
+def test_the_penalty_is_the_best_over_stretches_of_which_validation_counts_one_half():
     training, validation = make_windows(300, 3, 8, 5), make_windows(220, 3, 8, 5, seed=4)
     floor = fit_floor(training, validation)
-    tried = [row for row in floor.candidates if row["shared"] == floor.shared]
-    assert floor.validation_mse == min(row["validation_mse"] for row in tried)
-    x, y = steps_of(validation)
-    measured = (y - x @ floor.weight.double().mT).square().mean()
+    total = len(training)
+    borders = [int(part * total) for part in (0.4, 0.6, 0.8, 1.0)]
+    x, y = steps_of(training)
+    stretches = [(start - 5, (x[:, start:stop], y[:, start:stop])) for start, stop in itertools.pairwise(borders)]
+    stretches.append((total, steps_of(validation)))
+    errors = torch.tensor(
+        [
+            [
+                float((vy - vx @ solved(training, penalty * fit / total, None, fit)).square().mean())
+                for penalty in PENALTIES
+            ]
+            for fit, (vx, vy) in stretches
+        ]
+    )
+    scores = torch.tensor([1 / 6, 1 / 6, 1 / 6, 1 / 2]) @ (errors / errors.min(1, keepdim=True).values)
+    assert floor.shared and floor.penalty == PENALTIES[int(scores.argmin())]
+    vx, vy = stretches[-1][1]
+    measured = (vy - vx @ floor.weight.double().mT).square().mean()
     assert floor.validation_mse == pytest.approx(float(measured), rel=LONG64)
-    assert floor.weight.shape == (1 if floor.shared else 3, 5, 8)
+
+
+def test_windows_of_a_stretch_do_not_change_the_fit_that_is_tried_on_it(monkeypatch):
+    seen = []
+    real = normal_equations
+    monkeypatch.setattr(
+        "multiway.tasks.forecasting.floor.normal_equations", lambda w, stop=None: seen.append(stop) or real(w, stop)
+    )
+    training = make_windows(300, 3, 8, 5)
+    fit_floor(training, make_windows(60, 3, 8, 5))
+    total = len(training)
+    assert seen == [*(int(part * total) - 5 for part in (0.4, 0.6, 0.8)), None]
+
+
+def test_moments_before_a_window_are_those_of_a_shorter_table():
+    for missing in (0.0, 0.2):
+        windows = make_windows(150, 2, 8, 5, missing=missing)
+        for got, want in zip(normal_equations(windows, 60), normal_equations(windows.between(0, 60 + 12)), strict=True):
+            assert_same(got, want)
 
 
 def opposite(rows: int) -> Windows:
@@ -62,16 +105,16 @@ def opposite(rows: int) -> Windows:
 def test_own_matrices_are_taken_where_they_are_clearly_better():
     floor = fit_floor(opposite(400), opposite(200))
     assert not floor.shared
-    assert floor.gain_deviation is not None and floor.gain_of_own > 2 * floor.gain_deviation
+    assert floor.gain_deviation is not None and floor.gain_of_own > floor.gain_deviation
 
 
-def test_own_matrices_are_not_taken_on_a_gain_within_two_standard_errors(monkeypatch):
+def test_own_matrices_are_not_taken_on_a_gain_within_their_standard_error(monkeypatch):
     monkeypatch.setattr("multiway.tasks.forecasting.floor.STANDARD_ERRORS", 1e9)
     assert fit_floor(opposite(400), opposite(200)).shared
 
 
 def test_own_matrices_are_not_taken_when_validation_is_too_short_to_tell():
-    floor = fit_floor(opposite(400), opposite(20))
+    floor = fit_floor(opposite(30), opposite(14))
     assert floor.gain_of_own > 0 and floor.shared and floor.gain_deviation is None
 
 

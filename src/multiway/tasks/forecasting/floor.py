@@ -1,7 +1,9 @@
 """The closed-form answer: ridge regression from each window to its future, penalty chosen on validation."""
 
 import dataclasses
+import itertools
 import math
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -12,7 +14,9 @@ from multiway.data import Windows, complete_stretches
 from multiway.tasks.forecasting.moments import complete_moments, masked_steps, normal_equations
 
 PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
-STANDARD_ERRORS = 2.0
+STANDARD_ERRORS = 1.0
+EARLIER = (0.4, 0.6, 0.8, 1.0)
+"""Where stretches of the training windows begin and end that a fit on what lies before them is tried on."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,10 +25,10 @@ class Floor:
 
     weight: `(variates or 1, horizon, lookback)`, acting on windows with their last value subtracted.
     shared: One matrix for all variates.
-    penalty: λ, as added to the moments of all training windows.
+    penalty: λ, as added to the moments of all training windows; of own matrices that on their distance from the shared.
     validation_mse: Of the winner; `candidates` holds every one tried.
-    gain_of_own: How far one matrix per variate lies below a shared one on validation, each at its best penalty.
-    gain_deviation: Standard error of that gain; None when validation is too short to tell.
+    gain_of_own: Share of the error that one matrix per variate saves beside a shared one, each at its best penalty.
+    gain_deviation: Standard error of that share; None when all stretches are too short to tell.
     """
 
     weight: Tensor
@@ -40,74 +44,133 @@ class Floor:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "weight"}
 
 
-class _Best(NamedTuple):
-    """The best penalty of one kind, and all that were tried."""
+class _Fold(NamedTuple):
+    """Moments of the windows to fit on, their share of all, and the windows after them to try the fit on."""
 
-    weight: Tensor
+    gram: Tensor
+    cross: Tensor
+    share: float
+    windows: Windows
+    start: int
+    stop: int
+    weight: float
+
+    @property
+    def blocks(self) -> int:
+        """Stretches of time that share no rows."""
+        return (self.stop - self.start) // (self.windows.lookback + self.windows.horizon)
+
+
+class _Best(NamedTuple):
+    """The best penalty of one kind: its weights and error on every fold, the last being validation."""
+
+    weights: list[Tensor]
     penalty: float
-    error: float
+    errors: Tensor
     tried: list[dict[str, Any]]
 
 
 def fit_floor(training: Windows, validation: Windows) -> Floor:
-    """Fit a shared ridge forecast and one per variate, and let validation choose penalty and kind.
+    """Fit a shared ridge forecast and one per variate, and let several stretches of time choose penalty and kind.
 
-    The penalty with the smallest validation error is taken. Own matrices have as many times the weights as there are
-    variates, so they have to earn their place: they replace the shared one where validation prefers them by more
-    than two standard errors, counted over stretches of time that share no rows. (A bare comparison takes noise for
-    news where validation is short.) A variate without a training value takes the shared one.
+    Each of three later stretches of the training windows is forecast by a fit on what lies before it, and validation
+    by the fit on all of them. The penalty with the smallest error is taken, relative to the best of each stretch;
+    validation counts for one half. One stretch alone is one climate, and a bare comparison on it takes noise for news.
 
-    Without missing cells this is exact in float64 and needs no prediction: validation errors follow from second
-    moments too. With missing cells see `normal_equations`; validation errors then count observed cells.
+    Own matrices are drawn towards the shared one S: W = S + (Y - S X) Xᵀ (X Xᵀ + λI)⁻¹. They replace it where they
+    save more than one standard error, counted over blocks that share no rows. A variate without a training value takes
+    the shared one.
+
+    Without missing cells this is exact in float64 and needs no prediction: errors follow from second moments too. With
+    missing cells see `normal_equations`; errors then count observed cells.
     """
-    gram, cross = normal_equations(training)
-    shared = _best_penalty(gram.sum(0, keepdim=True), cross.sum(0, keepdim=True), validation)
-    own = shared if training.num_variates == 1 else _best_penalty(gram, cross, validation)
-    gain, deviation = _gain(shared, own, validation)
+    folds = list(_folds(training, validation))
+    shared = _best_penalty(folds, None)
+    own = shared if training.num_variates == 1 else _best_penalty(folds, shared.weights)
+    gain, deviation = _gain(shared, own, folds)
     is_shared = deviation is None or gain <= STANDARD_ERRORS * deviation
-    best = shared if is_shared else _with_shared(training.never_observed, shared, own)
+    best = shared if is_shared else own
+    young = training.never_observed[:, None, None]
     return Floor(
-        weight=best.weight, shared=is_shared, penalty=best.penalty, validation_mse=best.error, gain_of_own=gain,
+        weight=shared.weights[-1] if is_shared else torch.where(young, shared.weights[-1], own.weights[-1]),
+        shared=is_shared, penalty=best.penalty, validation_mse=float(best.errors[-1]), gain_of_own=gain,
         gain_deviation=deviation, candidates=shared.tried + (own.tried if own is not shared else []),
     )  # fmt: skip
 
 
-def _with_shared(young: Tensor, shared: _Best, own: _Best) -> _Best:
-    """Own matrices, but the shared one for variates that were never seen."""
-    return own._replace(weight=torch.where(young[:, None, None], shared.weight, own.weight))
+def _folds(training: Windows, validation: Windows) -> Iterator[_Fold]:
+    """Stretches of training that hold a block, after fits on at least as much; then validation."""
+    total, block = len(training), training.lookback + training.horizon
+    borders = [int(part * total) for part in EARLIER]
+    pairs = [(start, stop) for start, stop in itertools.pairwise(borders) if stop - start >= block]
+    for start, stop in pairs:
+        fitted = start - training.horizon  # whose last step lies before the first that is forecast
+        equations = normal_equations(training, fitted)
+        yield _Fold(*equations, fitted / total, training, start, stop, 0.5 / len(pairs))
+    yield _Fold(*normal_equations(training), 1.0, validation, 0, len(validation), 0.5 if pairs else 1.0)
 
 
-def _best_penalty(gram: Tensor, cross: Tensor, validation: Windows) -> _Best:
-    weights = [weight.float() for weight in ops.ridge_path(gram, cross, PENALTIES)]
-    sums, count = _squared_errors(validation, weights, blocks=1)
-    errors = (sums[:, 0] / count.clamp_min(1)).tolist()
-    best = min(range(len(weights)), key=errors.__getitem__)
+def _best_penalty(folds: Sequence[_Fold], shared: Sequence[Tensor] | None) -> _Best:
+    """One matrix for all variates; or one for each, drawn towards those that are shared."""
+    paths = [_path(fold, None if shared is None else shared[place]) for place, fold in enumerate(folds)]
+    errors = torch.stack([_errors(fold, path) for fold, path in zip(folds, paths, strict=True)])
+    relative = errors / errors.min(1, keepdim=True).values.clamp_min(torch.finfo(errors.dtype).tiny)
+    best = int((torch.tensor([fold.weight for fold in folds], dtype=errors.dtype) @ relative).argmin())
     tried = [
-        {"shared": len(gram) == 1, "penalty": penalty, "validation_mse": error}
-        for penalty, error in zip(PENALTIES, errors, strict=True)
+        {"shared": shared is None, "penalty": penalty, "validation_mse": error}
+        for penalty, error in zip(PENALTIES, errors[-1].tolist(), strict=True)
     ]
-    return _Best(weights[best], PENALTIES[best], errors[best], tried)
+    return _Best([path[best] for path in paths], PENALTIES[best], errors[:, best], tried)
 
 
-def _gain(shared: _Best, own: _Best, validation: Windows) -> tuple[float, float | None]:
-    """Validation error of the shared matrix minus that of own ones, and its standard error over blocks."""
-    blocks = len(validation) // (validation.lookback + validation.horizon)
-    gain = shared.error - own.error
-    if blocks < 2 or gain <= 0:
+def _path(fold: _Fold, shared: Tensor | None) -> list[Tensor]:
+    """Weights for each penalty, which shrinks with the windows that are fitted on."""
+    penalties = [penalty * fold.share for penalty in PENALTIES]
+    if shared is None:
+        sums = (fold.gram.sum(0, keepdim=True), fold.cross.sum(0, keepdim=True))
+        return [weight.float() for weight in ops.ridge_path(*sums, penalties)]
+    rest = fold.cross - fold.gram @ shared.double().mT
+    return [(shared + weight).float() for weight in ops.ridge_path(fold.gram, rest, penalties)]
+
+
+def _errors(fold: _Fold, weights: Sequence[Tensor]) -> Tensor:
+    """Mean squared error of each weight on a fold's stretch."""
+    sums, count = _block_errors(fold.windows, weights, fold.start, fold.stop)
+    return sums / count.clamp_min(1)
+
+
+def _gain(shared: _Best, own: _Best, folds: Sequence[_Fold]) -> tuple[float, float | None]:
+    """Share of the error that own matrices save, and its standard error over the blocks of all folds."""
+    saved = [
+        1 - float(theirs / ours) if ours > 0 else 0.0 for ours, theirs in zip(shared.errors, own.errors, strict=True)
+    ]
+    gain = sum(fold.weight * share for fold, share in zip(folds, saved, strict=True))
+    parts = [_block_gains(shared, own, fold, place) for place, fold in enumerate(folds)]
+    gains, weights = (torch.cat(each) for each in zip(*parts, strict=True))
+    count = len(gains)
+    if count < 2 or gain <= 0:
         return gain, None
-    sums, count = _squared_errors(validation, [shared.weight, own.weight], blocks)
-    residuals = sums[0] - sums[1] - gain * count
-    return gain, math.sqrt(blocks / (blocks - 1) * float(residuals.square().sum())) / float(count.sum())
+    return gain, math.sqrt(count / (count - 1) * float((weights * (gains - gain)).square().sum()))
 
 
-def _squared_errors(windows: Windows, weights: list[Tensor], blocks: int) -> tuple[Tensor, Tensor]:
-    """Sums of squared errors `(weights, blocks)` over successive stretches of windows, and cells per stretch."""
-    parts = [(int(part[0]), int(part[-1]) + 1) for part in torch.arange(len(windows)).tensor_split(blocks)]
-    sums, counts = zip(*(_block_errors(windows, weights, start, stop) for start, stop in parts), strict=True)
+def _block_gains(shared: _Best, own: _Best, fold: _Fold, place: int) -> tuple[Tensor, Tensor]:
+    """What own matrices save on each block, as a share of the fold's error, and what each block counts for."""
+    if not fold.blocks:
+        return torch.zeros(0, dtype=torch.float64), torch.zeros(0, dtype=torch.float64)
+    sums, count = _squared_errors(fold, [shared.weights[place], own.weights[place]])
+    saved = (sums[0] - sums[1]) / (count.clamp_min(1) * shared.errors[place])
+    return saved, fold.weight * count / count.sum()
+
+
+def _squared_errors(fold: _Fold, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Sums of squared errors `(weights, blocks)`, and cells per block."""
+    parts = torch.arange(fold.start, fold.stop).tensor_split(fold.blocks)
+    ends = [(int(part[0]), int(part[-1]) + 1) for part in parts]
+    sums, counts = zip(*(_block_errors(fold.windows, weights, *each) for each in ends), strict=True)
     return torch.stack(sums, 1), torch.stack(counts)
 
 
-def _block_errors(windows: Windows, weights: list[Tensor], start: int, stop: int) -> tuple[Tensor, Tensor]:
+def _block_errors(windows: Windows, weights: Sequence[Tensor], start: int, stop: int) -> tuple[Tensor, Tensor]:
     """From moments where nothing is missing, from forecasts elsewhere."""
     sums, count = torch.zeros(len(weights), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
     stretches, rest = complete_stretches(windows, start, stop)

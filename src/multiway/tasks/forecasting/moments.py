@@ -19,8 +19,10 @@ def complete_moments(windows: Windows, start: int = 0, stop: int | None = None) 
     return ops.ridge_moments(rows, stop - start, windows.lookback)
 
 
-def normal_equations(windows: Windows) -> tuple[Tensor, Tensor]:
+def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor, Tensor]:
     """XᵀX and XᵀY per variate, `(variates, lookback, lookback)` and `(variates, lookback, horizon)`.
+
+    Of all windows, or of those before `stop`.
 
     Where cells are missing, gaps in the past hold the last observed value, and a target step counts where it is
     observed: its sums are scaled up to the number of windows, so that a few missing cells do not cost whole windows.
@@ -30,11 +32,11 @@ def normal_equations(windows: Windows) -> tuple[Tensor, Tensor]:
     cross = torch.zeros(variates, lookback, horizon, dtype=torch.float64)
     count = torch.zeros(variates, horizon, dtype=torch.float64)
     used = torch.zeros(variates, dtype=torch.float64)
-    stretches, rest = complete_stretches(windows, 0, len(windows))
-    for start, stop in stretches:
-        part = complete_moments(windows, start, stop)
+    stretches, rest = complete_stretches(windows, 0, len(windows) if stop is None else stop)
+    for first, last in stretches:
+        part = complete_moments(windows, first, last)
         gram, cross = gram + part.gram, cross + part.cross
-        count, used = count + (stop - start), used + (stop - start)
+        count, used = count + (last - first), used + (last - first)
     for x, y, keep in masked_steps(windows, rest):
         some = keep.any(-1, keepdim=True)
         gram.baddbmm_((x * some).mT, x)
