@@ -14,7 +14,7 @@ Network = HOTForecaster | RecurrentForecaster | TransformerForecaster
 
 
 class RidgeAndNetwork(nn.Module):
-    """A fitted ridge forecast and, where one was trained, a network; mixed by the weight that validation chose.
+    """A fitted ridge forecast and, where one was trained, a network; mixed step by step by weights of validation.
 
     Shape:
         past `(batch, lookback, variates)` in scaled units; forecasts `(batch, horizon, targets)`. The targets are the
@@ -29,20 +29,20 @@ class RidgeAndNetwork(nn.Module):
         self.floor = LinearFloor(num_matrices, horizon, lookback, trained=False)
         self.network = network
         self.weight: Tensor
-        self.register_buffer("weight", torch.zeros((), dtype=torch.float64))
+        self.register_buffer("weight", torch.zeros(horizon, dtype=torch.float64))
 
     def forward(self, past: Tensor, observed: Tensor | None = None) -> Tensor:
         """(1 - weight) ridge + weight network."""
-        weight = float(self.weight)
-        if self.network is None or weight == 0:
+        if self.network is None or bool((self.weight == 0).all()):
             return self.ridge(past, observed)
         network: Tensor = self.network(past, observed)
-        return network if weight == 1 else self.mix(self.ridge(past, observed), network)
+        return network if bool((self.weight == 1).all()) else self.mix(self.ridge(past, observed), network)
 
     def mix(self, ridge: Tensor, network: Tensor) -> Tensor:
-        """Blend two forecasts; the ends are one of them itself."""
-        weight = float(self.weight)
-        return {0.0: ridge, 1.0: network}[weight] if weight in {0.0, 1.0} else torch.lerp(ridge, network, weight)
+        """Blend two forecasts, step by step; where the weight is 0 or 1 the step is one of them itself."""
+        weight = self.weight[:, None]
+        blend = torch.lerp(ridge, network, weight.to(ridge.dtype))
+        return torch.where(weight == 0, ridge, torch.where(weight == 1, network, blend))
 
     def ridge(self, past: Tensor, observed: Tensor | None = None) -> Tensor:
         """The closed-form forecast alone."""

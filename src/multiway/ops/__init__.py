@@ -9,6 +9,8 @@ from multiway.ops.attention import normalised_features as normalised_features
 from multiway.ops.attention import softmax_factor as softmax_factor
 from multiway.ops.banded_graph import banded_graph_filter as banded_graph_filter
 from multiway.ops.blend import Selection as Selection
+from multiway.ops.blend import Share as Share
+from multiway.ops.blend import horizon_bands as horizon_bands
 from multiway.ops.blend import select_blend as select_blend
 from multiway.ops.chains import Chain as Chain
 from multiway.ops.chains import by_chain as by_chain

@@ -10,39 +10,68 @@ SMALL = 0.05  # a weight this close to an end is that end: one model serves inst
 FEW = 3
 """Blocks of which Student's t has no variance."""
 
+BANDS = 4
+"""Parts of a horizon: its last half, the quarter before it, the eighth before that, and the first eighth."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Selection:
-    """What validation says about mixing two forecasts, `(1 - weight) * floor + weight * network`.
+class Share:
+    """What validation says about mixing two forecasts of some steps, `(1 - weight) * floor + weight * network`.
 
+    stop: The steps end before this one, and begin where those of the share before it end.
     weight: Share of the network in the forecast; 0 is the floor alone, 1 the network alone.
     optimum: The share that minimises the validation error itself, not limited to [0, 1].
     deviation: Standard error of `optimum`; infinite when validation holds three independent blocks or fewer.
     blocks: Independent stretches of time that the validation windows amount to.
     """
 
+    stop: int
     weight: float
     optimum: float
     deviation: float
     blocks: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Selection:
+    """Shares of the network, band by band of the horizon, and the errors over all steps."""
+
+    shares: tuple[Share, ...]
     floor_error: float
     network_error: float
     blend_error: float
 
     @property
+    def weights(self) -> NDArray[np.float64]:
+        """The network's share in each step."""
+        return np.repeat([share.weight for share in self.shares], np.diff([0, *(share.stop for share in self.shares)]))
+
+    @property
+    def weight(self) -> float:
+        """The network's share, averaged over steps."""
+        return float(self.weights.mean())
+
+    @property
     def choice(self) -> str:
-        """The word for the weight: "floor", "network" or "blend"."""
+        """The word for the weights: "floor", "network" or "blend"."""
         return {0.0: "floor", 1.0: "network"}.get(self.weight, "blend")
+
+
+def horizon_bands(horizon: int) -> tuple[int, ...]:
+    """Where the bands of a horizon end: horizon / 8, / 4, / 2 and itself, rounded up; fewer where steps are."""
+    return tuple(sorted({-(-horizon // 2**power) for power in range(BANDS)}))
 
 
 def select_blend(
     floor_squares: NDArray[np.float64],
     products: NDArray[np.float64],
     network_squares: NDArray[np.float64],
+    counts: NDArray[np.float64],
     *,
-    block: int,
+    stops: tuple[int, ...],
+    lookback: int,
 ) -> Selection:
-    """Choose the network's share from squared errors on validation windows in the order of time.
+    """Choose the network's share in each band of steps from squared errors on validation windows in the order of time.
 
     The blend's error is a parabola in its weight, with its lowest point at w = sum n / sum d, where window t
     adds n = a - b and d = a - 2b + c. Neighbouring windows share almost all their rows, so the standard error
@@ -52,27 +81,32 @@ def select_blend(
     which is the positive-part (James-Stein) estimate. Close to w where validation is sure, the floor alone
     where w is within one standard error of it.
 
+    A network's gain fades with the step, and the first steps of a long forecast are tried on many more blocks than
+    the last: the windows of a band that ends at step h share no row from block to block where a block is as long as
+    the look-back and h. So every band has its own share.
+
     Args:
-        floor_squares: a, `(windows,)`: the floor's squared error, averaged over steps and variates.
-        products: b, `(windows,)`: floor error times network error, averaged alike.
-        network_squares: c, `(windows,)`.
-        block: Windows per block; at least lookback + horizon, so that blocks share only their edges.
+        floor_squares: a, `(windows, bands)`: the floor's squared errors, summed over observed cells.
+        products: b, `(windows, bands)`: floor error times network error, summed alike.
+        network_squares: c, `(windows, bands)`.
+        counts: Cells in each sum.
+        stops: Where each band ends, in steps.
+        lookback: Steps that a window sees.
     """
-    gain = floor_squares - products
-    spread = floor_squares - 2.0 * products + network_squares
+    gain, spread = floor_squares - products, floor_squares - 2.0 * products + network_squares
+    shares = tuple(_share(gain[:, band], spread[:, band], stop, lookback + stop) for band, stop in enumerate(stops))
+    weights, cells = np.array([share.weight for share in shares]), max(1.0, float(counts.sum()))
+    a, b, c = (each.sum(0) for each in (floor_squares, products, network_squares))
+    blend = (1 - weights) ** 2 * a + 2 * weights * (1 - weights) * b + weights**2 * c
+    floor_error, network_error, blend_error = (float(each.sum()) / cells for each in (a, c, blend))
+    return Selection(shares=shares, floor_error=floor_error, network_error=network_error, blend_error=blend_error)
+
+
+def _share(gain: NDArray[np.float64], spread: NDArray[np.float64], stop: int, block: int) -> Share:
     blocks = max(1, len(gain) // block)
     optimum, deviation = _ratio(_block_sums(gain, blocks), _block_sums(spread, blocks))
     weight = _snap(_shrunk(optimum, deviation))
-    a, b, c = (float(np.mean(errors)) for errors in (floor_squares, products, network_squares))
-    return Selection(
-        weight=weight,
-        optimum=optimum,
-        deviation=deviation,
-        blocks=blocks,
-        floor_error=a,
-        network_error=c,
-        blend_error=(1 - weight) ** 2 * a + 2 * weight * (1 - weight) * b + weight**2 * c,
-    )
+    return Share(stop=stop, weight=weight, optimum=optimum, deviation=deviation, blocks=blocks)
 
 
 def _block_sums(values: NDArray[np.float64], blocks: int) -> NDArray[np.float64]:

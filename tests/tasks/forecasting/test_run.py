@@ -192,6 +192,9 @@ def test_the_forecast_is_the_blend_that_was_chosen(frame):
         every = run.model.all_forecasts(past)
         torch.testing.assert_close(every["multiway"], 0.75 * every["ridge"] + 0.25 * every["network"])
         torch.testing.assert_close(run.model(past), every["multiway"])
+        run.model.weight[:2] = 1.0
+        mixed = torch.cat([every["network"][:, :2], every["multiway"][:, 2:]], 1)
+        assert torch.equal(run.model(past), mixed) and torch.equal(run.model.all_forecasts(past)["multiway"], mixed)
         for weight, name in ((0.0, "ridge"), (1.0, "network")):
             run.model.weight.fill_(weight)
             assert torch.equal(run.model.all_forecasts(past)["multiway"], every[name])

@@ -20,12 +20,11 @@ from multiway.tasks.run import Run
 
 
 class Selected(NamedTuple):
-    """What validation chose: in a sentence, the network's weight, the best one by itself, and its uncertainty."""
+    """What validation chose: in a sentence, the network's mean weight, and its share by part of the horizon."""
 
     sentence: str
     weight: float | None
-    optimum: float | None
-    deviation: float | None
+    shares: list[dict[str, Any]] | None
 
 
 @estimator

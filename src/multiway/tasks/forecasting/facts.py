@@ -35,6 +35,16 @@ class Intervals(Config):
     by_student: list[float]
 
 
+class Share(Config):
+    """The network's share up to a step."""
+
+    stop: int
+    weight: float
+    optimum: float
+    deviation: float | None
+    blocks: int
+
+
 class Selection(Config):
     """Ridge, the network, or a blend."""
 
@@ -42,6 +52,7 @@ class Selection(Config):
 
     sentence: str
     weight: float = 0.0
+    shares: tuple[Share, ...] = ()
     floor_error: float | None = None
     network_error: float | None = None
     blend_error: float | None = None

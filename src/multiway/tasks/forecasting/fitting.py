@@ -128,10 +128,10 @@ def _place_among_others(vectors: Tensor | None, young: Tensor) -> None:
 
 
 def calibrate(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig) -> tuple[Tensor, Row]:
-    """Set the network's weight in the forecast; radii of the intervals, and what was chosen and on how much."""
+    """Set the network's weight in each step; radii of the intervals, and what was chosen and on how much."""
     training, validation = prepared.windows["train"].of_targets(), prepared.windows["validation"]
     selection = None if model.network is None else choose(model, validation, config)
-    model.weight.fill_(0.0 if selection is None else selection.weight)
+    model.weight.copy_(torch.zeros(config.horizon) if selection is None else torch.from_numpy(selection.weights))
 
     def earlier() -> NDArray[np.float32]:
         """Errors of ridge, as much larger as ours are on validation; none that are smaller."""

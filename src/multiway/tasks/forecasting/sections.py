@@ -25,6 +25,7 @@ from multiway.report.sections import Cell, Chart, Panels, Part, Section, Table, 
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison, names_of
 from multiway.tasks.forecasting.attention import attention_part
+from multiway.tasks.forecasting.choice_tables import RULE, choice_tables
 from multiway.tasks.forecasting.future import forecast_columns
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.forecasting.prepared import Prepared, prepare
@@ -33,10 +34,6 @@ from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
 HISTORY_WINDOWS = 2
-RULE = (
-    "The blend's validation error is a parabola in the network's share; the share is its lowest point, drawn towards "
-    "ridge by the uncertainty between blocks of validation windows that share no rows."
-)
 ERROR = "MSE, scaled"
 
 
@@ -60,7 +57,7 @@ def head(runs: Sequence[Run]) -> pages.Summary:
         support=list(_support(SUBJECT.scores(runs), has_network)),
         splits=_splits(run),
         costs=_costs(run),
-        tables=_choice(run, pages.colours_of(SUBJECT.scores(runs))) if has_network else (),
+        tables=choice_tables(run, pages.colours_of(SUBJECT.scores(runs))) if has_network else (),
     )
 
 
@@ -153,24 +150,6 @@ def _relative(own: Score, other: Score) -> str:
     if abs(change) < 0.05:
         return "within 0.05\u202f% of"
     return f"{text.percent(abs(change))} {'below' if change < 0 else 'above'}"
-
-
-def _choice(run: Run, colours: dict[str, int]) -> list[Section]:
-    """Validation errors of ridge, the network and the blend."""
-    chosen = run.facts["selection"]
-    errors = {"ridge": chosen["floor_error"], "network": chosen["network_error"], OURS: chosen["blend_error"]}
-    decimals = text.decimals_for(errors.values())
-    rows: list[list[Cell | str]] = [
-        [
-            Cell(model, swatch=f"s{colours.get(model, 4)}", tag="chosen" if model == OURS else ""),
-            text.number(error, decimals),
-            "" if model == "ridge" else text.signed(error - errors["ridge"], decimals),
-            Cell(f"{chosen['weight']:.0%} network" if model == OURS else "", style="left"),
-        ]
-        for model, error in errors.items()
-    ]
-    columns: list[Cell | str] = ["Model", "MSE", "against ridge", Cell("Remark", style="left")]
-    return [Table(title="The choice on validation", columns=columns, rows=rows, strong=[2])]
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""Ridge, network or a blend of both: the weight that validation supports, with its uncertainty."""
+"""Ridge, network or a blend of both: the weights that validation supports, with their uncertainty."""
 
 import dataclasses
 import math
@@ -17,25 +17,28 @@ from multiway.tasks.protocol import Row
 def choose(model: RidgeAndNetwork, windows: Windows, config: ForecastConfig) -> ops.Selection:
     """Weigh ridge and network by their squared errors on validation windows, or as the config decides."""
     assert model.network is not None
-    parts = [_error_products(model, model.network, batch) for _, batch in windows.batches()]
-    a, b, c = torch.cat(parts, 1).numpy()
-    selection = ops.select_blend(a, b, c, block=config.lookback + config.horizon)
-    if config.selection == "auto":
-        return selection
-    weight = 1.0 if config.selection == "network" else 0.0
-    error = selection.network_error if weight else selection.floor_error
-    return dataclasses.replace(selection, weight=weight, blend_error=error)
+    stops = ops.horizon_bands(config.horizon)
+    parts = [_error_sums(model, model.network, batch, stops) for _, batch in windows.batches()]
+    selection = ops.select_blend(*torch.cat(parts, 1).numpy(), stops=stops, lookback=config.lookback)
+    return selection if config.selection == "auto" else _decided(selection, config.selection == "network")
 
 
-def _error_products(model: RidgeAndNetwork, network: nn.Module, batch: dict[str, Tensor]) -> Tensor:
-    """Mean products a, b, c of the two errors, `(3, windows)`, of the windows that have a value to compare with."""
+def _decided(selection: ops.Selection, network: bool) -> ops.Selection:
+    """All steps from one of the two."""
+    shares = tuple(dataclasses.replace(share, weight=float(network)) for share in selection.shares)
+    error = selection.network_error if network else selection.floor_error
+    return dataclasses.replace(selection, shares=shares, blend_error=error)
+
+
+def _error_sums(model: RidgeAndNetwork, network: nn.Module, batch: dict[str, Tensor], stops: tuple[int, ...]) -> Tensor:
+    """Products a, b, c of the two errors, summed over a window's observed cells, and cells: `(4, windows, bands)`."""
     past, seen, target = batch["past"], batch.get("past_observed"), batch["future"]
     keep = batch.get("future_observed", torch.ones_like(target, dtype=torch.bool))
     forecasts = (model.ridge(past, seen), network(past, seen))
     floor, other = (torch.where(keep, forecast - target, 0).double() for forecast in forecasts)
-    count = keep.sum((1, 2))
-    sums = torch.stack([(x * y).sum((1, 2)) for x, y in ((floor, floor), (floor, other), (other, other))])
-    return (sums / count.clamp_min(1))[:, count > 0]
+    products = [x * y for x, y in ((floor, floor), (floor, other), (other, other))]
+    by_step = torch.stack([each.sum(2) for each in (*products, keep.double())])
+    return torch.stack([band.sum(2) for band in by_step.tensor_split(stops[:-1], 2)], 2)
 
 
 def sentence(selection: ops.Selection | None) -> str:
@@ -47,20 +50,31 @@ def sentence(selection: ops.Selection | None) -> str:
         return f"ridge: validation does not show that the network adds to it ({_evidence(s)})."
     gain = 100 * (1 - s.blend_error / s.floor_error) if s.floor_error > 0 else 0.0
     side = "below" if gain >= 0 else "above"
-    what = "the network" if s.choice == "network" else f"a blend of {s.weight:.0%} network and {1 - s.weight:.0%} ridge"
+    what = "the network" if s.choice == "network" else f"a blend (network {_mixture(s)})"
     return f"{what}, {abs(gain):.1f} % {side} ridge on validation ({_evidence(s)}, chosen {s.blend_error:.4f})."
 
 
+def _mixture(s: ops.Selection) -> str:
+    """The network's share: one, or from the first steps to the last."""
+    if len({share.weight for share in s.shares}) == 1:
+        return f"{s.weight:.0%}"
+    return ", ".join(f"{share.weight:.0%} to step {share.stop}" for share in s.shares)
+
+
 def _evidence(s: ops.Selection) -> str:
-    optimum = f"{s.optimum:.2f}" + (f" ± {s.deviation:.2f}" if math.isfinite(s.deviation) else "")
-    return (
-        f"validation MSE ridge {s.floor_error:.4f}, network {s.network_error:.4f}; best share of the network {optimum} "
-        f"over {s.blocks} independent block{'s' if s.blocks != 1 else ''}"
-    )
+    blocks = s.shares[-1].blocks
+    errors = f"validation MSE ridge {s.floor_error:.4f}, network {s.network_error:.4f}"
+    return f"{errors}; {blocks} independent block{'s' if blocks != 1 else ''}"
 
 
 def facts_of(selection: ops.Selection | None) -> Row:
     """A selection with its sentence, for JSON, which has no infinity."""
-    fields = {} if selection is None else dataclasses.asdict(selection)
-    finite = {name: value if math.isfinite(value) else None for name, value in fields.items()}
-    return {"sentence": sentence(selection), **finite}
+    if selection is None:
+        return {"sentence": sentence(None)}
+    fields = dataclasses.asdict(selection)
+    shares = [{**share, "deviation": _finite(share["deviation"])} for share in fields.pop("shares")]
+    return {"sentence": sentence(selection), "weight": selection.weight, "shares": shares, **fields}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,49 @@
+"""What the report of a forecasting run says of the choice between ridge and network."""
+
+from collections.abc import Sequence
+
+from multiway.report import text
+from multiway.report.sections import Cell, Section, Table
+from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.run import Run
+
+RULE = (
+    "The blend's validation error is a parabola in the network's share; the share is its lowest point, drawn towards "
+    "ridge by the uncertainty between blocks of validation windows that share no rows. Earlier steps have shorter "
+    "blocks and more of them, so every part of the horizon has its own share."
+)
+
+
+def choice_tables(run: Run, colours: dict[str, int]) -> list[Section]:
+    """Validation errors of ridge, the network and the blend."""
+    chosen = run.facts["selection"]
+    errors = {"ridge": chosen["floor_error"], "network": chosen["network_error"], OURS: chosen["blend_error"]}
+    decimals = text.decimals_for(errors.values())
+    rows: list[list[Cell | str]] = [
+        [
+            Cell(model, swatch=f"s{colours.get(model, 4)}", tag="chosen" if model == OURS else ""),
+            text.number(error, decimals),
+            "" if model == "ridge" else text.signed(error - errors["ridge"], decimals),
+            Cell(f"{chosen['weight']:.0%} network in the mean" if model == OURS else "", style="left"),
+        ]
+        for model, error in errors.items()
+    ]
+    columns: list[Cell | str] = ["Model", "MSE", "against ridge", Cell("Remark", style="left")]
+    return [Table(title="The choice on validation", columns=columns, rows=rows, strong=[2]), _shares(chosen["shares"])]
+
+
+def _shares(shares: Sequence[Row]) -> Table:
+    """The network's share from the first steps to the last, and what it rests on."""
+    starts = [0, *(share["stop"] for share in shares)]
+    rows: list[list[Cell | str]] = [
+        [
+            f"{start + 1} to {share['stop']}",
+            f"{share['weight']:.0%}",
+            text.number(share["optimum"], 2),
+            "" if share["deviation"] is None else text.number(share["deviation"], 2),
+            str(share["blocks"]),
+        ]
+        for start, share in zip(starts, shares, strict=False)
+    ]
+    columns: list[Cell | str] = ["Steps", "Share of the network", "Best on validation", "Standard error", "Blocks"]
+    return Table(title="Share of the network by step", columns=columns, rows=rows)
