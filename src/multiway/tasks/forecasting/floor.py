@@ -13,7 +13,8 @@ from multiway import ops
 from multiway.data import Windows, complete_stretches
 from multiway.tasks.forecasting.moments import complete_moments, masked_steps, normal_equations
 
-PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
+PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7)
+"""The largest leave little but the last value: for series that wander."""
 STANDARD_ERRORS = 1.0
 EARLIER = (0.4, 0.6, 0.8, 1.0)
 """Where stretches of the training windows begin and end that a fit on what lies before them is tried on."""
