@@ -61,6 +61,7 @@ def test_a_cell_says_what_its_table_its_row_and_its_variant_say():
         "learning_rate": 0.0002,
         "schedule": "constant",
         "warmup_steps": 0,
+        "average": None,
         "clip_norm": None,
         "weight_decay": 0.0,
         "batch_size": 32,

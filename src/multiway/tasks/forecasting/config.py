@@ -19,7 +19,9 @@ PARTIAL = ("recurrent_forecaster*", "transformer_forecaster*")
 """Networks that can forecast some series from the others."""
 NETWORKS = ("*hot_forecaster*", *PARTIAL, *get_args(Peer))
 Baseline = Literal[Peer, "mean", "ridge_inputs"]
-TRAINED: dict[str, Any] = {"loss": "mse", "epochs": 10}
+TRAINING: dict[str, Any] = {"average": 0.99}
+"""Fields of `TrainingConfig` that are others for forecasts."""
+TRAINED: dict[str, Any] = {"loss": "mse", "epochs": 10, "average": None}
 """Fields of `TrainingConfig` where a trained baseline differs from the network: as in print, until it stops early."""
 
 
@@ -47,7 +49,7 @@ class ForecastConfig(Config):
     """Let validation decide between ridge, network and a blend, or decide beforehand."""
     model: dict[str, Any] = Field(default_factory=dict)
     """`name` of a forecaster and its fields, without the variates, which the data set, and the steps, set above."""
-    training: TrainingConfig = TrainingConfig.parse({})
+    training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     baselines: tuple[Baseline, ...] = ()
     """Trained and scored beside ridge and the naive forecasts: forecasters of the literature; the mean of the training
     targets; ridge from all that the networks see."""
