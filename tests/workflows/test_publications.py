@@ -2,6 +2,7 @@
 
 import json
 import math
+import statistics
 from pathlib import Path
 
 import pytest
@@ -245,4 +246,5 @@ def test_a_page_that_cannot_be_written_is_refused_first(tmp_path):
 def test_kept_results_stand_beside_the_papers():
     kept = Path(__file__).parents[2] / "results" / "floor.jsonl"
     rows = workflows.beside_published("floor", list(workflows.reproduce("floor", measured=kept)))
-    assert rows[-1]["method"] == "multiway" and rows[-1]["weather mse"] < rows[-2]["weather mse"] == 0.169
+    assert rows[-1]["method"] == "multiway" and rows[-1]["weather mse"] < rows[-2]["weather mse"]
+    assert rows[-2]["weather mse"] == statistics.fmean([0.169, 0.214, 0.268, 0.350])  # of the four horizons
