@@ -1,12 +1,13 @@
 """`python -m benchmarks.pictures`: draw the published figures anew from results/, one SVG each in docs/papers.
 
-A column per data set, a row per panel, as in print; level lines are baselines. The rows that a picture shows stand
-in its metadata, by which a test holds it to results/.
+A column per data set, a row per panel, as in print, and four columns beside one another at most. Level lines are
+baselines. The rows that a picture shows stand in its metadata, by which a test holds it to results/.
 """
 
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from multiway.workflows.publication_curves import Panel, panels
 FOLDER = ROOT / "docs" / "papers"
 COLOURS = ("#0b5fa5", "#d55e00", "#008a64")
 DASHES = (":", "--")
+WIDEST = 4
 SMALL = {"svg.hashsalt": "multiway", "svg.fonttype": "none", "font.size": 8, "font.family": "sans-serif"}
 """Ids that are the same in every drawing, and words that stay words."""
 
@@ -45,18 +47,28 @@ def pictures() -> Iterator[tuple[str, list[Panel]]]:
 def draw(name: str, found: Sequence[Panel], path: Path) -> None:
     """Write one figure."""
     columns = [list(group) for _, group in itertools.groupby(found, key=lambda panel: panel.row)]
+    depth, width = len(columns[0]), min(len(columns), WIDEST)
+    height = depth * math.ceil(len(columns) / width)
     table = load_published(name)
     with mpl.rc_context(SMALL):
-        figure = Figure(figsize=(1.9 * len(columns) + 0.6, 1.7 * len(columns[0]) + 0.5), layout="constrained")
-        axes = figure.subplots(len(columns[0]), len(columns), sharex=True, sharey="row", squeeze=False)
-        for across, column in enumerate(columns):
-            axes[0, across].set_title(title(column[0].row))
-            for down, panel in enumerate(column):
-                _draw_panel(axes[down, across], panel, words=panel.words if across == 0 else "")
+        figure = Figure(figsize=(1.9 * width + 0.6, 1.7 * height + 0.5), layout="constrained")
+        axes = figure.subplots(height, width, sharex=True, sharey="row", squeeze=False)
+        for place, column in enumerate(columns):
+            band, across = divmod(place, width)
+            _draw_column(axes[band * depth : (band + 1) * depth, across], column, is_first=across == 0)
+        for axis in axes.flat:
+            axis.set_visible(axis.has_data())
         figure.supxlabel(table.curves.over if table.curves else "", fontsize=8)
         handles = {each.get_label(): each for axis in axes.flat for each in axis.get_lines()}
         figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles), frameon=False)
         figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None, "Description": digest(found)})
+
+
+def _draw_column(axes: Sequence[Any], column: Sequence[Panel], *, is_first: bool) -> None:
+    axes[0].set_title(title(column[0].row))
+    for axis, panel in zip(axes, column, strict=True):
+        _draw_panel(axis, panel, words=panel.words if is_first else "")
+    axes[-1].tick_params(labelbottom=True)
 
 
 def _draw_panel(axis: Any, panel: Panel, words: str) -> None:
