@@ -1,13 +1,14 @@
 """The benchmarks' own checks: they pass on what is right and stop on what is wrong."""
 
+import pandas as pd
 import pytest
 import torch
-from benchmarks import additive, images, long_graph, volumes
+from benchmarks import additive, choices, images, long_graph, volumes
 from benchmarks.comparison import same_answers
 from benchmarks.race import Curve
 
 from multiway.models.window_baselines import WindowBaseline
-from tasks.forecasting.panels import make_windows
+from tasks.forecasting.panels import make_frame, make_windows
 
 
 def test_networks_of_volumes_are_checked_before_they_are_timed():
@@ -75,6 +76,25 @@ def test_additive_attention_is_compared_before_it_is_timed():
     plain.score.data.mul_(2)
     with pytest.raises(AssertionError, match="not close"):
         same_answers(ours, plain, x)
+
+
+def test_every_choice_changes_the_default():
+    configs = {name: choices.settings_of(name, 96, 0) for name in choices.CHOICES}
+    default = configs.pop("default")
+    assert all(config.plain() != default.plain() for config in configs.values())
+    assert len({str(config.plain()) for config in configs.values()}) == len(configs)
+
+
+def test_a_choice_never_sees_the_test_rows(monkeypatch, tmp_path):
+    frame = make_frame(400)
+    frame.to_csv(tmp_path / "panel.csv", index=False)
+    monkeypatch.setattr(choices.datasets, "locate", lambda name: str(tmp_path / "panel.csv"))
+    monkeypatch.setattr(choices, "ROWS", {"panel": 300})
+    assert choices.earlier_rows("panel").equals(pd.read_csv(tmp_path / "panel.csv", nrows=300))
+    monkeypatch.setitem(choices.CHOICES, "default", {"model": {"dim": 8}, "training": {"epochs": 1}})
+    (row,) = choices.rows(["panel"], ["default"], 5, 1)
+    assert row["spread"] == 0.0
+    assert row["forecast"] < 1.1 * min(row["ridge"], row["network"])
 
 
 def test_a_race_knows_when_a_figure_is_reached():
