@@ -30,7 +30,7 @@ SPEED = {
     "volumes": "python -m benchmarks volumes --threads 2",
     "windows": "python -m benchmarks windows --threads 2",
     "ridge": "python -m benchmarks.ridge",
-    "choices": "python -m benchmarks.choices --threads 1",
+    "choices": "python -m benchmarks.choices --data ett_h1; python -m benchmarks.choices --data ett_m1 --seeds 1",
     "race": "python -m benchmarks.race --data ett_h1 --threads 2",
     "baselines": "python -m benchmarks.baselines",
     "large": "python -m benchmarks.large",

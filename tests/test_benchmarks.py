@@ -1,6 +1,5 @@
 """The benchmarks' own checks: they pass on what is right and stop on what is wrong."""
 
-import pandas as pd
 import pytest
 import torch
 from benchmarks import additive, choices, images, long_graph, volumes
@@ -86,15 +85,17 @@ def test_every_choice_changes_the_default():
 
 
 def test_a_choice_never_sees_the_test_rows(monkeypatch, tmp_path):
-    frame = make_frame(400)
-    frame.to_csv(tmp_path / "panel.csv", index=False)
-    monkeypatch.setattr(choices.datasets, "locate", lambda name: str(tmp_path / "panel.csv"))
-    monkeypatch.setattr(choices, "ROWS", {"panel": 300})
-    assert choices.earlier_rows("panel").equals(pd.read_csv(tmp_path / "panel.csv", nrows=300))
+    monkeypatch.setattr(choices.datasets, "locate", lambda name: str(tmp_path / f"{name}.csv"))
+    monkeypatch.setattr(choices, "ROWS", {"panel": 300, "other end": 300, "other start": 300})
     monkeypatch.setitem(choices.CHOICES, "default", {"model": {"dim": 8}, "training": {"epochs": 1}})
-    (row,) = choices.rows(["panel"], ["default"], 5, 1)
-    assert row["spread"] == 0.0
-    assert row["forecast"] < 1.1 * min(row["ridge"], row["network"])
+    frame, scored = make_frame(400), {}
+    for name, changed in (("panel", slice(0, 0)), ("other end", slice(300, 400)), ("other start", slice(0, 100))):
+        other = frame.copy()
+        other.iloc[changed, 1:] += 9.0
+        other.to_csv(tmp_path / f"{name}.csv", index=False)
+        (row,) = choices.rows([name], ["default"], 5, 1)
+        scored[name] = [row[key] for key in ("ridge", "network", "forecast", "on_validation")]
+    assert scored["panel"] == scored["other end"] != scored["other start"]
 
 
 def test_a_race_knows_when_a_figure_is_reached():
