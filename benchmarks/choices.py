@@ -28,6 +28,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "default": {},
     "no moving average": {"training": {"average": None}},
     "moving average .998": {"training": {"average": 0.998}},
+    "mean of three networks": {"members": 3},
     "four epochs": {"training": {"epochs": 4}},
     "squared error": {"training": {"loss": "mse"}},
     "Huber": {"training": {"loss": "huber"}},
@@ -104,7 +105,8 @@ def settings_of(choice: str, horizon: int, seed: int) -> ForecastConfig:
     own = changed.get("model", {})
     model = own if "name" in own else {"level_features": True, **own}
     training = {"epochs": 2, "seed": seed, **changed.get("training", {})}
-    return TASK.configure({"horizon": horizon, "split": SPLIT, "model": model, "training": training})
+    fields = {"horizon": horizon, "split": SPLIT, "members": changed.get("members", 1)}
+    return TASK.configure({**fields, "model": model, "training": training})
 
 
 if __name__ == "__main__":

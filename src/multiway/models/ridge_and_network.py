@@ -6,11 +6,12 @@ from torch import Tensor, nn
 from multiway import ops
 from multiway.models.hot_forecaster import HOTForecaster
 from multiway.models.linear_floor import LinearFloor
+from multiway.models.mean_of_networks import MeanOfNetworks
 from multiway.models.recurrent_forecaster import RecurrentForecaster
 from multiway.models.transformer_forecaster import TransformerForecaster
 from multiway.models.windows import fill_gaps
 
-Network = HOTForecaster | RecurrentForecaster | TransformerForecaster
+Network = HOTForecaster | RecurrentForecaster | TransformerForecaster | MeanOfNetworks
 
 
 class RidgeAndNetwork(nn.Module):

@@ -10,11 +10,10 @@ from torch import Tensor
 
 from multiway.data import Windows
 from multiway.explain import ModeMap, deletion_test, load_explanation
-from multiway.models import HOTForecaster
 from multiway.report import text
 from multiway.report.attention import figures
 from multiway.report.sections import Cell, HeatMaps, Part, Table
-from multiway.tasks.forecasting.explanation import FOLDER, network_of
+from multiway.tasks.forecasting.explanation import FOLDER, mapped, network_of
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.forecasting.prepared import Prepared
 from multiway.tasks.page_parts import NOT_ATTRIBUTION
@@ -25,9 +24,7 @@ DELETION_WINDOWS = 64
 
 def attention_part(run: Run, prepared: Prepared | None) -> Part:
     """Maps over test windows, and the deletion test where the data are still there."""
-    network = model_of(run).network
-    has_maps = isinstance(network, HOTForecaster) and network.config.has_maps
-    maps = load_explanation(run.folder.path / FOLDER).average if run.folder and has_maps else []
+    maps = load_explanation(run.folder.path / FOLDER).average if run.folder and mapped(run) else []
     tested = None if prepared is None or not maps else _deletion(run, prepared.windows["test"], maps)
     side = [
         "One map per mode. Each row is a position that looks.",
@@ -66,10 +63,11 @@ def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> Table | No
 @torch.no_grad()
 def _error_without(run: Run, batch: dict[str, Tensor], mode: str, positions: NDArray[Any]) -> float:
     """Squared error of the network where it cannot see some positions of a mode."""
-    network = network_of(run)
+    network = model_of(run).network
+    assert network is not None
     seen = batch.get("past_observed", torch.ones_like(batch["past"], dtype=torch.bool)).clone()
     if mode == "time":
-        seen.unflatten(1, (-1, network.config.patch_length))[:, positions] = False
+        seen.unflatten(1, (-1, network_of(run).config.patch_length))[:, positions] = False
     else:
         seen[:, :, positions] = False
     return float((network(batch["past"], seen) - batch["future"]).square().mean())

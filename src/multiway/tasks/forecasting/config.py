@@ -45,6 +45,8 @@ class ForecastConfig(Config):
     """Series to forecast from the others, which are then seen alone; without any, every series is forecast."""
     network: bool = True
     """Train a network; without one the run is the ridge forecast, in about a second."""
+    members: int = Field(1, ge=1)
+    """Networks that are trained side by side and forecast by their mean; each takes as long as one."""
     selection: Literal["auto", "ridge", "network"] = "auto"
     """Let validation decide between ridge, network and a blend, or decide beforehand."""
     model: dict[str, Any] = Field(default_factory=dict)
@@ -87,6 +89,8 @@ class ForecastConfig(Config):
         given = [name for name in ("lookback", "horizon") if name in self.model]
         if given:
             raise ValueError(f"model.{given[0]} is the {given[0]} of the run. Set {given[0]} instead")
+        if self.members > 1 and not self.network:
+            raise ValueError(f"members counts networks, and none is trained. Set network to true. Got {self.members}")
         if self.network:
             model_config(self.model_name, **self.network_fields(num_variates=len(self.targets) + 1))
         return self

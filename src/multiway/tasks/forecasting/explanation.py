@@ -22,6 +22,7 @@ from multiway.explain import (
 )
 from multiway.models import HOTForecaster
 from multiway.models.blocks import need_maps
+from multiway.models.mean_of_networks import members_of
 from multiway.tasks.answers import Answer
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.run import Run
@@ -48,19 +49,26 @@ def explain(run: Run, panel: Panel, windows: Windows | None) -> Explanation:
     return Explanation(average=average, last=last)
 
 
+def mapped(run: Run) -> list[HOTForecaster]:
+    """The networks of a run that have a map per mode."""
+    members = members_of(model_of(run).network)
+    return [each for each in members if isinstance(each, HOTForecaster) and each.config.has_maps]
+
+
 def network_of(run: Run) -> HOTForecaster:
-    """The network of a run, which must have a map per mode.
+    """The first network of a run, which must have a map per mode.
 
     Raises:
         RunError: There is none.
         ConfigError: It has no map per mode.
     """
-    network = model_of(run).network
-    if network is None:
+    members = members_of(model_of(run).network)
+    if not members:
         raise RunError(
             "explain: the run has no network, and ridge attends to nothing. "
             "Set network to true in training (--set network=true)."
         )
+    network = members[0]
     if not isinstance(network, HOTForecaster):
         raise ConfigError(
             f"explain: a {type(network).__name__} has no map of variates and times. "
@@ -72,7 +80,9 @@ def network_of(run: Run) -> HOTForecaster:
 
 @torch.no_grad()
 def _maps(run: Run, past: Tensor, observed: Tensor | None, times: Sequence[str], **facts: Any) -> list[ModeMap]:
-    maps = network_of(run).forward_with_maps(past, observed)[1]
+    """Maps of every network of a run, its heads beside those of the others."""
+    found = [network.forward_with_maps(past, observed)[1] for network in mapped(run)]
+    maps = [[torch.cat(modes, 1) for modes in zip(*blocks, strict=True)] for blocks in zip(*found, strict=True)]
     return mode_maps(maps, MODES, (run.state.names, times), **facts)
 
 

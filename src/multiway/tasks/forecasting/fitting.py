@@ -1,7 +1,7 @@
 """Fit ridge and network, then let validation decide their weight and the radii of the intervals."""
 
 from collections.abc import Callable, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from multiway.data import Windows
 from multiway.models import HOTForecaster, OLinear, create_model
+from multiway.models.mean_of_networks import MeanOfNetworks, members_of
 from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.models.window_baselines import Baseline as WindowBaselineName
 from multiway.models.window_baselines import WindowBaseline
@@ -27,6 +28,8 @@ from multiway.training import LOSSES, Batch, History, TrainingConfig, train
 class WindowLoss:
     """Loss of a forecaster on a batch of windows: the mean over horizons of the mean error of their first steps.
 
+    A forecaster may answer several times, one batch after another; the loss is the mean over its answers.
+
     horizons: Whose errors weigh alike; all steps if not given.
     """
 
@@ -37,7 +40,8 @@ class WindowLoss:
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum over observed cells, and their number."""
         forecast = model(batch["past"], batch.get("past_observed"))
-        target, seen = batch["future"], batch.get("future_observed")
+        target, seen = (_for_each_answer(batch.get(name), forecast) for name in ("future", "future_observed"))
+        assert target is not None
         if not self.horizons:
             return self.loss(forecast, target, seen)
         shares = [target.shape[1] / (steps * len(self.horizons)) for steps in self.horizons]
@@ -52,15 +56,22 @@ class WindowLoss:
         return total, count
 
 
+def _for_each_answer(cells: Tensor | None, forecast: Tensor) -> Tensor | None:
+    """The cells of a batch, as often as it was answered."""
+    if cells is None or len(cells) == len(forecast):
+        return cells
+    return cells.repeat(len(forecast) // len(cells), 1, 1)
+
+
 def fit(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig, context: Context) -> History | None:
     """Take over ridge in closed form and train the network, where there is one."""
     model.floor.set_weight(prepared.floor.weight)
     if model.network is None:
         return None
-    network = model.network
-    history = train_on_windows(network, prepared, config.training, context, config.horizons)
-    if isinstance(network, HOTForecaster):
-        _place_among_others(network.variates, prepared.windows["train"].never_observed)
+    history = train_on_windows(model.network, prepared, config.training, context, config.horizons)
+    for member in members_of(model.network):
+        if isinstance(member, HOTForecaster):
+            _place_among_others(member.variates, prepared.windows["train"].never_observed)
     return history
 
 
@@ -70,6 +81,13 @@ def build_baseline(name: str, config: ForecastConfig, num_variates: int) -> nn.M
     if name in get_args(WindowBaselineName):
         return WindowBaseline(name, num_targets=config.num_targets, **sizes)  # type: ignore[arg-type]
     return create_model(name, **sizes)
+
+
+def build_network(config: ForecastConfig, num_variates: int) -> Any:
+    """The network of the config, or several that start apart and forecast by their mean."""
+    fields = config.network_fields(num_variates)
+    networks = [create_model(config.model_name, **fields) for _ in range(config.members)]
+    return networks[0] if config.members == 1 else MeanOfNetworks(networks)
 
 
 def fit_baseline(
@@ -98,7 +116,8 @@ def train_on_windows(
     watch: Callable[[nn.Module], dict[str, list[float]]] | None = None,
 ) -> History:
     """Train a forecaster; validation keeps its best weights. `horizons` and `watch` as of `WindowLoss` and `train`."""
-    _set_from_training(model, prepared)
+    for member in members_of(model):
+        _set_from_training(member, prepared)
     return train(
         model,
         WindowLoss(training.loss, horizons),

@@ -19,7 +19,6 @@ from multiway.data.series.state import ForecastState
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError
 from multiway.explain import save_explanation
-from multiway.models import HOTForecaster, create_model
 from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.answers import Answer, written
 from multiway.tasks.fitting import announce
@@ -112,7 +111,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         count = len(state.names)
         if name != OURS:
             return fitting.build_baseline(name, config, count)
-        network: Any = create_model(config.model_name, **config.network_fields(count)) if config.network else None
+        network = fitting.build_network(config, count) if config.network else None
         targets = len(state.targets)
         matrices = 1 if state.shared else targets
         return RidgeAndNetwork(config.lookback, config.horizon, state.season, matrices, network, targets)
@@ -183,8 +182,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def keep(self, run: Run, prepared: Prepared, folder: RunFolder) -> None:
         """Attention maps."""
-        network = model_of(run).network
-        if isinstance(network, HOTForecaster) and network.config.has_maps:
+        if explanation.mapped(run):
             maps = explanation.explain(run, prepared.panel, prepared.windows["test"])
             save_explanation(folder.path / explanation.FOLDER, maps)
 
