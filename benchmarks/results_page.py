@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "results.md"
 METRICS = {
     "forecast": ("mse", "mae"), "volumes": ("auc", "acc"), "segment": ("dice",), "stocks": ("acc", "mcc"),
-    "text": ("acc", "auc"), "series": ("f1", "acc"), "images": ("acc", "top5"), "language": ("perplexity",),
+    "text": ("acc", "auc"), "series": ("f1", "acc"), "images": ("acc", "top5"), "language": ("bpb", "ppl"),
     "tabular": ("acc", "auc", "mse", "r2"),
 }  # fmt: skip
 """What a cell without printed figures is told by."""
