@@ -37,7 +37,8 @@ def published_metrics(recipe: Recipe) -> tuple[str, ...]:
 
 OVERRIDDEN = {
     "adrenal-resnet18": {"training.epochs", "training.precision"}, "text-sst2-ndlinear": {"text.encoder", "baselines"},
-    "image-cifar10-ndlinear": {"training.precision"},
+    **{f"image-cifar10-{each}": {"training.precision"} for each in ("linear", "ndlinear", "matched", "low-rank")},
+    "image-cifar10-ndlinear-ours": {"training.precision"},
 }  # fmt: skip
 SHORT = re.compile(r"hot-adrenal(-trainable)?|hot-(type|order|heads|components)-adrenal-.*|hot-components-.*")
 """Cells of the paper's tables: one epoch of 100, in bfloat16."""
