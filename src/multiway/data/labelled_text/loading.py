@@ -14,6 +14,7 @@ from multiway.data.labelled_text.options import LabelledTextOptions
 from multiway.data.loading import load_table, pair_of
 from multiway.data.options import ReadOptions
 from multiway.data.raw import Table
+from multiway.data.text import bytes_of, characters
 from multiway.errors import DataError
 
 TEXT, TARGET = "text", "target"
@@ -28,7 +29,7 @@ def load_texts(source: Any, options: LabelledTextOptions, findings: Findings) ->
     name = Path(source).name.lower()
     if name.endswith(JSON_LINES):
         return _from_json_lines(Path(source), options, findings)
-    if name.endswith(".txt") and Path(source).is_file():
+    if is_lines(source):
         return _from_lines(Path(source), options.reading(), findings)
     try:
         return load_table(source, options.reading(), findings)
@@ -37,6 +38,11 @@ def load_texts(source: Any, options: LabelledTextOptions, findings: Findings) ->
         if column is None:
             raise
         return column
+
+
+def is_lines(source: Any) -> bool:
+    """Whether it is a file of one text on each line."""
+    return isinstance(source, str | Path) and str(source).lower().endswith(".txt") and Path(source).is_file()
 
 
 def frame_of(source: Any) -> Any:
@@ -99,11 +105,7 @@ def _only_column(path: Path, findings: Findings) -> Table | None:
 
 def _from_lines(path: Path, options: ReadOptions, findings: Findings) -> Table:
     """One text on each line; empty lines are none."""
-    findings.encoding = options.encoding or "utf-8"
-    try:
-        lines = path.read_text(findings.encoding).split("\n")
-    except (LookupError, UnicodeError, OSError) as error:
-        raise findings.fatal("encoding", f"it is not text in {findings.encoding} ({error})", "Set encoding.") from None
+    lines = characters(bytes_of(path, findings), options.encoding, findings).split("\n")
     numbers = [number for number, line in enumerate(lines) if line.strip()]
     if not numbers:
         raise findings.fatal("empty", "the file is empty", "Give one text on each line.")
