@@ -243,3 +243,14 @@ def test_an_archive_says_what_it_lacks_and_how_to_mend_it(tmp_path):
     with pytest.raises(DataError, match=r"one size\. Got .* Bring them to one \(--size 4 --channels rgb\)\."):
         read_images(tmp_path / "two.npz")
     assert len(read_images(tmp_path / "two.npz", ImageOptions(size=4))) == 4
+
+
+@pytest.mark.parametrize("label", [None, "", np.nan])
+def test_arrays_say_which_image_has_no_class(label):
+    with pytest.raises(DataError, match=r"y: every image needs a class\. Image 1 has none\. Fill it in\."):
+        read_images((COLOURS, np.array(["dog", label], dtype=object)))
+
+
+def test_arrays_of_several_sizes_are_refused():
+    with pytest.raises(DataError, match=r"X: images must have one size\. Got \(2, 4, 3\), \(4, 4, 3\)\. Bring them"):
+        read_images(([COLOURS[0], COLOURS[1, :2]], None))
