@@ -81,7 +81,8 @@ class TabularMLP(torch_nn.Module):
     def reset_parameters(self) -> None:
         """Draw every layer anew, each by its own rule."""
         for layer in (*self.layers, self.head):
-            (layer.layer if isinstance(layer, Flattened) else layer).reset_parameters()
+            drawn: Any = layer.layer if isinstance(layer, Flattened) else layer
+            drawn.reset_parameters()
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits of classes, or the number.

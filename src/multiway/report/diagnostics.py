@@ -129,7 +129,7 @@ def epoch_chart(title: str, named: Mapping[str, Mapping[float, float]]) -> Chart
     drawing = charts.Drawing(
         curves=[
             charts.curve(across.place(list(values)), up.place(list(values.values())), styles[name])
-            for name, values in reversed(named.items())
+            for name, values in reversed(list(named.items()))
         ],
         x_ticks=number_ticks(across, 6),
         y_ticks=number_ticks(up, 5),
