@@ -56,16 +56,44 @@ def test_a_layer_per_mode_by_hand(generator):
     assert_same(model(x), hidden.flatten(1) @ model.head.weight.T + model.head.bias)
 
 
-@pytest.mark.parametrize("layer", ["linear", "nd_linear"])
-def test_leading_axes_are_free(layer, generator):
-    model = build(layer=layer)
+def test_a_bottleneck_and_a_tensor_train_by_hand(generator):
+    x = torch.randn(4, 5, generator=generator, dtype=torch.float64)
+    for fields in ({"layer": "low_rank", "rank": 2}, {"layer": "tensor_train", "rank": 3, "rows": 6}):
+        model, hidden = build(**fields), x
+        for flattened in model.layers:
+            layer = flattened.layer
+            weight = layer(torch.eye(hidden.shape[1], dtype=torch.float64)) - layer.bias
+            assert int(torch.linalg.matrix_rank(weight)) <= (2 if "rows" not in fields else weight.shape[0])
+            hidden = functional.relu(hidden @ weight + layer.bias)
+        assert hidden.shape[1] == (2 if "rows" not in fields else 12)
+        assert_same(model(x), hidden @ model.head.weight.T + model.head.bias)
+
+
+@pytest.mark.parametrize("fields", [{"layer": "low_rank"}, {"layer": "tensor_train"}, {"rank": 2}])
+def test_a_rank_is_given_where_one_is_needed(fields):
+    with pytest.raises(ConfigError, match=r"rank is for tensor_train and low_rank, which need one\. Got "):
+        build(**fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"layer": "linear"},
+        {"layer": "nd_linear"},
+        {"layer": "low_rank", "rank": 2},
+        {"layer": "tensor_train", "rank": 2},
+    ],
+)
+def test_leading_axes_are_free(fields, generator):
+    model = build(**fields)
     x = torch.randn(2, 3, 5, generator=generator, dtype=torch.float64)
     assert_same(model(x), model(x.flatten(0, 1)).reshape(2, 3, 3))
     assert_same(model(x)[1, 2], model(x[1, 2]))
 
 
-def test_parameters_are_drawn_anew():
-    model = build()
+@pytest.mark.parametrize("fields", [{}, {"layer": "low_rank", "rank": 2}])
+def test_parameters_are_drawn_anew(fields):
+    model = build(**fields)
     before = [parameter.clone() for parameter in model.parameters()]
     torch.manual_seed(3)
     model.reset_parameters()

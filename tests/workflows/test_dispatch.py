@@ -166,6 +166,16 @@ def test_seeds_lie_in_one_folder_and_are_averaged(toy, tmp_path):
     assert (tmp_path / "page.html").read_text() == "[3, 1]"
 
 
+def test_paths_may_be_text(toy, tmp_path):
+    train(str(tmp_path / "one"))
+    train(str(tmp_path / "two"))
+    one, two, page = (str(tmp_path / name) for name in ("one", "two", "page.html"))
+    assert workflows.evaluate(one)[0]["auc"] == 1.0 and workflows.explain(one).notes == workflows.explain(two).notes
+    assert workflows.predict(one, out=str(tmp_path / "new.csv")).notes == workflows.predict(two).notes
+    assert workflows.report(one) == tmp_path / "one" / "report.html"
+    assert len(workflows.compare([one, two], out=page)) == 2 and (tmp_path / "page.html").is_file()
+
+
 def test_runs_of_two_tasks_are_not_compared(toy, tmp_path):
     train(tmp_path / "one")
     (tmp_path / "two").mkdir()

@@ -43,6 +43,14 @@ def test_folders_arrays_and_known_sets(tmp_path):
     assert workflows.task_of_data("ett_h1") == workflows.task_of_data(tmp_path / "absent.csv") == "forecast"
 
 
+def test_a_folder_of_texts_is_of_language(tmp_path):
+    for name in ("train", "test"):
+        (tmp_path / f"{name}.txt").write_text("The cat sees a dog and the dog sees a cat.\n" * 9)
+    assert workflows.task_of_data(tmp_path) == "language"
+    (tmp_path / "scan.nii.gz").write_bytes(b"")
+    assert workflows.task_of_data(tmp_path) == "volumes"
+
+
 VOLUMES = np.random.default_rng(0).integers(0, 255, (30, 6, 6, 6))
 CLASSES, MASKS = np.arange(30) % 2, (VOLUMES > 128).astype(int)
 NUMBERS = np.random.default_rng(1).normal(size=(90, 3))

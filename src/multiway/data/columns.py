@@ -105,8 +105,17 @@ def _long_by_shape(table: Table, time: str | None, others: list[str]) -> tuple[s
     return None if table.frame.duplicated([time, text[0]]).any() else (text[0], numeric[0])
 
 
-def parse_numbers(table: Table, columns: list[str], findings: Findings) -> NDArray[np.float64]:
-    """Numbers of the columns, NaN where a cell is empty; what is no finite number is a finding and left infinite."""
+EMPTIED = "Correct them, or empty them and set missing to mask or ffill (--missing mask)."
+CHOSEN = "Choose the columns of numbers with variates (--variates NAME,NAME)"
+
+
+def parse_numbers(
+    table: Table, columns: list[str], findings: Findings, *, emptied: str = EMPTIED, chosen: str = CHOSEN
+) -> NDArray[np.float64]:
+    """Numbers of the columns, NaN where a cell is empty; what is no finite number is a finding and left infinite.
+
+    emptied, chosen: What helps against such cells, and against columns of words, by the options of the task.
+    """
     values = np.empty((len(table.frame), len(columns)), dtype=np.float64)
     wrong: list[tuple[int, str, str]] = []
     long: list[tuple[int, str, str]] = []
@@ -121,24 +130,20 @@ def parse_numbers(table: Table, columns: list[str], findings: Findings) -> NDArr
             wrong += [(int(row), column, str(raw.iloc[row])) for row in np.flatnonzero(bad)]
         long += [(int(row), column, str(raw.iloc[row])) for row in np.flatnonzero(inexact & ~table.broken)]
     values[table.broken] = 0.0
-    _report_words(worded, [name for name in columns if name not in dict(worded)], findings)
-    _report_cells(table, wrong, long, findings)
+    _report_words(worded, [name for name in columns if name not in dict(worded)], chosen, findings)
+    _report_cells(table, wrong, long, emptied, findings)
     return values
 
 
-def _report_words(worded: list[tuple[str, str]], numeric: list[str], findings: Findings) -> None:
+def _report_words(worded: list[tuple[str, str]], numeric: list[str], chosen: str, findings: Findings) -> None:
     if worded:
         places = [Place(column=column, value=value) for column, value in worded]
-        fix = (
-            f"Choose the columns of numbers with variates (--variates NAME,NAME): {listed(numeric)}."
-            if numeric
-            else "Give numbers."
-        )
+        fix = f"{chosen}: {listed(numeric)}." if numeric else "Give numbers."
         findings.add("words", "error", "columns hold words, not numbers", fix, places)
 
 
 def _report_cells(
-    table: Table, wrong: list[tuple[int, str, str]], long: list[tuple[int, str, str]], findings: Findings
+    table: Table, wrong: list[tuple[int, str, str]], long: list[tuple[int, str, str]], emptied: str, findings: Findings
 ) -> None:
     if wrong:
         wrong.sort()
@@ -146,7 +151,7 @@ def _report_cells(
         fix = (
             "Set decimal to ',' (--set read.decimal=','), or write points; leave out commas that separate thousands."
             if comma
-            else "Correct them, or empty them and set missing to mask or ffill (--missing mask)."
+            else emptied
         )
         rule = f"{_cells(len(wrong))} no finite number"
         findings.add("number", "error", rule, fix, [table.place(*cell) for cell in wrong[:20]], count=len(wrong))

@@ -1,5 +1,6 @@
 """From a path, a pandas or a polars frame to a table of raw columns."""
 
+import csv
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pandas as pd
 
 from multiway.data.excel import is_workbook, read_workbook
 from multiway.data.fields import read_text
-from multiway.data.findings import Findings, quoted
+from multiway.data.findings import Findings, Unreadable, quoted
 from multiway.data.formulas import restored_frame
 from multiway.data.grouped import with_plain_numbers
 from multiway.data.options import ReadOptions
@@ -33,6 +34,32 @@ def load_table(source: Any, options: ReadOptions, findings: Findings) -> Table:
         what = "is a folder" if path.is_dir() else "does not exist"
         raise DataError(f"{quoted(path, 200)} {what}. Give the path of a CSV, Excel or Parquet file.")
     return with_plain_numbers(_from_file(path, options, findings), options, findings)
+
+
+def load_texts_table(source: Any, options: ReadOptions, findings: Findings) -> Table:
+    """The same for a table of texts: a CSV may have one column, and then no separator."""
+    try:
+        return load_table(source, options, findings)
+    except Unreadable:
+        column = _only_column(Path(source), findings)
+        if column is None:
+            raise
+        return column
+
+
+def _only_column(path: Path, findings: Findings) -> Table | None:
+    """A CSV of one column, which has no separator to be found; None where a row has more, or it is no such file."""
+    if findings.found[-1].kind != "separator" or path.suffix.lower() != ".csv":
+        return None
+    encoding = "utf-8-sig" if findings.encoding == "utf-8" else findings.encoding
+    with path.open(encoding=encoding, errors="replace", newline="") as file:
+        reader = csv.reader(file)
+        (name, *_), *rows = [row for row in reader if row]
+    if any(len(row) > 1 for row in rows):
+        return None
+    findings.found.pop()
+    frame = pd.DataFrame({name.strip(): [text for (text,) in rows]})
+    return Table(frame=frame, rows=np.arange(len(rows)), unit="row", broken=np.zeros(len(rows), dtype=bool))
 
 
 def _from_file(path: Path, options: ReadOptions, findings: Findings) -> Table:

@@ -16,13 +16,17 @@ from multiway.data.zones import OFFSET, in_own_zone
 
 ISO = "ISO8601"
 QUARTER = r"\d{4}[- ]?Q[1-4]|Q[1-4][- ]?\d{4}"
+OTHER = "set time_column to another column (--set read.time_column=NAME)"
 WRITE = "Write every time in one form, such as 2024-01-31 23:00."
 
 
 def parse_times(
-    table: Table, column: str, options: ReadOptions, findings: Findings
+    table: Table, column: str, options: ReadOptions, findings: Findings, *, other: str = OTHER
 ) -> tuple[pd.Index, NDArray[np.bool_]]:
-    """Times of the rows that have a sound one, and which rows those are; the others are findings."""
+    """Times of the rows that have a sound one, and which rows those are; the others are findings.
+
+    other: How another column is named, by the options of the task.
+    """
     raw = table.frame[column]
     if isinstance(raw.dtype, pd.PeriodDtype):
         raw = raw.dt.to_timestamp()
@@ -31,7 +35,7 @@ def parse_times(
     elif pd.api.types.is_numeric_dtype(raw):
         stamps = _whole(raw.to_numpy(np.float64, na_value=np.nan), findings)
     else:
-        stamps = _from_text(table, column, options, findings)
+        stamps = _from_text(table, column, options, findings, other)
     good = ~np.asarray(stamps.isna())
     _report_bad(table, column, good, findings)
     kept = stamps[good]
@@ -73,18 +77,18 @@ def _whole(values: NDArray[np.float64], findings: Findings) -> pd.Index:
     return pd.Index(values)
 
 
-def _from_text(table: Table, column: str, options: ReadOptions, findings: Findings) -> pd.Index:
+def _from_text(table: Table, column: str, options: ReadOptions, findings: Findings, other: str) -> pd.Index:
     text = table.frame[column].astype("string").str.strip()
     present = text.notna() & (text != "")
     if not present.any():
-        fix = "Set time_column to another (--set read.time_column=NAME)."
+        fix = f"{other[0].upper()}{other[1:]}."
         raise findings.fatal("time", "the time column is empty", fix, [table.place(0, column)])
     quarters = text.str.fullmatch(QUARTER, case=False, na=False)
     if quarters[present].mean() > 0.5:
         return _quarters(text.where(quarters))
     if text[present].str.fullmatch(r"[+-]?\d+(\.0*)?").all():
         return _whole(pd.to_numeric(text.where(present)).to_numpy(np.float64, na_value=np.nan), findings)
-    return _stamps(text.where(present), table, column, options, findings)
+    return _stamps(text.where(present), table, column, options, findings, other)
 
 
 def _quarters(text: pd.Series) -> pd.DatetimeIndex:
@@ -94,7 +98,9 @@ def _quarters(text: pd.Series) -> pd.DatetimeIndex:
     return pd.DatetimeIndex(pd.to_datetime(year + "-" + month.astype("string"), format="%Y-%m", errors="coerce"))
 
 
-def _stamps(text: pd.Series, table: Table, column: str, options: ReadOptions, findings: Findings) -> pd.DatetimeIndex:
+def _stamps(
+    text: pd.Series, table: Table, column: str, options: ReadOptions, findings: Findings, other: str
+) -> pd.DatetimeIndex:
     """Read under the format that fits most rows; refuse to guess between two that fit all."""
     zoned = bool(text.str.extract(OFFSET, expand=False).notna().any())
     iso = _read(text, ISO, zoned)
@@ -107,7 +113,7 @@ def _stamps(text: pd.Series, table: Table, column: str, options: ReadOptions, fi
     best = {form: times for form, times in readings.items() if _failures(times, text) == fewest}
     if fewest == len(text.dropna()):
         place = table.place(0, column, text.iloc[0])
-        fix = f"{WRITE} Or set time_column to another column (--set read.time_column=NAME)."
+        fix = f"{WRITE} Or {other}."
         raise findings.fatal("time", "the times cannot be understood", fix, [place])
     # Where nothing fits better than the standard form, a stray stamp is a stray stamp.
     stamps = best[ISO] if ISO in best else _settle(best, table, column, findings)

@@ -2,9 +2,9 @@
 
 import itertools
 import math
-from typing import Any, Literal
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 from torch import nn as torch_nn
 
@@ -12,6 +12,7 @@ from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.activations import ACTIVATIONS, Activation
+from multiway.models.layer_choice import RANKED, Flattened, LayerName, build_layer
 
 
 class TabularMLPConfig(Config):
@@ -21,12 +22,14 @@ class TabularMLPConfig(Config):
     """Inputs of a row."""
     num_outputs: int = Field(gt=0)
     """Classes, or 1 for a number."""
-    layer: Literal["linear", "nd_linear"] = "nd_linear"
-    """Dense layers, or `NdLinear` on rows of inputs × features."""
+    layer: LayerName = "nd_linear"
+    """Dense layers, `NdLinear` or tensor trains on rows of inputs × features, or dense layers through a bottleneck."""
+    rank: int | None = Field(None, ge=1)
+    """Of tensor_train and low_rank."""
     hidden: tuple[int, ...] = Field((64, 64), min_length=1)
-    """Features of each hidden layer; with nd_linear, of its second mode."""
+    """Features of each hidden layer; with nd_linear and tensor_train, of its second mode."""
     rows: int | None = Field(None, gt=0)
-    """Size of the first mode of hidden layers, of nd_linear only; as many as inputs if not given."""
+    """Size of the first mode of hidden layers, of nd_linear and tensor_train; as many as inputs if not given."""
     activation: Activation = "relu"
     dropout: float = Field(0.0, ge=0.0, lt=1.0)
     """Share of hidden features dropped in training."""
@@ -36,9 +39,15 @@ class TabularMLPConfig(Config):
         """Fields of the published baseline: two layers of 128, 18,306 parameters on Cardio and 18,561 on Delivery."""
         return {"layer": "linear", "hidden": (128, 128)}
 
+    @model_validator(mode="after")
+    def _layer_has_its_rank(self) -> Self:
+        if (self.layer in RANKED) != (self.rank is not None):
+            raise ValueError(f"rank is for {' and '.join(RANKED)}, which need one. Got {self.layer}, rank={self.rank}")
+        return self
+
     def sizes(self) -> list[tuple[int, ...]]:
         """Size of a row, without its batch, before and after each hidden layer."""
-        if self.layer == "linear":
+        if self.layer in ("linear", "low_rank"):
             return [(self.in_features,), *((width,) for width in self.hidden)]
         rows = self.rows or self.in_features
         return [(self.in_features, 1), *((rows, width) for width in self.hidden)]
@@ -49,7 +58,8 @@ class TabularMLP(torch_nn.Module):
 
     $$h_0 = x, \qquad h_l = \sigma(\mathrm{Layer}_l(h_{l-1})), \qquad y = W \operatorname{vec}(h_L) + b$$
 
-    NdLinear, section 4.2.1. With `nd_linear`, x is taken as (inputs, 1) and hidden layers are (rows, features).
+    NdLinear, section 4.2.1. With `nd_linear` and `tensor_train`, x is taken as (inputs, 1) and hidden layers are
+    (rows, features).
 
     Differs from the paper: it prints parameter counts and no sizes. These defaults give its 5,962 parameters on Cardio
     (11 inputs, 2 classes), and with 32 rows its 7,873 on Delivery (14 inputs); other sizes may too. Its activation is
@@ -63,8 +73,7 @@ class TabularMLP(torch_nn.Module):
         super().__init__()
         self.config = config
         sizes = config.sizes()
-        build = _dense if config.layer == "linear" else nn.NdLinear
-        self.layers = torch_nn.ModuleList(build(before, after) for before, after in itertools.pairwise(sizes))
+        self.layers = torch_nn.ModuleList(_layer(config, *pair) for pair in itertools.pairwise(sizes))
         self.activation = ACTIVATIONS[config.activation]
         self.dropout = nn.Dropout(config.dropout)
         self.head = torch_nn.Linear(math.prod(sizes[-1]), config.num_outputs)
@@ -72,7 +81,8 @@ class TabularMLP(torch_nn.Module):
     def reset_parameters(self) -> None:
         """Draw every layer anew, each by its own rule."""
         for layer in (*self.layers, self.head):
-            layer.reset_parameters()
+            drawn: Any = layer.layer if isinstance(layer, Flattened) else layer
+            drawn.reset_parameters()
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits of classes, or the number.
@@ -93,5 +103,7 @@ class TabularMLP(torch_nn.Module):
         return out
 
 
-def _dense(before: tuple[int, ...], after: tuple[int, ...]) -> torch_nn.Module:
-    return torch_nn.Linear(before[0], after[0])
+def _layer(config: TabularMLPConfig, before: tuple[int, ...], after: tuple[int, ...]) -> torch_nn.Module:
+    if config.layer == "linear":
+        return torch_nn.Linear(before[0], after[0])
+    return build_layer(config.layer, before, after, rank=config.rank)

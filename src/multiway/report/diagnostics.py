@@ -117,6 +117,34 @@ def _losses(rows: Sequence[TrainingRow], seed: int | None, kind: str, epochs: Se
     return np.array([found.get(epoch) for epoch in epochs], float)
 
 
+def epoch_chart(title: str, named: Mapping[str, Mapping[float, float]]) -> Chart:
+    """One line per run over its epochs.
+
+    title: What the values are.
+    named: Values by epoch, by the name of a run.
+    """
+    epochs = sorted({epoch for values in named.values() for epoch in values})
+    across, up = scale_of([epochs], margin=0.01), scale_of([list(values.values()) for values in named.values()])
+    styles = {name: f"s{place}" for place, name in enumerate(named)}
+    drawing = charts.Drawing(
+        curves=[
+            charts.curve(across.place(list(values)), up.place(list(values.values())), styles[name])
+            for name, values in reversed(list(named.items()))
+        ],
+        x_ticks=number_ticks(across, 6),
+        y_ticks=number_ticks(up, 5),
+        at=across.place(epochs),
+        words=[f"epoch {epoch:g}" for epoch in epochs],
+        series=[
+            charts.Series(name, styles[name], np.array([values.get(epoch, np.nan) for epoch in epochs]))
+            for name, values in named.items()
+        ],
+        describes=f"{title}: {text.listing(list(named))}.",
+        x_title="epoch",
+    )
+    return Chart(drawing=drawing, title=title, legend=list(styles.items()))
+
+
 def timeline(names: Sequence[str], ends: Sequence[pd.Index]) -> Timeline:
     """Stretches along the time that they cover; `ends` are the first and last time of each."""
     numbers = axis_numbers(ends)

@@ -2,10 +2,12 @@
 
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from multiway.errors import DataError
 from multiway.report import palette, text
+from multiway.report.diagnostics import epoch_chart
 from multiway.report.page import render
 from multiway.report.score_tables import score_table
 from multiway.report.scores import Scores
@@ -14,6 +16,7 @@ from multiway.tasks.page_parts import command, environment_facts, manifest_of
 from multiway.tasks.pages import Subject, colours_of, directions, score_tables, title_of
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
+from multiway.training.watching import ACCURACY
 
 Groups = Sequence[Sequence[Run]]
 
@@ -27,7 +30,7 @@ def comparison(subject: Subject, groups: Groups, parts: Iterable[Part] = ()) -> 
     if not 2 <= len(groups) <= palette.NUM_COLOURS:
         raise DataError(f"compare: give 2 to {palette.NUM_COLOURS} runs. Got {len(groups)}; name other runs.")
     page = _Comparison(subject, groups)
-    shown = [page.scores(), *parts, page.baselines(), page.differences()]
+    shown = [page.scores(), *parts, page.training(), page.baselines(), page.differences()]
     return render(Page(title=f"{len(groups)} runs side by side", kicker="Comparison of runs", parts=shown))
 
 
@@ -35,6 +38,10 @@ def names_of(groups: Groups) -> list[str]:
     """Titles, numbered where two runs have the same."""
     titles = [text.name(title_of(runs[0])) for runs in groups]
     return [name if titles.count(name) == 1 else f"{name} ({index + 1})" for index, name in enumerate(titles)]
+
+
+def _validated(row: Mapping[str, Any], has_accuracy: bool) -> float:
+    return float(row["watched"][ACCURACY][0] if has_accuracy else row["validation_loss"])
 
 
 class _Comparison:
@@ -72,6 +79,17 @@ class _Comparison:
         else:
             return None
         return Text(words=words, style="warning")
+
+    def training(self) -> Part:
+        """Accuracy on validation by epoch where every run has it, else the loss; empty for runs without a log."""
+        logs = [runs[0].folder.read_log() if runs[0].folder else [] for runs in self.groups]
+        found = dict(zip(self.names, logs, strict=True))
+        has_accuracy = all(ACCURACY in (row.get("watched") or {}) for log in logs for row in log)
+        title = "Validation accuracy by epoch" if has_accuracy else "Validation loss by epoch"
+        lines = {name: {row["epoch"]: _validated(row, has_accuracy) for row in log} for name, log in found.items()}
+        side = [f"On the validation {self.subject.rows}; of several seeds, the first."]
+        content = [epoch_chart(title, lines) if all(logs) else None]
+        return Part(id="training", title="Training", side=side, content=content)
 
     def baselines(self) -> Part:
         """Every run with its own baselines."""

@@ -1,15 +1,16 @@
 """Students of a teacher: its logits of the training images, computed once and kept, and the loss with them."""
 
 import contextlib
+import functools
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from multiway import files
 from multiway.config import Config
@@ -25,6 +26,7 @@ from multiway.tasks.teachers import Teacher, find_teacher
 from multiway.training import Objective, Source
 from multiway.training.distillation import DistillationLoss, Taught
 from multiway.training.tensors import read_tensors
+from multiway.training.watching import accuracy_of
 
 OTHERS = (
     "The teacher {} was trained on other images or another split. If test images of this run were among them, its "
@@ -100,6 +102,12 @@ class TaughtTask(ClassTask[ConfigT, StateT]):
         if teacher.data_sha256 not in (None, run.digest):
             run.facts["notes"] = [*run.facts["notes"], OTHERS.format(options.teacher)]
         return Taught(source, logits["train"])
+
+    def watch(self, run: Run) -> Callable[[nn.Module], dict[str, list[float]]] | None:
+        """Accuracy of a student on the validation samples."""
+        if _options(run.config) is None:
+            return None
+        return functools.partial(accuracy_of, samples=run.prepared.part("validation"))
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """How many test samples there are, and the teacher."""

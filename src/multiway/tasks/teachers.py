@@ -23,7 +23,7 @@ from multiway.tasks.run import load
 
 TIMM = "timm:"
 """What the name of a network of timm begins with."""
-FIX = "Give the folder of a run, one that `save_pretrained` wrote, or timm:NAME (--teacher)."
+FIX = "Give the folder of a run, which is trained first, one that `save_pretrained` wrote, or timm:NAME (--teacher)."
 PREPROCESSING, USUAL_SIDE = "preprocessor_config.json", 224
 UNUSED = ("pooler.",)
 """Weights that a file may lack: features are the class token, or the mean of a map."""

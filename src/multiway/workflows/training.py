@@ -42,7 +42,7 @@ def train(
     task: str | None = None,
     recipe: str | None = None,
     overrides: dict[str, Any] | None = None,
-    out: Path | None = None,
+    out: Path | str | None = None,
     seeds: int = 1,
     progress: bool = False,
 ) -> Trained:
@@ -72,7 +72,8 @@ def train(
     config = chosen.configure(settings, overrides)
     if config.data is None:
         raise ConfigError("train: there is no data. Give --data FILE, a known data set's name, or a --recipe.")
-    folder = out or Path("runs") / (recipe_name(recipe) if recipe else Path(config.data).name.split(".")[0])
+    name = recipe_name(recipe) if recipe else Path(config.data).name.split(".")[0]
+    folder = Path(out or Path("runs") / name)
     first = config.training.seed
     places = {first: folder} if seeds == 1 else {n: folder / f"seed-{n}" for n in range(first, first + seeds)}
     for place in places.values() if is_main() else ():
@@ -88,9 +89,9 @@ def recipe_name(recipe: str) -> str:
     return Path(recipe).stem if recipe.endswith((".yaml", ".yml")) else recipe
 
 
-def resume(path: Path, *, progress: bool = False) -> Trained:
+def resume(path: Path | str, *, progress: bool = False) -> Trained:
     """Continue an interrupted run."""
-    return Trained(runs=[lifecycle.resume(path, progress=progress)])
+    return Trained(runs=[lifecycle.resume(Path(path), progress=progress)])
 
 
 def with_seed(config: TaskConfig, seed: int) -> TaskConfig:

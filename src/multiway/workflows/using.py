@@ -15,7 +15,7 @@ from multiway.tasks.scores import score_table
 from multiway.workflows.runs import load_run, load_runs, run_folders, task_name
 
 
-def evaluate(run: Path, *, data: str | None = None, split: str = "test") -> list[Row]:
+def evaluate(run: Path | str, *, data: str | None = None, split: str = "test") -> list[Row]:
     """A run's stored scores, or fresh ones on other data."""
     runs = load_runs(run)
     if data is None:
@@ -26,10 +26,10 @@ def evaluate(run: Path, *, data: str | None = None, split: str = "test") -> list
 
 
 def predict(
-    run: Path,
+    run: Path | str,
     *,
     data: str | None = None,
-    out: Path | None = None,
+    out: Path | str | None = None,
     options: dict[str, Any] | None = None,
     overwrite: bool = True,
     raw: bool = False,
@@ -42,7 +42,7 @@ def predict(
     spreadsheet would run as a formula is escaped, unless it is to be left `raw`. With
     `progress`, a bar on a terminal says how many scans are done.
     """
-    _check_out("predict", out, overwrite)
+    out = _check_out("predict", out, overwrite)
     loaded = load_run(run)
     leftovers.remove(out)
     with files.all_or_nothing(), leaving_raw(raw):
@@ -51,10 +51,10 @@ def predict(
 
 
 def backtest(
-    run: Path,
+    run: Path | str,
     *,
     data: str | None = None,
-    out: Path | None = None,
+    out: Path | str | None = None,
     options: dict[str, Any] | None = None,
     overwrite: bool = True,
     raw: bool = False,
@@ -63,7 +63,7 @@ def backtest(
 
     Options are those of the task for `backtest`: `cutoffs` and `step`; `top` and `cost_bps`; `raw` as for `predict`.
     """
-    _check_out("backtest", out, overwrite)
+    out = _check_out("backtest", out, overwrite)
     loaded = load_run(run)
     leftovers.remove(out)
     with files.all_or_nothing(), leaving_raw(raw):
@@ -71,20 +71,24 @@ def backtest(
     return dataclasses.replace(answer, raw=raw)
 
 
-def _check_out(command: str, out: Path | None, overwrite: bool) -> None:
-    """Whether the answer may be written there, before any work.
+def _check_out(command: str, out: Path | str | None, overwrite: bool = True) -> Path | None:
+    """The path of an answer that may be written there, before any work.
 
     Raises:
         RunError: Something is there, or nothing can be made there.
     """
+    out = None if out is None else Path(out)
     files.check_place(out)
     if out is not None and not overwrite and (out.is_file() or (out.is_dir() and any(out.iterdir()))):
         raise RunError(f"{command}: {out} exists already. Give another --out, or replace it with --overwrite.")
+    return out
 
 
-def explain(run: Path, *, out: Path | None = None, options: dict[str, Any] | None = None, raw: bool = False) -> Answer:
+def explain(
+    run: Path | str, *, out: Path | str | None = None, options: dict[str, Any] | None = None, raw: bool = False
+) -> Answer:
     """Write what the model looked at; what is strongest, and the files; `raw` as for `predict`."""
-    files.check_place(out)
+    out = _check_out("explain", out)
     loaded = load_run(run)
     leftovers.remove(out or run_folders(run)[0])
     with files.all_or_nothing(), leaving_raw(raw):
@@ -92,23 +96,23 @@ def explain(run: Path, *, out: Path | None = None, options: dict[str, Any] | Non
     return dataclasses.replace(answer, raw=raw)
 
 
-def report(run: Path, *, out: Path | None = None) -> Path:
+def report(run: Path | str, *, out: Path | str | None = None) -> Path:
     """Write the one-file HTML report of a run, or of its seeds together."""
-    target = out or run / "report.html"
+    target = Path(out or Path(run) / "report.html")
     files.check_place(target)
     runs = load_runs(run)
-    with readable(run, f"report of {runs[0].task.name}"):
+    with readable(Path(run), f"report of {runs[0].task.name}"):
         page = runs[0].task.report(runs)
     leftovers.remove(target)
     files.write_text(target, page)
     return target
 
 
-def compare(runs: Sequence[Path], *, out: Path | None = None) -> list[Row]:
+def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> list[Row]:
     """Test scores of several runs of one task side by side."""
     if len(runs) < 2:
         raise ConfigError(f"compare: give at least two runs, got {len(runs)}.")
-    files.check_place(out)
+    out = _check_out("compare", out)
     names = {str(path): task_name(path) for path in runs}
     if len(set(names.values())) > 1:
         shown = ", ".join(f"{path} of {name}" for path, name in names.items())

@@ -150,7 +150,7 @@ def test_archives_of_arrays(tmp_path, arrays, classes, parts):
         ({"a": COLOURS}, r"arrays of images and labels are needed.*It holds a"),
         ({"images": COLOURS / 255, "labels": [0, 1]}, r"images are bytes from 0 to 255 \(uint8\)\. Got float64"),
         ({"images": np.zeros((2, 3, 6, 6), np.uint8), "labels": [0, 1]}, r"Got \(2, 3, 6, 6\)\. Move the channels"),
-        ({"images": COLOURS, "labels": [0, 1, 1]}, r"one whole number for each of 2 images\. Got int64 \(3,\)"),
+        ({"images": COLOURS, "labels": [0, 1, 1]}, r"one whole number or word for each of 2 images\. Got int64 \(3,\)"),
         ({"x_train": COLOURS, "y_train": [0, 1], "x_test": COLOURS}, r"every part needs labels, or none"),
     ],
 )  # fmt: skip
@@ -220,3 +220,37 @@ def test_what_holds_no_images(x):
     assert not looks_like_images((x, [0, 1]) if not isinstance(x, str) else x)
     with pytest.raises(DataError):
         read_images(x if isinstance(x, str) else (x, None))
+
+
+def test_labels_of_an_archive_may_be_words_or_below_zero(tmp_path):
+    np.savez(tmp_path / "words.npz", images=COLOURS, labels=np.array(["dog", "Ärger"]))
+    words = read_images(tmp_path / "words.npz")
+    assert [words.classes[label] for label in words.labels] == ["dog", "Ärger"]
+    np.savez(tmp_path / "below.npz", images=COLOURS, labels=np.array([-1, 1]))
+    below = read_images(tmp_path / "below.npz")
+    assert [below.classes[label] for label in below.labels] == ["-1", "1"]
+    np.savez(tmp_path / "gap.npz", images=COLOURS, labels=np.array(["dog", ""]))
+    with pytest.raises(DataError, match=r"gap\.npz: 'labels' names no class for image 1\. Fill it in\."):
+        read_images(tmp_path / "gap.npz")
+
+
+def test_an_archive_says_what_it_lacks_and_how_to_mend_it(tmp_path):
+    np.savez(tmp_path / "none.npz", images=COLOURS[:0], labels=np.arange(0))
+    with pytest.raises(DataError, match=r"none\.npz, array 'images': it holds no images\. Give some\."):
+        read_images(tmp_path / "none.npz")
+    pixels = {"train_images": COLOURS, "test_images": COLOURS[:, :2]}
+    np.savez(tmp_path / "two.npz", **pixels, train_labels=np.arange(2), test_labels=np.arange(2))
+    with pytest.raises(DataError, match=r"one size\. Got .* Bring them to one \(--size 4 --channels rgb\)\."):
+        read_images(tmp_path / "two.npz")
+    assert len(read_images(tmp_path / "two.npz", ImageOptions(size=4))) == 4
+
+
+@pytest.mark.parametrize("label", [None, "", np.nan])
+def test_arrays_say_which_image_has_no_class(label):
+    with pytest.raises(DataError, match=r"y: every image needs a class\. Image 1 has none\. Fill it in\."):
+        read_images((COLOURS, np.array(["dog", label], dtype=object)))
+
+
+def test_arrays_of_several_sizes_are_refused():
+    with pytest.raises(DataError, match=r"X: images must have one size\. Got \(2, 4, 3\), \(4, 4, 3\)\. Bring them"):
+        read_images(([COLOURS[0], COLOURS[1, :2]], None))

@@ -124,6 +124,6 @@ def test_hashed_words_have_no_tokens():
 
 
 def test_rows_of_no_class_are_refused():
-    with pytest.raises(ConfigError, match=r"texts need a column of classes. Name it \(--target NAME\)"):
+    with pytest.raises(ConfigError, match=r"frame: texts need a column of classes. Name it \(--target NAME\)"):
         prepare_texts(reviews().drop(columns="label"), READ, SPLIT, "words", WORDS, HASHED)
     assert np.array_equal(prepared().rows("all"), np.arange(60))

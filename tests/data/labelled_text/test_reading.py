@@ -1,3 +1,4 @@
+import dataclasses
 import gzip
 import json
 
@@ -70,10 +71,18 @@ def test_later_texts_are_matched_to_those_of_the_training():
     columns = read_texts(reviews()).columns
     later = reviews()[["label", "review"]].iloc[:4]
     assert read_texts(later, columns=columns).texts == tuple(reviews()["review"][:4])
-    with pytest.raises(DataError, match="read names 'review', which is not there"):
+    with pytest.raises(DataError, match="the training names 'review', which is not there"):
         read_texts(later.drop(columns="review"), columns=columns)
     with pytest.raises(DataError, match="1 targets are none of the classes bad, good"):
         read_texts(later.assign(label=["good", "good", "bad", "odd"]), columns=columns)
+
+
+def test_lines_of_a_file_are_the_texts_of_the_training_whatever_these_are_called(tmp_path):
+    columns = read_texts(reviews()).columns
+    (tmp_path / "new.txt").write_bytes("für dich\r\n\r\nnot me".encode("latin1"))
+    found = read_texts(tmp_path / "new.txt", columns=dataclasses.replace(columns, target=None))
+    assert found.texts == ("für dich", "not me") and found.rows.tolist() == [1, 3]
+    assert any("it is not UTF-8; read as Windows-1252" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

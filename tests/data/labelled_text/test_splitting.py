@@ -68,6 +68,8 @@ def test_rows_of_training_whose_text_is_tested_are_left_out():
 def test_what_cannot_be_split_is_refused():
     with pytest.raises(DataError, match=r"each split needs rows. Got train"):
         drawn(reviews(3))
+    with pytest.raises(DataError, match=r"test 0\. Give such rows, or name another column of splits \(--split NAME\)"):
+        drawn(reviews().assign(part="train"), {"split": "part"})
     with pytest.raises(ConfigError, match=r"fold counts from 0 and is below folds\. Got 5 and 5"):
         TextSplit.parse({"folds": 5, "fold": 5})
     frame = reviews().assign(part="train", label="good")

@@ -67,6 +67,28 @@ def test_rows_of_lines_and_of_tables_are_documents(tmp_path):
         assert texts.documents == ("one two", "three?") and texts.places[1] == place
 
 
+def test_a_table_may_have_the_texts_alone(tmp_path):
+    path = written(tmp_path / "rows.csv", 'body\none two\n"three, four"\n')
+    for options in (TextOptions(), TextOptions(column="body")):
+        assert read_texts(path, options).documents == ("one two", "three, four")
+
+
+def test_lines_without_a_text_are_left_out_and_others_are_refused(tmp_path):
+    path = written(tmp_path / "rows.jsonl", '{"text": null}\n{"text": "one"}\n')
+    assert read_texts(path).documents == ("one",)
+    written(path, '{"text": "one"}\n{"text": 7}\n')
+    with pytest.raises(DataError, match=r"rows\.jsonl: it is no text: line 2, column 'text', value '7'\. Write it in"):
+        read_texts(path)
+
+
+def test_a_file_of_a_split_that_is_empty_is_refused(tmp_path):
+    written(tmp_path / "texts" / "train.txt", "learn\n" * 9)
+    written(tmp_path / "texts" / "test.txt", "\n")
+    with pytest.raises(DataError, match=r"texts: test\.txt holds no text, and its name says test\. Fill it"):
+        read_texts(tmp_path / "texts")
+    assert len(read_texts(tmp_path / "texts", later=True)) == 1
+
+
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv"])
 def test_a_column_that_is_not_there_is_named_with_those_that_are(name, tmp_path):
     content = '{"body": "one", "n": 1}\n' if name.endswith("jsonl") else "body,n\none,1\n"

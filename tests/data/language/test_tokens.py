@@ -52,7 +52,10 @@ def test_a_definition_that_is_none_is_refused_in_one_line():
 
 
 def test_a_tokenizer_that_does_not_exist_is_refused_in_one_line(tmp_path):
+    (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigError, match=r"must be bpe, bytes, or a tokenizer that can be loaded\. Got "):
+        tokenizer(str(tmp_path / "empty"))
+    with pytest.raises(ConfigError, match=r"the tokenizer .*nowhere is no folder, .* Known without network: bpe and"):
         tokenizer(str(tmp_path / "nowhere"))
 
 

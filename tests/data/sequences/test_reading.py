@@ -57,6 +57,27 @@ def test_arrays_of_an_archive(tmp_path):
         read_sequences(tmp_path / "none.npz")
 
 
+def test_classes_of_an_archive_may_be_words(tmp_path):
+    x, y = bumps(4)
+    words = np.array(["calm", "fast"], dtype=">U4")[y.astype(int) - 1]
+    np.savez(tmp_path / "words.npz", X=x, y=words)
+    assert read_sequences(tmp_path / "words.npz").labels == tuple(words.tolist())
+    broken = words.astype("<U4")
+    broken.view(np.uint32)[0] = 0x110000
+    np.savez(tmp_path / "broken.npz", X=x, y=broken)
+    with pytest.raises(DataError, match=r"broken\.npz, array 'y': it holds what is no character\."):
+        read_sequences(tmp_path / "broken.npz")
+    np.savez(tmp_path / "odd.npz", X=x, y=y.astype("S1"))
+    with pytest.raises(DataError, match=r"odd\.npz, array 'y': .* plain numbers or words\. Got type \|S1\."):
+        read_sequences(tmp_path / "odd.npz")
+
+
+def test_a_series_without_steps_is_refused():
+    series = [np.ones((3, 2)), np.ones((0, 2))]
+    with pytest.raises(DataError, match=r"X\[1\]: .* one or more of each\. Got float64 \(0, 2\)\. Correct it"):
+        read_sequences((series, ["a", "b"]))
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet", "pandas", "polars"])
 def test_a_long_table(tmp_path, kind):
     frame, path = long_frame(), tmp_path / f"long.{kind}"

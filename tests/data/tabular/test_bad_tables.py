@@ -99,7 +99,9 @@ def test_what_is_no_file(tmp_path):
 def test_missing_inputs_can_be_refused():
     frame = patients()
     frame.loc[3, "weight"] = None
-    with pytest.raises(DataError, match=r"1 inputs are missing: column 'weight', 1 cells\. Fill .*--missing impute"):
+    with pytest.raises(
+        DataError, match=r"1 inputs are missing: column 'weight', 1 cells\. Fill .*--set read\.missing=impute"
+    ):
         read_table(frame, TableOptions(target="ill", missing="error"))
 
 

@@ -61,6 +61,21 @@ def test_a_student_learns_from_what_the_teacher_says_of_the_training_images(fold
     assert facts["validation_acc"] == pytest.approx((predicted["label"] == predicted["predicted"]).mean())
 
 
+def test_the_accuracy_of_students_by_epoch_is_kept_and_drawn(folder):
+    runs = [train(folder, f"by-epoch-{alpha}", teacher=str(folder / "teacher"), alpha=alpha) for alpha in (0.2, 0.8)]
+    for run in runs:
+        log, held = run.folder.read_log(), run.prepared.part("validation")
+        with torch.no_grad():
+            found = run.model(held.gather(torch.arange(len(held)))["inputs"]).argmax(1).numpy() == held.truth
+        (kept,) = [row for row in log if row["epoch"] == run.facts["best"]["multiway"]["epoch"]]
+        assert kept["watched"] == {"validation_acc": [pytest.approx(found.mean())]} and len(log) == 2
+    paths = [run.folder.path for run in runs]
+    workflows.compare(paths, out=folder / "students.html")
+    assert "Validation accuracy by epoch: " in (folder / "students.html").read_text()
+    workflows.compare([paths[0], folder / "teacher"], out=folder / "mixed.html")
+    assert "Validation loss by epoch: " in (folder / "mixed.html").read_text()
+
+
 def test_a_teacher_that_may_have_seen_the_test_images_is_named(folder):
     notes = [
         train(folder, f"split-{seed}", teacher=str(folder / "teacher"), split_seed=seed).facts["notes"]

@@ -44,6 +44,9 @@ def test_a_pattern_that_is_none_is_refused(tmp_path):
     tiny = images(tmp_path)
     code, _, error = outcome(*tiny.train(tmp_path / "run", weights="("))
     assert code == 1 and "weights is a pattern of names, such as hidden. Got '('" in error
+    code, _, error = outcome(*tiny.train(tmp_path / "run", weights="hiden"))
+    assert code == 1 and "weights: no weight has 'hiden' in its name. There are stages.0" in error
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_report_shows_images_with_the_gradients_of_their_answer(run):

@@ -1,5 +1,6 @@
 """Folders of models: the user's own, the Hugging Face cache, and the hub as the last resort."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def find_model(name: str, kind: str = "encoder", fix: str = WITHOUT_NETWORK) -> 
         ConfigError: It is neither, the network does not answer, or it holds no weights in safetensors.
     """
     folder = Path(name).expanduser()
-    found = folder if folder.is_dir() else _from_hub(name, kind, fix)
+    found = folder if folder.is_dir() else fetch_model(name, kind, fix)
     if not (found / CONFIG).is_file():
         raise ConfigError(f"{name} is no folder of a model: it has no {CONFIG}. Give what `save_pretrained` wrote.")
     if not any(found.glob("*.safetensors")):
@@ -71,14 +72,19 @@ def load_network(folder: Path, name: str, unused: tuple[str, ...]) -> Any:
     return model
 
 
-def _from_hub(name: str, kind: str, fix: str) -> Path:
+def fetch_model(name: str, kind: str, fix: str, patterns: Sequence[str] = PATTERNS) -> Path:
+    """Folder of a model's files from the Hugging Face cache, else from the hub.
+
+    Raises:
+        ConfigError: It is not there, or the network does not answer.
+    """
     hub: Any = load_extra("huggingface_hub", f"the {kind} {name}", "text")
     try:
-        return Path(hub.snapshot_download(name, allow_patterns=PATTERNS, local_files_only=True))
+        return Path(hub.snapshot_download(name, allow_patterns=list(patterns), local_files_only=True))
     except (OSError, ValueError):  # not there yet; a wrong name is a ValueError, and said again below
         pass
     try:
-        return Path(hub.snapshot_download(name, allow_patterns=PATTERNS))
+        return Path(hub.snapshot_download(name, allow_patterns=list(patterns)))
     except (OSError, ValueError, RuntimeError) as error:
         reason = quoted(" ".join(str(error).split()), 120)
         raise ConfigError(

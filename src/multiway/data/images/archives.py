@@ -1,12 +1,13 @@
 """Images in a .npz: one pair of arrays, or one for each part, as MedMNIST and Keras name them."""
 
+import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multiway.data.findings import listed, quoted
-from multiway.data.images.images import Bytes, Images, check_room, in_order
+from multiway.data.images.images import Bytes, Images, Labels, check_room, numbered
 from multiway.data.images.options import ImageOptions
 from multiway.data.images.resizing import resized
 from multiway.data.volumes.arrays import Archive
@@ -46,23 +47,21 @@ def read_archive(path: Path, options: ImageOptions) -> Images:
     values = {part: _values(archive, images, options) for part, (images, _) in pairs.items()}
     forms = {found.shape[1:] for found in values.values()}
     if len(forms) > 1:
-        raise DataError(f"{where}: images of all parts must have one size. Got {listed(sorted(forms))}.")
+        fix = f"Bring them to one (--size {max(form[0] for form in forms)} --channels rgb)."
+        raise DataError(f"{where}: images of all parts must have one size. Got {listed(sorted(forms))}. {fix}")
     labels = {part: _labels(archive, name, len(values[part])) for part, (_, name) in pairs.items() if name is not None}
     stops = np.cumsum([0, *map(len, values.values())])
     rows = {part: np.arange(stops[place], stops[place + 1]) for place, part in enumerate(values)}
     return _joined(where, values, labels, {} if "all" in rows else rows)
 
 
-def _joined(
-    where: str, values: dict[str, Bytes], labels: dict[str, NDArray[np.int64]], rows: dict[str, NDArray[np.int64]]
-) -> Images:
+def _joined(where: str, values: dict[str, Bytes], labels: dict[str, list[Any]], rows: dict[str, Labels]) -> Images:
     if 0 < len(labels) < len(values):
         raise DataError(f"{where}: every part needs labels, or none. Got them for {listed(labels)}. Add the others.")
-    every = np.concatenate(list(labels.values())) if labels else None
-    known = np.empty(0, np.int64) if every is None else np.unique(every)
+    places, classes = numbered(list(itertools.chain.from_iterable(labels.values())))
     return Images(
-        values=np.concatenate(list(values.values())), source=where, parts=rows, classes=in_order(map(str, known)),
-        labels=None if every is None else np.searchsorted(known, every).astype(np.int64),
+        values=np.concatenate(list(values.values())), source=where, parts=rows, classes=classes,
+        labels=places if labels else None,
         names=tuple(f"{part}-{row:05d}" for part, found in values.items() for row in range(len(found))),
     )  # fmt: skip
 
@@ -98,6 +97,8 @@ def check_form(shape: tuple[int, ...], dtype: np.dtype[np.generic], where: str) 
             f"{where}: images are bytes from 0 to 255 (uint8). Got {dtype.name}. Scale and convert them: "
             f"(255 * x).astype('uint8') where 1 is white."
         )
+    if shape and shape[0] == 0:
+        raise DataError(f"{where}: it holds no images. Give some.")
     if not has_axes(shape):
         raise DataError(
             f"{where}: images must be (images, height, width) or (images, height, width, channels) with 1, 3 or 4 "
@@ -110,11 +111,15 @@ def has_axes(shape: tuple[int, ...]) -> bool:
     return 0 not in shape and (len(shape) == 3 or (len(shape) == 4 and shape[3] in (1, 3, 4)))
 
 
-def _labels(archive: Archive, name: str, count: int) -> NDArray[np.int64]:
-    header = archive.header(name)
-    if header.dtype.kind not in "iub" or header.shape not in ((count,), (count, 1)):
+def _labels(archive: Archive, name: str, count: int) -> list[Any]:
+    header = archive.header(name, words=True)
+    if header.dtype.kind not in "iubU" or header.shape not in ((count,), (count, 1)):
         raise DataError(
-            f"{archive.where}: '{quoted(name)}' must hold one whole number for each of {count} images. "
+            f"{archive.where}: '{quoted(name)}' must hold one whole number or word for each of {count} images. "
             f"Got {header.dtype.name} {header.shape}. Save as many labels as images."
         )
-    return archive.read(name).reshape(-1).astype(np.int64)
+    given = archive.read(name, words=True).reshape(-1)
+    found: list[Any] = (given if given.dtype.kind == "U" else given.astype(np.int64)).tolist()
+    if "" in found:
+        raise DataError(f"{archive.where}: '{quoted(name)}' names no class for image {found.index('')}. Fill it in.")
+    return found

@@ -52,7 +52,8 @@ class Images:
             DataError: There are none.
         """
         if self.labels is None:
-            raise DataError(f"{self.source}: classes are needed, and there are none. Give a folder per class.")
+            fix = "Give a folder per class, or an array of labels beside the images."
+            raise DataError(f"{self.source}: classes are needed, and there are none. {fix}")
         return self.labels
 
     def with_classes(self, classes: Sequence[str]) -> "Images":

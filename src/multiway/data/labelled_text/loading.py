@@ -1,6 +1,5 @@
 """From a file, a frame or lists in memory to a raw table of texts."""
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,12 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multiway.data.findings import Findings, Unreadable, quoted
+from multiway.data.findings import Findings, quoted
 from multiway.data.json_lines import read_lines
 from multiway.data.labelled_text.options import LabelledTextOptions
-from multiway.data.loading import load_table, pair_of
+from multiway.data.loading import load_table, load_texts_table, pair_of
 from multiway.data.options import ReadOptions
 from multiway.data.raw import Table
+from multiway.data.text import bytes_of, characters
 from multiway.errors import DataError
 
 TEXT, TARGET = "text", "target"
@@ -28,15 +28,14 @@ def load_texts(source: Any, options: LabelledTextOptions, findings: Findings) ->
     name = Path(source).name.lower()
     if name.endswith(JSON_LINES):
         return _from_json_lines(Path(source), options, findings)
-    if name.endswith(".txt") and Path(source).is_file():
+    if is_lines(source):
         return _from_lines(Path(source), options.reading(), findings)
-    try:
-        return load_table(source, options.reading(), findings)
-    except Unreadable:
-        column = _only_column(Path(source), findings)
-        if column is None:
-            raise
-        return column
+    return load_texts_table(source, options.reading(), findings)
+
+
+def is_lines(source: Any) -> bool:
+    """Whether it is a file of one text on each line."""
+    return isinstance(source, str | Path) and str(source).lower().endswith(".txt") and Path(source).is_file()
 
 
 def frame_of(source: Any) -> Any:
@@ -82,28 +81,9 @@ def _from_json_lines(path: Path, options: LabelledTextOptions, findings: Finding
     return Table(frame=frame, rows=lines, unit="line", broken=np.zeros(len(frame), dtype=bool))
 
 
-def _only_column(path: Path, findings: Findings) -> Table | None:
-    """A CSV of one column, which has no separator to be found; None where a row has more, or it is no such file."""
-    if findings.found[-1].kind != "separator" or path.suffix.lower() != ".csv":
-        return None
-    encoding = "utf-8-sig" if findings.encoding == "utf-8" else findings.encoding
-    with path.open(encoding=encoding, errors="replace", newline="") as file:
-        reader = csv.reader(file)
-        (name, *_), *rows = [row for row in reader if row]
-    if any(len(row) > 1 for row in rows):
-        return None
-    findings.found.pop()
-    frame = pd.DataFrame({name.strip(): [text for (text,) in rows]})
-    return Table(frame=frame, rows=np.arange(len(rows)), unit="row", broken=np.zeros(len(rows), dtype=bool))
-
-
 def _from_lines(path: Path, options: ReadOptions, findings: Findings) -> Table:
     """One text on each line; empty lines are none."""
-    findings.encoding = options.encoding or "utf-8"
-    try:
-        lines = path.read_text(findings.encoding).split("\n")
-    except (LookupError, UnicodeError, OSError) as error:
-        raise findings.fatal("encoding", f"it is not text in {findings.encoding} ({error})", "Set encoding.") from None
+    lines = characters(bytes_of(path, findings), options.encoding, findings).split("\n")
     numbers = [number for number, line in enumerate(lines) if line.strip()]
     if not numbers:
         raise findings.fatal("empty", "the file is empty", "Give one text on each line.")

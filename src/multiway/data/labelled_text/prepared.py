@@ -52,7 +52,7 @@ def prepare_texts(
     """
     table = read_texts(source, read)
     if table.columns.target is None:
-        raise ConfigError("texts need a column of classes. Name it (--target NAME).")
+        raise ConfigError(f"{table.source}: texts need a column of classes. Name it (--target NAME).")
     splits, encoder = split_texts(table, split), make_encoder(text)
     training = [table.texts[row] for row in splits["train"].tolist()]
     vocabulary, length = Vocabulary.fit(training, words), longest(training, text.max_tokens)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from multiway.data.cells import as_text
 from multiway.data.columns import require_columns
 from multiway.data.findings import Findings, Unreadable, listed, quoted
-from multiway.data.labelled_text.loading import load_texts
+from multiway.data.labelled_text.loading import TEXT, is_lines, load_texts
 from multiway.data.labelled_text.options import LabelledTextOptions
 from multiway.data.labelled_text.roles import find_columns
 from multiway.data.labelled_text.table import TextColumns, TextTable
@@ -59,7 +59,9 @@ def read_into(source: Any, options: LabelledTextOptions, columns: TextColumns | 
         raw = _kept(raw, options, findings)
         columns = find_columns(raw, options, findings)
     else:
-        require_columns(raw.names, [*columns.texts, *([columns.target] if columns.target else [])], "read", findings)
+        raw = _named(raw, source, columns)
+        wanted = [*columns.texts, *([columns.target] if columns.target else [])]
+        require_columns(raw.names, wanted, "the training", findings)
     table = TextTable(
         columns=columns, texts=_texts(raw, columns, options.empty == "error", findings), truth=None, rows=raw.rows,
         unit=raw.unit, source=findings.source, groups=_cells(raw, options.group, "group", findings),
@@ -68,6 +70,13 @@ def read_into(source: Any, options: LabelledTextOptions, columns: TextColumns | 
     table = _with_classes(table, raw, findings)
     notes = tuple(finding.line() for finding in findings.found if finding.severity != "error")
     return dataclasses.replace(table, notes=notes)
+
+
+def _named(raw: Table, source: Any, columns: TextColumns) -> Table:
+    """Lines of a text file under the name that the training has for texts."""
+    if not is_lines(source) or columns.second is not None:
+        return raw
+    return dataclasses.replace(raw, frame=raw.frame.rename(columns={TEXT: columns.text}))
 
 
 def _kept(raw: Table, options: LabelledTextOptions, findings: Findings) -> Table:
@@ -128,7 +137,9 @@ def _with_classes(table: TextTable, raw: Table, findings: Findings) -> TextTable
     if columns.target is None:
         return table
     known = columns.classes or None
-    codes, classes = read_target(raw, columns.target, known, TableOptions(kind="classes"), findings)
+    codes, classes = read_target(
+        raw, columns.target, known, TableOptions(kind="classes"), findings, otherwise="Name another (--target NAME)."
+    )
     truth: NDArray[np.int64] = codes.astype(np.int64)
     return dataclasses.replace(table, truth=truth, columns=dataclasses.replace(columns, classes=classes or ()))
 

@@ -25,6 +25,8 @@ def split_texts(table: TextTable, split: TextSplit) -> Splits:
     if not all(len(splits[name]) for name in SPLITS):
         counts = ", ".join(f"{name} {len(splits[name])}" for name in SPLITS)
         fix = "Give more rows, or change the shares (--set split.test=0.3)."
+        if table.official is not None:
+            fix = "Give such rows, or name another column of splits (--split NAME)."
         raise DataError(f"{table.source}: each split needs rows. Got {counts}. {fix}")
     absent = sorted(set(range(len(table.columns.classes))) - set(table.labels[splits["train"]].tolist()))
     if absent:

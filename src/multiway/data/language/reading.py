@@ -12,7 +12,7 @@ from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
 from multiway.data.json_lines import objects_of
 from multiway.data.language.options import TextOptions
 from multiway.data.language.texts import Texts, documents_of
-from multiway.data.loading import load_table, source_name
+from multiway.data.loading import load_texts_table, source_name
 from multiway.data.options import ReadOptions
 from multiway.data.text import bytes_of, characters, free_memory
 from multiway.data.unpacking import unpacked
@@ -54,8 +54,11 @@ def read_into(source: Any, options: TextOptions, findings: Findings, *, later: b
     files = _files(source, later=later) if isinstance(source, str | Path) else []
     found: list[tuple[Document, str | None]] = []
     for path in files:
-        each = _documents(path, options, findings, named=len(files) > 1)
-        found += [(document, _split_of(path, Path(source))) for document in each]
+        each, split = _documents(path, options, findings, named=len(files) > 1), _split_of(path, Path(source))
+        if not each and split is not None and not later and len(files) > 1:
+            rule = f"{quoted(path.name, 80)} holds no text, and its name says {split}"
+            raise findings.fatal("empty", rule, "Fill it, or take it away.")
+        found += [(document, split) for document in each]
     if not isinstance(source, str | Path):
         found = [(document, None) for document in _given(source)]
     if not found and not findings.errors():
@@ -147,7 +150,9 @@ def _plain(path: Path, options: TextOptions, findings: Findings) -> str:
     at = raw.find(b"\x00")
     if at >= 0 and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         place = Place(row=raw.count(b"\n", 0, at) + 1)
-        raise findings.fatal("text", f"{path.name} holds a NUL byte, so it is no text", "Export it as text.", [place])
+        raise findings.fatal(
+            "text", f"{_named(path, findings)} holds a NUL byte, so it is no text", "Export it as text.", [place]
+        )
     return characters(raw, options.encoding, findings)
 
 
@@ -155,8 +160,13 @@ def _lines(path: Path, options: TextOptions, findings: Findings) -> Iterator[tup
     column = options.column or "text"
     raw = unpacked(bytes_of(path, findings), options.max_bytes, free_memory() // 3, findings)
     for number, item in objects_of(io.BytesIO(raw), len(raw), findings):
-        if not isinstance(item.get(column), str):
-            rule = f"{path.name} has no text under '{quoted(column)}'; it has {listed(item)}"
+        if column in item and item[column] is None:
+            continue
+        if column in item and not isinstance(item[column], str):
+            place = Place(row=number, column=column, value=str(item[column]))
+            raise findings.fatal("text", "it is no text", "Write it in quotes, or take the line out.", [place])
+        if column not in item:
+            rule = f"{_named(path, findings)} has no text under '{quoted(column)}'; it has {listed(item)}"
             raise findings.fatal("columns", rule, _NAME_IT, [Place(row=number)])
         if item[column].strip():
             yield number, _sound(item[column])
@@ -164,14 +174,20 @@ def _lines(path: Path, options: TextOptions, findings: Findings) -> Iterator[tup
 
 def _rows(path: Path, options: TextOptions, findings: Findings) -> Iterator[tuple[int, str]]:
     reading = ReadOptions(encoding=options.encoding, max_bytes=options.max_bytes)
-    table = load_table(path, reading, findings)
+    table = load_texts_table(path, reading, findings)
     column = options.column or ("text" if "text" in table.names or len(table.names) > 1 else table.names[0])
     if column not in table.names:
-        rule = f"{path.name} has no column '{quoted(column)}'; it has {listed(table.names)}"
+        rule = f"{_named(path, findings)} has no column '{quoted(column)}'; it has {listed(table.names)}"
         raise findings.fatal("columns", rule, _NAME_IT)
     for row, cell in zip(table.rows.tolist(), table.frame[column], strict=True):
         if isinstance(cell, str) and cell.strip():
             yield row, _sound(cell)
+
+
+def _named(path: Path, findings: Findings) -> str:
+    """A file of a folder by its name; the one that the message begins with is it."""
+    name = quoted(path.name, 80)
+    return "it" if name == findings.source else name
 
 
 _NAME_IT = "Name the column of the text (--column NAME)."

@@ -5,11 +5,13 @@ import functools
 import itertools
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.data.encoders.hub import CONFIG, TEXTS, fetch_model
 from multiway.data.encoders.quiet import quietly
 from multiway.data.findings import quoted
 from multiway.data.language.options import TokenOptions
@@ -22,6 +24,7 @@ WORD = re.compile(r" ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s")
 MARK = "<|end|>"
 """Stands before and after every document; no text holds it."""
 BYTES = 256
+WITHOUT_NETWORK = "Known without network: bpe and bytes (--tokenizer bpe)."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -121,9 +124,11 @@ def _byte_pairs(size: int, texts: Sequence[str]) -> Vocabulary:
 def _published(name: str) -> Vocabulary:
     """A tokenizer of Hugging Face: from a folder, the cache or the hub; code of its own is never run."""
     transformers: Any = load_extra("transformers", f"the tokenizer {name}", "text")
+    folder = Path(name).expanduser()
+    folder = folder if folder.exists() else fetch_model(name, "tokenizer", WITHOUT_NETWORK, [CONFIG, *TEXTS])
     try:
         with quietly(transformers):
-            found = transformers.AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+            found = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         definition = found.backend_tokenizer.to_str()
     except (OSError, ValueError, AttributeError, KeyError, ImportError, RuntimeError) as error:
         reason = quoted(" ".join(str(error).split()), 120)

@@ -52,7 +52,7 @@ def read_npz(path: Path, options: SequenceOptions, findings: Findings) -> Sequen
 
 
 def _pair(archive: Archive, x: str, y: str, findings: Findings) -> Sequences:
-    return of_arrays(archive.read(x), archive.read(y), findings, (x, y))
+    return of_arrays(archive.read(x), archive.read(y, words=True), findings, (x, y))
 
 
 def of_arrays(x: Any, y: Any, findings: Findings, names: tuple[str, str] = ("X", "y")) -> Sequences:
@@ -90,9 +90,10 @@ def _rows(x: Any, name: str) -> Sequence[Any]:
 def _series(values: Any, name: str) -> NDArray[np.float64]:
     """One series `(steps, variates)`."""
     given = np.asarray(values)
-    if given.dtype.kind not in "biuf" or given.ndim not in (1, 2):
+    if given.dtype.kind not in "biuf" or given.ndim not in (1, 2) or 0 in given.shape:
         raise DataError(
-            f"{name}: a series holds numbers, (steps,) or (steps, variates). Got {given.dtype.name} {given.shape}."
+            f"{name}: a series holds numbers, (steps,) or (steps, variates), one or more of each. "
+            f"Got {given.dtype.name} {given.shape}. Correct it or leave it out."
         )
     if np.isinf(given).any():
         raise DataError(f"{name}: values must be finite, or NaN where missing. Got an infinity. Correct it.")

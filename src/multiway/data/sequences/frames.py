@@ -17,6 +17,7 @@ from multiway.data.sequences.sequences import Sequences, check_observed, padded
 from multiway.data.times import parse_times
 
 CLASS_NAMES = ("class", "label", "target")
+CHOSEN = "Choose the columns of numbers (--columns NAME,NAME)"
 Codes = NDArray[np.int64]
 
 
@@ -35,7 +36,7 @@ def read_long(source: Any, options: SequenceOptions, findings: Findings, *, has_
     time = _column(table, options.time, "time", TIME_NAMES, findings)
     group = _column(table, options.group, "group", (), findings)
     variates = _variates(table, {name, target, time, group}, options, findings)
-    values = parse_numbers(table, variates, findings)
+    values = parse_numbers(table, variates, findings, emptied="Correct or empty them.", chosen=CHOSEN)
     codes, ids = pd.factorize(as_text(table.frame[name]))
     order = _order(table, codes, ids, time, options, findings)
     series = np.split(values[order], np.flatnonzero(np.diff(codes[order])) + 1)
@@ -73,7 +74,7 @@ def _order(
     """Rows series by series, each in the order of time; two rows of one series at one time are refused."""
     if time is None:
         return np.argsort(codes, kind="stable")
-    times, good = parse_times(table, time, options.reading(), findings)
+    times, good = parse_times(table, time, options.reading(), findings, other="name another column (--time NAME)")
     if not good.all():
         raise findings.fatal("time", "rows have no sound time", "Correct them.")
     stamps = times.to_numpy()

@@ -157,6 +157,6 @@ def _note_missing(sequences: Sequences, options: SequenceOptions, findings: Find
             for name, count in zip(sequences.variates, missing.tolist(), strict=True) if count
         ]  # fmt: skip
         is_error = options.missing == "error"
-        fix = "Fill them in, or set missing to mask (--missing mask)." if is_error else ""
+        fix = "Fill them in, or set missing to mask (--set read.missing=mask)." if is_error else ""
         rule = f"{missing.sum()} values are missing"
         findings.add("missing", "error" if is_error else "note", rule, fix, places)

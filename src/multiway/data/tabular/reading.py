@@ -158,7 +158,7 @@ def _groups(raw: RawTable, name: str | None, findings: Findings) -> tuple[str, .
 def _times(raw: RawTable, options: TableOptions, findings: Findings) -> pd.Index | None:
     if options.time is None or options.time not in raw.names:
         return None
-    times, good = parse_times(raw, options.time, options.reading(), findings)
+    times, good = parse_times(raw, options.time, options.reading(), findings, other="name another column (--time NAME)")
     return times if good.all() else None
 
 
@@ -168,6 +168,6 @@ def _note_missing(table: Table, options: TableOptions, findings: Findings) -> No
     if missing:
         places = [Place(column=name, detail=f"{count} cells") for name, count in missing.items()]
         is_error = options.missing == "error"
-        fix = "Fill them in, or set missing to impute (--missing impute)." if is_error else ""
+        fix = "Fill them in, or set missing to impute (--set read.missing=impute)." if is_error else ""
         rule = f"{sum(missing.values())} inputs are missing"
         findings.add("missing", "error" if is_error else "note", rule, fix, places)

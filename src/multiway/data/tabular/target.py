@@ -14,17 +14,27 @@ FEW_NUMBERS = 10
 """Up to so many different whole numbers are classes, if they repeat."""
 ROWS_PER_CLASS = 5
 MAX_CLASSES = 1000
+AS_NUMBERS = "Give another target, or set kind to number if it is one (--set read.kind=number)."
 
 
 def read_target(
-    table: Table, name: str, classes: tuple[str, ...] | None, options: TableOptions, findings: Findings
+    table: Table,
+    name: str,
+    classes: tuple[str, ...] | None,
+    options: TableOptions,
+    findings: Findings,
+    *,
+    otherwise: str = AS_NUMBERS,
 ) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
-    """Targets of all rows and, unless they are numbers, the names of their classes, which later data take as given."""
+    """Targets of all rows and, unless they are numbers, the names of their classes, which later data take as given.
+
+    otherwise: What helps where they are no classes, by the options of the task.
+    """
     raw = table.frame[name]
     text = words(raw)
     _refuse_missing(table, name, text, findings)
     if classes is not None or (options.kind != "number" and _are_classes(raw, text, options)):
-        return _labels(table, name, text, classes, options, findings)
+        return _labels(table, name, text, classes, options, findings, otherwise)
     return _numbers(table, name, text, findings), None
 
 
@@ -51,13 +61,13 @@ def _labels(
     classes: tuple[str, ...] | None,
     options: TableOptions,
     findings: Findings,
+    otherwise: str,
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     found = in_order(text.unique())
     most = MAX_CLASSES if options.kind == "classes" else min(MAX_CLASSES, len(text) / 2)
     if classes is None and not 2 <= len(found) <= most:
         count = "one class" if len(found) == 1 else f"{len(found):,} classes in {len(text):,} rows"
-        fix = "Give another target, or set kind to number if it is one (--set read.kind=number)."
-        raise findings.fatal("target", f"the target '{quoted(name)}' has {count}", fix)
+        raise findings.fatal("target", f"the target '{quoted(name)}' has {count}", otherwise)
     codes = pd.Index(classes or found, dtype=object).get_indexer(pd.Index(text))
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):

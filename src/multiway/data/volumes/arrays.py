@@ -27,6 +27,8 @@ _ENTRY = r"""'(?:descr'\s*:\s*'[^']*'|fortran_order'\s*:\s*(?:True|False)|shape'
 _HEADER = re.compile(r"\{\s*(?:" + _ENTRY + r"\s*,?\s*){3}\}\s*")
 _TYPE = re.compile(r"[<>|=]?([biuf])(\d{1,2})")
 _KNOWN_TYPES = {"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"}
+_WORDS = re.compile(r"[<>|=]?U[1-9]\d{0,3}")
+LAST_CHARACTER = 0x10FFFF
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,8 +70,8 @@ def check_bytes(declared: int, present: int | None, limit: int, where: str) -> N
         )
 
 
-def read_array_header(stream: IO[bytes], where: str) -> ArrayHeader:
-    """Read the header of a .npy stream; only plain numbers are taken.
+def read_array_header(stream: IO[bytes], where: str, *, words: bool = False) -> ArrayHeader:
+    """Read the header of a .npy stream; only plain numbers are taken, and words where they may be.
 
     Raises:
         DataError: It is no such header, or the array holds objects or records.
@@ -83,10 +85,10 @@ def read_array_header(stream: IO[bytes], where: str) -> ArrayHeader:
     text = stream.read(length) if length <= MAX_HEADER else b""
     if len(counted) < width or len(text) < length or not text:
         raise DataError(f"{where}: its array header is cut short or too long ({length:,} bytes). Write it again.")
-    return _parsed(text.decode("latin-1"), 8 + width + length, where)
+    return _parsed(text.decode("latin-1"), 8 + width + length, where, words)
 
 
-def _parsed(text: str, start: int, where: str) -> ArrayHeader:
+def _parsed(text: str, start: int, where: str, words: bool) -> ArrayHeader:
     if "'|O'" in text or re.search(r"descr'\s*:\s*\[", text):
         raise DataError(
             f"{where}: it holds Python objects or records, which are never loaded. Save a plain array of numbers."
@@ -96,8 +98,9 @@ def _parsed(text: str, start: int, where: str) -> ArrayHeader:
         raise DataError(f"{where}: its array header is not NumPy's: {quoted(text, 80)}. Write it with numpy.save.")
     descr = found["descr"][0].strip("'")
     kind = _TYPE.fullmatch(descr)
-    if kind is None or "".join(kind.groups()) not in _KNOWN_TYPES:
-        raise DataError(f"{where}: its values must be plain numbers. Got type {quoted(descr)}. Convert them first.")
+    if not (words and _WORDS.fullmatch(descr)) and (kind is None or "".join(kind.groups()) not in _KNOWN_TYPES):
+        wanted = "plain numbers or words" if words else "plain numbers"
+        raise DataError(f"{where}: its values must be {wanted}. Got type {quoted(descr)}. Convert them first.")
     digits = found["shape"][0].strip("()").replace("L", "").split(",")
     sizes = [part.strip() for part in digits if part.strip()]
     if not all(part.isdecimal() and len(part) < 16 for part in sizes):
@@ -126,6 +129,8 @@ def _filled(stream: IO[bytes], header: ArrayHeader, where: str) -> NDArray[np.ge
         done += len(block)
     if stream.read(1):  # also what makes zipfile compare the checksum
         raise DataError(f"{where}: it goes on after the {len(into):,} bytes that its header declares. Write it again.")
+    if header.dtype.kind == "U" and (flat.view(header.dtype.str[0] + "u4") > LAST_CHARACTER).any():
+        raise DataError(f"{where}: it holds what is no character. Write or copy it again.")
     native = flat.astype(header.dtype.newbyteorder("="), copy=False)
     return native.reshape(header.shape, order="F" if header.is_fortran else "C")
 
@@ -172,19 +177,19 @@ class Archive:
             raise DataError(f"{where}: two of its arrays have one name: {listed(self.names)}. Write it again.")
         self._members = dict(zip(self.names, members, strict=True))
 
-    def header(self, name: str) -> ArrayHeader:
+    def header(self, name: str, *, words: bool = False) -> ArrayHeader:
         """Form of one array, its size compared with the limit and with the bytes that are there."""
         with self._opened() as archive, self._stream(archive, name) as stream:
-            return self._checked(stream, name)
+            return self._checked(stream, name, words)
 
-    def read(self, name: str) -> NDArray[np.generic]:
-        """One array."""
+    def read(self, name: str, *, words: bool = False) -> NDArray[np.generic]:
+        """One array of numbers, or also of words."""
         with self._opened() as archive, self._stream(archive, name) as stream:
-            return _filled(stream, self._checked(stream, name), f"{self.where}, array '{quoted(name)}'")
+            return _filled(stream, self._checked(stream, name, words), f"{self.where}, array '{quoted(name)}'")
 
-    def _checked(self, stream: IO[bytes], name: str) -> ArrayHeader:
+    def _checked(self, stream: IO[bytes], name: str, words: bool) -> ArrayHeader:
         where = f"{self.where}, array '{quoted(name)}'"
-        header = read_array_header(stream, where)
+        header = read_array_header(stream, where, words=words)
         member = self._members[name]
         held = min(member.compress_size, self.path.stat().st_size)
         unfolded = held if member.compress_type == zipfile.ZIP_STORED else held * MOST_DEFLATED

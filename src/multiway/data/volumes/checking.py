@@ -28,7 +28,9 @@ ORDER = {"error": 0, "warning": 1, "note": 2}
 def looks_like_volumes(path: str | Path) -> bool:
     """Whether a path is a scan, a MedMNIST file, a folder, a datalist, or a table with a column of scans."""
     path = Path(path)
-    if path.is_dir() or is_scan(path) or foreign_form(path) or path.suffix.lower() == ".json":
+    if path.is_dir():
+        return not _holds_texts(path)
+    if is_scan(path) or foreign_form(path) or path.suffix.lower() == ".json":
         return True
     if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
         return _parquet_of_scans(path)
@@ -39,6 +41,12 @@ def looks_like_volumes(path: str | Path) -> bool:
         return False
     cells = [cell.strip().strip('"') for line in lines[1:] for mark in ",;\t|" for cell in line.split(mark)]
     return any(is_scan(Path(cell)) for cell in cells if cell) or _names_folders(lines[0])
+
+
+def _holds_texts(folder: Path) -> bool:
+    """Whether every file right in a folder, of which there are some, ends as a text does."""
+    endings = {each.suffix.lower() for each in folder.iterdir() if each.is_file() and not each.name.startswith(".")}
+    return bool(endings) and endings <= {".txt", ".text", ".md", ".tokens"}
 
 
 def _names_folders(header: str) -> bool:

@@ -1,6 +1,5 @@
 """The task `images`."""
 
-import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,10 +31,10 @@ from multiway.tasks.images import sections
 from multiway.tasks.images.config import ImageConfig
 from multiway.tasks.images.explanation import explained, telling, write_explanations
 from multiway.tasks.options import names
-from multiway.tasks.protocol import Option
+from multiway.tasks.protocol import OURS, Option
 from multiway.tasks.run import Run
 from multiway.training import Source
-from multiway.training.watching import Quantiles, quantiles_of
+from multiway.training.watching import Quantiles, check_names, quantiles_of
 
 FITTED, PENALTIES = 20_000, (1e-1, 1e-3)
 """Training images that the logistic regression is fitted on at most, and its penalties: seconds, not minutes."""
@@ -101,10 +100,23 @@ class ImageTask(TaughtTask[ImageConfig, ImageState]):
         augment = run.config.augment
         return self.taught(run, Augmented(training, augment) if augment.is_on else training)
 
+    def settle(self, config: ImageConfig, state: ImageState, *, progress: bool = False) -> ImageConfig:
+        """Look for the teacher and the weights to watch before anything is written.
+
+        Raises:
+            ConfigError: There is no such teacher, or no weight is called so.
+        """
+        if config.weights is not None:
+            with torch.device("meta"):
+                check_names(self.build(config, state, OURS), config.weights)
+        return super().settle(config, state, progress=progress)
+
     def watch(self, run: Run) -> Callable[[nn.Module], Quantiles] | None:
-        """Quantiles of the weights that the config names."""
-        pattern = run.config.weights
-        return None if pattern is None else functools.partial(quantiles_of, pattern=pattern)
+        """Quantiles of the weights that the config names, and a student's accuracy."""
+        pattern, accuracy = run.config.weights, super().watch(run)
+        if pattern is None:
+            return accuracy
+        return lambda model: quantiles_of(model, pattern) | ({} if accuracy is None else accuracy(model))
 
     def fit_baseline(self, run: Run, name: str, training: Labelled, validation: Labelled) -> dict[str, Any] | None:
         """Count classes, or fit a logistic regression on means of blocks of some images."""

@@ -23,7 +23,7 @@ class TabularEstimator(Estimator):
     Rows are arrays of numbers, NaN where missing, or frames with words too. It needs scikit-learn.
 
     Args:
-        layer: nd_linear or linear.
+        layer: nd_linear, linear, tensor_train or low_rank; the last two need a rank, in `settings` of the model.
         epochs: Passes over the training rows at most.
         validation: Share of the rows that choose the best epoch.
         test: Share of the rows that are scored once, at the end.
