@@ -169,14 +169,15 @@ def command(run: Run) -> str:
     config = run.config
     if config.data is None:
         return ""
-    known = _leaves(run.task.configure({"data": config.data}).plain())
-    changed = {name: value for name, value in _leaves(config.plain()).items() if value != known.get(name, MISSING)}
+    known = leaves(run.task.configure({"data": config.data}).plain())
+    changed = {name: value for name, value in leaves(config.plain()).items() if value != known.get(name, MISSING)}
     options = [f"--set {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in changed.items()]
     return " ".join([f"multiway train {run.task.name} --data", shlex.quote(config.data), *options])
 
 
-def _leaves(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def leaves(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Values of nested settings by their place, such as "training.epochs"."""
     found: dict[str, Any] = {}
     for name, value in settings.items():
-        found |= _leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+        found |= leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
     return found
