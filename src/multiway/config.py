@@ -1,6 +1,7 @@
 """The base of every config: frozen, closed to unknown names, read and written as plain YAML."""
 
 import difflib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -100,6 +101,14 @@ def nest(place: str, value: Any) -> dict[str, Any]:
     for part in reversed(place.split(".")):
         value = {part: value}
     return dict(value)
+
+
+def leaves(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Values of nested mappings by their place, such as "read.missing"."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return found
 
 
 def _read_small(path: Path) -> str:

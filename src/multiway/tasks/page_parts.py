@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
+from multiway.config import leaves
 from multiway.data import CheckReport
 from multiway.errors import MultiwayError
 from multiway.report import text
@@ -173,11 +174,3 @@ def command(run: Run) -> str:
     changed = {name: value for name, value in leaves(config.plain()).items() if value != known.get(name, MISSING)}
     options = [f"--set {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in changed.items()]
     return " ".join([f"multiway train {run.task.name} --data", shlex.quote(config.data), *options])
-
-
-def leaves(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Values of nested settings by their place, such as "training.epochs"."""
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        found |= leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return found

@@ -6,8 +6,9 @@ from typing import Any
 
 import yaml
 
+from multiway.config import leaves
 from multiway.report import text
-from multiway.tasks.page_parts import MISSING, leaves
+from multiway.tasks.page_parts import MISSING
 from multiway.tasks.pages import title_of
 from multiway.tasks.run import Run
 
