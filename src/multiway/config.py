@@ -8,7 +8,7 @@ from typing import Any, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, ended
 
 MAX_CONFIG_BYTES = 1_000_000
 DEEPEST = 50
@@ -123,7 +123,7 @@ def _read_small(path: Path) -> str:
 
 
 def _one_line(error: ValidationError, cls: type[BaseModel]) -> str:
-    return "; ".join(_describe(item, cls) for item in error.errors()) + "."
+    return ended("; ".join(_describe(item, cls) for item in error.errors()))
 
 
 def _describe(item: Any, cls: type[BaseModel]) -> str:

@@ -134,7 +134,8 @@ def _official(raw: Table, name: str | None, findings: Findings) -> tuple[str, ..
     others = sorted({cell for cell, split in zip(cells, found, strict=True) if not split})
     if others:
         count = found.count("")
-        rule = f"{count} rows are left out: column '{quoted(str(name))}' says {listed(others)}, which is no split"
+        are = "row is" if count == 1 else "rows are"
+        rule = f"{count} {are} left out: column '{quoted(str(name))}' says {listed(others)}, which is no split"
         apart = all(ours.keys() & re.split(r"[\W_]+", cell.lower()) for cell in others)
         findings.add("split", "note" if apart else "warning", rule, "A split is called train, validation or test.")
     return found
