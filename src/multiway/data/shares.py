@@ -52,7 +52,7 @@ def groups_of(
 def fix_of_empty(labels: NDArray[np.int64] | None, classes: Sequence[str], samples: str, otherwise: str) -> str:
     """What fills an empty split: more samples of classes of one, which only train; else what fits any other data."""
     counts = np.bincount(np.empty(0, np.int64) if labels is None else labels, minlength=len(classes))
-    single = [classes[place] for place in np.flatnonzero(counts == 1)]
+    single = [classes[place] for place in np.flatnonzero(counts == 1).tolist()]
     if not single:
         return otherwise
     rest = "has one, or drop the class" if len(single) == 1 else "have one each, or drop the classes"
