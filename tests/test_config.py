@@ -73,3 +73,10 @@ def test_forty_thousand_levels_are_refused_at_once():
     with pytest.raises(ConfigError, match="more than 50 levels"):
         read_yaml("[" * 40_000 + "]" * 40_000)
     assert time.process_time() - start < 2
+
+
+def test_a_message_that_ends_in_a_question_has_no_full_stop_after_it():
+    with pytest.raises(ConfigError, match=r"epoch is not a known field, did you mean epochs\?$"):
+        Outer.parse({"epoch": 3})
+    with pytest.raises(ConfigError, match=r"\(got 0\)\.$"):
+        Outer.parse({"epochs": 0})

@@ -3,7 +3,7 @@
 import pytest
 
 from multiway.errors import ConfigError
-from multiway.recipes import load_recipe, recipe_names, recipes_of
+from multiway.recipes import load_recipe, recipe_names, recipes_of, table_names
 from multiway.recipes.grid import Grid
 from multiway.tasks.registry import task_of
 
@@ -99,8 +99,17 @@ def test_a_row_may_have_another_name_than_its_key():
         "horizons": [96],
         "published": {"source": "iTransformer, look-back 96", "mse": 0.386, "mae": 0.405},
         "note": None,
+        "first": {},
         "settings": {"training": {"epochs": 2}, "model": {"level_features": True}},
     }
+
+
+def test_a_run_that_has_to_be_there_before_is_of_a_recipe_and_named_in_the_settings():
+    needed = [recipe for table in table_names() for recipe in recipes_of(table).values() if recipe.first]
+    assert {recipe.table for recipe in needed} == {"ndlinear-figure-17", "ndlinear-table-7-small"}
+    for recipe in needed:
+        assert recipe.first == {recipe.settings["distill"]["teacher"]: "vit-teacher-cifar10"}
+        assert load_recipe("vit-teacher-cifar10").task == recipe.task
 
 
 def test_the_narrower_source_wins():

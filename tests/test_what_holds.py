@@ -11,8 +11,14 @@ from multiway.recipes import Recipe, load_recipe, recipes_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "papers" / "README.md").read_text()
-METRICS = {"forecast": ("mse", "mae"), "volumes": ("auc", "acc"), "stocks": ("acc", "mcc"), "text": ("acc",),
-           "language": ("ppl",), "images": ("acc",)}
+METRICS = {
+    "forecast": ("mse", "mae"),
+    "volumes": ("auc", "acc"),
+    "stocks": ("acc", "mcc"),
+    "text": ("acc",),
+    "language": ("ppl",),
+    "images": ("acc",),
+}
 QUOTED = re.findall(r"\| ([-.\d]+(?: / [-.\d]+)?) \(`([\w-]+)`\)", PAGE)
 
 

@@ -1,13 +1,14 @@
 """The base of every config: frozen, closed to unknown names, read and written as plain YAML."""
 
 import difflib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, ended
 
 MAX_CONFIG_BYTES = 1_000_000
 DEEPEST = 50
@@ -102,6 +103,14 @@ def nest(place: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
+def leaves(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Values of nested mappings by their place, such as "read.missing"."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return found
+
+
 def _read_small(path: Path) -> str:
     if not path.is_file():
         raise ConfigError(f"{path} is not a file. Give the path of a YAML file.")
@@ -114,7 +123,7 @@ def _read_small(path: Path) -> str:
 
 
 def _one_line(error: ValidationError, cls: type[BaseModel]) -> str:
-    return "; ".join(_describe(item, cls) for item in error.errors()) + "."
+    return ended("; ".join(_describe(item, cls) for item in error.errors()))
 
 
 def _describe(item: Any, cls: type[BaseModel]) -> str:

@@ -51,6 +51,11 @@ def closest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else "."
 
 
+def ended(sentence: str) -> str:
+    """A sentence with its full stop; a question has its mark."""
+    return sentence if sentence.endswith("?") else f"{sentence}."
+
+
 def check_names(where: str, given: Collection[str], known: Collection[str]) -> None:
     """Refuse arguments by name that a function does not have.
 

@@ -62,6 +62,11 @@ def test_what_is_of_another_task_is_one_line_and_leaves_nothing(words, text, tmp
     assert {path.name for path in tmp_path.rglob("*")} == {"run", "series", "config.yaml"}
 
 
+def test_a_value_that_cannot_be_read_is_said_once(monkeypatch, capsys):
+    code, _, err = call(["train", "images", "--data", "pictures", "--size", "big"], monkeypatch, capsys)
+    assert code == 2 and "give a whole number of at least 1" in err and err.count("'big'") == 1
+
+
 def test_options_of_stocks_reach_their_sections(monkeypatch, capsys):
     given_to = {}
     monkeypatch.setattr(workflows, "train", lambda given, **rest: given_to.update(given, **rest) or Nothing())

@@ -95,5 +95,10 @@ def test_what_does_not_fit():
         build()(torch.zeros(4, 7, 3))
     with pytest.raises(ConfigError, match="num_heads must divide dim"):
         create_model("series_classifier", variates=1, num_classes=2, dim=6, num_heads=4)
+    for layer in ({"layer": "nd_linear"}, {"layer": "tensor_train", "rank": 2}):
+        with pytest.raises(
+            ConfigError, match=r"hidden must have a number for each of sizes .* Got hidden=\[3, 4, 5\] for"
+        ):
+            create_model("series_classifier", variates=1, num_classes=2, dim=8, hidden=(3, 4, 5), **layer)
     with pytest.raises(ConfigError, match="must multiply to dim=8"):
         create_model("series_classifier", variates=1, num_classes=2, dim=8, sizes=(3, 2))

@@ -15,7 +15,7 @@ from multiway import workflows
 from multiway.config import Config
 from multiway.data import CheckReport
 from multiway.data.writing import check_target
-from multiway.errors import ConfigError, RunError
+from multiway.errors import ConfigError, MultiwayError, RunError
 from multiway.recipes import Recipe
 from multiway.tasks import registry
 from multiway.tasks.answers import Answer
@@ -257,3 +257,15 @@ def test_a_target_is_looked_at_before_the_work(tmp_path):
         check_target(tmp_path / "rows.ods")
     with pytest.raises(RunError, match="there is no folder"):
         check_target(tmp_path / "absent" / "rows.csv")
+
+
+def test_a_recipe_names_the_recipe_of_a_run_that_it_needs_before_it_reads_data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fix = r"runs/cifar10-teacher is not a run folder.*`multiway train --recipe vit-teacher-cifar10 --out runs/cifar10-"
+    with pytest.raises(ConfigError, match=fix):
+        workflows.train({"data": "none"}, recipe="vit-small-cifar10-nd-20-3")
+    with pytest.raises(ConfigError, match=fix):
+        next(workflows.reproduce("ndlinear-figure-17", variants=["nd-20-3"], overrides={"data": "none"}))
+    own = {"data": "none", "distill": {"teacher": "mine"}}
+    with pytest.raises(MultiwayError, match=r"^(?!runs/cifar10-teacher)"):
+        workflows.train(own, recipe="vit-small-cifar10-nd-20-3")

@@ -248,3 +248,15 @@ def test_kept_results_stand_beside_the_papers():
     rows = workflows.beside_published("floor", list(workflows.reproduce("floor", measured=kept)))
     assert rows[-1]["method"] == "multiway" and rows[-1]["weather mse"] < rows[-2]["weather mse"]
     assert rows[-2]["weather mse"] == statistics.fmean([0.169, 0.214, 0.268, 0.350])  # of the four horizons
+
+
+def test_a_table_of_recipes_without_printed_figures_says_how_it_is_measured():
+    for name in ("ndlinear-opt", "ndlinear-opt-full", "ndlinear-figure-17", "ndlinear-table-7-small"):
+        with pytest.raises(ConfigError, match=f"{name} is a table of recipes, and the paper prints no .* {name}`"):
+            workflows.published(name)
+    with pytest.raises(ConfigError, match=r"and `multiway recipes` lists its published figures\..* peers`"):
+        workflows.published("peers")
+    with pytest.raises(
+        ConfigError, match="no published table is called ndlinear-tabel-7; did you mean ndlinear-table-7"
+    ):
+        workflows.published("ndlinear-tabel-7")

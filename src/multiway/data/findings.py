@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from multiway.errors import DataError
+from multiway.errors import DataError, ended
 
 SHOWN_PER_KIND = 5
 KEPT_PER_KIND = 20
@@ -69,7 +69,7 @@ class Finding:
         where = "; ".join(map(str, self.places[:shown]))
         hidden = self.count - min(shown, len(self.places))
         more = f" (and {hidden} more)" if where and hidden > 0 else ""
-        head = f"{self.rule}: {where}{more}." if where else f"{self.rule}."
+        head = f"{self.rule}: {where}{more}." if where else ended(self.rule)
         return f"{head} {self.fix}".strip()
 
     def to_dict(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from multiway.config import Config
+from multiway.data.findings import listed
 
 Splits = dict[str, NDArray[np.int64]]
 
@@ -46,6 +47,16 @@ def groups_of(
         rows.setdefault(row if names is None else names[row], []).append(row)
     groups = [np.array(group, dtype=np.int64) for group in rows.values()]
     return [(0 if labels is None else int(np.bincount(labels[group]).argmax()), group) for group in groups]
+
+
+def fix_of_empty(labels: NDArray[np.int64] | None, classes: Sequence[str], samples: str, otherwise: str) -> str:
+    """What fills an empty split: more samples of classes of one, which only train; else what fits any other data."""
+    counts = np.bincount(np.empty(0, np.int64) if labels is None else labels, minlength=len(classes))
+    single = [classes[place] for place in np.flatnonzero(counts == 1).tolist()]
+    if not single:
+        return otherwise
+    rest = "has one, or drop the class" if len(single) == 1 else "have one each, or drop the classes"
+    return f"Give more {samples} of {listed(single)}, which {rest}."
 
 
 def draw_shares(groups: list[tuple[int, NDArray[np.int64]]], shares: dict[str, float], seed: int) -> Splits:

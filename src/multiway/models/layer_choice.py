@@ -13,6 +13,8 @@ from multiway.errors import ConfigError
 LayerName = Literal["linear", "nd_linear", "tensor_train", "low_rank"]
 Sizes = Sequence[int]
 RANKED = ("tensor_train", "low_rank")
+PER_AXIS = ("nd_linear", "tensor_train")
+"""Layers that map as many axes as they give."""
 
 
 class Flattened(torch_nn.Module):

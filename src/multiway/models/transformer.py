@@ -14,7 +14,7 @@ from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.activations import ACTIVATIONS, Activation
 from multiway.models.attention_choice import AttentionConfig, build_attention
-from multiway.models.layer_choice import RANKED, LayerName, build_layer
+from multiway.models.layer_choice import PER_AXIS, RANKED, LayerName, build_layer
 
 
 class FeedForwardConfig(Config):
@@ -38,11 +38,16 @@ class FeedForwardConfig(Config):
         """Axes that `dim` features are taken as.
 
         Raises:
-            ValueError: Their product is another number.
+            ValueError: Their product is another number, or there are not as many as the layer maps them to.
         """
         sizes = self.sizes or (dim,)
         if math.prod(sizes) != dim:
             raise ValueError(f"sizes of the feed-forward must multiply to dim={dim}. Got {sizes}")
+        if self.layer in PER_AXIS and len(self.hidden) != len(sizes):
+            raise ValueError(
+                f"hidden must have a number for each of sizes with layer={self.layer}. Got hidden={list(self.hidden)} "
+                f"for sizes={list(sizes)}"
+            )
         return sizes
 
 

@@ -28,6 +28,7 @@ class Part(Config):
     """Whose settings it starts from, if not the table's."""
     metrics: tuple[str, ...] | None = None
     """What the numbers of a row's figures are, if not what the table says."""
+    first: dict[str, str] = Field(default_factory=dict)
     settings: dict[str, Any] = Field(default_factory=dict)
 
 

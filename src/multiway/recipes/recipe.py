@@ -35,6 +35,8 @@ class Recipe(Config):
     published: Published | None = None
     note: str | None = None
     """What a reader of the figures has to know."""
+    first: dict[str, str] = Field(default_factory=dict)
+    """Runs that have to be there before, such as a teacher's: by their folder the recipe that trains each."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Fields of the task's config."""
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 NUM_COLOURS = 8
+NUM_LINES = 2 * NUM_COLOURS
+"""Lines that can be told apart: every colour with two dashes."""
 _USUAL = {"ridge": 1, "seasonal naive": 2, "naive": 3, "network": 4, "blend": 5}
 
 

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from multiway.errors import DataError
@@ -15,10 +15,8 @@ from multiway.report.sections import Page, Part, Table, Text
 from multiway.tasks.page_parts import command, environment_facts, manifest_of
 from multiway.tasks.pages import Subject, colours_of, directions, score_tables, title_of
 from multiway.tasks.protocol import OURS
-from multiway.tasks.run import Run
+from multiway.tasks.run_names import Groups, names_of
 from multiway.training.watching import ACCURACY
-
-Groups = Sequence[Sequence[Run]]
 
 
 def comparison(subject: Subject, groups: Groups, parts: Iterable[Part] = ()) -> str:
@@ -27,17 +25,12 @@ def comparison(subject: Subject, groups: Groups, parts: Iterable[Part] = ()) -> 
     Raises:
         DataError: There are fewer than two runs, or more than can be told apart.
     """
-    if not 2 <= len(groups) <= palette.NUM_COLOURS:
-        raise DataError(f"compare: give 2 to {palette.NUM_COLOURS} runs. Got {len(groups)}; name other runs.")
+    if not 2 <= len(groups) <= palette.NUM_LINES:
+        raise DataError(f"compare: give 2 to {palette.NUM_LINES} runs. Got {len(groups)}; name other runs.")
     page = _Comparison(subject, groups)
     shown = [page.scores(), *parts, page.training(), page.baselines(), page.differences()]
-    return render(Page(title=f"{len(groups)} runs side by side", kicker="Comparison of runs", parts=shown))
-
-
-def names_of(groups: Groups) -> list[str]:
-    """Titles, numbered where two runs have the same."""
-    titles = [text.name(title_of(runs[0])) for runs in groups]
-    return [name if titles.count(name) == 1 else f"{name} ({index + 1})" for index, name in enumerate(titles)]
+    title, data = f"{len(groups)} runs side by side", dict.fromkeys(title_of(runs[0]) for runs in groups)
+    return render(Page(title=title, kicker="Comparison of runs", source=", ".join(data), parts=shown))
 
 
 def _validated(row: Mapping[str, Any], has_accuracy: bool) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
+from multiway.config import leaves
 from multiway.data import CheckReport
 from multiway.errors import MultiwayError
 from multiway.report import text
@@ -169,14 +170,7 @@ def command(run: Run) -> str:
     config = run.config
     if config.data is None:
         return ""
-    known = _leaves(run.task.configure({"data": config.data}).plain())
-    changed = {name: value for name, value in _leaves(config.plain()).items() if value != known.get(name, MISSING)}
+    known = leaves(run.task.configure({"data": config.data}).plain())
+    changed = {name: value for name, value in leaves(config.plain()).items() if value != known.get(name, MISSING)}
     options = [f"--set {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in changed.items()]
     return " ".join([f"multiway train {run.task.name} --data", shlex.quote(config.data), *options])
-
-
-def _leaves(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        found |= _leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return found

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from multiway.report.scores import verdict
 from multiway.report.sections import Part
 from multiway.tasks import pages
-from multiway.tasks.comparing import Groups, comparison
+from multiway.tasks.comparing import comparison
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.run import Run
+from multiway.tasks.run_names import Groups
 
 SIDE = ["Fitted on the first, chosen on the second, scored once on the last."]
 

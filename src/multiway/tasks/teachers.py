@@ -4,6 +4,7 @@ import abc
 import dataclasses
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from multiway.tasks.run import load
 
 TIMM = "timm:"
 """What the name of a network of timm begins with."""
+PATH = re.compile(r"(~|\.{1,2}|runs)?/|([^/]+/){2}")
+"""How a name begins that can only be a path: those of Hugging Face are OWNER/NAME."""
 FIX = "Give the folder of a run, which is trained first, one that `save_pretrained` wrote, or timm:NAME (--teacher)."
 PREPROCESSING, USUAL_SIDE = "preprocessor_config.json", 224
 UNUSED = ("pooler.",)
@@ -100,6 +103,11 @@ def find_teacher(name: str, state: ImageState) -> Teacher:
         return _of_timm(name.removeprefix(TIMM))
     if (Path(name) / "config.yaml").is_file():
         return RunTeacher(Path(name), state)
+    if PATH.match(name) and not Path(name).expanduser().is_dir():
+        raise ConfigError(
+            f"distill.teacher: {name} is no folder. Train the teacher first (multiway train images --out {name}), or "
+            "give a model of Hugging Face by name, or timm:NAME (--teacher)."
+        )
     return _of_hugging_face(name)
 
 

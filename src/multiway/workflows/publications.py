@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TypeGuard
 
-from multiway.recipes import Recipe, recipes_of
+from multiway.errors import ConfigError
+from multiway.recipes import Recipe, recipes_of, table_names
 from multiway.recipes.listing import filled
 from multiway.recipes.published import (
     MEAN,
@@ -39,8 +40,10 @@ def published(name: str) -> Row:
     """One published table: its lines as rows, its slips and its notes.
 
     Raises:
-        ConfigError: None is called so.
+        ConfigError: None is called so; says where a table of recipes is.
     """
+    if name in table_names() and name not in published_tables():
+        raise ConfigError(_unpublished(name))
     table = load_published(name)
     return {
         "table": name,
@@ -50,6 +53,15 @@ def published(name: str) -> Row:
         "slips": [_slip_row(table, slip) for slip in table.slips],
         "notes": list(table.notes),
     }
+
+
+def _unpublished(name: str) -> str:
+    """What a table of recipes is that is none of a paper."""
+    if any(recipe.figures for recipe in recipes_of(name).values()):
+        figures = "`multiway recipes` lists its published figures"
+    else:
+        figures = "the paper prints no figures for it"
+    return f"published: {name} is a table of recipes, and {figures}. Measure it: `multiway reproduce {name}`."
 
 
 def _slip_row(table: PublishedTable, slip: Slip) -> Row:

@@ -16,7 +16,7 @@ from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
 from multiway.tasks.scores import cell_row
 from multiway.workflows.publications_page import page_of
-from multiway.workflows.training import with_seed
+from multiway.workflows.training import check_first, with_seed
 
 
 def task_of_recipe(name: str) -> str:
@@ -150,14 +150,15 @@ def _measure_cell(
     for settings in recipe.settings_of_runs():
         config = task.configure(settings, overrides)
         seeded = [with_seed(config, config.training.seed + seed) for seed in range(seeds)]
-        runs += [_run_of(task, each, folder, progress) for each in seeded]
+        runs += [_run_of(task, recipe, each, folder, progress) for each in seeded]
     return cell_row(name, recipe, runs, seeds)
 
 
-def _run_of(task: Task[Any, Any, Any], config: Any, folder: Path, progress: bool) -> Run:
+def _run_of(task: Task[Any, Any, Any], recipe: Recipe, config: Any, folder: Path, progress: bool) -> Run:
     """The run of these settings: loaded, continued or started. Cells of several tables share it."""
     digest = hashlib.sha256(json.dumps(config.plain(), sort_keys=True).encode()).hexdigest()
     path = folder / f"{config.data}-{digest[:12]}"
     if path.exists():
         return lifecycle.resume(path, progress=progress)
+    check_first(recipe, config)
     return lifecycle.start(task, config, path, progress=progress)

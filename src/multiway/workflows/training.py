@@ -4,9 +4,9 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from multiway.config import merge
+from multiway.config import leaves, merge
 from multiway.errors import ConfigError
-from multiway.recipes import load_recipe
+from multiway.recipes import Recipe, load_recipe
 from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row, TaskConfig
 from multiway.tasks.registry import TASKS, task_of
@@ -14,6 +14,7 @@ from multiway.tasks.run import Run
 from multiway.tasks.scores import score_table
 from multiway.training import RunFolder
 from multiway.training.processes import is_main
+from multiway.training.run_folder import CONFIG
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,14 +63,15 @@ def train(
         DataError: The data are not sound.
         RunError: Something lies at `out`.
     """
-    settings = settings or {}
-    if recipe is not None:
-        cell = load_recipe(recipe)
+    settings, cell = settings or {}, None if recipe is None else load_recipe(recipe)
+    if cell is not None:
         if task not in (None, cell.task):
             raise ConfigError(f"train: the recipe {recipe} is one of the task {cell.task}. Got {task}; leave it out.")
         task, settings = cell.task, merge(cell.settings_of_runs()[0], settings)
     chosen = task_of(task or TASKS[0])
     config = chosen.configure(settings, overrides)
+    if cell is not None:
+        check_first(cell, config)
     if config.data is None:
         raise ConfigError("train: there is no data. Give --data FILE, a known data set's name, or a --recipe.")
     name = recipe_name(recipe) if recipe else Path(config.data).name.split(".")[0]
@@ -82,6 +84,21 @@ def train(
         lifecycle.start(chosen, with_seed(config, seed), place, progress=progress) for seed, place in places.items()
     ]
     return Trained(runs=runs)
+
+
+def check_first(recipe: Recipe, config: TaskConfig) -> None:
+    """Look for the runs that those of a recipe start from.
+
+    Raises:
+        ConfigError: One of them is not there; says what trains it.
+    """
+    named = leaves(config.plain()).values()
+    for folder, trained_by in recipe.first.items():
+        if folder in named and not (Path(folder) / CONFIG).is_file():
+            raise ConfigError(
+                f"{folder} is not a run folder, and the recipe needs its run. Train it first: "
+                f"`multiway train --recipe {trained_by} --out {folder}`."
+            )
 
 
 def recipe_name(recipe: str) -> str:

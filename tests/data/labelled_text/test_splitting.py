@@ -47,7 +47,8 @@ def test_folds_test_on_every_row_once():
 
 
 def test_the_column_of_splits_is_kept_and_dev_is_the_test_where_there_is_no_other():
-    splits = drawn(reviews(), {"split": "part"}, validation=0.25)[1]
+    frame = reviews().replace({"part": {"other": "other_dev"}})
+    splits = drawn(frame, {"split": "part"}, validation=0.25)[1]
     assert splits["test"].tolist() == list(range(40, 50))
     assert len(splits["validation"]) == 10 and len(splits["train"]) == 30
     frame = reviews().assign(part=np.repeat(["train", "dev", "test"], 20))

@@ -159,3 +159,34 @@ def test_what_is_no_text_in_memory_is_named():
         read_texts(["one", 2])
     with pytest.raises(DataError, match=r"a list or a series of texts is needed\. Got dict"):
         read_texts({"text": "one"})
+
+
+def test_a_column_of_a_text_file_is_refused_unless_a_training_on_a_table_named_it(tmp_path):
+    path = written(tmp_path / "book.txt", "one\ntwo\n")
+    with pytest.raises(DataError, match=r"book\.txt: text files have no columns.*'q'\. Leave out --column"):
+        read_texts(path, TextOptions(column="q"))
+    assert read_texts(path, TextOptions(column="q"), later=True).documents == ("one\ntwo\n",)
+
+
+def test_headings_that_are_not_there_are_refused_and_noted_of_one_file_among_others(tmp_path):
+    path, heading = written(tmp_path / "texts" / "book.txt", "one\ntwo\n"), TextOptions(documents="heading")
+    with pytest.raises(DataError, match=r"it has no heading such as = Title =.* \(--documents paragraph\)"):
+        read_texts(path, heading)
+    note = "has no heading such as = Title =, so it is one document."
+    assert read_texts(path, heading, later=True).notes == (f"it {note}",)
+    written(tmp_path / "texts" / "wiki.txt", ARTICLES)
+    texts = read_texts(tmp_path / "texts", heading)
+    assert len(texts) == 4 and texts.notes == (f"book.txt {note}",)
+
+
+def test_a_folder_without_training_text_is_refused_and_a_file_is_what_its_user_says(tmp_path):
+    path = written(tmp_path / "texts" / "test.txt", "line\n" * 9)
+    with pytest.raises(DataError, match=r"there is no training text: its files are called test\. Add a file called tr"):
+        read_texts(tmp_path / "texts")
+    assert len(read_texts(path)) == len(read_texts(tmp_path / "texts", later=True)) == 1
+    written(tmp_path / "texts" / "valid.txt", "line\n")
+    with pytest.raises(DataError, match="its files are called test and validation"):
+        read_texts(tmp_path / "texts")
+    written(tmp_path / "texts" / "book.txt", "line\n")
+    (note,) = read_texts(tmp_path / "texts").notes
+    assert note.startswith("2 documents are in files called test and validation, and as none is called train, they are")

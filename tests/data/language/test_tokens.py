@@ -15,7 +15,7 @@ from multiway.data.language import (
     match_texts,
     prepare_texts,
 )
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, DataError
 
 TEXT = "The cat sat; the cat didn't. Schöne Grüße — 東京 42  times\n\n\t<|end|> <unk> 🙂\n"
 
@@ -151,3 +151,16 @@ def test_documents_are_cut_after_half_a_context_at_most():
     prepared = bytewise(["ijklmnop", "qr"], 6)
     assert [*prepared.cut("all", 9, 2)] == [("ijk", "lm"), ("q", "r")]
     assert [*prepared.cut("all", 1, 99)] == [("ijk", "lmnop")]
+
+
+def test_a_context_beyond_the_training_text_is_refused_and_one_beyond_its_documents_noted():
+    def prepared(context):
+        options = TokenOptions(tokenizer="bytes", context=context)
+        return prepare_texts(["a" * 20] * 8 + ["b" * 9, "c" * 9], TextOptions(), TextSplit(), options)
+
+    count = prepared(8).part("train").targets
+    prepared(count).check_context()
+    with pytest.raises(DataError, match=rf"has {count} tokens, fewer than the context of {count + 1}.*--context 18\)"):
+        prepared(count + 1).check_context()
+    assert prepared(20).notes == ()
+    assert "the longest training document has 20 tokens, and the context is 21" in prepared(21).notes[0]

@@ -101,6 +101,10 @@ def test_a_split_without_series_and_a_training_without_a_class(tmp_path):
     x, y = bumps(4)
     with pytest.raises(DataError, match=r"each split needs series\. Got train 3, validation 0, test 1"):
         prepare_sequences((x, y), USUAL, SequenceSplit())
+    with pytest.raises(
+        DataError, match=r"validation 0, test 1\. Give more series of b, which has one, or drop the class"
+    ):
+        prepare_sequences((x, list("aaab")), USUAL, SequenceSplit())
     data = official()
     np.savez(tmp_path / "set.npz", **data | {"y_test": data["y_test"] + 1})
     with pytest.raises(DataError, match="train has no series of 3"):

@@ -136,7 +136,7 @@ STAMPED = HEADER.replace("@timeStamps false", "@timeStamps true")
         (("1,2:no",), HEADER, r"declares 2 dimensions, and a series has 1: line 10"),
         (("1,x:3,4:no",), HEADER, r"a value is no finite number: line 10, value 'x', value 2"),
         (("1,inf:3,4:no",), HEADER, r"a value is no finite number: line 10, value 'inf'"),
-        (("?,?:?,NaN:no",), HEADER, r"1 series hold no value: line 10"),
+        (("?,?:?,NaN:no",), HEADER, r"1 series holds no value: line 10"),
         ((), HEADER, "it holds no series"),
         (LINES, HEADER.replace("@data\n", ""), "has a line @data before its series"),
     ],

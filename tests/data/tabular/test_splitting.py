@@ -43,7 +43,16 @@ def test_by_time_the_past_trains_and_equal_times_stay_together():
 
 
 def test_too_few_rows_and_shares_that_leave_none():
-    with pytest.raises(DataError, match=r"frame: each split needs rows\. Got train 2, validation 0, test 0\."):
-        split_table(read_table(patients(2), TableOptions(target="weight")), TableSplit())
+    with pytest.raises(
+        DataError, match=r"frame: each split needs two rows or more.* Got train 2, validation 1, test 1\."
+    ):
+        split_table(read_table(patients(4), TableOptions(target="weight")), TableSplit())
+    splits = split_table(read_table(patients(10), TableOptions(target="weight")), TableSplit())
+    assert {name: len(rows) for name, rows in splits.items()} == {"train": 6, "validation": 2, "test": 2}
+    frame = patients(4).assign(ill=["u", "u", "u", "v"])
+    with pytest.raises(
+        DataError, match=r"Got train 3, validation 0, test 1\. Give more rows of v, which has one, or drop"
+    ):
+        split_table(read_table(frame, TableOptions(target="ill")), TableSplit())
     with pytest.raises(ConfigError, match="must leave some to train on"):
         TableSplit.parse({"validation": 0.5, "test": 0.5})

@@ -92,6 +92,6 @@ def test_runs_are_compared_with_their_baselines_and_what_differs(finished):
     text = compare([[finished], [other]])
     page = Page(text)
     assert page.sections() == ["scores", "errors", "training", "baselines", "differences"]
-    assert "loads (2)" in page.text and "cannot be compared" not in page.text
+    assert "levels=[90.0]" in page.text and "loads (1)" not in page.text and "cannot be compared" not in page.text
     assert "--set 'levels=[90.0]'" in page.text and "Look-back" not in page.text
-    assert re.search(r"against loads \(1\)", page.text) and "against ridge" in page.text
+    assert re.search(r"against levels=\[", page.text) and "against ridge" in page.text

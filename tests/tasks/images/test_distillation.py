@@ -172,6 +172,8 @@ def test_what_is_no_teacher_of_these_images_is_refused_before_anything_is_writte
         ),
         str(tmp_path / "other"): (ConfigError, r"trained on other classes\. Got .*'ring'.*, not .*'dot'"),
         "own/none": (ConfigError, r"the teacher own/none is no folder.* Give the folder of a run"),
+        "runs/none": (ConfigError, r"runs/none is no folder\. Train the teacher first .*--out runs/none\)"),
+        str(tmp_path / "none"): (ConfigError, r"/none is no folder\. Train the teacher first"),
     }
     for name, (kind, words) in cases.items():
         with pytest.raises(kind, match=words):

@@ -182,7 +182,7 @@ def test_other_test_cases_are_warned_of_and_one_run_is_nothing_to_compare(tmp_pa
     run = make_run(write_data(tmp_path / "set.npz"))
     other = dataclasses.replace(run, facts={**run.facts, "splits": {"test": {"cases": 9}}})
     assert "scored on different test cases: their scores cannot be compared" in Page(compare([[run], [other]])).text
-    with pytest.raises(DataError, match=r"give 2 to 8 runs\. Got 1"):
+    with pytest.raises(DataError, match=r"give 2 to 16 runs\. Got 1"):
         compare([[run]])
 
 

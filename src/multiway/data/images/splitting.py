@@ -7,7 +7,7 @@ import numpy as np
 from multiway.data.findings import listed
 from multiway.data.images.images import Images
 from multiway.data.images.options import ImageSplit
-from multiway.data.shares import Splits, draw_shares, groups_of
+from multiway.data.shares import Splits, draw_shares, fix_of_empty, groups_of
 from multiway.errors import DataError
 
 SPLITS = ("train", "validation", "test")
@@ -44,6 +44,7 @@ def _check(images: Images, splits: Splits) -> None:
     if not all(len(splits[name]) for name in SPLITS):
         counts = ", ".join(f"{name} {len(splits[name])}" for name in SPLITS)
         fix = "Give more images, or change the shares (--set split.test=0.3)."
+        fix = fix_of_empty(images.truth, images.classes, "images", fix)
         raise DataError(f"{images.source}: each split needs images. Got {counts}. {fix}")
     if len(images.classes) < 2:
         raise DataError(f"{images.source}: two classes or more are needed. Got {listed(images.classes)}. Give others.")

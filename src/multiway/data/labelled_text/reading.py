@@ -1,6 +1,8 @@
 """`read_texts`: from a file, a frame or lists to texts with their classes, every flaw named."""
 
 import dataclasses
+import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from multiway.data.loading import source_name
 from multiway.data.raw import Table
 from multiway.data.tabular.options import TableOptions
 from multiway.data.tabular.target import read_target
+from multiway.errors import MultiwayWarning
 
 OFFICIAL = {
     "train": ("train", "training"),
@@ -48,6 +51,9 @@ def read_texts(
         raise findings.error() from None
     if findings.errors():
         raise findings.error()
+    for finding in findings.found if columns is None else ():
+        if finding.severity == "warning":
+            warnings.warn(f"{findings.source}: {finding.line()}", MultiwayWarning, stacklevel=3)
     return table
 
 
@@ -119,7 +125,7 @@ def _cells(raw: Table, name: str | None, what: str, findings: Findings) -> tuple
 
 
 def _official(raw: Table, name: str | None, findings: Findings) -> tuple[str, ...] | None:
-    """Our name of each row's split; rows of others are noted."""
+    """Our name of each row's split; rows of others are warned of, or noted where they say what part, as ood_dev."""
     cells = _cells(raw, name, "split", findings)
     if cells is None:
         return None
@@ -128,7 +134,10 @@ def _official(raw: Table, name: str | None, findings: Findings) -> tuple[str, ..
     others = sorted({cell for cell, split in zip(cells, found, strict=True) if not split})
     if others:
         count = found.count("")
-        findings.add("split", "note", f"{count} rows are in {listed(others)}, which is no split that is used")
+        are = "row is" if count == 1 else "rows are"
+        rule = f"{count} {are} left out: column '{quoted(str(name))}' says {listed(others)}, which is no split"
+        apart = all(ours.keys() & re.split(r"[\W_]+", cell.lower()) for cell in others)
+        findings.add("split", "note" if apart else "warning", rule, "A split is called train, validation or test.")
     return found
 
 

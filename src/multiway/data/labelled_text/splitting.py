@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import listed
 from multiway.data.labelled_text.options import TextSplit
 from multiway.data.labelled_text.table import TextTable
-from multiway.data.shares import Splits, draw_shares, groups_of
+from multiway.data.shares import Splits, draw_shares, fix_of_empty, groups_of
 from multiway.errors import DataError
 
 SPLITS = ("train", "validation", "test")
@@ -25,6 +25,7 @@ def split_texts(table: TextTable, split: TextSplit) -> Splits:
     if not all(len(splits[name]) for name in SPLITS):
         counts = ", ".join(f"{name} {len(splits[name])}" for name in SPLITS)
         fix = "Give more rows, or change the shares (--set split.test=0.3)."
+        fix = fix_of_empty(table.labels, table.columns.classes, "rows", fix)
         if table.official is not None:
             fix = "Give such rows, or name another column of splits (--split NAME)."
         raise DataError(f"{table.source}: each split needs rows. Got {counts}. {fix}")

@@ -18,6 +18,7 @@ from multiway.data.language.texts import Texts
 from multiway.data.language.vocabulary import Ids, Vocabulary, learn_vocabulary
 from multiway.data.language.windows import Windows
 from multiway.data.shares import Splits
+from multiway.errors import DataError
 
 
 class TextCounts(Config):
@@ -45,8 +46,29 @@ class PreparedText:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What reading did."""
-        return self.texts.notes
+        """What reading did, and a context that no training document fills."""
+        return (*self.texts.notes, *self._unfilled())
+
+    def _unfilled(self) -> Iterator[str]:
+        longest = max(map(len, self.pieces("train"))) if self.splits else self.options.context
+        if longest < self.options.context:
+            yield (
+                f"the longest training document has {longest:,} tokens, and the context is {self.options.context:,}: "
+                f"nothing is learnt of places beyond"
+            )
+
+    def check_context(self) -> None:
+        """Whether the training text fills one context.
+
+        Raises:
+            DataError: It is shorter.
+        """
+        count, context = self.part("train").targets, self.options.context
+        if count < context:
+            raise DataError(
+                f"{self.source}: the training text has {count:,} tokens, fewer than the context of {context:,}. "
+                f"Give more text, or a smaller context (--context {max(2, count // 8)})."
+            )
 
     def content(self) -> Iterator[object]:
         """Everything that was read."""

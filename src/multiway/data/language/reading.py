@@ -11,7 +11,7 @@ import pandas as pd
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
 from multiway.data.json_lines import objects_of
 from multiway.data.language.options import TextOptions
-from multiway.data.language.texts import Texts, documents_of
+from multiway.data.language.texts import HEADING, Texts, documents_of
 from multiway.data.loading import load_texts_table, source_name
 from multiway.data.options import ReadOptions
 from multiway.data.text import bytes_of, characters, free_memory
@@ -52,9 +52,13 @@ def read_texts(source: Any, options: TextOptions | None = None, *, later: bool =
 def read_into(source: Any, options: TextOptions, findings: Findings, *, later: bool = False) -> Texts:
     """The same, with flaws noted; the texts are sound only where no finding is an error."""
     files = _files(source, later=later) if isinstance(source, str | Path) else []
+    if options.column is not None and files and not later and all(map(_is_plain, files)):
+        rule = f"text files have no columns, so none is called '{quoted(options.column)}'"
+        raise findings.fatal("columns", rule, "Leave out --column, or give JSON lines or a table.")
     found: list[tuple[Document, str | None]] = []
     for path in files:
-        each, split = _documents(path, options, findings, named=len(files) > 1), _split_of(path, Path(source))
+        named = len(files) > 1
+        each, split = _documents(path, options, findings, named=named, later=later), _split_of(path, Path(source))
         if not each and split is not None and not later and len(files) > 1:
             rule = f"{quoted(path.name, 80)} holds no text, and its name says {split}"
             raise findings.fatal("empty", rule, "Fill it, or take it away.")
@@ -63,7 +67,24 @@ def read_into(source: Any, options: TextOptions, findings: Findings, *, later: b
         found = [(document, None) for document in _given(source)]
     if not found and not findings.errors():
         raise findings.fatal("empty", "there is no text in it", "Give a file with text.")
+    if files and not later and Path(source).is_dir():
+        _check_training(found, findings)
     return _gathered(found, findings, later=later)
+
+
+def _check_training(found: list[tuple[Document, str | None]], findings: Findings) -> None:
+    """Refuse a folder of files for validation and test alone; note those that are trained on, as none is to train."""
+    held = sorted({split for _, split in found if split is not None})
+    if not held or "train" in held:
+        return
+    count = sum(split is not None for _, split in found)
+    if count == len(found):
+        rule = f"there is no training text: its files are called {' and '.join(held)}"
+        raise findings.fatal("splits", rule, "Add a file called train, or give one of the files.")
+    rule = (
+        f"{count} documents are in files called {' and '.join(held)}, and as none is called train, they are trained on"
+    )
+    findings.add("splits", "warning", rule, "Call the training text train.txt.")
 
 
 def _gathered(found: list[tuple[Document, str | None]], findings: Findings, *, later: bool) -> Texts:
@@ -132,16 +153,32 @@ def kind_of(path: Path) -> str | None:
     return ending if ending in (*LINES, *TABLES, *PLAIN) else None
 
 
-def _documents(path: Path, options: TextOptions, findings: Findings, *, named: bool) -> list[Document]:
+def _is_plain(path: Path) -> bool:
+    return kind_of(path) not in (*LINES, *TABLES)
+
+
+def _documents(path: Path, options: TextOptions, findings: Findings, *, named: bool, later: bool) -> list[Document]:
     kind, head = kind_of(path), f"{path.name}, " if named else ""
     if kind in LINES:
         found = [(f"{head}line {number}", text) for number, text in _lines(path, options, findings)]
     elif kind in TABLES:
         found = [(f"{head}row {row}", text) for row, text in _rows(path, options, findings)]
     else:
-        parts = documents_of(_plain(path, options, findings), options.documents)
+        text = _plain(path, options, findings)
+        _check_headings(path, text, options, findings, is_one=not named and not later)
+        parts = documents_of(text, options.documents)
         found = [(f"{head}document {place}" if len(parts) > 1 else path.name, part) for place, part in enumerate(parts)]
     return found[: options.most_documents]
+
+
+def _check_headings(path: Path, text: str, options: TextOptions, findings: Findings, *, is_one: bool) -> None:
+    """Where documents begin at headings and there are none: refuse the only file, note another."""
+    if options.documents != "heading" or HEADING.search(text) is not None:
+        return
+    rule = f"{_named(path, findings)} has no heading such as = Title =, so it is one document"
+    if is_one:
+        raise findings.fatal("documents", rule, "Cut it otherwise (--documents paragraph).")
+    findings.add("documents", "note", rule)
 
 
 def _plain(path: Path, options: TextOptions, findings: Findings) -> str:

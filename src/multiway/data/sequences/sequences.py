@@ -117,7 +117,9 @@ def check_observed(series: Sequence[Values], places: Sequence[Place], findings: 
     """
     empty = [place for each, place in zip(series, places, strict=True) if not np.isfinite(each).any()]
     if empty:
-        raise findings.fatal("empty", f"{len(empty)} series hold no value", "Leave them out.", empty)
+        raise findings.fatal(
+            "empty", f"{len(empty)} series {'holds' if len(empty) == 1 else 'hold'} no value", "Leave them out.", empty
+        )
     count = series[0].shape[1]
     wrong = [place for each, place in zip(series, places, strict=True) if each.shape[1] != count]
     if wrong:

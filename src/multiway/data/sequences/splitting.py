@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import listed
 from multiway.data.sequences.options import SequenceSplit
 from multiway.data.sequences.sequences import Sequences
-from multiway.data.shares import Splits, draw_shares, groups_of
+from multiway.data.shares import Splits, draw_shares, fix_of_empty, groups_of
 from multiway.errors import DataError
 
 SPLITS = ("train", "validation", "test")
@@ -35,6 +35,7 @@ def split_sequences(
     if not all(len(splits[name]) for name in SPLITS):
         counts = ", ".join(f"{name} {len(splits[name])}" for name in SPLITS)
         fix = "Give more series or groups, or change the shares (--set split.test=0.3)."
+        fix = fix_of_empty(truth, classes, "series", fix)
         raise DataError(f"{sequences.source}: each split needs series. Got {counts}. {fix}")
     absent = sorted(set(range(len(classes))) - set(truth[splits["train"]].tolist()))
     if absent:

@@ -5,12 +5,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import listed
-from multiway.data.shares import Splits, draw_shares, groups_of
+from multiway.data.shares import Splits, draw_shares, fix_of_empty, groups_of
 from multiway.data.tabular.options import TableSplit
 from multiway.data.tabular.table import Table
 from multiway.errors import DataError
 
 SPLITS = ("train", "validation", "test")
+FEWEST = 2
+"""Rows of a split where the target is a number: R² of one row is undefined."""
 
 
 def split_table(table: Table, split: TableSplit) -> Splits:
@@ -27,10 +29,13 @@ def split_table(table: Table, split: TableSplit) -> Splits:
     else:
         shares = {"test": split.test, "validation": split.validation}
         splits = draw_shares(groups_of(table.num_rows, table.labels, table.groups), shares, split.seed)
-    if not all(len(splits[name]) for name in SPLITS):
+    least = 1 if table.columns.classes else FEWEST
+    if not all(len(splits[name]) >= least for name in SPLITS):
         counts = ", ".join(f"{name} {len(splits[name])}" for name in SPLITS)
         fix = "Give more rows or groups, or change the shares (--set split.test=0.3)."
-        raise DataError(f"{table.source}: each split needs rows. Got {counts}. {fix}")
+        fix = fix_of_empty(table.labels, table.columns.classes or (), "rows", fix)
+        needs = "rows" if least == 1 else "two rows or more, as numbers of one row have no spread"
+        raise DataError(f"{table.source}: each split needs {needs}. Got {counts}. {fix}")
     _check_classes(table, splits["train"])
     return {name: splits[name] for name in SPLITS}
 

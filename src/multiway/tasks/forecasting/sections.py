@@ -23,7 +23,7 @@ from multiway.report.palette import title
 from multiway.report.scores import Score, Scores
 from multiway.report.sections import Cell, Chart, Panels, Part, Section, Table, Text
 from multiway.tasks import pages
-from multiway.tasks.comparing import comparison, names_of
+from multiway.tasks.comparing import comparison
 from multiway.tasks.forecasting.attention import attention_part
 from multiway.tasks.forecasting.choice_tables import RULE, choice_tables
 from multiway.tasks.forecasting.future import forecast_columns
@@ -32,6 +32,7 @@ from multiway.tasks.forecasting.prepared import Prepared, prepare
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
+from multiway.tasks.run_names import names_of
 
 HISTORY_WINDOWS = 2
 ERROR = "MSE, scaled"

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from multiway.data.findings import quoted
 from multiway.data.images import PreparedImages
 from multiway.errors import ConfigError, MultiwayError, closest
 from multiway.explain.images import ImageExplanation, explain_image, save_image
@@ -83,7 +84,8 @@ def explained(run: Run, names: Sequence[str]) -> list[Seen]:
     places = {str(name): place for place, name in enumerate(prepared.samples.names["image"])}
     unknown = [name for name in names if name not in places]
     if unknown:
-        raise ConfigError(f"{prepared.source} has no image {unknown[0]!r}{closest(unknown[0], places)}")
+        fix = f"Name images of the data as it does (--images {quoted(next(iter(places)))})."
+        raise ConfigError(f"{prepared.source} has no image '{quoted(unknown[0])}'{closest(unknown[0], places)} {fix}")
     return [_seen(run, prepared, places[name]) for name in names]
 
 

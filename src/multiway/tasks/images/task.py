@@ -30,7 +30,7 @@ from multiway.tasks.distillation import TaughtTask
 from multiway.tasks.images import sections
 from multiway.tasks.images.config import ImageConfig
 from multiway.tasks.images.explanation import explained, telling, write_explanations
-from multiway.tasks.options import names
+from multiway.tasks.options import names, whole
 from multiway.tasks.protocol import OURS, Option
 from multiway.tasks.run import Run
 from multiway.training import Source
@@ -50,7 +50,7 @@ class ImageTask(TaughtTask[ImageConfig, ImageState]):
     state = ImageState
     scored = (*targets.CLASSES, targets.MORE["f1"], targets.MORE["top5"])
     options = (
-        Option(name="size", field="read.size", read=int, help="Side in pixels that every image is resized to."),
+        Option(name="size", field="read.size", read=whole, help="Side in pixels that every image is resized to."),
         Option(
             name="channels", field="read.channels", choices=("auto", "grey", "rgb"),
             help="Grey or coloured; auto keeps what they are.",

@@ -93,6 +93,7 @@ class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, Windows]):
 
     def learn(self, config: LanguageConfig, prepared: PreparedText) -> LanguageState:
         """The vocabulary, and how much each baseline has to hold of the training text."""
+        prepared.check_context()
         documents, vocabulary = prepared.part("train").stretches(), prepared.vocabulary
         counts = {str(name): sizes_of(documents, ORDERS[name], vocabulary.size) for name in config.baselines}
         return LanguageState(vocabulary=vocabulary, counts=counts)
