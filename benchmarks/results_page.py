@@ -2,10 +2,11 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from multiway.config import leaves
 from multiway.recipes import Recipe, load_published, load_recipe, published_tables, recipes_of, table_names
 from multiway.report.text import decimals_for, duration, magnitude, number
 from multiway.tasks.protocol import OURS, Row
@@ -160,19 +161,9 @@ def _typed(value: Any) -> str:
 
 def overridden(recipe: Recipe, row: Row) -> dict[str, Any]:
     """Settings that a row was measured with and its recipe does not have."""
-    stated = flat(task_of(recipe.task).configure(recipe.settings_of_runs()[0]).plain())
-    measured = flat(row["settings"])
+    stated = leaves(task_of(recipe.task).configure(recipe.settings_of_runs()[0]).plain())
+    measured = leaves(row["settings"])
     return {name: measured[name] for name in sorted(stated.keys() & measured) if measured[name] != stated[name]}
-
-
-def flat(settings: Mapping[str, Any], head: str = "") -> dict[str, Any]:
-    """All fields under their dotted names."""
-    named = ((f"{head}{name}", value) for name, value in settings.items())
-    return {
-        key: each
-        for name, value in named
-        for key, each in (flat(value, f"{name}.") if isinstance(value, dict) else {name: value}).items()
-    }
 
 
 def other_lines() -> Iterator[str]:
