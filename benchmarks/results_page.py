@@ -83,7 +83,7 @@ def table_lines(table: str, rows: Sequence[Row]) -> Iterator[str]:
     """A section on the measured cells of a table."""
     if not rows:
         return
-    recipes = {row["recipe"]: load_recipe(row["recipe"]) for row in rows}
+    recipes = {row["recipe"]: load_recipe(row["recipe"]).of_row(row) for row in rows}
     metrics = list(dict.fromkeys(each for row in rows for each in metrics_of(recipes[row["recipe"]], row)))
     yield from (f"## {table}", "")
     yield from markdown(["cell", *metrics, "baselines", "parameters", "seeds", "time", "command"])

@@ -46,7 +46,10 @@ OVERRIDDEN = {
     **{f"image-cifar10-{each}": {"training.precision"} for each in ("linear", "ndlinear", "matched", "low-rank")},
     "image-cifar10-ndlinear-ours": {"training.precision"},
 }  # fmt: skip
-SHORT = re.compile(r"hot-adrenal(-trainable)?|hot-(type|order|heads|components)-adrenal-.*|hot-components-.*")
+SHORT = re.compile(
+    r"hot-adrenal(-trainable)?|hot-(type|order|heads|components)-adrenal-.*|hot-components-.*"
+    r"|hot-(type|order|heads)-(ettm1|exchange)-.*|hot-later-code-.*|hot-exchange-.*"
+)
 """Cells of the paper's tables: one epoch of 100, in bfloat16."""
 
 

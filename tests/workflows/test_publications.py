@@ -10,6 +10,7 @@ import pytest
 from multiway import workflows
 from multiway.errors import ConfigError, RunError
 from multiway.recipes import load_recipe
+from multiway.workflows import reproducing
 from report_pages import Page
 
 
@@ -117,6 +118,29 @@ def test_cells_without_a_published_column_bring_no_rows():
     assert workflows.beside_published("segmentation", [cell("indian-pines", dice=0.3)]) == []
     cells = [cell("hot-exchange-96", mse="much", mae=math.nan)]
     assert workflows.beside_published("hot-table-1", cells) == []
+
+
+def test_a_cell_at_one_horizon_stands_beside_no_printed_mean():
+    mean = cell("hot-order-weather-time", horizons="96,192,336,720", mse=0.3, mae=0.3)
+    methods = [row["method"] for row in workflows.beside_published("hot-table-3", [mean])]
+    assert methods[-1] == "multiway, attends time, paper" and len(methods) > 1
+    assert workflows.beside_published("hot-table-3", [mean | {"horizons": "96"}]) == []
+
+
+def test_a_mean_over_horizons_is_not_read_as_one_of_them(tmp_path):
+    mean = cell("hot-order-weather-time", horizons="96,192,336,720", mse=0.3)
+    narrow = cell("hot-order-weather-time", horizons="96", mse=0.2)
+    read = {"table": "hot-table-3", "measured": stored(tmp_path, [narrow, mean])}
+    assert [row["mse"] for row in workflows.reproduce(**read)] == [0.3]
+    assert [row["mse"] for row in workflows.reproduce(**read, horizons=["96"])] == [0.2]
+
+
+def test_a_cell_of_several_horizons_is_measured_at_the_chosen_ones(monkeypatch):
+    found = {}
+    monkeypatch.setattr(reproducing, "_measure_cell", lambda name, recipe, *rest: found.setdefault(name, recipe) and {})
+    list(workflows.reproduce("hot-table-3", rows=["weather"], variants=["attends time"], horizons=["720", "96"]))
+    cells = {name: [run["horizon"] for run in recipe.settings_of_runs()] for name, recipe in found.items()}
+    assert cells["hot-order-weather-time"] == [96, 720] and found["hot-order-weather-time"].figures == {}
 
 
 def stored(tmp_path, cells):

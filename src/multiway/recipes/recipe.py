@@ -1,5 +1,6 @@
 """One cell of a published table: its settings, its published figures, and their source."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pydantic import ConfigDict, Field, FiniteFloat
@@ -44,6 +45,15 @@ class Recipe(Config):
     def figures(self) -> dict[str, float]:
         """Published scores by metric."""
         return {} if self.published is None else dict(self.published.__pydantic_extra__)
+
+    def at(self, horizons: Collection[str]) -> "Recipe":
+        """The cell at some of its horizons, without the figures that are printed of all of them."""
+        left = tuple(horizon for horizon in self.horizons if str(horizon) in horizons)
+        return self if left == self.horizons else self.model_copy(update={"horizons": left, "published": None})
+
+    def of_row(self, row: Mapping[str, Any]) -> "Recipe":
+        """The cell at the horizons that a measured row names; at all where it names none."""
+        return self.at(str(row["horizons"]).split(",")) if row.get("horizons") else self
 
     def settings_of_runs(self) -> list[dict[str, Any]]:
         """Settings of each run that the cell is the mean of: one per horizon, or one."""

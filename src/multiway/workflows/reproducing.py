@@ -45,7 +45,7 @@ def reproduce(
         table: Its name.
         rows: Only these data sets; all if not given.
         variants: Only these variants.
-        horizons: Only these horizons.
+        horizons: Only these horizons, also of cells that are printed as a mean over several.
         forms: Only these forms of a paper's model.
         seeds: Runs per cell.
         out: JSON lines to append to.
@@ -78,6 +78,8 @@ def reproduce(
 
 def _chosen(table: str, wanted: Mapping[str, Sequence[str] | None]) -> dict[str, Recipe]:
     chosen = {name: recipe for name, recipe in recipes_of(table).items() if _is_wanted(recipe, wanted)}
+    if (horizons := wanted["horizons"]) is not None:
+        chosen = {name: recipe.at(horizons) for name, recipe in chosen.items()}
     if not chosen:
         said = " and ".join(f"{name} {', '.join(values)}" for name, values in wanted.items() if values is not None)
         raise ConfigError(f"reproduce: no cell of {table} has {said}. `multiway recipes` lists the cells.")
@@ -118,12 +120,19 @@ def stored_cells(path: Path, table: str, chosen: Mapping[str, Recipe]) -> list[R
     """
     if not path.is_file():
         raise ConfigError(f"{path} is not a file. Give the JSON lines that `multiway reproduce --out` wrote.")
-    found = {row["recipe"]: row for row in _json_lines(path) if str(row.get("recipe")) in chosen}
+    found = {row["recipe"]: row for row in _json_lines(path) if _is_of(row, chosen)}
     if not found:
         raise ConfigError(
             f"{path} holds no chosen cell of {table}. `multiway reproduce {table} --out {path}` adds them."
         )
     return [found[name] for name in chosen if name in found]
+
+
+def _is_of(row: Row, chosen: Mapping[str, Recipe]) -> bool:
+    """Whether a row is of a chosen cell, and of no horizon that was not chosen."""
+    recipe = chosen.get(str(row.get("recipe")))
+    stated = str(row["horizons"]).split(",") if row.get("horizons") else []
+    return recipe is not None and {*stated}.issubset(map(str, recipe.horizons))
 
 
 def _json_lines(path: Path) -> Iterator[Row]:
