@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.cells import as_text
+from multiway.data.labelled import Labelled
 from multiway.errors import DataError
 from multiway.tasks.class_task import ClassTask, probabilities
 from multiway.tasks.estimator import Classifier, classes_as_given, estimator
@@ -30,14 +31,18 @@ class SampleClassifier(Classifier):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities `(samples, classes)`, in the order of `classes_`."""
         run = self._run()
-        later = cast(ClassTask[Any, Any], run.task).unlabelled(run.config, X, run.state)
         names = list(run.state.classes)
         order = [names.index(name) for name in as_text(pd.Series(self.classes_))]
-        return probabilities(run.model, later.samples)[:, order]
+        return probabilities(run.model, self._unlabelled(X))[:, order]
 
     def evaluate(self, X: Any, y: Any) -> pd.DataFrame:
         """Every score on other samples, with intervals, beside the baselines."""
         return self._scores_of((X, as_text(pd.Series(self._classes_of(X, y)))))
+
+    def _unlabelled(self, X: Any) -> Labelled:
+        """Other samples as the network sees them."""
+        run = self._run()
+        return cast(ClassTask[Any, Any], run.task).unlabelled(run.config, X, run.state).samples
 
     def _take(self, run: Run) -> None:
         super()._take(run)

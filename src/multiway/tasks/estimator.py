@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from multiway.config import Config, merge, nest
 from multiway.data import datasets
-from multiway.errors import ConfigError, MultiwayError, NotFittedError, check_names
+from multiway.errors import ConfigError, DataError, MultiwayError, NotFittedError, check_names
 from multiway.metrics.classes import predicted_classes
 from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
@@ -219,6 +219,17 @@ def classes_as_given(names: Sequence[str]) -> NDArray[Any]:
 def located(source: Any) -> Any:
     """Path of a file, or of the known data set of that name; data in memory as they are."""
     return datasets.locate(str(source)) if isinstance(source, str | Path) else source
+
+
+def place_of(index: int, count: int) -> int:
+    """Place of one of so many samples; a negative index counts from the end.
+
+    Raises:
+        DataError: There is no such sample.
+    """
+    if not -count <= index < count:
+        raise DataError(f"index is the place of one of {count} samples, from 0. Got {index}.")
+    return index % count
 
 
 def own_score(scores: pd.DataFrame, metric: str, where: Mapping[str, str] | None = None) -> float:

@@ -2,9 +2,14 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+
+from multiway.explain.images import ImageExplanation
 from multiway.tasks.class_estimator import SampleClassifier
-from multiway.tasks.estimator import estimator
+from multiway.tasks.estimator import estimator, place_of
+from multiway.tasks.images.explanation import gradients_of
 
 
 @estimator
@@ -33,3 +38,14 @@ class ImageClassifier(SampleClassifier):
     validation: float = 0.15
     test: float = 0.2
     baselines: Sequence[str] = ("majority", "logistic")
+
+    def explain(self, X: Any, index: int = 0) -> ImageExplanation:
+        """Integrated gradients of the class that one image is named: what spoke for it, and against it.
+
+        Args:
+            X: Images, as for `predict`.
+            index: Which image.
+        """
+        samples = self._unlabelled(X)
+        place = place_of(index, len(samples))
+        return gradients_of(self._run(), samples.take(np.array([place])))[1]

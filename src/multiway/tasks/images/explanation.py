@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import quoted
 from multiway.data.images import PreparedImages
+from multiway.data.labelled import Labelled
 from multiway.errors import ConfigError, MultiwayError, closest
 from multiway.explain.images import ImageExplanation, explain_image, save_image
 from multiway.files import make_folder, write_with
@@ -92,13 +93,19 @@ def explained(run: Run, names: Sequence[str]) -> list[Seen]:
 def _seen(run: Run, prepared: PreparedImages, place: int) -> Seen:
     """Integrated gradients of the class that the network names, along the way from the values' centre."""
     one = prepared.samples.take(np.array([place]))
-    shares = probabilities(run.model, one)
+    shares, found = gradients_of(run, one)
     named = int(predicted_classes(shares)[0])
-    x = one.gather(torch.tensor([0]))["inputs"].to(device_of(run.model))
     return Seen(
         name=str(one.names["image"][0]), pixels=one.inputs[0].numpy(), label=one.classes[one.truth[0]],
-        predicted=one.classes[named], probability=float(shares[0, named]), **vars(explain_image(run.model, x, named)),
+        predicted=one.classes[named], probability=float(shares[0, named]), **vars(found),
     )  # fmt: skip
+
+
+def gradients_of(run: Run, one: Labelled) -> tuple[NDArray[np.float64], ImageExplanation]:
+    """Probabilities of one image, and the integrated gradients of the class that it is named."""
+    shares = probabilities(run.model, one)
+    x = one.gather(torch.tensor([0]))["inputs"].to(device_of(run.model))
+    return shares, explain_image(run.model, x, int(predicted_classes(shares)[0]))
 
 
 def write_explanations(items: Sequence[Seen], folder: Path) -> Answer:

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.tasks.estimator import Estimator, estimator, located, own_score
-from multiway.tasks.language.writing import answers
+from multiway.tasks.estimator import ALL, Estimator, estimator, located, own_score
+from multiway.tasks.language.writing import answers, token_table
 
 
 @estimator
@@ -68,6 +68,11 @@ class LanguageModel(Estimator):
     def surprise(self, X: Any) -> pd.DataFrame:
         """A row per text: its tokens, nats per token, and bits per byte."""
         return answers(self._run().model, self._prepared(X), tokens=0)
+
+    def explain(self, X: Any) -> pd.DataFrame:
+        """A row per token of texts: how surprising it is, in bits, to the network and to each baseline."""
+        run, prepared = self._run(), self._prepared(X)
+        return token_table(run.models, prepared, ALL, len(prepared.texts))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Nats per token of each text."""

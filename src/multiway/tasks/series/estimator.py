@@ -2,9 +2,13 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
 
 from multiway.tasks.class_estimator import SampleClassifier
 from multiway.tasks.estimator import estimator
+from multiway.tasks.series.explaining import importance, importance_frame
 
 
 @estimator
@@ -34,3 +38,7 @@ class SeriesClassifier(SampleClassifier):
     validation: float = 0.15
     test: float = 0.2
     baselines: Sequence[str] = ("majority", "linear", "rocket")
+
+    def explain(self, X: Any) -> pd.DataFrame:
+        """Share of each step and each variate in the answers to up to 16 series, by integrated gradients."""
+        return importance_frame(importance(self._run(), self._unlabelled(X)))

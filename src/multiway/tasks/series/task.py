@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import torch
 from torch import nn
 
@@ -21,22 +19,19 @@ from multiway.data.sequences import (
     prepare_sequences,
     read_sequences,
 )
-from multiway.explain import attribute_series, mode_shares
 from multiway.models import create_model
 from multiway.models.series_baselines import build_series_baseline, fit_series_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.class_task import ClassTask
 from multiway.tasks.options import names
-from multiway.tasks.protocol import OURS, Option, Row
+from multiway.tasks.protocol import OURS, Option
 from multiway.tasks.run import Run
 from multiway.tasks.series import sections
 from multiway.tasks.series.config import SeriesConfig
+from multiway.tasks.series.explaining import EXPLAINED, importance, importance_frame
 from multiway.tasks.series.facts import SeriesFacts
 from multiway.tasks.stored import same_length
-
-EXPLAINED = 16
-"""Test series, evenly spread, whose gradients are taken."""
 
 
 class Series(ClassTask[SeriesConfig, SequenceState]):
@@ -115,25 +110,11 @@ class Series(ClassTask[SeriesConfig, SequenceState]):
 
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """Share of each step and each variate in what moved the logits of test series."""
-        rows: list[Row] = [
-            {"mode": mode, "position": position, "share": share}
-            for mode, shares in run.facts["importance"].items() for position, share in shares.items()
-        ]  # fmt: skip
         notes = [
             f"Shares of the absolute integrated gradients of {EXPLAINED} test series; those of a mode sum to 1.",
             "It is what the network uses, not what causes.",
         ]
-        return in_folder(pd.DataFrame(rows), out, "importance.csv", notes)
-
-
-def importance(run: Run, samples: Labelled) -> dict[str, dict[str, float]]:
-    """Share of each step, counted from 1, and of each variate."""
-    rows = np.unique(np.linspace(0, len(samples) - 1, EXPLAINED).round().astype(np.int64))
-    steps, variates = mode_shares(attribute_series(run.model, samples.take(rows).inputs))
-    return {
-        "step": {str(step): share for step, share in enumerate(steps.tolist(), 1)},
-        "variate": dict(zip(run.state.variates, variates.tolist(), strict=True)),
-    }
+        return in_folder(importance_frame(run.facts["importance"]), out, "importance.csv", notes)
 
 
 TASK = Series()

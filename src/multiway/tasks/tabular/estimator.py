@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from multiway.data.cells import as_text
 from multiway.data.tabular import match_table
 from multiway.data.tabular.arrays import checked_frame, checked_target, target_name
-from multiway.tasks.estimator import Classifier, Estimator, Regressor, classes_as_given, estimator
+from multiway.tasks.estimator import ALL, Classifier, Estimator, Regressor, classes_as_given, estimator
 from multiway.tasks.run import Run
+from multiway.tasks.tabular.explaining import importance
 from multiway.tasks.tabular.fitting import outputs_of
 
 
@@ -59,9 +60,18 @@ class TabularEstimator(Estimator):
 
     def evaluate(self, X: Any, y: Any) -> pd.DataFrame:
         """Every score on other rows, with intervals, beside the baselines."""
+        return self._scores_of(self._labelled(X, y))
+
+    def explain(self, X: Any, y: Any) -> pd.DataFrame:
+        """How much worse other rows are predicted with each column shuffled: columns column, importance and sd.
+
+        Importance is the fall of accuracy or the rise of the squared error, in the mean of five shuffles.
+        """
+        return importance(self._run(), self._prepared(self._labelled(X, y)).part(ALL))
+
+    def _labelled(self, X: Any, y: Any) -> pd.DataFrame:
         frame = checked_frame(self, X, reset=False)
-        target = self._run().state.columns.target
-        return self._scores_of(frame.assign(**{target: checked_target(self, frame, y)}))
+        return frame.assign(**{self._run().state.columns.target: checked_target(self, frame, y)})
 
     def _outputs(self, X: Any) -> NDArray[np.float64]:
         frame, run = checked_frame(self, X, reset=False), self._run()

@@ -19,14 +19,11 @@ from multiway.data.tabular import (
     joined_table,
     looks_like_rows,
     match_table,
-    permutation_importance,
     prepare_table,
     read_frame,
 )
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError
-from multiway.metrics.classes import accuracy
-from multiway.metrics.regression import mse
 from multiway.models import create_model
 from multiway.models.target_baselines import baseline_names, build_baseline
 from multiway.tasks import targets
@@ -39,6 +36,7 @@ from multiway.tasks.scores import sentence_of
 from multiway.tasks.stored import same_length
 from multiway.tasks.tabular import sections
 from multiway.tasks.tabular.config import TabularConfig
+from multiway.tasks.tabular.explaining import importance
 from multiway.tasks.tabular.facts import TabularFacts
 from multiway.tasks.tabular.fitting import fit_model, outputs_of
 from multiway.training import History
@@ -162,12 +160,8 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
 
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """How much each column matters, by shuffling it over the test rows."""
-        test = reread(run).part("test")
-        metric, sign = (accuracy, 1.0) if run.state.target is None else (mse, -1.0)
-        found = permutation_importance(
-            test, lambda rows: sign * (metric(rows.truth, outputs_of(run.model, rows, run.state)) or 0.0)
-        )
-        change = "ACC falls" if sign > 0 else "MSE rises"
+        found = importance(run, reread(run).part("test"))
+        change = "ACC falls" if run.state.target is None else "MSE rises"
         notes = [
             f"test {change} by `importance` where the column is shuffled over the rows; shuffling `all` leaves chance.",
             "Of columns that say the same, each looks unimportant. It is what the network uses, not what causes.",

@@ -4,9 +4,12 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Self
 
+import pandas as pd
+
 from multiway.data.labelled_text.loading import listed_texts
 from multiway.tasks.class_estimator import SampleClassifier
 from multiway.tasks.estimator import estimator
+from multiway.tasks.text.explaining import explain_words
 
 
 @estimator
@@ -45,3 +48,8 @@ class TextClassifier(SampleClassifier):
             DataError: The texts are not sound, or too few to be split.
         """
         return super().fit(listed_texts(X), y)
+
+    def explain(self, X: Any) -> pd.DataFrame:
+        """How far the probability of each text's class falls when a word is left out: a row per word."""
+        texts = listed_texts(X)
+        return explain_words(self._run(), self._unlabelled(texts), len(texts))

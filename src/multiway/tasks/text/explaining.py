@@ -20,13 +20,17 @@ from multiway.tasks.run import Run
 
 
 def explain_words(run: Run, test: Labelled, count: int) -> pd.DataFrame:
-    """A row per word of the first texts: the word, the answer and its probability, and the word's importance."""
+    """A row per word of the first texts: the word, the answer and its probability, and the word's importance.
+
+    The class stands there where one is known.
+    """
     classes, (unit, rows) = class_values(run.state.classes), next(iter(test.names.items()))
     found = leave_one_out(test.names["text"][:count], lambda texts: shares_of(run, texts))
     frames = [
         pd.DataFrame({
             unit: rows[place], "position": range(len(each.words)), "word": each.words,
-            "label": classes[test.truth[place]], "predicted": classes[each.predicted],
+            **({} if test.truth[place] == UNKNOWN else {"label": classes[test.truth[place]]}),
+            "predicted": classes[each.predicted],
             "probability": each.probability, "importance": each.falls,
         })
         for place, each in enumerate(found)

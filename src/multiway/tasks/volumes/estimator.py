@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multiway.data.volumes import Cases, cases_of_arrays, read_cases
 from multiway.errors import ConfigError
-from multiway.tasks.estimator import Classifier, estimator, located, own_score
+from multiway.tasks.estimator import Classifier, estimator, located, own_score, place_of
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.config import OURS
 from multiway.tasks.volumes.prediction import predict_cases
@@ -107,9 +107,9 @@ class VolumeClassifier(Classifier):
         """
         from multiway.tasks.volumes.explanation import explain_case
 
-        return explain_case(
-            self._run(), self._cases(X), index, gradients=gradients, deletion=deletion, steps=steps, seed=seed
-        )
+        run, cases = self._run(), self._cases(X)
+        place = place_of(index, len(cases.names))
+        return explain_case(run, cases, place, gradients=gradients, deletion=deletion, steps=steps, seed=seed)
 
     def _cases(self, X: Any, y: Any = None) -> Cases:
         read = self._run().config.read
