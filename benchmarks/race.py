@@ -65,12 +65,14 @@ class Curve:
         return next((at for at, error in zip(self.seconds, self.errors, strict=True) if error <= figure), None)
 
 
-def race(data: str) -> Iterator[dict[str, Any]]:
-    """A row per runner: its curve, and when it reaches what iTransformer's paper prints."""
+def race(data: str, epochs: int | None = None) -> Iterator[dict[str, Any]]:
+    """A row per runner: its curve, and when it reaches what iTransformer's paper prints.
+
+    epochs: Of every network; those of its recipe if not given.
+    """
     figure = load_recipe(RECIPES[data]["iTransformer"]).figures["mse"]
-    configs = {name: _config(recipe) for name, recipe in RECIPES[data].items()}
-    path = locate(data)
-    for name, curve, training in (_ridge(configs["HOT"], path), *(_network(*each, path) for each in configs.items())):
+    configs = {name: _config(recipe, epochs) for name, recipe in RECIPES[data].items()}
+    for name, curve, training in _runners(configs, locate(data)):
         yield {
             "data": data, "runner": name, **training, "published": figure, "reached_after_s": curve.first_below(figure),
             "lowest_test_mse": min(curve.errors), "after_s": curve.seconds[-1],
@@ -79,8 +81,15 @@ def race(data: str) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def _config(recipe: str) -> ForecastConfig:
-    return TASK.configure(load_recipe(recipe).settings_of_runs()[0])
+def _config(recipe: str, epochs: int | None) -> ForecastConfig:
+    (settings,) = load_recipe(recipe).settings_of_runs()
+    return TASK.configure(settings, {"training": {"epochs": epochs}} if epochs else {})
+
+
+def _runners(configs: Mapping[str, ForecastConfig], path: str) -> Iterator[tuple[str, Curve, Mapping[str, Any]]]:
+    yield _ridge(configs["HOT"], path)
+    for name, config in configs.items():
+        yield _network(name, config, path)
 
 
 def _ridge(config: ForecastConfig, path: str) -> tuple[str, Curve, Mapping[str, Any]]:
@@ -108,6 +117,7 @@ def _network(name: str, config: ForecastConfig, path: str) -> tuple[str, Curve, 
     history = train_on_windows(model, prepared, training, Context(), watch=curve)
     done = history.steps * training.batch_size
     facts = {
+        "epochs": training.epochs,
         "parameters": sum(each.numel() for each in model.parameters()),
         "windows_per_s": round(done / curve.seconds[-1], 1),
     }
@@ -118,12 +128,13 @@ def main() -> None:
     """Run the races and print a line each."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.race", description=__doc__)
     parser.add_argument("--data", nargs="*", choices=RECIPES, default=list(RECIPES))
+    parser.add_argument("--epochs", type=int, help="of every network; those of its recipe if not given")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--out", type=Path, help="append one JSON line per runner")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     keep_freed_memory()
-    for row in (row for data in chosen.data for row in race(data)):
+    for row in (row for data in chosen.data for row in race(data, chosen.epochs)):
         print(json.dumps(row), flush=True)
         if chosen.out:
             with chosen.out.open("a", encoding="utf-8") as file:
