@@ -32,7 +32,10 @@ SPEED = {
     "windows": "python -m benchmarks windows --threads 2",
     "ridge": "python -m benchmarks.ridge",
     "choices": "python -m benchmarks.choices --data ett_h1; python -m benchmarks.choices --data ett_m1 --seeds 1",
-    "race": "python -m benchmarks.race --data ett_h1 --threads 2",
+    "race": (
+        "python -m benchmarks.race --data ett_h1 --threads 2; "
+        "python -m benchmarks.race --data weather --threads 1 --epochs 1"
+    ),
     "baselines": "python -m benchmarks.baselines",
     "large": "python -m benchmarks.large",
     "leaks": "python -m benchmarks leaks",

@@ -45,6 +45,7 @@ OVERRIDDEN = {
     "adrenal-resnet18": {"training.epochs", "training.precision"}, "text-sst2-ndlinear": {"text.encoder", "baselines"},
     **{f"image-cifar10-{each}": {"training.precision"} for each in ("linear", "ndlinear", "matched", "low-rank")},
     "image-cifar10-ndlinear-ours": {"training.precision"},
+    **{f"image-cifar100-12k-{each}": {"training.precision"} for each in ("linear", "ndlinear")},
 }  # fmt: skip
 SHORT = re.compile(
     r"hot-adrenal(-trainable)?|hot-(type|order|heads|components)-adrenal-.*|hot-components-.*"
