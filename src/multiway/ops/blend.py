@@ -10,6 +10,15 @@ SMALL = 0.05  # a weight this close to an end is that end: one model serves inst
 FEW = 3
 """Blocks of which Student's t has no variance."""
 
+EVEN = 0.5
+"""The best share of one of two forecasts whose errors are alike, and how far best shares stray from it."""
+
+CLIMATES = 0.5
+"""Variance of the best share from one stretch of time to the next, in squares of `EVEN`."""
+
+PREMIUM = 0.02
+"""What a blend may cost on validation, as a part of the error of the better of the two."""
+
 BANDS = 4
 """Parts of a horizon: its last half, the quarter before it, the eighth before that, and the first eighth."""
 
@@ -20,6 +29,7 @@ class Share:
 
     stop: The steps end before this one, and begin where those of the share before it end.
     weight: Share of the network in the forecast; 0 is the floor alone, 1 the network alone.
+    prior: The share before validation compares the two.
     optimum: The share that minimises the validation error itself, not limited to [0, 1].
     deviation: Standard error of `optimum`; infinite when validation holds three independent blocks or fewer.
     blocks: Independent stretches of time that the validation windows amount to.
@@ -27,6 +37,7 @@ class Share:
 
     stop: int
     weight: float
+    prior: float
     optimum: float
     deviation: float
     blocks: int
@@ -66,20 +77,28 @@ def select_blend(
     floor_squares: NDArray[np.float64],
     products: NDArray[np.float64],
     network_squares: NDArray[np.float64],
+    last_squares: NDArray[np.float64],
     counts: NDArray[np.float64],
     *,
     stops: tuple[int, ...],
     lookback: int,
 ) -> Selection:
-    """Choose the network's share in each band of steps from squared errors on validation windows in the order of time.
+    r"""Choose the network's share in each band of steps from squared errors on validation windows in the order of time.
 
-    The blend's error is a parabola in its weight, with its lowest point at w = sum n / sum d, where window t
+    The blend's error is a parabola in its weight, with its lowest point at w* = sum n / sum d, where window t
     adds n = a - b and d = a - 2b + c. Neighbouring windows share almost all their rows, so the standard error
-    of w comes from sums over blocks that do not: s^2 = k/(k-1) * sum (N - w D)^2 / (sum D)^2 over k blocks, times
+    of w* comes from sums over blocks that do not: s^2 = k/(k-1) * sum (N - w* D)^2 / (sum D)^2 over k blocks, times
     (k-1)/(k-3), the variance of Student's t, as few blocks also know little of s. Three or fewer tell nothing.
-    The network has to earn its share: w is shrunk towards the floor by the factor 1 - (s/w)^2, not below 0,
-    which is the positive-part (James-Stein) estimate. Close to w where validation is sure, the floor alone
-    where w is within one standard error of it.
+
+    Validation is one stretch of time, whose best share is not that of the next. So the share starts at a prior m and
+    goes part of the way to w*:
+
+    $$m = \min\left(\tfrac12, 1 - \frac{\sum a}{\sum z}\right)_+, \qquad
+      w = m + \frac{w^* - m}{1 + (s^2 + \tau^2 / 2) / \tau^2}, \quad \tau = \tfrac12$$
+
+    Two forecasts of like errors are best halved; but where not even the floor beats the last value, the series wanders
+    and what the network adds is noise. Last, w is moved as near to w* as it takes for a validation error that exceeds
+    that of the better forecast by two per cent at most.
 
     A network's gain fades with the step, and the first steps of a long forecast are tried on many more blocks than
     the last: the windows of a band that ends at step h share no row from block to block where a block is as long as
@@ -89,12 +108,13 @@ def select_blend(
         floor_squares: a, `(windows, bands)`: the floor's squared errors, summed over observed cells.
         products: b, `(windows, bands)`: floor error times network error, summed alike.
         network_squares: c, `(windows, bands)`.
+        last_squares: z, `(windows, bands)`: those of the last value, carried on.
         counts: Cells in each sum.
         stops: Where each band ends, in steps.
         lookback: Steps that a window sees.
     """
-    gain, spread = floor_squares - products, floor_squares - 2.0 * products + network_squares
-    shares = tuple(_share(gain[:, band], spread[:, band], stop, lookback + stop) for band, stop in enumerate(stops))
+    squares = np.stack([floor_squares, products, network_squares, last_squares])
+    shares = tuple(_share(squares[..., band], stop, lookback + stop) for band, stop in enumerate(stops))
     weights, cells = np.array([share.weight for share in shares]), max(1.0, float(counts.sum()))
     a, b, c = (each.sum(0) for each in (floor_squares, products, network_squares))
     blend = (1 - weights) ** 2 * a + 2 * weights * (1 - weights) * b + weights**2 * c
@@ -102,11 +122,17 @@ def select_blend(
     return Selection(shares=shares, floor_error=floor_error, network_error=network_error, blend_error=blend_error)
 
 
-def _share(gain: NDArray[np.float64], spread: NDArray[np.float64], stop: int, block: int) -> Share:
-    blocks = max(1, len(gain) // block)
-    optimum, deviation = _ratio(_block_sums(gain, blocks), _block_sums(spread, blocks))
-    weight = _snap(_shrunk(optimum, deviation))
-    return Share(stop=stop, weight=weight, optimum=optimum, deviation=deviation, blocks=blocks)
+def _share(squares: NDArray[np.float64], stop: int, block: int) -> Share:
+    """Find that of one band from a, b, c and z of its windows."""
+    blocks = max(1, squares.shape[1] // block)
+    a, b, c, _ = squares
+    optimum, deviation = _ratio(_block_sums(a - b, blocks), _block_sums(a - 2.0 * b + c, blocks))
+    floor, product, network, last = (float(each) for each in squares.sum(1))
+    prior = max(0.0, min(EVEN, 1.0 - floor / last)) if last > 0.0 else 0.0
+    reach = _reach(optimum, floor, network, floor - 2.0 * product + network)
+    nearer = max(optimum - reach, min(optimum + reach, _drawn(prior, optimum, deviation)))
+    weight = _snap(max(0.0, min(1.0, nearer)))
+    return Share(stop=stop, weight=weight, prior=prior, optimum=optimum, deviation=deviation, blocks=blocks)
 
 
 def _block_sums(values: NDArray[np.float64], blocks: int) -> NDArray[np.float64]:
@@ -125,10 +151,17 @@ def _ratio(gain: NDArray[np.float64], spread: NDArray[np.float64]) -> tuple[floa
     return weight, float(np.sqrt(blocks / (blocks - FEW) * (residuals**2).sum()) / total)
 
 
-def _shrunk(optimum: float, deviation: float) -> float:
-    if optimum <= deviation:
+def _drawn(prior: float, optimum: float, deviation: float) -> float:
+    """Part of the way from the prior to the optimum, the less the larger its deviation."""
+    return prior + (optimum - prior) / (1.0 + CLIMATES + (deviation / EVEN) ** 2)
+
+
+def _reach(optimum: float, floor: float, network: float, spread: float) -> float:
+    """How far from the optimum the error, floor + spread (w^2 - 2 w optimum), is still within the premium."""
+    if spread <= 0.0:
         return 0.0
-    return min(1.0, optimum * (1.0 - (deviation / optimum) ** 2))
+    lowest = floor - spread * optimum**2
+    return float(np.sqrt(max(0.0, (1.0 + PREMIUM) * min(floor, network) - lowest) / spread))
 
 
 def _snap(weight: float) -> float:

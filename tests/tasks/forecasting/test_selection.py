@@ -16,7 +16,7 @@ from multiway.tasks.forecasting.selection import sentence
 def test_the_sentence_names_the_choice(weights, words):
     errors = {"floor_error": 1.0, "network_error": 0.8, "blend_error": 0.7}
     shares = (
-        Share(stop=stop, weight=weight, optimum=0.5, deviation=0.1, blocks=7)
+        Share(stop=stop, weight=weight, prior=0.5, optimum=0.5, deviation=0.1, blocks=7)
         for stop, weight in zip((5, 7), weights, strict=True)
     )
     told = sentence(Selection(shares=tuple(shares), **errors))

@@ -40,6 +40,7 @@ class Share(Config):
 
     stop: int
     weight: float
+    prior: float = 0.0
     optimum: float
     deviation: float | None
     blocks: int

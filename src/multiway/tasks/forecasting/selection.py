@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from multiway import ops
 from multiway.data import Windows
@@ -16,9 +16,8 @@ from multiway.tasks.protocol import Row
 @torch.no_grad()
 def choose(model: RidgeAndNetwork, windows: Windows, config: ForecastConfig) -> ops.Selection:
     """Weigh ridge and network by their squared errors on validation windows, or as the config decides."""
-    assert model.network is not None
     stops = ops.horizon_bands(config.horizon)
-    parts = [_error_sums(model, model.network, batch, stops) for _, batch in windows.batches()]
+    parts = [_error_sums(model, batch, stops) for _, batch in windows.batches()]
     selection = ops.select_blend(*torch.cat(parts, 1).numpy(), stops=stops, lookback=config.lookback)
     return selection if config.selection == "auto" else _decided(selection, config.selection == "network")
 
@@ -30,13 +29,15 @@ def _decided(selection: ops.Selection, network: bool) -> ops.Selection:
     return dataclasses.replace(selection, shares=shares, blend_error=error)
 
 
-def _error_sums(model: RidgeAndNetwork, network: nn.Module, batch: dict[str, Tensor], stops: tuple[int, ...]) -> Tensor:
-    """Products a, b, c of the two errors, summed over a window's observed cells, and cells: `(4, windows, bands)`."""
-    past, seen, target = batch["past"], batch.get("past_observed"), batch["future"]
+def _error_sums(model: RidgeAndNetwork, batch: dict[str, Tensor], stops: tuple[int, ...]) -> Tensor:
+    """Products a, b, c and z of the errors, summed over a window's observed cells, and cells: `(5, windows, bands)`."""
+    target = batch["future"]
     keep = batch.get("future_observed", torch.ones_like(target, dtype=torch.bool))
-    forecasts = (model.ridge(past, seen), network(past, seen))
-    floor, other = (torch.where(keep, forecast - target, 0).double() for forecast in forecasts)
-    products = [x * y for x, y in ((floor, floor), (floor, other), (other, other))]
+    forecasts = model.all_forecasts(batch["past"], batch.get("past_observed"))
+    floor, network, last = (
+        torch.where(keep, forecasts[name] - target, 0).double() for name in ("ridge", "network", "naive")
+    )
+    products = [x * y for x, y in ((floor, floor), (floor, network), (network, network), (last, last))]
     by_step = torch.stack([each.sum(2) for each in (*products, keep.double())])
     return torch.stack([band.sum(2) for band in by_step.tensor_split(stops[:-1], 2)], 2)
 
