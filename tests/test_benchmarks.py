@@ -1,5 +1,6 @@
 """The benchmarks' own checks: they pass on what is right and stop on what is wrong."""
 
+import pandas as pd
 import pytest
 import torch
 from benchmarks import additive, choices, images, long_graph, volumes
@@ -78,12 +79,13 @@ def test_additive_attention_is_compared_before_it_is_timed():
 
 
 def test_every_choice_changes_the_default():
-    configs = {name: choices.settings_of(name, 96, 0) for name in choices.CHOICES}
+    configs = {name: choices.settings_of("ett_h1", name, 96, 0) for name in choices.CHOICES}
     default = configs.pop("default")
     assert all(config.plain() != default.plain() for config in configs.values())
     assert len({str(config.plain()) for config in configs.values()}) == len(configs)
 
 
+@pytest.mark.filterwarnings("ignore:The 95 % interval held")  # of a fifth unlike the others
 def test_a_choice_never_sees_the_test_rows(monkeypatch, tmp_path):
     monkeypatch.setattr(choices.datasets, "locate", lambda name: str(tmp_path / f"{name}.csv"))
     monkeypatch.setattr(choices, "ROWS", {"panel": 300, "other end": 300, "other start": 300})
@@ -94,8 +96,16 @@ def test_a_choice_never_sees_the_test_rows(monkeypatch, tmp_path):
         other.iloc[changed, 1:] += 9.0
         other.to_csv(tmp_path / f"{name}.csv", index=False)
         (row,) = choices.rows([name], ["default"], 5, 1)
-        scored[name] = [row[key] for key in ("ridge", "network", "forecast", "on_validation")]
+        scored[name] = [row[key] for key in choices.PARTS]
     assert scored["panel"] == scored["other end"] != scored["other start"]
+
+
+def test_every_row_is_scored_in_one_fifth(rows=23):
+    frame = pd.DataFrame({"date": range(rows), "x": range(rows), "y": range(100, 100 + rows)})
+    turned = [choices.rotated(frame, fifth) for fifth in range(choices.FIFTHS)]
+    scored = [set(each.x[-(rows // choices.FIFTHS) :]) for each in turned]
+    assert not set.intersection(*scored) and sum(map(len, scored)) == len(set.union(*scored)) == 20
+    assert all(list(each.date) == list(frame.date) and (each.y == each.x + 100).all() for each in turned)
 
 
 def test_a_race_knows_when_a_figure_is_reached():

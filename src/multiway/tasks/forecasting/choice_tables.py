@@ -8,11 +8,11 @@ from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 
 RULE = (
-    "The blend's validation error is a parabola in the network's share. Validation is one stretch of time, so the share "
-    "goes only part of the way from a prior to the lowest point, the less the more that point differs between blocks of "
-    "windows that share no rows. The prior is one half, or what ridge saves of the last value's error if that is less. "
-    "A share costs at most 1 % of ridge's validation error. Earlier steps have shorter blocks and more of them, so "
-    "every part of the horizon has its own share."
+    "The blend's validation error is a parabola in the network's share. Validation is one stretch of time, so the "
+    "share goes only part of the way from a prior to the lowest point, the less the more that point differs between "
+    "blocks of windows that share no rows. The prior is one half, or what ridge saves of the last value's error if "
+    "that is less. On validation the blend costs at most 2 % more than the better of the two. Earlier steps have "
+    "shorter blocks and more of them, so every part of the horizon has its own share."
 )
 
 
@@ -41,12 +41,12 @@ def _shares(shares: Sequence[Row]) -> Table:
         [
             f"{start + 1} to {share['stop']}",
             f"{share['weight']:.0%}",
-            f"{share.get('prior', 0.0):.0%}",
+            "" if share.get("prior") is None else f"{share['prior']:.0%}",
             text.number(share["optimum"], 2),
             "" if share["deviation"] is None else text.number(share["deviation"], 2),
             str(share["blocks"]),
         ]
         for start, share in zip(starts, shares, strict=False)
     ]
-    columns: list[Cell | str] = ["Steps", "Share of the network", "Prior", "Best on validation", "Standard error", "Blocks"]
-    return Table(title="Share of the network by step", columns=columns, rows=rows)
+    heads = ["Steps", "Share of the network", "Prior", "Best on validation", "Standard error", "Blocks"]
+    return Table(title="Share of the network by step", columns=heads, rows=rows)

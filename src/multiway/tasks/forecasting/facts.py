@@ -40,7 +40,7 @@ class Share(Config):
 
     stop: int
     weight: float
-    prior: float = 0.0
+    prior: float | None = None
     optimum: float
     deviation: float | None
     blocks: int
