@@ -73,12 +73,14 @@ def slow(model, window, present=(True,) * VARIATES):
     return torch.stack(columns, 1)
 
 
-def test_a_forecast_and_its_gradients_are_those_of_the_formulas(generator):
-    model, past = build(generator), draw(generator, BATCH, LOOKBACK, VARIATES)
-    weights = draw(generator, BATCH, HORIZON, VARIATES)
+@pytest.mark.parametrize(("batch", "folded"), [(BATCH, False), (11, True)])
+def test_a_forecast_and_its_gradients_are_those_of_the_formulas(generator, batch, folded):
+    model, past = build(generator), draw(generator, batch, LOOKBACK, VARIATES)
+    weights = draw(generator, batch, HORIZON, VARIATES)
+    assert model._folding_is_cheaper(batch * VARIATES) == folded
     wanted, found = torch.stack([slow(model, window) for window in past]), model(past)
     expected = torch.autograd.grad((wanted * weights).sum(), list(model.parameters()))
-    assert found.shape == (BATCH, HORIZON, VARIATES)
+    assert found.shape == (batch, HORIZON, VARIATES)
     assert_same(found, wanted)
     for mine, theirs in zip(torch.autograd.grad((found * weights).sum(), model.parameters()), expected, strict=True):
         assert_same(mine, theirs)

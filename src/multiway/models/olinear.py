@@ -59,6 +59,7 @@ class OLinear(torch_nn.Module):
 
     Differs from the authors' code: the bases are of correlations in the training windows, in place of all their rows,
     and until `set_bases` they are the steps themselves. A series without a value in a window is mixed into none.
+    What is linear from series to features, and from features to the head, is one matrix each where that is cheaper.
 
     Shape:
         past `(batch, lookback, variates)`; past_observed the same, boolean; forecast `(batch, horizon, variates)`.
@@ -102,13 +103,41 @@ class OLinear(torch_nn.Module):
 
     def _map(self, series: Tensor, seen: Tensor | None) -> Tensor:
         """Take `(batch, variates, lookback)` to the horizon."""
-        spectrum = (series @ self.past_basis.T).unsqueeze(2) * self.multiples[:, None] + self.past_offset
-        tokens = self.enter(spectrum.flatten(2))
+        tokens = self._enter(series)
         for block in self.blocks:
             tokens = block(tokens, seen)
-        future = self.leave(self.norm(tokens)).unflatten(-1, (self.config.channels, self.config.horizon))
-        steps: Tensor = self.head((future @ self.future_basis + self.future_offset).flatten(2))
+        tokens = self.norm(tokens)
+        folded = self._folding_is_cheaper(tokens.shape[0] * tokens.shape[1])
+        hidden = self._leave_folded(tokens) if folded else self._leave(tokens)
+        steps: Tensor = self.head[1:](hidden)
         return steps
+
+    def _enter(self, series: Tensor) -> Tensor:
+        """Into the basis, its multiples and the features at once, as all of it is linear: `(dim, lookback)`."""
+        weight = self.enter.weight.unflatten(1, (self.config.channels, self.config.lookback))
+        folded = torch.einsum("dct,c->dt", weight, self.multiples) @ self.past_basis
+        return series @ folded.T + (self.past_offset[:, 0] @ weight.sum(1).T + self.enter.bias)
+
+    def _leave(self, tokens: Tensor) -> Tensor:
+        """Through the basis of the horizon to the hidden features of the head."""
+        future = self.leave(tokens).unflatten(-1, (self.config.channels, self.config.horizon))
+        hidden: Tensor = self.head[0]((future @ self.future_basis + self.future_offset).flatten(2))
+        return hidden
+
+    def _leave_folded(self, tokens: Tensor) -> Tensor:
+        """As `_leave`, by one matrix `(hidden, dim)`."""
+        weight = self.head[0].weight.unflatten(1, (self.config.channels, self.config.horizon))
+        turned = (weight @ self.future_basis.T).flatten(1)
+        constant = self.future_offset[:, 0] @ weight.sum(1).T + (turned @ self.leave.bias + self.head[0].bias)
+        hidden: Tensor = tokens @ (turned @ self.leave.weight).T + constant
+        return hidden
+
+    def _folding_is_cheaper(self, tokens: int) -> bool:
+        """Whether one matrix for all tokens takes fewer products, its making included."""
+        size = self.config
+        wide = size.channels * size.horizon
+        once = size.hidden * wide * (size.horizon + size.dim)
+        return once + tokens * size.dim * size.hidden < tokens * wide * (size.dim + size.horizon + size.hidden)
 
     @torch.no_grad()
     def set_bases(self, bases: Bases) -> None:
