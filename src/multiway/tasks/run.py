@@ -22,7 +22,7 @@ from multiway.training import RunFolder, seed_everything
 from multiway.training.tables import columns_of, read_table
 from multiway.training.tensors import sketched
 
-FORMAT = 4
+FORMAT = 5
 """Of run folders; one more whenever an older one cannot be read any longer."""
 PREPROCESSING, SCORES = "preprocessing.json", "scores.json"
 CALIBRATION, BASELINES = "calibration.safetensors", "baselines"

@@ -30,7 +30,7 @@ def make_frame(rows: int = 300, variates: int = 3, seed: int = 5, freq: str = "h
 
 
 def make_config(**changes: Any) -> ForecastConfig:
-    sizes = {"lookback": LOOKBACK, "horizon": HORIZON, "season": 12, "model": TINY, "training": QUICK}
+    sizes = {"lookback": LOOKBACK, "horizon": HORIZON, "season": 12, "model": TINY, "training": QUICK, "partner": "none"}
     return ForecastConfig.parse({**sizes, **changes})
 
 

@@ -13,7 +13,11 @@ from multiway.training import TrainingConfig
 LONGEST_PATCH = 16
 OURS, FOR_TARGETS = "hot_forecaster", "transformer_forecaster"
 """Networks where none is named: of all series, and of some from the others."""
-Peer = Literal["rlinear", "dlinear", "patchtst", "patchtst_paper", "patchtst_small", "itransformer", "olinear"]
+PARTNER = "olinear_small"
+"""The second network where none is named."""
+Peer = Literal[
+    "rlinear", "dlinear", "patchtst", "patchtst_paper", "patchtst_small", "itransformer", "olinear", "olinear_small"
+]
 """Forecasters of the literature, which forecast every series that they see."""
 PARTIAL = ("recurrent_forecaster*", "transformer_forecaster*")
 """Networks that can forecast some series from the others."""
@@ -45,8 +49,11 @@ class ForecastConfig(Config):
     """Series to forecast from the others, which are then seen alone; without any, every series is forecast."""
     network: bool = True
     """Train a network; without one the run is the ridge forecast, in about a second."""
+    partner: Literal["auto", "none"] | Peer = "auto"
+    """A network of another kind that is trained side by side with the first and forecasts with it, by their mean;
+    "auto" is a small OLinear where the first is not named and forecasts every series, and none elsewhere."""
     members: int = Field(1, ge=1)
-    """Networks that are trained side by side and forecast by their mean; each takes as long as one."""
+    """Networks of each kind, trained side by side; the forecast is the mean of all."""
     selection: Literal["auto", "ridge", "network"] = "auto"
     """Let validation decide between ridge, network and a blend, or decide beforehand."""
     model: dict[str, Any] = Field(default_factory=dict)
@@ -93,6 +100,10 @@ class ForecastConfig(Config):
             raise ValueError(f"members counts networks, and none is trained. Set network to true. Got {self.members}")
         if self.network:
             model_config(self.model_name, **self.network_fields(num_variates=len(self.targets) + 1))
+        if self.partner not in ("auto", "none") and not self.network:
+            raise ValueError(
+                f"partner is a second network, and none is trained. Set network to true. Got {self.partner}"
+            )
         return self
 
     @model_validator(mode="after")
@@ -101,6 +112,10 @@ class ForecastConfig(Config):
             raise ValueError(
                 f"targets: {self.model_name} forecasts every series that it sees. Set model.name to "
                 "recurrent_forecaster or transformer_forecaster, or network to false"
+            )
+        if self.targets and self.partner_name:
+            raise ValueError(
+                f"targets: the partner {self.partner_name} forecasts every series that it sees. Leave it out"
             )
         own = [name for name in self.baselines if name in get_args(Peer)]
         if self.targets and own:
@@ -126,6 +141,13 @@ class ForecastConfig(Config):
     def model_name(self) -> str:
         """Name of the network."""
         return str(self.model.get("name", FOR_TARGETS if self.targets else OURS))
+
+    @property
+    def partner_name(self) -> str | None:
+        """Name of the second network, if there is one."""
+        if self.partner != "auto":
+            return None if self.partner == "none" else self.partner
+        return PARTNER if self.network and "name" not in self.model and not self.targets else None
 
     def network_fields(self, num_variates: int) -> dict[str, Any]:
         """Fields of `create_model` on this data; patches adapt to the look-back unless they are given."""

@@ -70,24 +70,30 @@ def fit(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig, cont
         return None
     history = train_on_windows(model.network, prepared, config.training, context, config.horizons)
     for member in members_of(model.network):
-        if isinstance(member, HOTForecaster):
-            _place_among_others(member.variates, prepared.windows["train"].never_observed)
+        _place_young(member, prepared.windows["train"].never_observed)
     return history
 
 
 def build_baseline(name: str, config: ForecastConfig, num_variates: int) -> nn.Module:
     """A baseline of the config by its name."""
-    sizes = {"num_variates": num_variates, "lookback": config.lookback, "horizon": config.horizon}
+    sizes = _sizes(config, num_variates)
     if name in get_args(WindowBaselineName):
         return WindowBaseline(name, num_targets=config.num_targets, **sizes)  # type: ignore[arg-type]
     return create_model(name, **sizes)
 
 
 def build_network(config: ForecastConfig, num_variates: int) -> Any:
-    """The network of the config, or several that start apart and forecast by their mean."""
-    fields = config.network_fields(num_variates)
-    networks = [create_model(config.model_name, **fields) for _ in range(config.members)]
-    return networks[0] if config.members == 1 else MeanOfNetworks(networks)
+    """The network of the config, or several that start apart and forecast by their mean: one kind, then its partner."""
+    kinds = {config.model_name: config.network_fields(num_variates)}
+    if config.partner_name:
+        kinds[config.partner_name] = _sizes(config, num_variates)
+    networks = [create_model(name, **fields) for name, fields in kinds.items() for _ in range(config.members)]
+    return networks[0] if len(networks) == 1 else MeanOfNetworks(networks)
+
+
+def _sizes(config: ForecastConfig, num_variates: int) -> dict[str, int]:
+    """What the data and the config set of a forecaster whose other fields are its own."""
+    return {"num_variates": num_variates, "lookback": config.lookback, "horizon": config.horizon}
 
 
 def fit_baseline(
@@ -137,6 +143,14 @@ def _set_from_training(model: nn.Module, prepared: Prepared) -> None:
         model.set_floor(prepared.floor.weight)
     if isinstance(model, OLinear):
         model.set_bases(step_bases(prepared.windows["train"]))
+
+
+def _place_young(model: nn.Module, young: Tensor) -> None:
+    """Give variates that were never seen in training a place among the others."""
+    if isinstance(model, HOTForecaster):
+        _place_among_others(model.variates, young)
+    if isinstance(model, OLinear):
+        model.set_apart(young)
 
 
 @torch.no_grad()
