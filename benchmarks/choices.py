@@ -39,7 +39,9 @@ CHOICES: dict[str, dict[str, Any]] = {
     "default": {},
     "no moving average": {"training": {"average": None}},
     "moving average .998": {"training": {"average": 0.998}},
-    "mean of three networks": {"members": 3},
+    "no partner": {"partner": "none"},
+    "OLinear alone": {"model": {"name": "olinear_small"}},
+    "two networks of each kind": {"members": 2},
     "four epochs": {"training": {"epochs": 4}},
     "squared error": {"training": {"loss": "mse"}},
     "Huber": {"training": {"loss": "huber"}},
@@ -54,7 +56,6 @@ CHOICES: dict[str, dict[str, Any]] = {
     "ridge underneath is trained": {"model": {"linear_floor": "trained"}},
     "no ridge underneath": {"model": {"linear_floor": "none"}},
     "no levels shown": {"model": {"level_features": False}},
-    "orthogonal time, OLinear": {"model": {"name": "olinear"}},
 }
 
 
@@ -139,10 +140,9 @@ def settings_of(name: str, choice: str, horizon: int, seed: int) -> ForecastConf
     changed = CHOICES[choice]
     own = changed.get("model", {})
     level = {"level_features": True} if name in LOADS and "name" not in own else {}
-    training = {"epochs": 2, "seed": seed, **changed.get("training", {})}
-    fields = {"horizon": horizon, "split": SPLITS.get(name, SPLITS["ett_h1"]), "members": changed.get("members", 1)}
-    read = datasets.brought(name).get("read", {})
-    return TASK.configure({**fields, "read": read, "model": {**level, **own}, "training": training})
+    merged = {"model": {**level, **own}, "training": {"epochs": 2, "seed": seed, **changed.get("training", {})}}
+    split, read = SPLITS.get(name, SPLITS["ett_h1"]), datasets.brought(name).get("read", {})
+    return TASK.configure({"horizon": horizon, "split": split, "read": read, **changed, **merged})
 
 
 if __name__ == "__main__":

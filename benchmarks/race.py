@@ -1,7 +1,7 @@
 """Forecasters on the same windows in one run: test error over seconds of training, and seconds to a published figure.
 
-`python -m benchmarks.race --data ett_h1 --out results/race.jsonl`. The runners are ridge, HOT in its default form,
-which starts from ridge, and iTransformer with the sizes and training of its own paper. The curves read the test rows
+`python -m benchmarks.race --data ett_h1 --out results/race.jsonl`. The runners are ridge, the networks of our default,
+of which HOT starts from ridge, and iTransformer with the sizes and training of its own paper. The curves read the test rows
 after every part of an epoch; nothing is chosen by them.
 """
 
@@ -20,11 +20,10 @@ from benchmarks.comparison import processor
 from multiway.data import Windows
 from multiway.data.datasets import locate
 from multiway.memory import keep_freed_memory
-from multiway.models import create_model
 from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.recipes import load_recipe
 from multiway.tasks.forecasting import ForecastConfig
-from multiway.tasks.forecasting.fitting import WindowLoss, train_on_windows
+from multiway.tasks.forecasting.fitting import WindowLoss, build_network, train_on_windows
 from multiway.tasks.forecasting.prepared import Prepared, prepare
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.protocol import Context
@@ -111,7 +110,7 @@ def _network(name: str, config: ForecastConfig, path: str) -> tuple[str, Curve, 
     """Trained as its recipe says; the clock of ours holds its ridge."""
     prepared = prepare(config, path)
     torch.manual_seed(config.training.seed)
-    model = create_model(config.model_name, **config.network_fields(prepared.panel.num_variates))
+    model = build_network(config, prepared.panel.num_variates)
     training = config.training.replace(validations_per_epoch=PARTS)
     curve = Curve(prepared.windows["test"])
     history = train_on_windows(model, prepared, training, Context(), watch=curve)

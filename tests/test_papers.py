@@ -67,7 +67,8 @@ IN_PRINT = [name for name in recipe_names("hot-*") if load_recipe(name).form == 
 def network(task: str, config: Any) -> dict[str, Any]:
     """All fields of the model that a config builds, on data of the sizes of print."""
     if task == "forecast":
-        return model_config(config.model_name, **config.network_fields(7)).plain()
+        [(name, fields)] = config.kinds(7)
+        return model_config(name, **fields).plain()
     if task == "volumes":
         return model_config(config.model_name, **config.network_fields((28, 28, 28), 1, 2)).plain()
     return config.network_config(87, 5, 3, 768).plain()
@@ -105,7 +106,8 @@ def test_a_recipe_in_the_papers_form_builds_the_papers_model(name):
 
 def test_the_published_counts_of_parameters():
     forecaster = task_of("forecast").configure(load_recipe("hot-weather-720").settings_of_runs()[0])
-    model = create_model("hot_forecaster_paper", **forecaster.network_fields(21))
+    [(name, fields)] = forecaster.kinds(21)
+    model = create_model(name, **fields)
     assert sum(each.numel() for each in model.parameters()) == 619_472
     volumes = task_of("volumes").configure(load_recipe("hot-adrenal").settings_of_runs()[0])
     model = create_model("hot_volume_classifier_paper", **volumes.network_fields((28, 28, 28), 1, 2))

@@ -113,6 +113,29 @@ def test_bases_are_stored_with_the_weights_and_held_to_their_sizes(generator):
         model.set_bases(Bases(torch.eye(LOOKBACK), torch.eye(LOOKBACK)))
 
 
+def test_series_set_apart_are_mixed_with_none_and_have_what_the_others_learnt(generator):
+    model, past = build(generator), draw(generator, BATCH, LOOKBACK, VARIATES)
+    wanted = torch.stack([slow(model, window, (True, False, True)) for window in past])
+    model.set_apart(torch.tensor([False, True, False]))
+    other = past.clone()
+    other[..., 1] += draw(generator, BATCH, LOOKBACK)
+    found = model(past)
+    assert_same(found[..., [0, 2]], wanted[..., [0, 2]])
+    assert_same(model(other)[..., [0, 2]], found[..., [0, 2]])
+    other[..., 1], other[..., 0] = past[..., 1], 3 * other[..., 0] ** 2
+    assert_same(model(other)[..., 1], found[..., 1])
+    for each in (model.gain, model.shift, model.past_offset, model.future_offset):
+        assert_same(each[1], each[[0, 2]].mean(0))
+
+
+def test_nothing_is_set_apart_where_all_series_are_young_or_none(generator):
+    model = build(generator)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    for young in (False, True):
+        model.set_apart(torch.full((VARIATES,), young))
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
 def test_the_count_is_that_of_its_maps():
     model = create_model("olinear", num_variates=7)
     mixing = 7 * 7 + 2 * 512 * 513

@@ -94,7 +94,7 @@ def forecast(folder: Path) -> Tiny:
 
     return Tiny(
         task="forecast", data=path, settings={**settings, "training": training},
-        still=STILL, alone=alone,
+        still={**STILL, "partner": "none"}, alone=alone,
         lacking=lambda target: without(path, "series 1", target), batch="backtest",
         changes={"value": lambda: last_digit(path)},
         spoil=lambda: edit(path, "2024-01-02", "yesterday!"),

@@ -1,4 +1,4 @@
-"""Several networks that forecast by their mean."""
+"""Several networks that forecast by their mean: of one kind, and of two."""
 
 import numpy as np
 import pandas as pd
@@ -7,13 +7,14 @@ import torch
 
 from multiway.data import last_window
 from multiway.errors import ConfigError
+from multiway.models import HOTForecaster, OLinear
 from multiway.models.mean_of_networks import MeanOfNetworks, members_of
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.explanation import explain
 from multiway.tasks.forecasting.fitting import WindowLoss
 from multiway.tasks.forecasting.model import model_of
 from multiway.tasks.forecasting.task import TASK
-from tasks.forecasting.panels import fitted, forecast, make_config, make_frame
+from tasks.forecasting.panels import LOOKBACK, TINY, fitted, forecast, make_config, make_frame
 from tolerances import ROUNDING32, ROUNDING64
 
 
@@ -83,3 +84,55 @@ def test_maps_hold_the_heads_of_every_member():
 def test_members_without_a_network_are_refused():
     with pytest.raises(ConfigError, match="members counts networks, and none is trained"):
         make_config(members=2, network=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "olinear_small"),
+        ({"model": {**TINY, "name": "hot_forecaster"}}, None),
+        ({"model": {"name": "itransformer"}}, None),
+        ({"model": {"name": "itransformer"}, "partner": "dlinear"}, "dlinear"),
+        ({"partner": "none"}, None),
+        ({"network": False}, None),
+        ({"targets": ("series 0",), "model": {}}, None),
+    ],
+)
+def test_a_small_olinear_is_the_partner_where_no_network_is_named(changes, name):
+    assert make_config(**{"partner": "auto", **changes}).partner_name == name
+
+
+def test_a_run_with_a_partner_is_the_mean_of_two_kinds(tmp_path, data_file):
+    config = make_config(data=str(data_file), selection="network", partner="auto")
+    run = lifecycle.start(TASK, config, tmp_path / "run")
+    members = members_of(model_of(run).network)
+    batch = run.prepared.windows["test"].spread(4)
+    each = torch.stack([member(batch["past"]) for member in members])
+    assert [type(member) for member in members] == [HOTForecaster, OLinear]
+    assert (each[0] - each[1]).abs().max() > 1e-3
+    assert not torch.equal(members[1].past_basis, torch.eye(LOOKBACK))
+    torch.testing.assert_close(model_of(run)(batch["past"]), each.mean(0), rtol=ROUNDING32, atol=ROUNDING32)
+    reloaded = lifecycle.load(tmp_path / "run")
+    pd.testing.assert_frame_equal(forecast(reloaded, str(data_file)), forecast(run, str(data_file)))
+
+
+def test_maps_are_those_of_the_kind_that_has_them():
+    run = fitted(make_frame(), partner="auto")
+    window = last_window(run.prepared.panel, run.state.scaler, run.config.lookback)
+    maps = [mode for block in members_of(model_of(run).network)[0].forward_with_maps(*window)[1] for mode in block]
+    for item, alone in zip(explain(run, run.prepared.panel, None).last, maps, strict=True):
+        np.testing.assert_allclose(item.weights, alone[0].detach(), rtol=ROUNDING32)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"partner": "dlinear", "network": False}, "partner: no network is trained. Set network to true"),
+        ({"partner": "dlinear", "targets": ("series 0",), "model": {}}, "dlinear forecasts every series .* to none"),
+        ({"partner": "hot_forecaster"}, "partner"),
+        ({"partner": "patchtst", "lookback": 7, "model": {}}, "patchtst.*patch"),
+    ],
+)
+def test_a_partner_that_cannot_be_is_refused(changes, message):
+    with pytest.raises(ConfigError, match=message):
+        make_config(**changes)

@@ -99,11 +99,10 @@ class ForecastConfig(Config):
         if self.members > 1 and not self.network:
             raise ValueError(f"members counts networks, and none is trained. Set network to true. Got {self.members}")
         if self.network:
-            model_config(self.model_name, **self.network_fields(num_variates=len(self.targets) + 1))
+            for name, fields in self.kinds(num_variates=len(self.targets) + 1):
+                model_config(name, **fields)
         if self.partner not in ("auto", "none") and not self.network:
-            raise ValueError(
-                f"partner is a second network, and none is trained. Set network to true. Got {self.partner}"
-            )
+            raise ValueError(f"partner: no network is trained. Set network to true. Got {self.partner}")
         return self
 
     @model_validator(mode="after")
@@ -114,9 +113,7 @@ class ForecastConfig(Config):
                 "recurrent_forecaster or transformer_forecaster, or network to false"
             )
         if self.targets and self.partner_name:
-            raise ValueError(
-                f"targets: the partner {self.partner_name} forecasts every series that it sees. Leave it out"
-            )
+            raise ValueError(f"targets: {self.partner_name} forecasts every series that it sees. Set partner to none")
         own = [name for name in self.baselines if name in get_args(Peer)]
         if self.targets and own:
             raise ValueError(f"targets: the baseline {own[0]} forecasts every series that it sees. Leave it out")
@@ -149,9 +146,14 @@ class ForecastConfig(Config):
             return None if self.partner == "none" else self.partner
         return PARTNER if self.network and "name" not in self.model and not self.targets else None
 
-    def network_fields(self, num_variates: int) -> dict[str, Any]:
-        """Fields of `create_model` on this data; patches adapt to the look-back unless they are given."""
+    def kinds(self, num_variates: int) -> list[tuple[str, dict[str, Any]]]:
+        """Names and fields of `create_model` on this data: of the first network, and of its partner."""
         sizes = {"num_variates": num_variates, "lookback": self.lookback, "horizon": self.horizon}
+        partner = [] if self.partner_name is None else [(self.partner_name, sizes)]
+        return [(self.model_name, self._first_fields(sizes)), *partner]
+
+    def _first_fields(self, sizes: dict[str, Any]) -> dict[str, Any]:
+        """Fields of the first network; patches adapt to the look-back unless they are given."""
         if self._is_partial:
             return network_fields(self.model, **sizes, num_targets=self.num_targets)
         fields = network_fields(self.model, **sizes)

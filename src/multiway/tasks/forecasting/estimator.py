@@ -29,7 +29,7 @@ class Selected(NamedTuple):
 
 @estimator
 class Forecaster(Estimator):
-    """Forecast a panel of series: ridge, a Higher-Order Transformer over it, and validation between the two.
+    """Forecast a panel of series: ridge, a Higher-Order Transformer over it, a small OLinear, weighed on validation.
 
     Args:
         horizon: Steps to forecast.
@@ -37,7 +37,7 @@ class Forecaster(Estimator):
         targets: Series to forecast from the others; every series if not given.
         epochs: Passes over the training windows at most.
         network: Train a network; without one the answer is ridge, in about a second.
-        model: Name of the network, see `multiway.list_models("*_forecaster*")`; by the targets if not given.
+        model: Name of the one network, see `multiway.list_models("*_forecaster*")`; by the targets if not given.
         season: Steps in a season; from the frequency if not given.
         missing: "error", "mask" or "ffill" for missing cells.
         duplicates: "error", "first", "last", "mean" or "keep" for repeated times.

@@ -76,7 +76,7 @@ def fit(model: RidgeAndNetwork, prepared: Prepared, config: ForecastConfig, cont
 
 def build_baseline(name: str, config: ForecastConfig, num_variates: int) -> nn.Module:
     """A baseline of the config by its name."""
-    sizes = _sizes(config, num_variates)
+    sizes = {"num_variates": num_variates, "lookback": config.lookback, "horizon": config.horizon}
     if name in get_args(WindowBaselineName):
         return WindowBaseline(name, num_targets=config.num_targets, **sizes)  # type: ignore[arg-type]
     return create_model(name, **sizes)
@@ -84,16 +84,9 @@ def build_baseline(name: str, config: ForecastConfig, num_variates: int) -> nn.M
 
 def build_network(config: ForecastConfig, num_variates: int) -> Any:
     """The network of the config, or several that start apart and forecast by their mean: one kind, then its partner."""
-    kinds = {config.model_name: config.network_fields(num_variates)}
-    if config.partner_name:
-        kinds[config.partner_name] = _sizes(config, num_variates)
-    networks = [create_model(name, **fields) for name, fields in kinds.items() for _ in range(config.members)]
+    kinds = [kind for kind in config.kinds(num_variates) for _ in range(config.members)]
+    networks = [create_model(name, **fields) for name, fields in kinds]
     return networks[0] if len(networks) == 1 else MeanOfNetworks(networks)
-
-
-def _sizes(config: ForecastConfig, num_variates: int) -> dict[str, int]:
-    """What the data and the config set of a forecaster whose other fields are its own."""
-    return {"num_variates": num_variates, "lookback": config.lookback, "horizon": config.horizon}
 
 
 def fit_baseline(

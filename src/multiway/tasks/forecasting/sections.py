@@ -88,7 +88,7 @@ def _setting(run: Run) -> dict[str, str]:
         "Step": run.state.frequency or "row",
         "Season": f"{run.state.season} steps",
         "Series": str(len(run.state.names)),
-        "Model": run.config.model_name if run.config.network else "ridge",
+        "Model": text.listing([name for name, _ in run.config.kinds(1)]) if run.config.network else "ridge",
     }
 
 
