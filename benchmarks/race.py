@@ -1,8 +1,8 @@
 """Forecasters on the same windows in one run: test error over seconds of training, and seconds to a published figure.
 
 `python -m benchmarks.race --data ett_h1 --out results/race.jsonl`. The runners are ridge, the networks of our default,
-of which HOT starts from ridge, and iTransformer with the sizes and training of its own paper. The curves read the test rows
-after every part of an epoch; nothing is chosen by them.
+of which HOT starts from ridge, and iTransformer with the sizes and training of its own paper. The curves read the test
+rows after every part of an epoch; nothing is chosen by them.
 """
 
 import argparse
