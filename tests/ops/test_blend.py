@@ -46,9 +46,9 @@ def test_equal_forecasts_leave_the_floor():
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 3])
-@pytest.mark.parametrize(("saved", "prior"), [(0.9, 0.5), (0.23, 0.23), (-0.1, 0.0)])
+@pytest.mark.parametrize(("saved", "prior"), [(0.9, 0.5), (0.25, 0.5), (0.11, 0.22), (-0.1, 0.0)])
 def test_three_blocks_or_fewer_leave_the_prior(blocks, saved, prior):
-    """One half, or what the floor saves of the last value's error; none of it where the last value is better."""
+    """One half, or twice what the floor saves of the last value's error; nothing where the last value is better."""
     a, b, c, last, counts = parts(1.0, 1.1, windows=20 * blocks + 7)
     last *= a.mean() / last.mean() / (1 - saved)
     [found] = select((a, b, c, last, counts), block=20).shares
@@ -58,13 +58,28 @@ def test_three_blocks_or_fewer_leave_the_prior(blocks, saved, prior):
     assert found.prior == pytest.approx(prior)
 
 
-@pytest.mark.parametrize(("floor_noise", "network_noise"), [(1.0, 0.3), (0.3, 1.0), (1.0, 0.05), (0.05, 1.0)])
-def test_a_blend_costs_at_most_two_per_cent_of_the_better(floor_noise, network_noise):
-    """Though two blocks say nothing of the next stretch of time, one half of the worse would be far from the better."""
-    found = select(parts(floor_noise, network_noise, windows=47), block=20)
+@pytest.mark.parametrize(
+    ("floor_noise", "network_noise", "windows"), [(1.0, 0.1, 600), (1.0, 0.05, 600), (0.3, 1.0, 47), (0.05, 1.0, 47)]
+)
+def test_a_blend_costs_at_most_two_per_cent_of_the_better(floor_noise, network_noise, windows):
+    """Of the floor also where two blocks say nothing of the next stretch of time: one half would be far from it."""
+    found = select(parts(floor_noise, network_noise, windows=windows), block=20)
     best = min(found.floor_error, found.network_error)
     assert found.blend_error <= 1.02 * best + ROUNDING64
     assert (found.floor_error + found.network_error) / 4 > 2 * best
+
+
+def test_two_blocks_do_not_call_for_a_network():
+    """However much better it is there."""
+    assert select(parts(1.0, 0.05, windows=47), block=20).weight == 0.5
+
+
+def test_a_series_that_wanders_takes_the_network_only_beyond_doubt():
+    """Where the floor does not beat the last value, a network that is somewhat better on a few stretches is not."""
+    for windows, network_noise, taken in ((120, 0.98, False), (600, 0.5, True)):
+        a, b, c, last, counts = parts(1.0, network_noise, windows=windows)
+        assert select((a, b, c, last, counts), block=20).weight > 0.45
+        assert (select((a, b, c, a, counts), block=20).weight > 0.45) == taken
 
 
 def test_no_last_value_leaves_the_floor():

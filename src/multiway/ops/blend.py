@@ -11,10 +11,13 @@ FEW = 3
 """Blocks of which Student's t has no variance."""
 
 EVEN = 0.5
-"""The best share of one of two forecasts whose errors are alike, and how far best shares stray from it."""
+"""The best share of one of two forecasts whose errors are alike."""
 
-CLIMATES = 0.5
-"""Variance of the best share from one stretch of time to the next, in squares of `EVEN`."""
+SKILL = 0.25
+"""What the floor saves of the last value's error where the prior reaches `EVEN`."""
+
+CLIMATES = 0.125
+"""Variance of the best share from one stretch of time to the next."""
 
 PREMIUM = 0.02
 """What a blend may cost on validation, as a part of the error of the better of the two."""
@@ -93,12 +96,12 @@ def select_blend(
     Validation is one stretch of time, whose best share is not that of the next. So the share starts at a prior m and
     goes part of the way to w*:
 
-    $$m = \min\left(\tfrac12, 1 - \frac{\sum a}{\sum z}\right)_+, \qquad
-      w = m + \frac{w^* - m}{1 + (s^2 + \tau^2 / 2) / \tau^2}, \quad \tau = \tfrac12$$
+    $$m = \min\left(\tfrac12, 2 - 2 \frac{\sum a}{\sum z}\right)_+, \qquad
+      w = m + (w^* - m) \frac{m^2}{m^2 + s^2 + \tfrac18}$$
 
     Two forecasts of like errors are best halved; but where not even the floor beats the last value, the series wanders
     and what the network adds is noise. Last, w is moved as near to w* as it takes for a validation error that exceeds
-    that of the better forecast by two per cent at most.
+    the floor's by two per cent at most; and the network's, but for two standard errors of w*.
 
     A network's gain fades with the step, and the first steps of a long forecast are tried on many more blocks than
     the last: the windows of a band that ends at step h share no row from block to block where a block is as long as
@@ -128,9 +131,9 @@ def _share(squares: NDArray[np.float64], stop: int, block: int) -> Share:
     a, b, c, _ = squares
     optimum, deviation = _ratio(_block_sums(a - b, blocks), _block_sums(a - 2.0 * b + c, blocks))
     floor, product, network, last = (float(each) for each in squares.sum(1))
-    prior = max(0.0, min(EVEN, 1.0 - floor / last)) if last > 0.0 else 0.0
+    prior = EVEN * max(0.0, min(1.0, (1.0 - floor / last) / SKILL)) if last > 0.0 else 0.0
     reach = _reach(optimum, floor, network, floor - 2.0 * product + network)
-    nearer = max(optimum - reach, min(optimum + reach, _drawn(prior, optimum, deviation)))
+    nearer = max(optimum - reach - 2.0 * deviation, min(optimum + reach, _drawn(prior, optimum, deviation)))
     weight = _snap(max(0.0, min(1.0, nearer)))
     return Share(stop=stop, weight=weight, prior=prior, optimum=optimum, deviation=deviation, blocks=blocks)
 
@@ -152,8 +155,8 @@ def _ratio(gain: NDArray[np.float64], spread: NDArray[np.float64]) -> tuple[floa
 
 
 def _drawn(prior: float, optimum: float, deviation: float) -> float:
-    """Part of the way from the prior to the optimum, the less the larger its deviation."""
-    return prior + (optimum - prior) / (1.0 + CLIMATES + (deviation / EVEN) ** 2)
+    """Part of the way from the prior to the optimum, the less the larger its deviation and the smaller the prior."""
+    return prior + (optimum - prior) * prior**2 / (prior**2 + CLIMATES + deviation**2)
 
 
 def _reach(optimum: float, floor: float, network: float, spread: float) -> float:

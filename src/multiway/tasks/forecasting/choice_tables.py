@@ -10,9 +10,9 @@ from multiway.tasks.run import Run
 RULE = (
     "The blend's validation error is a parabola in the network's share. Validation is one stretch of time, so the "
     "share goes only part of the way from a prior to the lowest point, the less the more that point differs between "
-    "blocks of windows that share no rows. The prior is one half, or what ridge saves of the last value's error if "
-    "that is less. On validation the blend costs at most 2 % more than the better of the two. Earlier steps have "
-    "shorter blocks and more of them, so every part of the horizon has its own share."
+    "blocks of windows that share no rows, and the smaller the prior. That is one half, or twice what ridge saves of "
+    "the last value's error if this is less. On validation the blend costs at most 2 % more than ridge. Earlier steps "
+    "have shorter blocks and more of them, so every part of the horizon has its own share."
 )
 
 
