@@ -31,7 +31,7 @@ SPEED = {
     "volumes": "python -m benchmarks volumes --threads 2",
     "windows": "python -m benchmarks windows --threads 2",
     "ridge": "python -m benchmarks.ridge",
-    "choices": "python -m benchmarks.choices --data ett_h1; python -m benchmarks.choices --data ett_m1 --seeds 1",
+    "choices": "python -m benchmarks.choices --data ett_h1 ett_h2 exchange --choices default 'no partner'",
     "race": (
         "python -m benchmarks.race --data ett_h1 --threads 2; "
         "python -m benchmarks.race --data weather --threads 1 --epochs 1"
