@@ -253,7 +253,7 @@ def test_a_run_of_another_task_is_refused(finished, tmp_path):
 
 def test_a_run_of_an_older_format_is_refused(tmp_path):
     (tmp_path / "config.yaml").write_text("task: volumes\nsettings: {}\n")
-    with pytest.raises(RunError, match=r"has the run format 1, and this version reads 4. Train it again"):
+    with pytest.raises(RunError, match=r"has the run format 1, and this version reads 5. Train it again"):
         resume(tmp_path)
 
 
