@@ -27,11 +27,9 @@ from multiway.tasks.run import Run
 ROWS = {"ett_h1": 11_520, "ett_h2": 11_520, "ett_m1": 46_080, "exchange": 6_071, "weather": 42_157}
 """Those before the test rows."""
 FIFTHS = 5
-SPLITS = {
-    "ett_h1": {"protocol": "fraction", "train": 0.7, "test": 0.2},
-    "exchange": {"protocol": "fraction", "train": 0.6, "test": 0.2},
-}
-"""By data set, that of ETTh1 for all others; a tenth of Exchange holds no window of 720 steps."""
+SPLIT = {"protocol": "fraction", "train": 0.7, "test": 0.2}
+LONGER_VALIDATION = {"exchange": {**SPLIT, "train": 0.6}}
+"""Of sets a tenth of which holds no window of 720 steps."""
 LOADS = ("ett_h1", "ett_h2", "ett_m1")
 """Sets whose recipes show the level."""
 PARTS = ("ridge", "network", "half", "forecast")
@@ -157,7 +155,7 @@ def settings_of(name: str, choice: str, horizon: int, seed: int) -> ForecastConf
     own = changed.get("model", {})
     level = {"level_features": True} if name in LOADS and "name" not in own else {}
     merged = {"model": {**level, **own}, "training": {"epochs": 2, "seed": seed, **changed.get("training", {})}}
-    split, read = SPLITS.get(name, SPLITS["ett_h1"]), datasets.brought(name).get("read", {})
+    split, read = LONGER_VALIDATION.get(name, SPLIT), datasets.brought(name).get("read", {})
     return TASK.configure({"horizon": horizon, "split": split, "read": read, **changed, **merged})
 
 

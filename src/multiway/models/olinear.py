@@ -173,8 +173,9 @@ class OLinear(torch_nn.Module):
             return
         for each in (self.gain, self.shift, self.past_offset, self.future_offset):
             each[young] = each[~young].mean(0)
-        for block in self.blocks:
-            block.attention.set_apart(young)  # type: ignore[operator,union-attr]  # ModuleList forgets the class
+        for mixing in self.modules():
+            if isinstance(mixing, NormLin):
+                mixing.set_apart(young)
 
 
 class NormLin(torch_nn.Module):
