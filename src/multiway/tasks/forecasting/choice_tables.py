@@ -41,7 +41,7 @@ def _shares(shares: Sequence[Row]) -> Table:
         [
             f"{start + 1} to {share['stop']}",
             f"{share['weight']:.0%}",
-            "" if share.get("prior") is None else f"{share['prior']:.0%}",
+            f"{share['prior']:.0%}",
             text.number(share["optimum"], 2),
             "" if share["deviation"] is None else text.number(share["deviation"], 2),
             str(share["blocks"]),

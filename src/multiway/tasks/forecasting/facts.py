@@ -40,7 +40,7 @@ class Share(Config):
 
     stop: int
     weight: float
-    prior: float | None = None
+    prior: float
     optimum: float
     deviation: float | None
     blocks: int
