@@ -65,7 +65,8 @@ def finish(run: Run) -> None:
             tables.setdefault(name, []).append(table)
     run.scores = scores
     run.tables = {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
-    run.facts |= {**costs_of(run), **run.task.describe(run, run.prepared)}
+    of_test = run.task.test_facts(run, predictions)
+    run.facts |= {**costs_of(run), **run.task.describe(run, run.prepared), **of_test}
 
 
 def announce(name: str, context: Context) -> None:

@@ -255,6 +255,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """Tables to keep of the predictions of a split, by the name of their file."""
         return {}
 
+    def test_facts(self, run: Any, predictions: Any) -> dict[str, Any]:
+        """Facts of the predictions of the test rows, besides their scores."""
+        return {}
+
     def describe(self, run: Any, prepared: PreparedT) -> dict[str, Any]:
         """Facts for the report: splits, sizes."""
         return {}

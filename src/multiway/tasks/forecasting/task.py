@@ -161,8 +161,12 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
             return errors
         return {**errors, "predictions": future_frame(run, run.prepared.panel, None, "long")}
 
+    def test_facts(self, run: Run, predictions: dict[str, Errors]) -> dict[str, Any]:
+        """How many test values the intervals hold."""
+        return {"coverage": coverage_rows(predictions[OURS], run.calibration["radii"], run.config.levels)}
+
     def describe(self, run: Run, prepared: Prepared) -> dict[str, Any]:
-        """Sizes, the rows of the splits, and how many test values the intervals hold."""
+        """Sizes and the rows of the splits."""
         panel = prepared.panel
         return {
             "rows": panel.num_rows,
@@ -171,14 +175,7 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
             "young": list(prepared.young),
             "missing_cells": int(np.isnan(panel.values).sum()),
             "splits": {name: _split_facts(prepared, name) for name in dataclasses.asdict(prepared.borders)},
-            "coverage": self._coverage(run, prepared),
         }
-
-    def _coverage(self, run: Run, prepared: Prepared) -> list[Row]:
-        model, radii = model_of(run), run.calibration["radii"]
-        scaler = run.state.target_scaler
-        found = measure(prepared.windows["test"], lambda past, seen: {OURS: model(past, seen)}, scaler, radii)
-        return coverage_rows(found[OURS], radii, run.config.levels)
 
     def keep(self, run: Run, prepared: Prepared, folder: RunFolder) -> None:
         """Attention maps."""
