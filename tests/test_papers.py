@@ -104,6 +104,22 @@ def test_a_recipe_in_the_papers_form_builds_the_papers_model(name):
         assert fields[key] in values or key in varied, key
 
 
+CUT_SHORT = {"model": {"patch_length": 16}, "training": {"epochs": 1, "precision": "bf16"}}
+CELLS = {
+    **{cell: f"order-{{}}-{cell}" for cell in ("none", "variate", "time")},
+    **{cell: f"type-{{}}-{cell}" for cell in ("full", "full-kernel", "factorised")},
+    "both": "type-{}-factorised-kernel",
+}
+
+
+@pytest.mark.parametrize("row", ["ettm1", "weather"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_cell_that_is_cut_short_is_that_of_its_table_otherwise(row, cell):
+    short, whole = (load_recipe(name) for name in (f"short-hot-{row}-{cell}", f"hot-{CELLS[cell].format(row)}"))
+    configure = task_of("forecast").configure
+    assert configure(short.settings_of_runs()[0]) == configure(whole.settings_of_runs()[0], CUT_SHORT)
+
+
 def test_the_published_counts_of_parameters():
     forecaster = task_of("forecast").configure(load_recipe("hot-weather-720").settings_of_runs()[0])
     [(name, fields)] = forecaster.kinds(21)
