@@ -1,8 +1,8 @@
 """Forecasters on the same windows in one run: test error over seconds of training, and seconds to a published figure.
 
-`python -m benchmarks.race --data ett_h1 --out results/race.jsonl`. The runners are ridge, the networks of our default,
-of which HOT starts from ridge, and iTransformer with the sizes and training of its own paper. The curves read the test
-rows after every part of an epoch; nothing is chosen by them.
+`python -m benchmarks.race --data ett_h1 --out results/race.jsonl`. The runners are ridge; HOT, which starts from it;
+both networks of our default, HOT and a small OLinear; and iTransformer with the sizes and training of its own paper.
+The curves read the test rows after every part of an epoch; nothing is chosen by them.
 """
 
 import argparse
@@ -29,9 +29,10 @@ from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.protocol import Context
 
 RECIPES = {
-    "ett_h1": {"HOT": "floor-etth1-96", "iTransformer": "peers-etth1-itransformer-96"},
-    "weather": {"HOT": "floor-weather-96", "iTransformer": "peers-weather-itransformer-96"},
+    "ett_h1": ("floor-etth1-96", "peers-etth1-itransformer-96"),
+    "weather": ("floor-weather-96", "peers-weather-itransformer-96"),
 }
+"""Of our default, and of iTransformer."""
 PARTS = 4
 """Measures of the test error per epoch."""
 
@@ -69,8 +70,14 @@ def race(data: str, epochs: int | None = None) -> Iterator[dict[str, Any]]:
 
     epochs: Of every network; those of its recipe if not given.
     """
-    figure = load_recipe(RECIPES[data]["iTransformer"]).figures["mse"]
-    configs = {name: _config(recipe, epochs) for name, recipe in RECIPES[data].items()}
+    ours, theirs = RECIPES[data]
+    figure = load_recipe(theirs).figures["mse"]
+    short: dict[str, Any] = {"training": {"epochs": epochs}} if epochs else {}
+    configs = {
+        "HOT": _config(ours, {**short, "partner": "none"}),
+        "multiway": _config(ours, short),
+        "iTransformer": _config(theirs, short),
+    }
     for name, curve, training in _runners(configs, locate(data)):
         yield {
             "data": data, "runner": name, **training, "published": figure, "reached_after_s": curve.first_below(figure),
@@ -80,13 +87,13 @@ def race(data: str, epochs: int | None = None) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def _config(recipe: str, epochs: int | None) -> ForecastConfig:
+def _config(recipe: str, changed: Mapping[str, Any]) -> ForecastConfig:
     (settings,) = load_recipe(recipe).settings_of_runs()
-    return TASK.configure(settings, {"training": {"epochs": epochs}} if epochs else {})
+    return TASK.configure(settings, changed)
 
 
 def _runners(configs: Mapping[str, ForecastConfig], path: str) -> Iterator[tuple[str, Curve, Mapping[str, Any]]]:
-    yield _ridge(configs["HOT"], path)
+    yield _ridge(configs["multiway"], path)
     for name, config in configs.items():
         yield _network(name, config, path)
 
