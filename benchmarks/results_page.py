@@ -33,7 +33,7 @@ SPEED = {
     "ridge": "python -m benchmarks.ridge",
     "choices": "python -m benchmarks.choices --data ett_h1 ett_h2 exchange --choices default 'no partner'",
     "race": (
-        "python -m benchmarks.race --data ett_h1 --threads 2; "
+        "python -m benchmarks.race --data ett_h1 --threads 1; "
         "python -m benchmarks.race --data weather --threads 1 --epochs 1"
     ),
     "baselines": "python -m benchmarks.baselines",
