@@ -31,7 +31,10 @@ SPEED = {
     "volumes": "python -m benchmarks volumes --threads 2",
     "windows": "python -m benchmarks windows --threads 2",
     "ridge": "python -m benchmarks.ridge",
-    "choices": "python -m benchmarks.choices --data ett_h1 ett_h2 exchange --choices default 'no partner'",
+    "choices": (
+        "python -m benchmarks.choices --data ett_h1 ett_h2 --choices default 'no partner' 'OLinear alone'; "
+        "python -m benchmarks.choices --data exchange --choices default"
+    ),
     "race": (
         "python -m benchmarks.race --data ett_h1 --threads 1; "
         "python -m benchmarks.race --data weather --threads 1 --epochs 1"
