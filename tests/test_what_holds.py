@@ -43,13 +43,14 @@ def published_metrics(recipe: Recipe) -> tuple[str, ...]:
 
 OVERRIDDEN = {
     "adrenal-resnet18": {"training.epochs", "training.precision"}, "text-sst2-ndlinear": {"text.encoder", "baselines"},
+    "hot-exchange-96": {"model.patch_length", "training.precision"},
     **{f"image-cifar10-{each}": {"training.precision"} for each in ("linear", "ndlinear", "matched", "low-rank")},
     "image-cifar10-ndlinear-ours": {"training.precision"},
     **{f"image-cifar100-12k-{each}": {"training.precision"} for each in ("linear", "ndlinear")},
 }  # fmt: skip
 SHORT = re.compile(
     r"hot-adrenal(-trainable)?|hot-(type|order|heads|components)-adrenal-.*|hot-components-.*"
-    r"|hot-(type|order|heads)-(ettm1|exchange)-.*|hot-later-code-.*|hot-exchange-.*"
+    r"|hot-(type|order|heads)-(ettm1|exchange)-.*|hot-later-code-.*"
 )
 """Cells of the paper's tables: one epoch of 100, in bfloat16."""
 
