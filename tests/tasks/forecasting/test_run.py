@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import torch
 
+from multiway.data import Windows
 from multiway.errors import ConfigError, DataError, MultiwayWarning, RunError
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.fitting import WindowLoss
@@ -36,6 +37,31 @@ def test_a_run_folder_holds_everything_and_no_more(finished):
 def test_window_counts_are_rows_less_lookback_and_horizon(finished):
     counts = {name: (part["rows"], part["windows"]) for name, part in finished.facts["splits"].items()}
     assert counts == {"train": (210, 210 - 16 + 1), "validation": (30, 30 - 3), "test": (60, 60 - 3)}
+
+
+def test_the_coverage_is_of_the_test_rows(finished):
+    test = finished.prepared.windows["test"]
+    batch = test.gather(torch.arange(len(test)))
+    with torch.no_grad():
+        error = (finished.model(batch["past"]) - batch["future"]).abs()
+    inside = (error <= finished.calibration["radii"][:, None]).double().mean((1, 3))
+    assert [row["level"] for row in finished.facts["coverage"]] == [80.0, 95.0]
+    for row, by_step in zip(finished.facts["coverage"], inside, strict=True):
+        assert row["by_step"] == pytest.approx((100 * by_step).tolist())
+
+
+def test_the_test_windows_are_gone_over_once(monkeypatch):
+    gone_over = []
+
+    def batches(windows):
+        gone_over.append(windows)
+        return original(windows)
+
+    original = Windows.batches
+    monkeypatch.setattr(Windows, "batches", batches)
+    run = fitted(make_frame())
+    assert sum(windows is run.prepared.windows["test"] for windows in gone_over) == 1
+    assert sum(windows is run.prepared.windows["validation"] for windows in gone_over) > 1
 
 
 def test_every_model_is_scored_on_validation_and_test_on_both_scales(finished):
