@@ -18,7 +18,7 @@ class KernelHook(BuildHookInterface):  # type: ignore[type-arg]
             return
         library = _load(Path(self.root) / KERNELS / "library.py")
         try:
-            built = library.build()
+            built = library.build_library()
         except library.FAILURES as error:
             self.app.display_info(f"multiway: no compiled kernels ({error}); everything runs without them")
             return

@@ -20,8 +20,9 @@ import torch
 from multiway.data import datasets
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
-from multiway.tasks.forecasting.model import model_of
+from multiway.tasks.forecasting.network import model_of
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.known import brought
 from multiway.tasks.run import Run
 
 ROWS = {"ett_h1": 11_520, "ett_h2": 11_520, "ett_m1": 46_080, "exchange": 6_071, "weather": 42_157}
@@ -155,7 +156,7 @@ def settings_of(name: str, choice: str, horizon: int, seed: int) -> ForecastConf
     own = changed.get("model", {})
     level = {"level_features": True} if name in LOADS and "name" not in own else {}
     merged = {"model": {**level, **own}, "training": {"epochs": 2, "seed": seed, **changed.get("training", {})}}
-    split, read = LONGER_VALIDATION.get(name, SPLIT), datasets.brought(name).get("read", {})
+    split, read = LONGER_VALIDATION.get(name, SPLIT), brought(name).get("read", {})
     return TASK.configure({"horizon": horizon, "split": split, "read": read, **changed, **merged})
 
 

@@ -9,11 +9,16 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.timing import median, rounds
-from multiway.data.images import ImageOptions, Images, ImageSplit, PreparedImages, prepare_images
+from multiway.data.samples import Prepared
+from multiway.data.sources.pictures import Bytes
 from multiway.models import create_model
+from multiway.tasks.images import ImageConfig
+from multiway.tasks.images.archives import images_of
+from multiway.tasks.images.encode import ImageState
+from multiway.tasks.images.task import TASK
 from multiway.tasks.targets import TargetLoss
 from multiway.training import TrainingConfig, train
-from multiway.training.seeds import epoch_order
+from multiway.training.steps import epoch_order
 
 BATCH, STEPS, EPOCH = 64, 40, 50_000
 SPLITS = ("train", "validation", "test")
@@ -35,16 +40,16 @@ def run(repeats: int, shapes: list[str] | None) -> Iterator[dict[str, object]]:
         yield _row(name, prepared, repeats)
 
 
-def make_images(count: int) -> PreparedImages:
+def make_images(count: int) -> Prepared[Bytes, ImageState]:
     """Images of chance: so many to train on and a few to validate and test."""
     draw = np.random.default_rng(0)
     total = count + 20
-    images = Images(
-        values=draw.integers(0, 256, (total, 32, 32, 3), dtype=np.uint8), labels=np.arange(total) % 10,
-        classes=tuple(map(str, range(10))), names=tuple(map(str, range(total))), source="chance",
-        parts=dict(zip(SPLITS, np.split(np.arange(total), [count, total - 10]), strict=True)),
+    images = images_of(
+        draw.integers(0, 256, (total, 32, 32, 3), dtype=np.uint8), list(map(str, range(total))), "chance",
+        target=np.arange(total) % 10, classes=tuple(map(str, range(10))),
+        official=("train",) * count + ("validation",) * 10 + ("test",) * 10,
     )  # fmt: skip
-    return prepare_images(images, ImageOptions(), ImageSplit())
+    return TASK.prepare(ImageConfig(), images)
 
 
 def check(model: str, count: int = 3 * BATCH) -> None:
@@ -63,14 +68,14 @@ def check(model: str, count: int = 3 * BATCH) -> None:
         raise RuntimeError(f"{model}: the two ways end {apart:.3f} of their way apart, and {NEAR} is allowed")
 
 
-def ours(model: nn.Module, prepared: PreparedImages) -> None:
+def ours(model: nn.Module, prepared: Prepared[Bytes, ImageState]) -> None:
     """The loop of a run."""
     training = prepared.part("train")
     objective = TargetLoss(TRAINING, training.classes, training.truth)
     train(model, objective, training, prepared.part("validation"), TRAINING)
 
 
-def plain(model: nn.Module, prepared: PreparedImages) -> None:
+def plain(model: nn.Module, prepared: Prepared[Bytes, ImageState]) -> None:
     """What one would write by hand: images as (channels, height, width), normalised a batch at a time."""
     part = prepared.part("train")
     images, labels = part.inputs.permute(0, 3, 1, 2).contiguous(), torch.from_numpy(part.truth)
@@ -85,7 +90,7 @@ def plain(model: nn.Module, prepared: PreparedImages) -> None:
     model.eval()
 
 
-def _row(name: str, prepared: PreparedImages, repeats: int) -> dict[str, object]:
+def _row(name: str, prepared: Prepared[Bytes, ImageState], repeats: int) -> dict[str, object]:
     model = create_model(CASES[name])
     times = rounds({"ours": lambda: ours(model, prepared), "plain": lambda: plain(model, prepared)}, repeats)
     speed = {way: BATCH * STEPS / median(seconds) for way, seconds in times.items()}

@@ -16,9 +16,10 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from benchmarks.results_page import ROOT, recipe_rows
-from multiway.recipes import load_published, published_tables, recipes_of
-from multiway.report.palette import title
-from multiway.workflows.publication_curves import Panel, panels
+from multiway.papers.cells import recipes_of
+from multiway.papers.figures import FigurePanel, panels
+from multiway.papers.printed import load_published, published_tables
+from multiway.report.scales import title
 
 FOLDER = ROOT / "docs" / "papers"
 COLOURS = ("#0b5fa5", "#d55e00", "#008a64")
@@ -34,7 +35,7 @@ def main() -> None:
         draw(name, found, FOLDER / f"{name}.svg")
 
 
-def pictures() -> Iterator[tuple[str, list[Panel]]]:
+def pictures() -> Iterator[tuple[str, list[FigurePanel]]]:
     """Names and panels of the figures that draw curves and have rows."""
     rows = recipe_rows()
     for name in published_tables():
@@ -44,7 +45,7 @@ def pictures() -> Iterator[tuple[str, list[Panel]]]:
             yield name, list(panels(name, table, cells))
 
 
-def draw(name: str, found: Sequence[Panel], path: Path) -> None:
+def draw(name: str, found: Sequence[FigurePanel], path: Path) -> None:
     """Write one figure."""
     columns = [list(group) for _, group in itertools.groupby(found, key=lambda panel: panel.row)]
     depth, width = len(columns[0]), min(len(columns), WIDEST)
@@ -64,14 +65,14 @@ def draw(name: str, found: Sequence[Panel], path: Path) -> None:
         figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None, "Description": digest(found)})
 
 
-def _draw_column(axes: Sequence[Any], column: Sequence[Panel], *, is_first: bool) -> None:
+def _draw_column(axes: Sequence[Any], column: Sequence[FigurePanel], *, is_first: bool) -> None:
     axes[0].set_title(title(column[0].row))
     for axis, panel in zip(axes, column, strict=True):
         _draw_panel(axis, panel, words=panel.words if is_first else "")
     axes[-1].tick_params(labelbottom=True)
 
 
-def _draw_panel(axis: Any, panel: Panel, words: str) -> None:
+def _draw_panel(axis: Any, panel: FigurePanel, words: str) -> None:
     for (method, values), colour in zip(panel.lines.items(), COLOURS, strict=False):
         axis.plot(list(values), list(values.values()), ".-", color=colour, label=method, linewidth=1, markersize=4)
     for (rival, value), dash in zip(panel.levels.items(), DASHES, strict=False):
@@ -85,7 +86,7 @@ def _draw_panel(axis: Any, panel: Panel, words: str) -> None:
     axis.grid(color="#e9ecf0", linewidth=0.6)
 
 
-def digest(found: Sequence[Panel]) -> str:
+def digest(found: Sequence[FigurePanel]) -> str:
     """SHA-256 of what a picture shows."""
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()
 

@@ -17,16 +17,16 @@ import torch
 from torch import nn
 
 from benchmarks.comparison import processor
-from multiway.data import Windows
 from multiway.data.datasets import locate
 from multiway.memory import keep_freed_memory
 from multiway.models.ridge_and_network import RidgeAndNetwork
-from multiway.recipes import load_recipe
 from multiway.tasks.forecasting import ForecastConfig
-from multiway.tasks.forecasting.fitting import WindowLoss, build_network, train_on_windows
-from multiway.tasks.forecasting.prepared import Prepared, prepare
+from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
+from multiway.tasks.forecasting.network import WindowLoss, build_network, train_on_windows
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.protocol import Context
+from multiway.workflows.recipe import load_recipe
 
 RECIPES = {
     "ett_h1": ("floor-etth1-96", "peers-etth1-itransformer-96"),
@@ -100,13 +100,13 @@ def _runners(configs: Mapping[str, ForecastConfig], path: str) -> Iterator[tuple
 
 def _ridge(config: ForecastConfig, path: str) -> tuple[str, Curve, Mapping[str, Any]]:
     """Fitted in closed form: one point."""
-    prepared = prepare(config, path)
+    prepared = prepare_panel(config, path)
     curve = Curve(prepared.windows["test"])
     curve(_floor(prepared, config))
     return "ridge", curve, {}
 
 
-def _floor(prepared: Prepared, config: ForecastConfig) -> RidgeAndNetwork:
+def _floor(prepared: PreparedPanel, config: ForecastConfig) -> RidgeAndNetwork:
     weight = prepared.floor.weight
     model = RidgeAndNetwork(config.lookback, config.horizon, 1, len(weight), None, prepared.panel.num_variates)
     model.floor.set_weight(weight)
@@ -115,7 +115,7 @@ def _floor(prepared: Prepared, config: ForecastConfig) -> RidgeAndNetwork:
 
 def _network(name: str, config: ForecastConfig, path: str) -> tuple[str, Curve, Mapping[str, Any]]:
     """Trained as its recipe says; the clock of ours holds its ridge."""
-    prepared = prepare(config, path)
+    prepared = prepare_panel(config, path)
     torch.manual_seed(config.training.seed)
     model = build_network(config, prepared.panel.num_variates)
     training = config.training.replace(validations_per_epoch=PARTS)

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from multiway.config import leaves
-from multiway.recipes import Recipe, load_published, load_recipe, published_tables, recipes_of, table_names
+from multiway.papers.cells import recipes_of, table_names
+from multiway.papers.printed import load_published, published_tables
 from multiway.report.text import decimals_for, duration, magnitude, number
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.registry import task_of
+from multiway.workflows.recipe import Recipe, load_recipe
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "results.md"

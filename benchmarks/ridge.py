@@ -15,12 +15,12 @@ from typing import Any
 import torch
 
 from multiway.data import datasets
-from multiway.models.linear_floor import LinearFloor
+from multiway.models.windows import LinearFloor
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
-from multiway.tasks.forecasting.evaluation import measure
+from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
 from multiway.tasks.forecasting.floor import fit_floor
-from multiway.tasks.forecasting.prepared import Prepared, prepare
+from multiway.tasks.forecasting.scores import measure
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.run import Run
 from multiway.tasks.scores import score_of
@@ -75,7 +75,7 @@ def cells(names: list[str], horizons: list[int], repeats: int) -> Iterator[dict[
 def cell(config: ForecastConfig, repeats: int) -> dict[str, Any]:
     """Scores of one cell; seconds for ridge alone, and for a run with reading, baselines and intervals."""
     name = str(config.data)
-    prepared = prepare(config, datasets.locate(name))
+    prepared = prepare_panel(config, datasets.locate(name))
     ridge_seconds = [seconds_of(lambda: ridge_alone(config, prepared)) for _ in range(repeats)]
     run_seconds = [seconds_of(lambda: whole_run(config)) for _ in range(repeats)]
     run = whole_run(config)
@@ -107,7 +107,7 @@ def whole_run(config: ForecastConfig) -> Run:
     return lifecycle.fitted(TASK, config, datasets.locate(str(config.data)))
 
 
-def ridge_alone(config: ForecastConfig, prepared: Prepared) -> None:
+def ridge_alone(config: ForecastConfig, prepared: PreparedPanel) -> None:
     """Fit every penalty of both kinds, let validation choose, score the test windows."""
     windows = prepared.windows
     floor = fit_floor(windows["train"], windows["validation"])

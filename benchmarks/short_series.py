@@ -17,8 +17,8 @@ from multiway import ops
 from multiway.errors import MultiwayWarning
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
-from multiway.tasks.forecasting.conformal import errors_of
-from multiway.tasks.forecasting.model import model_of
+from multiway.tasks.forecasting.choice import errors_of
+from multiway.tasks.forecasting.network import model_of
 from multiway.tasks.forecasting.task import TASK
 
 KINDS = ("seasonal", "trend", "walk", "autoregression", "noise", "growth", "retail")

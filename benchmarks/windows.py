@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.timing import median, rounds
-from multiway.data import Borders, Windows, split_windows
+from multiway.tasks.forecasting.windows import Borders, Windows, split_windows
 
 LOOKBACK, HORIZON, BATCH = 96, 96, 128
 SHAPES = {"etth": (8_640, 7), "weather": (36_887, 21), "ecl": (18_412, 321)}

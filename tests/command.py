@@ -1,13 +1,17 @@
 """The command in this process, and what a user's error must look like."""
 
 import contextlib
+import functools
 import io
 import sys
 from unittest import mock
 
 import pytest
+import typer
 
 from multiway.cli.main import run
+
+typer.main.get_command = functools.cache(typer.main.get_command)  # the same for all calls in one process
 
 
 def outcome(*words):

@@ -1,18 +1,36 @@
-"""What every test shares: one thread, a generator of its own, and shape annotations that are checked."""
+"""What every test shares: one thread, shapes that are checked, and surroundings that are always the same."""
 
+import gc
 import os
+import time
 from pathlib import Path
+from typing import Any
 
-import jaxtyping
 import pytest
 import torch
 
-torch.set_num_threads(1)
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the processes that tests start
-jaxtyping.install_import_hook(["multiway.ops", "multiway.nn"], "beartype.beartype")
+import shapes
+from lanes import Lanes, lane, rank
 
 ROOT = Path(__file__).parent.parent
-os.environ["PYTHONPATH"] = str(ROOT / "src")
+SURROUNDINGS = {
+    "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),  # for the processes that tests start
+    "PYTHONPATH": str(ROOT / "src"),
+    "HOME": str(ROOT / ".cache" / "home"),
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "COLUMNS": "80",
+}
+TAKEN_AWAY = ("LANG", "LANGUAGE", "LINES", "XDG_CACHE_HOME", "FORCE_COLOR", "NO_COLOR", "GITHUB_ACTIONS")
+
+for name in TAKEN_AWAY:
+    os.environ.pop(name, None)
+os.environ |= SURROUNDINGS
+time.tzset()
+os.umask(0o022)
+torch.set_num_threads(1)
+shapes.install()
+os.fsync = lambda descriptor: None  # what it is for, a loss of power, no test can see; and there are thousands
 
 
 @pytest.fixture
@@ -30,5 +48,20 @@ def real_data() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the documents: each takes long, and at the end one process would wait for the other."""
-    items.sort(key=lambda item: "test_documents" not in item.nodeid)
+    items.sort(key=lambda item: rank(lane(item.nodeid)))
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected out of sight of the garbage collector, which would look through it all the time."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    shapes.check(item.path.relative_to(ROOT / "tests").parts[0] in shapes.FOLDERS)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
+    return Lanes(config, log)

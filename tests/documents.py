@@ -1,18 +1,15 @@
 """Reads code blocks out of Markdown and runs them as a reader would, top to bottom, in one folder."""
 
-import functools
-import multiprocessing
-import multiprocessing.context
-import os
+import contextlib
 import re
 import shlex
 import subprocess
-import sys
-import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-PRELOADED = ["torch", "pandas", "pyarrow.parquet", "accelerate", "jinja2", "multiway.cli.main", "multiway.tasks.run"]
+from command import outcome
+
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -38,36 +35,11 @@ def commands(block: Block) -> list[list[str]]:
 
 
 def run_command(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run one `multiway ...` line in a folder, in a process of its own.
-
-    Its process is forked from one that has the libraries loaded already: what a command does is under test here,
-    and starting Python for each takes longer than most of them.
-    """
-    with tempfile.TemporaryDirectory() as place:
-        outputs = [Path(place, name) for name in ("stdout", "stderr")]
-        child = _server().Process(target=_run_words, args=(words[1:], folder, *outputs))
-        child.start()
-        child.join()
-        out, err = (path.read_text() for path in outputs)
-    return subprocess.CompletedProcess(words, child.exitcode or 0, out, err)
-
-
-@functools.cache
-def _server() -> multiprocessing.context.ForkServerContext:
-    os.environ["OMP_NUM_THREADS"] = "1"
-    server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(PRELOADED)
-    return server
-
-
-def _run_words(words: list[str], folder: Path, out: Path, err: Path) -> None:
-    for number, path in ((1, out), (2, err)):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
-    os.chdir(folder)
-    sys.argv = ["multiway", *words]
-    from multiway.cli.main import run
-
-    run()
+    """Run one `multiway ...` line in a folder: in this process, since another would spend most of its time starting."""
+    with contextlib.chdir(folder), warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code, out, err = outcome(*words[1:])
+    return subprocess.CompletedProcess(words, code or 0, out, err)
 
 
 def run_document(path: Path, folder: Path) -> int:

@@ -5,6 +5,7 @@ comes out is written as one JSON object of named entries: hashes of weights, pre
 
     PYTHONPATH=src python tests/frozen.py write /tmp/before.json      # on the commit before the change
     PYTHONPATH=src python tests/frozen.py compare /tmp/before.json    # after it
+    PYTHONPATH=src python tests/frozen.py compare /tmp/before.json series layers    # some of it
 
 `compare` counts the entries that are equal, lists those that are changed, missing or new, and those whose value is now
 found under another name; it exits with 1 if one is changed or missing. The values are those of one machine: never
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -147,16 +148,18 @@ def entries_of(name: str, folder: Path) -> Entries:
     return {f"{name}/{key}": value for key, value in {**found, **dict(weights(run))}.items()}
 
 
-def measure() -> Entries:
-    """Every entry of this version of the code."""
+def measure(chosen: Sequence[str] = ()) -> Entries:
+    """Every entry of this version of the code, or those of the chosen runs."""
     torch.set_num_threads(1)
-    found = {f"layers/{key}": array_digest(value) for key, value in layers()}
-    for name in RUNS:
+    entries = (
+        {f"layers/{key}": array_digest(value) for key, value in layers()} if "layers" in (chosen or ["layers"]) else {}
+    )
+    for name in [name for name in chosen if name != "layers"] if chosen else RUNS:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             Path(name).mkdir()
-            found |= entries_of(name, Path(name))
-    return found
+            entries |= entries_of(name, Path(name))
+    return entries
 
 
 def compare(before: Entries, now: Entries) -> int:
@@ -180,18 +183,21 @@ def compare(before: Entries, now: Entries) -> int:
     return int(bool(groups["changed"] or groups["missing"]))
 
 
-def main(action: str, file: str) -> int:
+def main(action: str, file: str, *chosen: str) -> int:
     path = Path(file).resolve()
     print(f"measuring {Path(multiway.__file__).parent}", file=sys.stderr)
-    now = measure()
+    now = measure(chosen)
     if action == "write":
         path.write_text(json.dumps(now, indent=0, sort_keys=True) + "\n")
         return 0
-    return compare(json.loads(path.read_text()), json.loads(json.dumps(now)))
+    before = json.loads(path.read_text())
+    if chosen:
+        before = {name: value for name, value in before.items() if name.partition("/")[0] in chosen}
+    return compare(before, json.loads(json.dumps(now)))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[1] not in ("write", "compare"):
+    if len(sys.argv) < 3 or sys.argv[1] not in ("write", "compare"):
         sys.exit(__doc__)
     os.environ["COLUMNS"] = "200"
     sys.exit(main(*sys.argv[1:]))

@@ -7,7 +7,7 @@ import signal
 from unittest import mock
 
 from multiway import leftovers
-from multiway.training import loop
+from multiway.training.steps import Steps
 
 
 class Killed(BaseException):
@@ -55,12 +55,12 @@ def act_at(monkeypatch, count, action):
 
 
 def _before_step(monkeypatch, count, action):
-    original, steps = loop._Loop._step, []
+    original, taken = Steps.take, []
 
-    def one_step(self, request):
-        steps.append(1)
-        if len(steps) == count:
+    def one_step(self, standing, request):
+        taken.append(1)
+        if len(taken) == count:
             action()
-        return original(self, request)
+        return original(self, standing, request)
 
-    monkeypatch.setattr(loop._Loop, "_step", one_step)
+    monkeypatch.setattr(Steps, "take", one_step)

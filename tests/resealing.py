@@ -7,8 +7,8 @@ import yaml
 from safetensors.torch import load_file, save_file
 
 from multiway import files
-from multiway.training.manifest import sealed
 from multiway.training.state import _digest
+from multiway.training.stored import sealed
 
 
 def resealed(values):

@@ -1,6 +1,11 @@
-"""Imports point one way, ops <- nn <- models, data <- training, both <- tasks <- workflows <- cli, and never round."""
+"""Imports point one way, ops <- nn <- models, data <- training, both <- tasks <- workflows <- cli, and never round.
+
+A module that is named by a string, to be imported when it is used, counts as imported: `extend`, which a package's
+`__init__` calls for a registry below it, is the way to name one that stands higher.
+"""
 
 import ast
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "src" / "multiway"
@@ -15,11 +20,10 @@ MAY_IMPORT = {
     "extras": {"errors"},
     "memory": set(),
     "terminal": set(),
-    "reference": set(),
     "kernels": {"errors"},
     "ops": {"kernels", "errors"},
     "nn": {"kernels", "ops", "errors"},
-    "models": {"nn", "ops", "errors", "config", "extras"},
+    "models": {"nn", "ops", "errors", "config", "extras", "lazy"},
     "data": {"terminal"} | GROUND,
     "metrics": {"errors"},
     "training": {"nn", "ops", "data", "metrics", "terminal"} | GROUND,
@@ -27,7 +31,6 @@ MAY_IMPORT = {
     "auditing": {"data"} | GROUND,
     "report": {"explain"} | GROUND,
     "compress": {"nn", "ops", "report"} | GROUND,
-    "recipes": {"errors", "config"},
     "tasks": {
         "models",
         "nn",
@@ -42,16 +45,23 @@ MAY_IMPORT = {
         "terminal",
     }
     | GROUND,
-    "workflows": {"tasks", "data", "training", "explain", "report", "recipes", "compress", "auditing"} | GROUND,
-    "cli": {"workflows", "recipes", "errors", "files", "memory"},
+    "workflows": {"tasks", "data", "training", "explain", "report", "compress", "auditing"} | GROUND,
+    "papers": {"workflows", "tasks", "models", "nn", "report", "data", "auditing"} | GROUND,
+    "cli": {"papers", "workflows", "errors", "files", "memory"},
     "__main__": {"cli"},
 }
 
 
+MODULE = re.compile(r"multiway(\.[a-z]\w*)+")
+"""A string that may name a module."""
+
+
 def imported_layers(path: Path) -> set[str]:
-    """Second part of every `multiway.x` that the file imports, wherever the import stands."""
+    """Second part of every `multiway.x` that the file imports or names, wherever it does."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and MODULE.fullmatch(str(node.value)):
+            names.add(node.value)
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -76,19 +86,27 @@ def test_imports_only_point_down():
 
 
 def test_the_table_names_every_layer():
-    layers = {path.name.removesuffix(".py") for path in ROOT.iterdir() if path.suffix == ".py" or path.is_dir()}
+    layers = {
+        path.name.removesuffix(".py") for path in ROOT.iterdir() if path.suffix == ".py" or any(path.glob("*.py"))
+    }
     assert layers - {"__init__", "__pycache__", "py.typed"} <= set(MAY_IMPORT)
 
 
 def test_a_planted_upward_import_is_seen(tmp_path):
     (tmp_path / "planted.py").write_text("def f():\n    from multiway.training import loop\n")
     assert imported_layers(tmp_path / "planted.py") == {"training"}
+    (tmp_path / "named.py").write_text('NAMES = {"a": "multiway.training.loop"}\n')
+    assert imported_layers(tmp_path / "named.py") == {"training"}
 
 
 def imported_files(path: Path, files: dict[str, Path]) -> set[str]:
-    """Modules of the package that a file imports, wherever the import stands, also one for type checkers alone."""
+    """Modules of the package that a file imports or names, wherever it does, also for type checkers alone."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and MODULE.fullmatch(str(node.value)):
+            names |= (
+                {node.value} if node.value.split(".")[-1] != path.parent.name else set()
+            )  # whose resources it reads
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -134,5 +152,5 @@ def test_a_planted_circle_is_seen(tmp_path):
     (package / "data" / "__init__.py").write_text("")
     (package / "data" / "a.py").write_text("def f():\n    from multiway.data import b\n")
     (package / "data" / "b.py").write_text("if TYPE_CHECKING:\n    from multiway.data.c import g\n")
-    (package / "data" / "c.py").write_text("import multiway.data.a")
+    (package / "data" / "c.py").write_text('importlib.import_module("multiway.data.a")')
     assert circles(package) == ["multiway.data.a, multiway.data.b, multiway.data.c"]

@@ -7,7 +7,7 @@ from benchmarks import additive, choices, images, long_graph, volumes
 from benchmarks.comparison import same_answers
 from benchmarks.race import Curve
 
-from multiway.models.window_baselines import WindowBaseline
+from multiway.models.windows import WindowBaseline
 from tasks.forecasting.panels import make_frame, make_windows
 
 

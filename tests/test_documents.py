@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from data.labelled_text.reviews import long_reviews
-from data.tabular.rows import patients
 from documents import run_document
 from market_files import write_stocks
+from multiway.explain import figures
+from multiway.training import TrainingConfig
 from scan_files import write_scans
 from tasks.images.shapes import write_folder
+from tasks.tabular.rows import patients
+from tasks.text.reviews import long_reviews
 from tasks.tiny import stories, waves
 
 ROOT = Path(__file__).parent.parent
@@ -36,6 +38,10 @@ def folder(tmp_path, monkeypatch):
     long_reviews(200).to_csv(tmp_path / "reviews.csv", index=False)
     (tmp_path / "stories.txt").write_text("\n\n".join(stories(60)))
     monkeypatch.chdir(tmp_path)
+    whole = figures.new_figure
+    monkeypatch.setattr(TrainingConfig, "epochs_of", lambda self, steps: 1)  # what is learned is not looked at
+    monkeypatch.setattr(figures, "MAX_LABELS", 4)  # their places, and the number of dots, are what takes time
+    monkeypatch.setattr(figures, "new_figure", lambda width, height, dpi: whole(width, height, 30))
     return tmp_path
 
 

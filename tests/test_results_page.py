@@ -2,11 +2,11 @@
 
 import shlex
 
-import pytest
 from benchmarks.results_page import PAGE, SPEED, command_of, page, read_rows, recipe_rows, table_lines
 
-from multiway.recipes import load_recipe
-from multiway.workflows.reproducing import _chosen
+from loops import check_all
+from multiway.papers.reproducing import _chosen
+from multiway.workflows.recipe import load_recipe
 
 ROWS = recipe_rows()
 
@@ -15,8 +15,11 @@ def test_the_page_is_written_from_the_rows():
     assert PAGE.read_text() == page(), "python -m benchmarks.results_page writes it"
 
 
-@pytest.mark.parametrize("name", sorted(ROWS))
-def test_a_command_measures_its_cell_alone(name):
+def test_a_command_measures_its_cell_alone():
+    check_all(check_command, sorted(ROWS))
+
+
+def check_command(name):
     recipe = load_recipe(name)
     words = shlex.split(command_of(recipe, ROWS[name]))
     given = dict(zip(words[3::2], words[4::2], strict=True))

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from multiway import errors as errors
 from multiway.errors import MultiwayError as MultiwayError
-from multiway.lazy import lazily
+from multiway.lazy import extend, lazily
 
 if TYPE_CHECKING:
-    from multiway import compress, data, explain, models, nn, ops, report, tasks, training, workflows
+    from multiway import compress, data, explain, models, nn, ops, papers, report, tasks, training, workflows
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.images import ImageClassifier
@@ -46,6 +46,7 @@ __all__ = [
     "models",
     "nn",
     "ops",
+    "papers",
     "report",
     "tasks",
     "train",
@@ -55,24 +56,16 @@ __all__ = [
 ]
 
 # All but the errors is imported when first used: a command's help costs no torch, and a layer nothing but torch.
-_PARTS = ("compress", "data", "explain", "nn", "ops", "report", "tasks", "training")
-__getattr__ = lazily(
-    __name__,
-    {
-        "multiway.tasks.forecasting": ("Forecaster",),
-        "multiway.tasks.images": ("ImageClassifier",),
-        "multiway.tasks.language": ("LanguageModel",),
-        "multiway.tasks.segmentation": ("Segmenter",),
-        "multiway.tasks.series": ("SeriesClassifier",),
-        "multiway.tasks.stocks": ("StockMovementClassifier",),
-        "multiway.tasks.tabular": ("TabularClassifier", "TabularRegressor"),
-        "multiway.tasks.text": ("TextClassifier",),
-        "multiway.tasks.volumes": ("VolumeClassifier",),
-        "multiway.models": ("create_model", "list_models", "models"),
-        "multiway.workflows": ("audit", "check", "compare", "train", "tune", "workflows"),
-        **{f"multiway.{name}": (name,) for name in _PARTS},
-    },
-)
+__getattr__ = lazily(__name__)
+
+# Rooms that nothing below imports say here what they add to: it is there when a name is asked for.
+extend("models", "multiway.papers.peers")
+extend("recipes", "multiway.papers.cells")
+extend("spaces", "multiway.papers.cells")
+extend("stock protocols", "multiway.papers.protocols.stocknet")
+extend("stock protocols", "multiway.papers.protocols.stock_hot_code")
+extend("data sets", "multiway.papers.protocols.stocknet_set")
+extend("window protocols", "multiway.papers.protocols.random_windows")
 
 
 def __dir__() -> list[str]:

@@ -1,10 +1,64 @@
 """The errors a user can cause; each message is one line: where, the rule, the values, the fix."""
 
-from collections.abc import Collection, Iterable
+import contextlib
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fix:
+    """A setting that cures an error, as data: the command line and the estimators each spell it in their own way.
+
+    field: Its place in the config, such as "read.decimal".
+    value: What to set it to.
+    like: Stands for a value that only the user knows, such as NAME; `value` says nothing then.
+    """
+
+    field: str
+    value: Any = None
+    like: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.field}={self.like or self.value}"
+
+
+Message = tuple[str | Fix, ...]
+"""A sentence with its fixes in their places."""
+Spell = Callable[[Fix], str]
+"""How someone writes a fix."""
+
+
+def spelled(message: Iterable[str | Fix], spell: Spell = str) -> str:
+    """A message as text."""
+    return "".join(part if isinstance(part, str) else spell(part) for part in message)
 
 
 class MultiwayError(Exception):
-    """Base of every error this library raises on purpose; the command line prints it and exits with 1."""
+    """Base of every error this library raises on purpose; the command line prints it and exits with 1.
+
+    Its arguments are the parts of one sentence: `DataError("Write points, or set ", Fix("read.decimal", ","), ".")`.
+    """
+
+    task: str | None = None
+    """The task whose config the fixes are of, where it is known."""
+
+    def __str__(self) -> str:
+        return self.spelled()
+
+    def spelled(self, spell: Spell = str) -> str:
+        """The sentence, its fixes written by whoever prints it."""
+        return spelled(self.args, spell)
+
+
+@contextlib.contextmanager
+def concerning(task: str) -> Iterator[None]:
+    """Say of errors raised within which task's options their fixes are of."""
+    try:
+        yield
+    except MultiwayError as error:
+        error.task = error.task or task
+        raise
 
 
 class ShapeError(MultiwayError, ValueError):

@@ -1,7 +1,11 @@
 """Libraries of our extras, imported when they are needed."""
 
+import contextlib
 import importlib
 import importlib.util
+import logging
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from multiway.errors import ConfigError
@@ -27,3 +31,17 @@ def load_extra(name: str, purpose: str, extra: str) -> Any:
 def missing(package: str, purpose: str, extra: str) -> ConfigError:
     """The error that says which extra to install."""
     return ConfigError(f"{purpose} needs {package}, which is not installed. Run `pip install 'multiway[{extra}]'`.")
+
+
+@contextlib.contextmanager
+def silenced(logger: str) -> Iterator[None]:
+    """Drop what a library warns of and logs while it reads a file; what matters is checked and raised by us."""
+    log = logging.getLogger(logger)
+    was = log.disabled
+    log.disabled = True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.disabled = was

@@ -1,23 +1,61 @@
-"""Packages whose names are imported when they are first used: what is only listed costs no torch."""
+"""What is imported when it is first used: names of a package, and modules that add to a registry below them."""
 
+import ast
+import functools
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+import inspect
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 
-def lazily(package: str, places: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package.
+def lazily(package: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a package: it imports what the package's file lists under `if TYPE_CHECKING`."""
 
-    Args:
-        package: Its `__name__`.
-        places: Modules, each with the names that it gives; a module of the package gives its own name as well.
-    """
-    module_of = {name: module for module, names in places.items() for name in names}
+    @functools.cache
+    def origins() -> dict[str, tuple[str, str]]:
+        return dict(_listed(ast.parse(inspect.getsource(sys.modules[package]))))
 
     def get(name: str) -> Any:
-        if name not in module_of:
+        if name.startswith("__") or name not in origins():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(module_of[name])
-        return module if module_of[name] == f"{package}.{name}" else getattr(module, name)
+        module, original = origins()[name]
+        if module == package:
+            return importlib.import_module(f"{package}.{original}")
+        return getattr(importlib.import_module(module), original)
 
     return get
+
+
+def _listed(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Names under `if TYPE_CHECKING`, each with its module and its name there."""
+    for block in tree.body:
+        if isinstance(block, ast.If) and getattr(block.test, "id", "") == "TYPE_CHECKING":
+            for line in block.body:
+                if isinstance(line, ast.ImportFrom) and line.module:
+                    yield from ((alias.asname or alias.name, (line.module, alias.name)) for alias in line.names)
+
+
+_EXTENSIONS: dict[str, dict[str, str]] = {}
+
+
+def extend(registry: str, module: str, name: str = "") -> None:
+    """Name a module that adds to a registry below it, which never imports it; the module does so as it is imported.
+
+    Args:
+        registry: What it adds to.
+        module: Where it stands.
+        name: Under which the registry knows it, where it looks for one module alone.
+    """
+    extensions(registry)[name or module] = module
+
+
+def extensions(registry: str) -> dict[str, str]:
+    """Modules that add to a registry, by the names under which it knows them."""
+    return _EXTENSIONS.setdefault(registry, {})
+
+
+def load_extensions(registry: str) -> None:
+    """Import what adds to a registry: it does so itself, when it misses a name or lists all of them."""
+    for module in extensions(registry).values():
+        importlib.import_module(module)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import matthews_corrcoef
 
 from multiway.auditing import check_lookup
-from multiway.auditing.lookup import half_of, mcc
+from multiway.auditing.lookup import half_of, lookup_mcc
 from tolerances import ROUNDING64
 
 TRAIN, TEST = 600, 300
@@ -78,8 +78,8 @@ def test_mcc_is_that_of_sklearn():
     chance = np.random.default_rng(1)
     for classes in (2, 3, 5):
         labels, said = chance.integers(0, classes, (2, 97))
-        assert mcc(said, labels) == pytest.approx(matthews_corrcoef(labels, said), rel=ROUNDING64)
-    assert mcc(np.zeros(5, int), np.array([0, 1, 0, 1, 1])) == 0
+        assert lookup_mcc(said, labels) == pytest.approx(matthews_corrcoef(labels, said), rel=ROUNDING64)
+    assert lookup_mcc(np.zeros(5, int), np.array([0, 1, 0, 1, 1])) == 0
 
 
 def test_both_halves_of_the_training_hold_every_class_where_labels_take_turns():

@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multiway.auditing.fingerprints import Details, _detail, check_near_stretches
 from multiway.auditing.near import far_above, unit_rows
-from multiway.auditing.near_images import Details, _detail
-from multiway.auditing.near_series import check_near_stretches
 
 SIZES = (14, 15, 10)
 SPLITS = {"train": np.arange(24), "validation": np.arange(24, 32), "test": np.arange(32, 40)}

@@ -12,8 +12,8 @@ from multiway.auditing.columns import (
     check_later,
     check_row_order,
 )
-from multiway.auditing.near_rows import check_near_rows
-from multiway.auditing.probes import Errors, explained_by_column, explained_by_sum, held_out, votes
+from multiway.auditing.near import check_near_rows
+from multiway.auditing.probes import ProbeErrors, explained_by_column, explained_by_sum, held_out, votes
 
 ROWS = 400
 TRAIN, REST = np.arange(260), np.arange(260, ROWS)
@@ -44,9 +44,9 @@ def test_every_row_is_judged_once_by_rows_that_do_not_hold_it():
 
 def test_errors_are_those_of_rows_held_out():
     labels = np.arange(ROWS) % 2
-    perfect, noise = Errors.of_column(labels + 0.0, labels, parts_of(labels)), draw().normal(size=ROWS)
+    perfect, noise = ProbeErrors.of_column(labels + 0.0, labels, parts_of(labels)), draw().normal(size=ROWS)
     assert (perfect.count, perfect.usual) == (0, ROWS // 2) and perfect.removed == 1 > perfect.surely_removed
-    assert abs(Errors.of_column(noise, labels, parts_of(labels)).removed) < 0.2
+    assert abs(ProbeErrors.of_column(noise, labels, parts_of(labels)).removed) < 0.2
 
 
 @pytest.mark.parametrize("shape", [lambda x: x**3, np.abs, lambda x: np.sin(3 * x)])

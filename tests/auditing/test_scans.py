@@ -5,11 +5,10 @@ import gzip
 import numpy as np
 import pytest
 
-from multiway.auditing.border import Faces
-from multiway.auditing.metadata import check_without_exception, facts_of, numbered
-from multiway.auditing.painted import Paint
-from multiway.auditing.probes import held_out
-from multiway.data.volumes import VolumeHeader
+from multiway.auditing.marks import Faces, Paint
+from multiway.auditing.probes import class_numbers, held_out
+from multiway.auditing.scans import check_without_exception, scan_facts
+from multiway.data.sources.scans.volume import VolumeHeader
 
 COUNT, SIZES = 60, (16, 14, 12)
 LABELS = np.arange(COUNT) % 2
@@ -84,14 +83,14 @@ def test_a_file_says_more_than_its_grid(tmp_path):
         "c.nii.gz": gzip.compress(content, 9),
     }.items():
         (tmp_path / name).write_bytes(data)
-    plain, fast, small = (facts_of(header, tmp_path / name) for name in ("a.nii", "b.nii.gz", "c.nii.gz"))
+    plain, fast, small = (scan_facts(header, tmp_path / name) for name in ("a.nii", "b.nii.gz", "c.nii.gz"))
     assert [each["bytes that are no voxels"] for each in (plain, fast, small)] == [40, 40, 40]
-    assert fast["packing"] != small["packing"] and fast == fast | facts_of(header, tmp_path / "b.nii.gz")
-    assert set(facts_of(header, None)) == {"sizes", "spacing", "orientation", "type"}
+    assert fast["packing"] != small["packing"] and fast == fast | scan_facts(header, tmp_path / "b.nii.gz")
+    assert set(scan_facts(header, None)) == {"sizes", "spacing", "orientation", "type"}
 
 
 def test_a_fact_that_goes_with_the_class_in_every_case_is_a_leak_also_in_a_small_set():
-    classes = numbered("no no no yes no no yes no yes no no no".split())
+    classes = class_numbers("no no no yes no no yes no yes no no no".split())
     found = check_without_exception({"type": classes, "size": classes * 0}, classes, "the grid", "the class")
     assert found.severity == "error" and "2 values of type" in found.line()
     spoilt = np.where(np.arange(12) == 3, 0, classes)

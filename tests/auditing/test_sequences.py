@@ -3,19 +3,21 @@
 import numpy as np
 import pytest
 
-from data.sequences.archives import long_frame
 from multiway.auditing.sequences import audit_sequences
-from multiway.data.sequences import SequenceOptions, SequenceSplit, SequenceState, prepare_sequences, read_sequences
+from multiway.data.scaling import Scaler
+from multiway.data.sources.series import SequenceOptions
+from multiway.tasks.series.source import SequenceSplit
+from tasks.series.archives import long_frame, prepare_sequences
 
 
 def noise(count: int = 120, steps: int = 40) -> tuple[np.ndarray, np.ndarray]:
     return np.random.default_rng(1).normal(size=(count, steps)), np.arange(count) % 2
 
 
-def words(source, used: SequenceState | None = None, **options: object) -> str:
+def words(source, used: Scaler | None = None, **options: object) -> str:
     read, split = SequenceOptions.parse(options), SequenceSplit()
     prepared = prepare_sequences(source, read, split)
-    return "\n".join(audit_sequences(read_sequences(source, read), prepared, used).lines())
+    return "\n".join(audit_sequences(prepared, used).lines())
 
 
 def test_sound_series_leak_in_no_way():
@@ -52,9 +54,9 @@ def test_a_length_that_tells_the_class_is_said():
 def test_a_scale_of_all_series_is_a_leak():
     x, y = noise()
     state = prepare_sequences((x, y), SequenceOptions(), SequenceSplit()).state
-    used = state.replace(mean=(float(x.mean()),), std=(float(x.std()),))
+    used = Scaler(np.array([x.mean()]), np.array([x.std()]))
     assert "scaling saw more than the training series" in words((x, y), used)
-    assert "scaling saw more" not in words((x, y), state)
+    assert "scaling saw more" not in words((x, y), state.scaler)
 
 
 @pytest.mark.parametrize("name", ["ECGFiveDays", "ECG5000", "ChlorineConcentration_partial"])

@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from data.tabular.rows import patients
 from multiway.auditing.tables import audit_table
-from multiway.data.tabular import Encoding, TableOptions, TableSplit, prepare_table
+from multiway.tasks.tabular.encode import TableState
+from multiway.tasks.tabular.source import TableOptions, TableSplit
+from tasks.tabular.rows import patients, prepare_table
 
 
 def prepared(frame, target):
@@ -29,4 +30,4 @@ def test_scaling_is_that_of_the_training_rows():
     table = prepared(patients(200), "ill")
     right = "comes from the training rows alone"
     assert right in words(audit_table(table))
-    assert right not in words(audit_table(table, Encoding.fit(table.table)))
+    assert right not in words(audit_table(table, TableState.fit(table.raw).scaler))

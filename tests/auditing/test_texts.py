@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from multiway.auditing.encoders import TRAINED, check_encoder
 from multiway.auditing.quotes import quote_facts
-from multiway.auditing.texts import check_vectors, check_words
-from multiway.data.stocks import FIELDS
+from multiway.auditing.texts import TRAINED, check_encoder, check_vectors, check_words
 
 COUNT = 900
 TRAINING = np.arange(COUNT) < 600
@@ -54,12 +52,12 @@ def test_vectors_that_tell_nearly_all_are_a_leak(signal, is_leak):
 
 
 def test_fields_stand_beside_the_close_of_their_day():
-    prices = np.full((2, 50, len(FIELDS)), 10.0)
-    prices[0, :, FIELDS.index("open")] = 10 + np.arange(50)
-    prices[1, :, FIELDS.index("volume")] = np.arange(50) + 1
+    fields = {name: np.full((2, 50), 10.0) for name in ("open", "high", "low", "close", "volume")}
+    fields["open"][0] = 10 + np.arange(50)
+    fields["volume"][1] = np.arange(50) + 1
     ticker, day = np.repeat([0, 1], 51), np.tile(np.append(np.arange(50), -1), 2)
-    facts = quote_facts(prices, ticker, day, np.ones(102, bool))
-    assert set(facts) == {f"{name} of the day before" for name in FIELDS if name != "close"}
+    facts = quote_facts(fields, ticker, day, np.ones(102, bool))
+    assert set(facts) == {f"{name} of the day before" for name in fields if name != "close"}
     opened, volume = facts["open of the day before"], facts["volume of the day before"]
     assert len(set(opened[:50])) > 5 and len(set(opened[51:101])) == 1 and opened[50] == opened[101] == opened.max()
     assert (np.diff(volume[51:101]) >= 0).all() and volume[51] < volume[100]

@@ -7,8 +7,11 @@ import pandas as pd
 import pytest
 
 from command import assert_one_line, assert_refused, call
-from data.series.test_bad_inputs import BAD, GOOD
-from multiway.data import ReadOptions, check_file
+from multiway.cli.spelling import command_line
+from multiway.data import ReadOptions
+from multiway.errors import spelled
+from multiway.tasks.forecasting.source import check_file
+from tasks.forecasting.test_bad_inputs import BAD, GOOD
 
 TRAIN = ["train", "forecast", "--horizon", "2", "--lookback", "4", "--out", "run", "--set", "network=false"]
 
@@ -32,7 +35,7 @@ def test_check_says_it_and_exits_with_1(case, tmp_path, monkeypatch, capsys):
 def test_the_fix_that_check_names_fixes(tmp_path, monkeypatch, capsys):
     file = tmp_path / "sales.csv"
     file.write_bytes(BAD["decimal comma"][0])
-    assert "--set read.decimal=','" in call(["check", str(file)], monkeypatch, capsys)[1]
+    assert "--set read.decimal=," in call(["check", str(file)], monkeypatch, capsys)[1]
     code, out, _ = call(["check", str(file), "--set", "read.decimal=,"], monkeypatch, capsys)
     assert (code, out.splitlines()[-1]) == (0, "The file can be used as it is.")
 
@@ -40,7 +43,8 @@ def test_the_fix_that_check_names_fixes(tmp_path, monkeypatch, capsys):
 def fixes_of(content, folder):
     """Every error and warning that a check of this content names."""
     (folder / "sales.csv").write_bytes(content)
-    return [finding.fix for finding in check_file(folder / "sales.csv").findings]
+    findings = check_file(folder / "sales.csv").findings
+    return [spelled(finding.fix, command_line("forecast")) for finding in findings]
 
 
 @pytest.mark.parametrize("case", BAD)

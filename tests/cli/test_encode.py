@@ -2,17 +2,15 @@
 
 import json
 import signal
-import subprocess
-import sys
 import time
 
 import pandas as pd
 import pytest
 
+import children
 from command import assert_one_line, call
-from data.encoders import slow_encoder
 from data.encoders.networks import save_network
-from data.encoders.slow_encoder import SlowEncoder
+from data.encoders.slow_encoder import SlowEncoder, encode_slowly
 from multiway.data.encoders import encoding
 
 WORDS = ("apple", "rises", "falls", "buys", "up", "down")
@@ -63,12 +61,13 @@ def test_a_second_time_there_is_nothing_to_do(stocks, monkeypatch, capsys):
 
 def test_killed_in_between_it_goes_on(stocks, monkeypatch, capsys):
     words = ["data", "encode", "prices.csv", "--texts", "texts.jsonl", "--set", "text.cache=kept"]
-    process = subprocess.Popen([sys.executable, slow_encoder.__file__, *words], stderr=subprocess.DEVNULL)
+    process = children.start(encode_slowly, words, stocks)
     end = time.monotonic() + 60
     while len(list(stocks.glob("kept/*/*.safetensors"))) < 2 and time.monotonic() < end:
         time.sleep(0.02)
     process.kill()
-    assert process.wait() == -signal.SIGKILL
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     kept = len(list(stocks.glob("kept/*/*.safetensors")))
     assert 2 <= kept < 9
     monkeypatch.setattr(encoding, "make_encoder", lambda options: SlowEncoder(0))

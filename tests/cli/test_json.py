@@ -115,7 +115,7 @@ def test_values_that_json_has_no_word_for():
         "path": Path("a/b"),
         "flag": np.bool_(True),
     }
-    assert show.plain(row) == {
+    assert show.plain_values(row) == {
         "nan": None,
         "inf": None,
         "number": 0.5,

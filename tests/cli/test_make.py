@@ -35,7 +35,7 @@ def test_lesions_are_made_once_and_the_table_is_named(volumes, monkeypatch, caps
     lines = (volumes / "lesions" / "cases.csv").read_text().splitlines()
     assert lines[0] == "path,mask,split,patient" and len(lines) == 1 + 4
     code, out, err = call(words, monkeypatch, capsys)
-    assert (code, out) == (1, "") and "lesions exists already. Choose another --out" in err
+    assert (code, out) == (1, "") and "lesions exists already. Choose another folder" in err
 
 
 @pytest.mark.parametrize(

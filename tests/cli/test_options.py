@@ -58,11 +58,11 @@ def test_a_set_through_a_value_is_refused():
 
 
 def test_names_are_split_at_commas():
-    assert options.names(" a, b,,c ") == ["a", "b", "c"]
-    assert options.names(None) is None
+    assert options.listed_names(" a, b,,c ") == ["a", "b", "c"]
+    assert options.listed_names(None) is None
 
 
 def test_levels_are_read_as_numbers():
-    assert options.read("predict", "forecast", {"levels": "80, 95"}) == {"levels": (80.0, 95.0)}
+    assert options.read_options("predict", "forecast", {"levels": "80, 95"}) == {"levels": (80.0, 95.0)}
     with pytest.raises(typer.BadParameter, match="eighty"):
-        options.read("predict", "forecast", {"levels": "eighty"})
+        options.read_options("predict", "forecast", {"levels": "eighty"})

@@ -138,4 +138,4 @@ class Nothing:
 )
 def test_too_few_numbers_are_wrong_usage(name, text, message):
     with pytest.raises(typer.BadParameter, match=message):
-        options.read("train", "volumes", {name: text})
+        options.read_options("train", "volumes", {name: text})

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import children
 from command import call
 from interruption import stop_after
 from multiway import workflows
@@ -22,12 +23,18 @@ TRAIN = [
 ]
 
 
+HANDLERS = {
+    signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL, signal.SIGTERM: signal.SIG_DFL
+}  # fmt: skip
+
+
 @pytest.fixture(autouse=True)
 def heard():
-    """SIGHUP ends a process, also where these tests run under nohup, which has it ignored."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    """Signals end a process, also where whoever started these tests has them ignored, as `nohup ... &` has."""
+    before = {number: signal.signal(number, handler) for number, handler in HANDLERS.items()}
     yield
-    signal.signal(signal.SIGHUP, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
@@ -145,12 +152,12 @@ def test_a_signal_inside_an_import_is_one_line(tmp_path):
 @pytest.mark.parametrize(
     ("command", "code", "err"),
     [
-        ("multiway recipes 2>&-", 0, ""),
+        ("multiway --version 2>&-", 0, ""),
         ("multiway recipes >&-", 1, "multiway: error: stdout: it is closed\n"),
         ("multiway recipes >/dev/full", 1, "multiway: error: output: No space left on device\n"),
         ("multiway --help >/dev/full", 1, "multiway: error: output: No space left on device\n"),
-        ("multiway evaluate absent 2>/dev/full", 1, ""),
-        ("multiway evaluate absent 2>&-", 1, ""),
+        ("multiway published absent 2>/dev/full", 1, ""),
+        ("multiway published absent 2>&-", 1, ""),
         ("multiway recipes | true", 1, ""),
     ],
 )
@@ -161,14 +168,12 @@ def test_streams_that_are_closed_or_full(command, code, err, tmp_path):
 
 def test_a_file_never_gets_the_number_of_a_closed_stderr(folder):
     """Else what a library writes to stderr would land in the data of a run."""
-    words = " ".join(f"'{word}'" for word in TRAIN)
-    done = shell(f"multiway {words} --epochs 1 2>&-".replace("'--epochs' '2'", ""), folder)
+    done = children.run_command(TRAIN, folder, {2: None})
     assert done.returncode == 0 and "multiway" in done.stdout
     assert workflows.evaluate(folder / "run")
 
 
 def test_a_full_stderr_stops_a_training_that_can_go_on(folder):
-    words = " ".join(f"'{word}'" for word in TRAIN)
-    done = shell(f"multiway {words} 2>/dev/full", folder)
+    done = children.run_command(TRAIN, folder, {2: "/dev/full"})
     assert (done.returncode, done.stdout) == (1, "")
     assert workflows.resume(folder / "run").table()

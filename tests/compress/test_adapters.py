@@ -62,7 +62,7 @@ def test_merged_weights_answer_as_the_branches_did(rule, batch):
     model = adapted(rule, scale=1.5)
     train(model, batch, torch.sin(batch[:, :6]), steps=3)
     trained = model.eval()(batch)
-    assert compress.merge(model) is model
+    assert compress.merge_adapters(model) is model
     assert [type(layer) for layer in model] == [nn.Linear, nn.Tanh, nn.Linear]
     assert_same(model(batch), trained)
     assert not torch.equal(model[0].weight, perceptron()[0].weight)
@@ -71,7 +71,7 @@ def test_merged_weights_answer_as_the_branches_did(rule, batch):
 def test_merging_gives_back_what_was_trainable():
     model = perceptron()
     model[0].requires_grad_(False)
-    compress.merge(compress.adapt(model, {".*": NdLinear()}))
+    compress.merge_adapters(compress.adapt(model, {".*": NdLinear()}))
     assert [each.requires_grad for each in model.parameters()] == [False, False, True, True]
 
 
@@ -196,7 +196,7 @@ def test_adapters_that_cannot_be_are_refused_and_leave_no_trace(model, rules, op
     assert [each.requires_grad for each in built.parameters()] == before
 
 
-@pytest.mark.parametrize("function", [compress.merge, compress.remove_adapters, compress.adapter_state_dict])
+@pytest.mark.parametrize("function", [compress.merge_adapters, compress.remove_adapters, compress.adapter_state_dict])
 def test_a_model_without_adapters_says_so(function):
     with pytest.raises(ConfigError, match="this model has no adapters"):
         function(perceptron())

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from multiway.compress.budget import share_out, within_error, within_share
-from multiway.compress.fits import Option, Spectrum, fit_of
+from multiway.compress.fits import LowRankSpectrum, RankChoice, fit_of
 from multiway.compress.rules import LowRank, NdLinear, TensorTrain
 from multiway.errors import ConfigError
 from multiway.nn import LowRankLinear, TTLinear
@@ -35,7 +35,7 @@ def linear(generator) -> nn.Linear:
 @pytest.mark.parametrize("shape", [(11, 5), (5, 11), (7, 7)], ids=str)
 def test_a_spectrum_is_the_best_approximation_of_every_rank(shape, generator):
     matrix = torch.randn(shape, dtype=torch.float64, generator=generator)
-    spectrum, values = Spectrum(matrix), torch.linalg.svdvals(matrix)
+    spectrum, values = LowRankSpectrum(matrix), torch.linalg.svdvals(matrix)
     errors = spectrum.errors()
     assert len(errors) == min(shape)
     for rank in range(1, min(shape) + 1):
@@ -47,7 +47,7 @@ def test_a_spectrum_is_the_best_approximation_of_every_rank(shape, generator):
 
 
 def test_a_spectrum_of_zeros_has_nothing_to_lose():
-    spectrum = Spectrum(torch.zeros(5, 3))
+    spectrum = LowRankSpectrum(torch.zeros(5, 3))
     assert spectrum.errors() == [0.0]
     left, right = spectrum.factors(2)
     assert torch.equal(left @ right, torch.zeros(5, 3, dtype=torch.float64))
@@ -113,7 +113,7 @@ def test_a_fixed_rank_is_lowered_to_what_the_weight_can_use(linear):
     assert fit_of(RULES[3], linear).fixed(4) == (4, 2)
 
 
-OPTIONS = [Option(10, 0.5, (1,)), Option(20, 0.2, (2,)), Option(30, 0.0, (3,))]
+OPTIONS = [RankChoice(10, 0.5, (1,)), RankChoice(20, 0.2, (2,)), RankChoice(30, 0.0, (3,))]
 
 
 def test_budgets_of_one_layer():
@@ -127,7 +127,7 @@ def test_a_models_budget_takes_the_smallest_threshold_that_is_enough(generator):
     layers = []
     for _ in range(5):
         errors = torch.rand(6, generator=generator).sort(descending=True).values.tolist()
-        layers.append((50, [Option(10 * (i + 1), error, (i,)) for i, error in enumerate(errors)]))
+        layers.append((50, [RankChoice(10 * (i + 1), error, (i,)) for i, error in enumerate(errors)]))
 
     def total(threshold):
         cheapest = [min((o.parameters for o in options if o.error <= threshold), default=50) for _, options in layers]

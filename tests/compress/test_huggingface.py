@@ -125,7 +125,7 @@ def test_adapters_on_a_transposed_layer_merge_into_it(case, generator):
                 parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
     tuned = logits(model, batch)
     assert not torch.allclose(tuned, exact)
-    torch.testing.assert_close(logits(compress.merge(model), batch), tuned)
+    torch.testing.assert_close(logits(compress.merge_adapters(model), batch), tuned)
 
 
 @pytest.mark.parametrize("make", [opt, gpt2])

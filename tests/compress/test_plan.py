@@ -12,19 +12,19 @@ from torch.nn import functional
 from compress.models import Branching, Reader, Shared, perceptron
 from multiway import compress
 from multiway.compress import LowRank, NdLinear, TensorTrain
-from multiway.compress.advice import advice_of, advice_of_model
 from multiway.compress.measuring import (
+    Spread,
+    Times,
     batches_of,
     compare_layers,
     compare_models,
     count_flops,
     difference,
-    outputs_of,
+    layer_outputs,
     spread_of_errors,
 )
-from multiway.compress.spread import Spread, Times
+from multiway.compress.page import advice_of, advice_of_model, time_sentence
 from multiway.compress.swap import swapped
-from multiway.compress.table import time_sentence
 from multiway.errors import ConfigError, ShapeError
 from tolerances import STEPS64, SUMS64, assert_same
 
@@ -185,7 +185,7 @@ def test_named_arguments_and_nested_outputs_are_understood(generator):
     assert used.output_error == pytest.approx(plan.output_error, rel=1e-2)
     assert unused.output_error is None and unused.input_shape == (256, 12)
     assert unused.advice[0].startswith("never called on this data")
-    out, mean = outputs_of(model, {"x": x})
+    out, mean = layer_outputs(model, {"x": x})
     assert torch.equal(out.mean(), mean)
 
 

@@ -10,6 +10,7 @@ from torch.nn.utils import parametrizations, prune
 from compress.models import Shared, Tied, encoder, perceptron
 from multiway import compress
 from multiway.compress import LowRank, NdLinear, TensorTrain
+from multiway.compress.swap import parameter_owners
 from multiway.errors import ConfigError
 from multiway.nn import KroneckerAttention, LowRankLinear
 from tolerances import LONG32, assert_same
@@ -192,6 +193,15 @@ def test_tied_weights_are_refused_with_both_names():
     with pytest.raises(ConfigError, match=r"its parameters are tied: embed.weight and head.weight are the same tensor"):
         planned(Tied(), {"head": LowRank(rank=1)})
     assert [layer.name for layer in planned(Tied(), {".*": LowRank(rank=1)}).layers] == ["body"]
+
+
+def test_two_parameters_on_one_storage_are_tied_and_two_without_numbers_are_not():
+    model = nn.Sequential(nn.Linear(5, 5), nn.Linear(5, 5))
+    model[1].weight = nn.Parameter(model[0].weight.data)
+    with pytest.raises(ConfigError, match=r"tied: 0\.weight and 1\.weight are the same tensor"):
+        planned(model, {"1": LowRank(rank=1)})
+    empty = nn.ParameterList([torch.empty(0), torch.empty(0)])
+    assert sorted(parameter_owners(empty).values()) == [["0"], ["1"]]
 
 
 @pytest.mark.parametrize("norm_first", [False, True])

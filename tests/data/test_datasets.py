@@ -1,6 +1,5 @@
 """Where data sets are looked for, and that a download is what it claims to be; nothing leaves this machine."""
 
-import dataclasses
 import functools
 import gzip
 import http.server
@@ -11,11 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from multiway.data import ReadOptions, SplitOptions, datasets
-from multiway.data.series import catalogue as series
-from multiway.data.volumes import catalogue as volumes
+from multiway.data import catalogue, datasets
 from multiway.errors import ConfigError, DataError
 from multiway.files import sha256_of
+from multiway.tasks.known import brought
 
 
 @pytest.fixture
@@ -46,10 +44,8 @@ def site(tmp_path):
 
 
 def register(monkeypatch, url: str, sha256: str | None, rows: int = 30) -> None:
-    small = dataclasses.replace(
-        series.DATASETS["exchange"], files=("small.csv",), url=url, known_hash=sha256, rows=rows, variates=2
-    )
-    monkeypatch.setitem(series.DATASETS, "small", small)
+    fields = {"files": ("small.csv",), "url": url, "known_hash": sha256, "holds": f"{rows} rows x 2 variates"}
+    monkeypatch.setitem(datasets.ADDED, "small", catalogue.entries()["exchange"].replace(**fields))
 
 
 def test_a_download_is_kept_and_found(nowhere, site, monkeypatch, capfd):
@@ -167,16 +163,15 @@ def test_the_guide_says_how_each_set_is_verified():
 
 
 def test_what_a_set_brings_to_a_config():
-    read = ReadOptions(sentinels=(), duplicates="keep", gaps="ignore").plain()
-    split = SplitOptions.parse({"protocol": "ett_quarter_hourly"}).plain()
-    assert datasets.brought("ett_m1", "forecast") == {"read": read, "split": split, "season": 96}
-    assert datasets.brought("adrenalmnist3d", "volumes") == {"read": {"shape_transform": True}}
-    assert datasets.brought("organmnist3d") == datasets.brought("sales.csv", "forecast") == {}
-    assert datasets.brought("indian-pines")["ignore"] == 0
+    read, split = {"sentinels": [], "duplicates": "keep", "gaps": "ignore"}, {"protocol": "ett_quarter_hourly"}
+    assert brought("ett_m1", "forecast") == {"read": read, "split": split, "season": 96}
+    assert brought("adrenalmnist3d", "volumes") == {"read": {"shape_transform": True}}
+    assert brought("organmnist3d") == brought("sales.csv", "forecast") == {}
+    assert brought("indian-pines")["ignore"] == 0
     with pytest.raises(ConfigError, match=r"adrenalmnist3d holds volumes and no series\. Run `multiway train volumes"):
-        datasets.brought("adrenalmnist3d", "forecast")
+        brought("adrenalmnist3d", "forecast")
     with pytest.raises(ConfigError, match=r"weather holds series and no volumes"):
-        datasets.brought("weather", "volumes")
+        brought("weather", "volumes")
 
 
 def test_a_source_is_found_by_path_or_by_name(tmp_path, monkeypatch):
@@ -205,15 +200,11 @@ def test_sets_of_volumes(tmp_path, monkeypatch):
 
 
 def test_a_download_of_volumes_is_compared_with_its_md5(nowhere, site, monkeypatch):
-    known = dataclasses.replace(
-        volumes.DATASETS["organmnist3d"],
-        url=site[0],
-        files=("o.npz",),
-        md5=md5(site[1].read_bytes()).hexdigest(),
-    )
-    monkeypatch.setitem(volumes.DATASETS, "organmnist3d", known)
+    digest = md5(site[1].read_bytes()).hexdigest()
+    known = datasets.dataset("organmnist3d").replace(url=site[0], files=("o.npz",), known_hash=f"md5:{digest}")
+    monkeypatch.setitem(datasets.ADDED, "organmnist3d", known)
     assert datasets.fetch_dataset("organmnist3d").read_bytes() == site[1].read_bytes()
     datasets.dataset_path("organmnist3d").unlink()
-    monkeypatch.setitem(volumes.DATASETS, "organmnist3d", dataclasses.replace(known, md5="0" * 32))
+    monkeypatch.setitem(datasets.ADDED, "organmnist3d", known.replace(known_hash="md5:" + "0" * 32))
     with pytest.raises(DataError, match=r"organmnist3d could not be fetched from http.*hash"):
         datasets.fetch_dataset("organmnist3d")

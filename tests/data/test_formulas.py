@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multiway.data import ReadOptions, read_panel
-from multiway.data.formulas import escaped, restored
-from multiway.data.tabular import TableOptions, read_frame
+from multiway.data import ReadOptions
+from multiway.data.looking import read_frame
+from multiway.data.sources.cells import escaped, restored
 from multiway.data.writing import csv_text, write_table
+from multiway.tasks.forecasting.source import read_panel
+from multiway.tasks.tabular.source import TableOptions
 
 FORMULAS = ("=1+1", "+SUM(A1)", "-2+3", "@import", "\tx", "\rx", "'=1", "''@x", '=HYPERLINK("http://x";"y")')
 HARMLESS = ("north", "1-1", "a=b", "-1", "+2.5", "-3e5", "'quoted'", "", "'")

@@ -2,8 +2,9 @@
 
 import pytest
 
-from multiway.data import ReadOptions, check_file, read_panel
+from multiway.data import ReadOptions
 from multiway.errors import DataError
+from multiway.tasks.forecasting.source import check_file, read_panel
 
 
 def written(path, cells):

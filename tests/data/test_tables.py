@@ -17,10 +17,12 @@ import pyarrow.parquet as parquet
 import pytest
 
 from multiway import extras
-from multiway.data import ReadOptions, check_file, excel, read_panel
-from multiway.data.tabular import TableOptions, read_table
+from multiway.data import ReadOptions
+from multiway.data.sources import excel
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError
+from multiway.tasks.forecasting.source import check_file, read_panel
+from multiway.tasks.tabular.source import TableOptions, read_table
 
 GOOD = "date,a,b\n" + "".join(f"2024-01-{day:02d},{day}.5,{day * 2}\n" for day in range(1, 13))
 
@@ -61,7 +63,7 @@ def test_packed_text_is_refused_before_it_fills_the_memory(ending, tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert "it unpacks to more than 1,000,000 bytes. Raise max_bytes" in text
-    assert "(--set read.max_bytes=4000000)" in text
+    assert "(read.max_bytes=4000000)" in text
     assert peak < 0.7 * len(content)
 
 
@@ -86,7 +88,7 @@ def test_a_parquet_file_of_countless_rows_is_refused_from_its_header(tmp_path):
     assert path.stat().st_size < 1_000_000
     text = refusal(path)
     assert "80,000,000 rows x 1 columns take 640,000,000 bytes, and a table may take 536,870,912" in text
-    assert "(--set read.max_bytes=640000000)" in text
+    assert "(read.max_bytes=640000000)" in text
 
 
 def test_words_that_parquet_holds_once_are_counted_as_often_as_they_stand(tmp_path):
@@ -147,8 +149,8 @@ def test_a_flaw_of_a_sheet_is_named_by_excels_own_row(tmp_path):
 def test_words_of_a_sheet_stay_words(tmp_path):
     rows = [["code", "old", "ill"], *([f"{row % 3:03d}x", row % 2 == 0, row * 0.5] for row in range(8))]
     table = read_table(sheet(tmp_path / "rows.xlsx", rows), TableOptions())
-    assert (table.columns.categories, table.columns.numbers) == (("code", "old"), ("ill",))
-    assert table.categories[:2].tolist() == [["000x", "True"], ["001x", "False"]]
+    assert (table.inputs.of_words, table.inputs.of_numbers) == (("code", "old"), ("ill",))
+    assert table.inputs.words[:2].tolist() == [["000x", "True"], ["001x", "False"]]
 
 
 @pytest.mark.parametrize(

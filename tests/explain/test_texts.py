@@ -29,6 +29,16 @@ def make_texts(seed=0, dtype=torch.float32):
     return texts_of_rows(rows, lambda row: items[row - 1], lambda item: vectors[torch.from_numpy(item)])
 
 
+def test_the_texts_of_every_group_are_gathered_the_first_too():
+    rows = np.array([[0, 1, 0], [3, 0, 2]], np.int32)
+    items = {1: [4], 2: [0, 1], 3: [2, 3]}
+    vectors = torch.arange(10.0).reshape(5, 2)
+    texts = texts_of_rows(rows, lambda row: np.array(items[row]), lambda item: vectors[torch.from_numpy(item)])
+    assert (texts.stock.tolist(), texts.slot.tolist()) == ([0, 1, 1, 1, 1], [1, 0, 0, 2, 2])
+    assert texts.item.tolist() == [4, 2, 3, 0, 1]
+    assert torch.equal(texts.vectors, vectors[[4, 2, 3, 0, 1]])
+
+
 def make_batch(texts, seed=0, dtype=torch.float32):
     """A batch of one sample whose vectors are the means of the texts, by plain loops."""
     generator = torch.Generator().manual_seed(seed)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from multiway import nn, ops
-from multiway.kernels import additive as kernel
+from multiway.kernels import compiled as kernel
 from multiway.kernels.library import library
 from tolerances import LONG32, ROUNDING32, SUMS32, SUMS64
 
@@ -19,8 +19,8 @@ SIZES = [((2,), 3, 5, 7, 11), ((), 1, 1, 1, 1), ((3, 2), 2, 13, 1, 16), ((5,), 1
 @pytest.fixture
 def calls(monkeypatch):
     """Counts the calls of the library."""
-    made, plain = [], kernel._call
-    monkeypatch.setattr(kernel, "_call", lambda *given: (made.append(given), plain(*given)))
+    made, plain = [], kernel._call_scores
+    monkeypatch.setattr(kernel, "_call_scores", lambda *given: (made.append(given), plain(*given)))
     return made
 
 
@@ -42,7 +42,7 @@ def summed(query, key, weight):
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_values_and_gradients_are_those_of_the_sum(sizes, threads, calls, monkeypatch):
-    monkeypatch.setattr(kernel, "THREAD_WORK", 1)
+    monkeypatch.setattr(kernel, "SCORE_WORK", 1)
     tensors, before = draw(*sizes), torch.get_num_threads()
     wide = [tensor.detach().double().requires_grad_() for tensor in tensors]
     torch.set_num_threads(threads)

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from multiway import nn as mnn
-from multiway.kernels import chain as kernel
+from multiway.kernels import compiled as kernel
 from multiway.kernels.library import library
-from multiway.ops import chains
+from multiway.ops import chains, dispatch
 from multiway.ops.plans import best_plan
 from tolerances import LONG32, SUMS32, SUMS64
 
@@ -38,7 +38,12 @@ TT_SIZES = [
 def always(monkeypatch):
     """The chain is used whatever it costs."""
     monkeypatch.setattr(chains, "MARGIN", 0.0)
-    caches = (chains.nd_linear_chain, chains.tensor_train_chain)
+    caches = (
+        chains.nd_linear_chain,
+        chains.tensor_train_chain,
+        dispatch._nd_linear_chain,
+        dispatch._tensor_train_chain,
+    )
     for cached in caches:
         cached.cache_clear()
     yield
@@ -50,8 +55,8 @@ def always(monkeypatch):
 def calls(monkeypatch):
     """Counts the calls of the library."""
     made = []
-    plain = kernel._call
-    monkeypatch.setattr(kernel, "_call", lambda *given: (made.append(given), plain(*given)))
+    plain = kernel._call_chain
+    monkeypatch.setattr(kernel, "_call_chain", lambda *given: (made.append(given), plain(*given)))
     return made
 
 
@@ -107,6 +112,7 @@ def test_every_plan_gives_the_same(generator, calls, monkeypatch):
         price = functools.cache(lambda step, rows: draw.random())
         monkeypatch.setattr(chains, "_step_cost", price)
         chains.nd_linear_chain.cache_clear()
+        dispatch._nd_linear_chain.cache_clear()
         plans.add(best_plan(*sizes, frozenset(), 4, price)[1])
         layer = randomise(mnn.NdLinear(*sizes), generator)
         assert_near_float64(layer, torch.randn(5, *sizes[0], generator=generator), generator, calls)
@@ -152,7 +158,7 @@ def test_only_the_input_or_only_a_bias(generator):
 
 
 def test_two_threads(generator, calls, monkeypatch):
-    monkeypatch.setattr(kernel, "THREAD_WORK", 1)
+    monkeypatch.setattr(kernel, "CHAIN_WORK", 1)
     sizes = (16, 16, 5), (16, 12, 7)
     before = torch.get_num_threads()
     torch.set_num_threads(2)

@@ -1,5 +1,7 @@
 """Where the chain is not used: switched off, without a compiler, watched, transformed, or where it does not pay."""
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -10,10 +12,11 @@ from torch.autograd import forward_ad
 from torch.utils.flop_counter import FlopCounterMode
 
 from multiway import nn as mnn
-from multiway import ops
-from multiway.kernels import chain as kernel
+from multiway.kernels import compiled as kernel
 from multiway.kernels import library as module
-from multiway.kernels.library import FAILURES, HEADERS, SOURCES, build, library, library_path
+from multiway.kernels.library import FAILURES, HEADERS, SOURCES, build_library, library, library_path
+from multiway.ops import chains
+from multiway.ops.plans import rounded_rows
 from tolerances import SUMS32, SUMS64
 
 SIZES = (16, 16), (16, 16)
@@ -31,35 +34,36 @@ print(library() is not None, float(x.grad.double().norm()))
 needs_library = pytest.mark.skipif(library() is None, reason="the install found no C compiler")
 
 
-def answer(**environment: str) -> tuple[bool, float]:
-    """Whether a process of its own has the library, and a number that it computed."""
-    variables = {**os.environ, **environment}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True, check=True)
-    has, norm = done.stdout.split()
-    assert not done.stderr
+def answer(text: str) -> tuple[bool, float]:
+    """Whether the program had the library, and the number that it computed."""
+    has, norm = text.split()
     return has == "True", float(norm)
 
 
 @needs_library
 def test_it_can_be_switched_off():
-    (has, norm), (off, plain) = answer(), answer(MULTIWAY_KERNELS="0")
-    assert has and not off
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(PROGRAM, {})
+    variables = {**os.environ, "MULTIWAY_KERNELS": "0"}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True, check=True)
+    (has, norm), (off, plain) = answer(out.getvalue()), answer(done.stdout)
+    assert has and not off and not done.stderr
     assert plain == pytest.approx(norm, rel=SUMS32)
 
 
 @needs_library
 def test_it_is_built_once(tmp_path):
-    built = build(tmp_path)
+    built = build_library(tmp_path)
     stamp = built.stat().st_mtime_ns
     assert list(tmp_path.iterdir()) == [built] == [library_path(tmp_path)]
-    assert build(tmp_path).stat().st_mtime_ns == stamp
+    assert build_library(tmp_path).stat().st_mtime_ns == stamp
 
 
 @pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])
 def test_a_compiler_that_is_absent_or_fails_leaves_nothing(compiler, tmp_path, monkeypatch):
     monkeypatch.setenv("CC", compiler)
     with pytest.raises(FAILURES):
-        build(tmp_path)
+        build_library(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -79,12 +83,12 @@ def layer(monkeypatch):
     found = mnn.NdLinear(*SIZES)
     if library() is None:
         return found
-    assert ops.nd_linear_chain(*SIZES, 1, ops.rounded_rows(128), "ascending") is not None
+    assert chains.nd_linear_chain(*SIZES, 1, rounded_rows(128), "ascending") is not None
 
     def refuse(*given):
         raise AssertionError("the chain was called")
 
-    monkeypatch.setattr(kernel, "_call", refuse)
+    monkeypatch.setattr(kernel, "_call_chain", refuse)
     return found
 
 
@@ -129,7 +133,7 @@ def test_forward_mode_derivatives_are_left_to_torch(layer, x):
 
 
 def test_where_it_does_not_pay_it_is_not_used():
-    assert ops.nd_linear_chain((197, 64), (197, 64), 1, 16, "ascending") is None
-    assert ops.tensor_train_chain((32, 32), (32, 32), (1, 32, 1), 1024, True) is None
-    assert ops.tensor_train_chain((64,), (64,), (1, 1), 64, True) is None
-    assert ops.nd_linear_chain((2,) * 17, (2,) * 17, 1, 16, None) is None
+    assert chains.nd_linear_chain((197, 64), (197, 64), 1, 16, "ascending") is None
+    assert chains.tensor_train_chain((32, 32), (32, 32), (1, 32, 1), 1024, True) is None
+    assert chains.tensor_train_chain((64,), (64,), (1, 1), 64, True) is None
+    assert chains.nd_linear_chain((2,) * 17, (2,) * 17, 1, 16, None) is None

@@ -15,9 +15,9 @@ def make_case(count=311, seed=2):
 
 
 SAME = {
-    movements.accuracy: metrics.accuracy_score,
+    movements.hit_rate: metrics.accuracy_score,
     movements.f1: metrics.f1_score,
-    movements.macro_f1: lambda labels, predicted: metrics.f1_score(labels, predicted, average="macro"),
+    movements.mean_f1: lambda labels, predicted: metrics.f1_score(labels, predicted, average="macro"),
     movements.mcc: metrics.matthews_corrcoef,
 }
 
@@ -33,17 +33,17 @@ def test_scores_are_scikit_learns(metric, seed):
 
 
 def test_a_score_of_one_half_is_no_rise():
-    assert movements.accuracy(np.array([0, 1]), np.array([0.5, 0.5])) == 0.5
+    assert movements.hit_rate(np.array([0, 1]), np.array([0.5, 0.5])) == 0.5
 
 
 def test_what_cannot_be_said_is_none():
     ones, zeros = np.ones(5), np.zeros(5)
     mixed = np.array([0, 1, 0, 1, 1])
-    assert movements.accuracy(np.array([]), np.array([])) is None
+    assert movements.hit_rate(np.array([]), np.array([])) is None
     assert movements.mcc(mixed, ones) is None
     assert movements.mcc(ones, mixed) is None
     assert movements.f1(zeros, zeros) is None
-    assert movements.macro_f1(ones, ones) is None
+    assert movements.mean_f1(ones, ones) is None
     assert movements.f1(ones, zeros) == 0.0
     assert movements.f1(mixed, zeros) == 0.0
 

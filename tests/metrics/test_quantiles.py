@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn import metrics
 
-from multiway.metrics import quantiles
+from multiway.metrics import regression
 from tolerances import ROUNDING64
 
 LEVELS = (0.1, 0.5, 0.9)
@@ -15,37 +15,37 @@ def test_pinball_is_scikit_learns():
     chance = np.random.default_rng(4)
     truth, levels = chance.standard_normal(53), np.sort(chance.standard_normal((53, 3)), 1)
     terms = [metrics.mean_pinball_loss(truth, levels[:, i], alpha=share) for i, share in enumerate(LEVELS)]
-    assert quantiles.pinball(truth, levels, LEVELS) == pytest.approx(np.mean(terms), rel=ROUNDING64)
+    assert regression.pinball(truth, levels, LEVELS) == pytest.approx(np.mean(terms), rel=ROUNDING64)
 
 
 def test_pinball_by_hand():
     """A miss from below costs its share, one from above the rest."""
     returns, levels = np.array([0.02, -0.01]), np.array([[-0.01, 0.0, 0.01], [-0.02, 0.0, 0.02]])
     terms = [0.1 * 0.03, 0.5 * 0.02, 0.9 * 0.01, 0.1 * 0.01, 0.5 * 0.01, 0.1 * 0.03]
-    assert quantiles.pinball(returns, levels, LEVELS) == pytest.approx(np.mean(terms), rel=ROUNDING64)
-    assert quantiles.median_error(returns, levels, LEVELS) == pytest.approx(0.015)
-    assert quantiles.coverage(returns, levels) == 0.5
+    assert regression.pinball(returns, levels, LEVELS) == pytest.approx(np.mean(terms), rel=ROUNDING64)
+    assert regression.median_error(returns, levels, LEVELS) == pytest.approx(0.015)
+    assert regression.coverage(returns, levels) == 0.5
 
 
 def test_the_true_quantiles_have_the_lowest_pinball(generator):
     returns = torch.randn(20_000, generator=generator, dtype=torch.float64).numpy()
     best = np.broadcast_to(np.quantile(returns, LEVELS), (len(returns), 3))
-    lowest = quantiles.pinball(returns, best, LEVELS)
+    lowest = regression.pinball(returns, best, LEVELS)
     for place in range(3):
         for move in (-0.2, 0.2):
             other = best.copy()
             other[:, place] += move
-            assert quantiles.pinball(returns, other, LEVELS) > lowest
+            assert regression.pinball(returns, other, LEVELS) > lowest
 
 
 def test_nothing_has_no_score():
-    for score in (quantiles.pinball, quantiles.median_error):
+    for score in (regression.pinball, regression.median_error):
         assert score(np.empty(0), np.empty((0, 3)), LEVELS) is None
-    assert quantiles.coverage(np.empty(0), np.empty((0, 3))) is None
+    assert regression.coverage(np.empty(0), np.empty((0, 3))) is None
 
 
 def test_the_share_above_zero_lies_on_the_line_between_the_levels():
     levels = np.array([[-0.02, 0.0, 0.02], [-0.01, 0.03, 0.04], [0.01, 0.02, 0.03], [-0.03, -0.02, -0.01]])
-    found = quantiles.share_above_zero(levels, LEVELS)
+    found = regression.share_above_zero(levels, LEVELS)
     np.testing.assert_allclose(found, [0.5, 1 - (0.1 + 0.4 / 4), 0.9, 0.1], rtol=ROUNDING64)
-    assert quantiles.share_above_zero(levels[None], LEVELS).shape == (1, 4)
+    assert regression.share_above_zero(levels[None], LEVELS).shape == (1, 4)

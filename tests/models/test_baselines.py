@@ -6,7 +6,7 @@ import torch
 from sklearn.linear_model import LogisticRegression, Ridge
 from torch.nn import functional as F
 
-from multiway.models.baselines import PENALTIES, Linear, Majority, Mean, fit_logistic, fit_ridge
+from multiway.models.baselines import PENALTIES, Linear, Majority, Mean, PooledLogistic, fit_logistic, fit_ridge
 from tolerances import LONG64, ROUNDING64, SUMS32
 
 
@@ -90,3 +90,22 @@ def test_majority_and_mean_are_those_of_training():
     mean.fit(torch.tensor([[1.0, 2.0], [3.0, 8.0]]))
     np.testing.assert_allclose(majority(torch.zeros(5, 4)).softmax(1), np.tile([0.75, 0.25, 0], (5, 1)), atol=LONG64)
     assert mean(torch.zeros(5, 4)).tolist() == [[2.0, 5.0]] * 5
+
+
+@pytest.mark.parametrize(("sizes", "pooled"), [((32, 20), (8, 8)), ((5, 9), (5, 8)), ((28, 28, 6), (7, 7, 6))])
+def test_features_are_means_of_blocks_of_each_channel(sizes, pooled):
+    model = PooledLogistic(sizes, 2, 3)
+    x = torch.zeros(4, 2, *sizes)
+    x[:, 1] = 5
+    features = model.features(x).unflatten(1, (2, *pooled))
+    assert (features[:, 0] == 0).all() and (features[:, 1] == 5).all()
+    assert model(x).shape == (4, 3) and model(x).dtype == torch.float64
+
+
+def test_it_learns_which_side_is_bright():
+    draw = torch.Generator().manual_seed(0)
+    x, y = torch.randn(200, 1, 16, 16, generator=draw), torch.arange(200) % 2
+    x[y == 1, :, :, :8] += 2
+    model = PooledLogistic((16, 16), 1, 2)
+    fit_logistic(model, model.features(x[:100]), y[:100], model.features(x[100:]), y[100:])
+    assert (model(x[100:]).argmax(1) == y[100:]).double().mean() > 0.95

@@ -90,7 +90,7 @@ def test_the_head_maps_each_axis_of_the_features():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(ShapeError, match=r"\(3, 32, 32\) after the batch. Got \(2, 32, 32, 3\)"):
+    with pytest.raises(ShapeError, match=r"3 channels and sizes \(32, 32\). Got \(2, 32, 32, 3\)"):
         create_model("cnn_image_classifier")(torch.zeros(2, 32, 32, 3))
     with pytest.raises(ConfigError, match=r"images must be 4 pixels wide or more\. Got \(3, 32\)"):
         create_model("cnn_image_classifier", sizes=(3, 32))

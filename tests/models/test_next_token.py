@@ -1,12 +1,15 @@
 """Tokens as a language model sees them: how surprising they are, and how they go on."""
 
+import collections
+import itertools
+import math
+
 import pytest
 import torch
 
 from multiway.errors import ConfigError
 from multiway.models import create_model
-from multiway.models.next_token import continued, token_nats
-from multiway.models.ngrams import KneserNey, sizes_of
+from multiway.models.next_token import DISCOUNT, KneserNey, continuation, counts_of, table_sizes, token_nats
 
 SIZE, END, CONTEXT = 23, 22, 8
 
@@ -32,7 +35,7 @@ class Saying(torch.nn.Module):
 
 def test_nats_are_of_the_tokens_alone_and_of_networks_as_of_counts(network):
     documents = [torch.tensor([22, 3, 4, 3, 4, 22])]
-    counts = KneserNey.sized(SIZE, sizes_of(documents, 2, SIZE))
+    counts = KneserNey.sized(SIZE, table_sizes(documents, 2, SIZE))
     counts.fit(documents)
     inputs, target = torch.tensor([[22, 3, 4], [3, 22, 22]]), torch.tensor([[3, 4, 3], [4, -100, -100]])
     shares = network(inputs).log_softmax(-1)
@@ -44,7 +47,7 @@ def test_nats_are_of_the_tokens_alone_and_of_networks_as_of_counts(network):
 
 def test_a_continuation_is_greedy_or_drawn_and_the_same_for_the_same_seed(network):
     def said(**changes):
-        return continued(network, [22, 5, 7], CONTEXT, 9, end=END, **changes)
+        return continuation(network, [22, 5, 7], CONTEXT, 9, end=END, **changes)
 
     assert said() == said(seed=1)
     assert said(temperature=1.0) == said(temperature=1.0) != said(temperature=1.0, seed=1)
@@ -53,15 +56,75 @@ def test_a_continuation_is_greedy_or_drawn_and_the_same_for_the_same_seed(networ
 
 def test_no_more_is_read_than_the_context_and_no_more_written_than_asked():
     model = Saying(5)
-    assert continued(model, range(6), CONTEXT, 4, end=END) == [5] * 4
+    assert continuation(model, range(6), CONTEXT, 4, end=END) == [5] * 4
     assert model.read[-1] == [1, 2, 3, 4, 5, 5, 5, 5]
-    assert continued(model, range(6), CONTEXT, 0, end=END) == []
+    assert continuation(model, range(6), CONTEXT, 0, end=END) == []
 
 
 def test_writing_ends_where_the_model_ends_the_text():
-    assert continued(Saying(END), [22, 5], CONTEXT, 9, end=END) == [END]
+    assert continuation(Saying(END), [22, 5], CONTEXT, 9, end=END) == [END]
 
 
 def test_a_temperature_below_0_is_refused(network):
     with pytest.raises(ConfigError, match=r"temperature counts from 0\. Got -1\.0"):
-        continued(network, [22], CONTEXT, 1, end=END, temperature=-1.0)
+        continuation(network, [22], CONTEXT, 1, end=END, temperature=-1.0)
+
+
+VOCABULARY = 7
+
+
+def documents(seed=0, lengths=(40, 1, 23, 61)):
+    chance = torch.Generator().manual_seed(seed)
+    return [torch.randint(0, VOCABULARY, (length,), generator=chance) for length in lengths]
+
+
+def fitted(order):
+    model = KneserNey(VOCABULARY, counts_of(documents(), order, VOCABULARY))
+    model.fit(documents())
+    return model
+
+
+def slow(context, token, order):
+    """Chen & Goodman's recursion by counting tuples; `order` is that of the model, the context is the longest known."""
+    size = len(context) + 1
+    grams = collections.Counter(
+        tuple(each[place : place + size].tolist()) for each in documents() for place in range(len(each) - size + 1)
+    )
+    if size < order:
+        longer = {
+            tuple(each[place : place + size + 1].tolist())
+            for each in documents() for place in range(len(each) - size)
+        }  # fmt: skip
+        grams = collections.Counter(gram[1:] for gram in longer)
+    below = 1 / VOCABULARY if not context else slow(context[1:], token, order)
+    following = {gram: n for gram, n in grams.items() if gram[:-1] == context}
+    if not following:
+        return below
+    once, twice = (sum(n == times for n in grams.values()) for times in (1, 2))
+    discount = once / (once + 2 * twice) if once and twice else DISCOUNT
+    kept = max(grams.get((*context, token), 0) - discount, 0)
+    return (kept + discount * len(following) * below) / sum(following.values())
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_it_is_the_recursion_written_out(order):
+    inputs, target = documents(3, (9,))[0][None], documents(4, (9,))[0][None]
+    found = fitted(order)(inputs, target)[0].tolist()
+    for place, value in enumerate(found):
+        context = tuple(inputs[0, max(place - order + 2, 0) : place + 1].tolist()) if order > 1 else ()
+        assert value == pytest.approx(math.log(slow(context, int(target[0, place]), order)), rel=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_shares_of_all_tokens_sum_to_one(order):
+    model, inputs = fitted(order), torch.tensor([[0, 3, 6, 2, 2], [5, 5, 5, 5, 5]])
+    total = sum(model(inputs, torch.full_like(inputs, token)).exp() for token in range(VOCABULARY))
+    torch.testing.assert_close(total, torch.ones_like(total), rtol=1e-12, atol=0)
+
+
+def test_stored_counts_are_loaded_into_a_model_of_their_size():
+    model = fitted(3)
+    again = KneserNey(VOCABULARY, counts_of(documents(), 3, VOCABULARY))
+    again.load_state_dict(model.state_dict())
+    inputs = torch.tensor([list(itertools.islice(itertools.cycle(range(VOCABULARY)), 12))])
+    assert torch.equal(model(inputs, inputs), again(inputs, inputs))

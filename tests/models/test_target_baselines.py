@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from multiway.errors import ConfigError
 from multiway.models.baselines import Linear, Majority, Mean
-from multiway.models.target_baselines import baseline_names, build_baseline, fit_baseline
+from multiway.models.target_baselines import build_baseline, fit_baseline, usual_baselines
 
 LABELS = np.array([0, 1, 1, 0, 1, 1])
 NUMBERS = np.array([1.0, 2.0, 4.0, 7.0, 11.0, 16.0])
@@ -18,7 +19,9 @@ NUMBERS = np.array([1.0, 2.0, 4.0, 7.0, 11.0, 16.0])
 def test_baselines_are_those_of_the_target(classes, called, kinds, generator):
     x = torch.randn(6, 2, generator=generator)
     y = torch.from_numpy(NUMBERS).float() if classes is None else torch.from_numpy(LABELS)
-    assert baseline_names(["constant", "linear"], classes) == called
+    assert usual_baselines(called, is_class=classes is not None) == called
+    with pytest.raises(ConfigError, match=r"Got .*\. Leave it out"):
+        usual_baselines(called, is_class=classes is None)
     models = [build_baseline(name, 2, 1 if classes is None else 2) for name in called]
     assert tuple(map(type, models)) == kinds
     constant, linear = (fit_baseline(model, x, y, x, y) for model in models)

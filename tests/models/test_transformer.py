@@ -5,7 +5,7 @@ import torch
 from torch import nn as torch_nn
 
 from multiway.errors import ConfigError, ShapeError
-from multiway.models.layer_choice import build_layer
+from multiway.models.choices import build_layer
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
 from tolerances import assert_same
 

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from multiway.errors import ConfigError, ShapeError
 from multiway.models import VisionTransformer, VisionTransformerConfig, create_model
-from multiway.models.vision_transformer import cut
+from multiway.models.vision_transformer import image_patches
 from tolerances import assert_same
 
 IMAGE = {"sizes": (6, 4), "in_channels": 3, "num_classes": 5}
@@ -77,12 +77,12 @@ def test_a_published_map_is_a_dense_one(generator):
 def test_patches_are_cut_row_by_row(generator):
     x = images(generator)
     unfolded = F.unfold(x, 2, stride=2)  # (batch, channels × rows × columns, patches)
-    assert_same(cut(x, 2), unfolded.unflatten(1, (3, 2, 2)).permute(0, 4, 2, 3, 1))
+    assert_same(image_patches(x, 2), unfolded.unflatten(1, (3, 2, 2)).permute(0, 4, 2, 3, 1))
 
 
 def test_the_whole_by_hand(generator):
     model, x = build(), images(generator)
-    patches = model.patch_norm(cut(x, 2).flatten(2))
+    patches = model.patch_norm(image_patches(x, 2).flatten(2))
     tokens = model.token_norm(model.patches.layer(patches))
     tokens = torch.cat([model.class_token.expand(3, 1, 8), tokens], 1) + model.places
     block = model.blocks[0]
@@ -92,7 +92,7 @@ def test_the_whole_by_hand(generator):
 
 
 def test_patches_by_axes(generator):
-    model, x = build(patches="nd_linear"), cut(images(generator), 2)
+    model, x = build(patches="nd_linear"), image_patches(images(generator), 2)
     rows, columns, channels = model.patches.weights
     assert [tuple(weight.shape) for weight in model.patches.weights] == [(1, 2), (1, 2), (8, 3)]
     expected = torch.einsum("bnrsc,r,s,dc->bnd", x, rows[0], columns[0], channels)
@@ -127,7 +127,7 @@ def test_the_head_on_the_grid(generator):
 
 def test_the_mean_of_tokens(generator):
     model, x = build(pooling="mean", num_blocks=0), images(generator)
-    tokens = model.token_norm(model.patches.layer(model.patch_norm(cut(x, 2).flatten(2)))) + model.places
+    tokens = model.token_norm(model.patches.layer(model.patch_norm(image_patches(x, 2).flatten(2)))) + model.places
     assert model.class_token is None
     assert_same(model(x), model.head.layer(model.norm(tokens).mean(1)))
 
@@ -178,5 +178,5 @@ def test_what_does_not_fit_is_refused(fields, words):
 
 
 def test_other_images_are_refused(generator):
-    with pytest.raises(ShapeError, match=r"\(3, 6, 4\) after the batch\. Got \(3, 3, 4, 6\)\."):
+    with pytest.raises(ShapeError, match=r"3 channels and sizes \(6, 4\)\. Got \(3, 3, 4, 6\)\."):
         build()(images(generator).transpose(2, 3))

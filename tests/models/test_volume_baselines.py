@@ -6,7 +6,8 @@ import torch
 from safetensors.torch import load, save
 
 from multiway.errors import ConfigError, ShapeError
-from multiway.models import CNNVolumeClassifier, ResNet3D, create_model
+from multiway.models import CNNVolumeClassifier, create_model
+from multiway.papers.peers import ResNet3D
 from tolerances import assert_same
 
 SIZES = (9, 8, 16)

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from multiway import ops
 from multiway.nn import NdLinear
 from multiway.ops.plans import Step
-from multiway.reference import ndlinear
+from multiway.papers.reference import ndlinear
 from tolerances import TOLERANCES, assert_same
 
 SIZES = [

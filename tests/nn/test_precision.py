@@ -5,7 +5,7 @@ import torch
 
 from multiway.errors import DtypeError
 from multiway.nn import KroneckerAttention, LowRankLinear, NdLinear, TensorGraphAttention, TTLinear
-from multiway.nn.attention_checks import check_tokens
+from multiway.nn.kronecker_attention import _check_tokens as check_tokens
 
 TOKENS, SERIES, ROWS = (2, 3, 4, 16), (2, 7, 16), (5, 16)
 FEATURES = ["softmax", "smreg", "positive", "elu"]

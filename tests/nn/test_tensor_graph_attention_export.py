@@ -1,6 +1,5 @@
 """Graph attention outside of eager mode: compiled, exported, in another runtime, at batches and lengths not seen."""
 
-import functools
 import importlib.util
 import os
 import subprocess
@@ -62,27 +61,26 @@ for check in sys.argv[2:]:
 """
 
 CHECKS = ["compiled-dense", "compiled-banded", "exported-dense", "exported-banded", "onnx-dense"]
-
-
-@functools.cache
-def outcome(model: str) -> subprocess.CompletedProcess[str]:
-    """All checks in one process without the shape checks, which tracing cannot follow, and without the kernels, which
-    no graph has: their rounding is another."""
-    installed = all(importlib.util.find_spec(name) for name in ("onnxscript", "onnxruntime"))
-    checks = [check for check in CHECKS if installed or not check.startswith("onnx")]
-    ops_only = {**os.environ, "MULTIWAY_KERNELS": "0"}
-    return subprocess.run([sys.executable, "-c", PROGRAM, model, *checks], env=ops_only, capture_output=True, text=True)
+QUICK = {"exported-dense"}
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return str(tmp_path_factory.mktemp("onnx") / "model.onnx")
+def outcome(request, tmp_path_factory):
+    """All checks that are run, in one process without the shape checks, which tracing cannot follow, and without the
+    kernels, which no graph has: their rounding is another."""
+    installed = all(importlib.util.find_spec(name) for name in ("onnxscript", "onnxruntime"))
+    chosen = [item.callspec.params["check"] for item in request.session.items if item.path == request.path]
+    checks = [check for check in chosen if installed or not check.startswith("onnx")]
+    words = [sys.executable, "-c", PROGRAM, str(tmp_path_factory.mktemp("onnx") / "model.onnx"), *checks]
+    ops_only = {**os.environ, "MULTIWAY_KERNELS": "0"}
+    return subprocess.run(words, env=ops_only, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_another_mode_agrees_with_eager(check, model):
+@pytest.mark.parametrize(
+    "check", [pytest.param(check, marks=() if check in QUICK else pytest.mark.slow) for check in CHECKS]
+)
+def test_another_mode_agrees_with_eager(check, outcome):
     if check.startswith("onnx"):
         pytest.importorskip("onnxscript")
         pytest.importorskip("onnxruntime")
-    done = outcome(model)
-    assert check in done.stdout.split(), done.stderr[-2000:]
+    assert check in outcome.stdout.split(), outcome.stderr[-2000:]

@@ -12,8 +12,7 @@ from torch.nn import functional as F
 
 from multiway import ops
 from multiway.nn import TTLinear
-from multiway.ops.kronecker_sum import Cut
-from multiway.reference import tensor_train
+from multiway.papers.reference import tensor_train
 from tolerances import LONG64, SUMS64, TOLERANCES, assert_same
 
 CASES = [
@@ -80,7 +79,7 @@ def test_every_cut_and_way_is_the_same(case, generator):
     x = normal(generator, 4, math.prod(case[0])).requires_grad_()
     wanted = literal(layer, x)
     for position, way in itertools.product(range(1, len(case[0])), ("left", "right", "dense")):
-        out = ops.tt_linear(x, list(layer.cores), layer.bias, Cut(position, way))
+        out = ops.tensor_train_product(x, list(layer.cores), layer.bias, ops.Cut(position, way))
         assert_same_with_gradients(out, wanted, [x, *layer.parameters()], generator)
 
 

@@ -10,8 +10,8 @@ from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from multiway.errors import ShapeError
-from multiway.ops.attention import kernel_factor, masked_softmax, normalised_features, softmax_factor
-from multiway.ops.factors import MAX_MERGED, apply_factors, merge_small
+from multiway.ops.attention import apply_factors, kernel_factor, masked_softmax, normalised_features, softmax_factor
+from multiway.ops.dispatch import MAX_MERGED, merge_small
 from tolerances import ROUNDING32, assert_same
 
 HEADS, HEAD_DIM, BATCH = 2, 3, 2

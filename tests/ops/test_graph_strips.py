@@ -9,9 +9,8 @@ from torch.autograd import forward_ad
 
 from multiway import nn, ops
 from multiway.errors import ConfigError
-from multiway.kernels import gate
-from multiway.ops import graph_strips
-from multiway.reference import tga
+from multiway.ops import dispatch, graph_strips
+from multiway.papers.reference import tga
 from tolerances import ROUNDING32, assert_same
 
 KINDS = list(itertools.product((False, True), ops.graph.NORMALISATIONS))  # causal, normalisation
@@ -26,7 +25,7 @@ def small_strips(monkeypatch):
     """Three rows, and columns in twos."""
     monkeypatch.setattr(graph_strips, "ROWS", 3)
     monkeypatch.setattr(graph_strips, "COLUMNS", 2)
-    monkeypatch.setattr(graph_strips, "FEWEST", 1)
+    monkeypatch.setattr(dispatch, "STRIPS_FROM", 1)
 
 
 def literal(key, value, damping, causal, normalisation, kept=1):
@@ -76,7 +75,7 @@ def test_every_lag_up_to_the_reach_counts_and_few_others(small_strips, reach, ca
 def test_strips_of_full_size_are_dense_forward_and_backward(length, causal, normalisation):
     key, value = normal(2, 3, length, 5).requires_grad_(), normal(2, 3, length, 7, seed=1).requires_grad_()
     want = dense(key, value, 0.8, causal, normalisation)
-    got = ops.strip_graph_filter(key, value, 0.8, causal=causal, normalisation=normalisation)
+    got = ops.graph_attention(key, value, 0.8, causal=causal, normalisation=normalisation, banded=False)
     assert_alike(got, want, (key, value))
 
 
@@ -110,13 +109,14 @@ def test_cotangents_may_come_in_batches(small_strips):
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # torch's own, within jvp
 def test_forward_derivatives_and_a_learnt_damping_take_the_dense_form(monkeypatch):
     monkeypatch.setattr(graph_strips._StripFilter, "apply", None)
+    monkeypatch.setattr(dispatch, "STRIPS_FROM", 1)
     key, value = normal(1, 7, 3), normal(1, 7, 2, seed=1)
     with forward_ad.dual_level():
-        assert not gate.is_open(key)
-        out = ops.strip_graph_filter(forward_ad.make_dual(key, key), value, 0.6)
+        assert not dispatch.is_open(key)
+        out = ops.graph_attention(forward_ad.make_dual(key, key), value, 0.6)
         assert forward_ad.unpack_dual(out).tangent is not None
     dampings = torch.tensor([0.6], dtype=torch.float64)
-    assert_same(ops.strip_graph_filter(key, value, dampings), dense(key, value, 0.6, False, "none"))
+    assert_same(ops.graph_attention(key, value, dampings), dense(key, value, 0.6, False, "none"))
 
 
 def test_less_than_half_of_the_graph_is_kept():

@@ -42,7 +42,7 @@ def test_every_cut_is_the_product_with_the_matrix(in_sizes, out_sizes, ranks, wa
     leaves = [x, bias, *cores]
     gradients = torch.autograd.grad(expected.square().sum(), leaves)
     for position in range(len(in_sizes)) if len(in_sizes) == 1 else range(1, len(in_sizes)):
-        found = ops.tt_linear(x, cores, bias, ops.Cut(position, way))
+        found = ops.tensor_train_product(x, cores, bias, ops.Cut(position, way))
         assert_same(found, expected)
         for mine, other in zip(torch.autograd.grad(found.square().sum(), leaves), gradients, strict=True):
             assert_same(mine, other)

@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 
 from multiway.explain import DeletionCurves, lag_labels, mode_maps
-from multiway.report import Page, Part
+from multiway.report import Page, PagePart
 from multiway.report import sections as kinds
 from multiway.report.attention import figures
 from multiway.report.curves import RocCurve, confusion_table, deletion_sections, reliability_chart, roc_chart
 from multiway.report.diagnostics import TrainingRow, step_lines, timeline, training_chart, variate_bars
 from multiway.report.forecasts import ForecastPanel, groups
-from multiway.report.png import grey_png
-from multiway.report.slices import films
+from multiway.report.slices import films, grey_png
 
 NAMES = ("HUFL", "OT", "LULL")
 COLOURS = {"blend": 0, "ridge": 1}
@@ -86,21 +85,21 @@ def class_sections(classes: Sequence[str] = ("benign", "malignant")) -> list[kin
 
 def every_page(name: str = "OT", **changes: object) -> Page:
     """Sections of every kind, with `name` wherever data could have put it."""
-    cell = kinds.Cell(name, small="0.1–0.2", is_best=True, swatch="s0", tag="chosen", title=name)
+    cell = kinds.TableCell(name, small="0.1–0.2", is_best=True, swatch="s0", tag="chosen", title=name)
     table = kinds.Table(
-        title=name, columns=["Model", kinds.Cell(name, style="left")],
-        rows=[[cell, name], ["b", kinds.Cell(width=40.0)]],
+        title=name, columns=["Model", kinds.TableCell(name, style="left")],
+        rows=[[cell, name], ["b", kinds.TableCell(width=40.0)]],
         groups=[("", 1), (name, 1)], strong=[0], note=name, style="numbers scores",
     )  # fmt: skip
     times = pd.date_range("2016-07-01", periods=2, freq="D")
-    finding = kinds.Finding("warning", name, where="row 411", fix=name)
+    finding = kinds.CheckLine("warning", name, where="row 411", fix=name)
     picture = kinds.Picture(name, [grey_png(np.zeros((4, 5), np.uint8))] * 2, "Dice 0.667")
-    answer = kinds.Answer(name=name, sentence=name, is_wrong=True, content=[kinds.Text(words=name), table])
+    answer = kinds.CaseAnswer(name=name, sentence=name, is_wrong=True, content=[kinds.Text(words=name), table])
     contents: dict[str, list[kinds.Section]] = {
         "text": [kinds.Text(words=name, style=style) for style in ("support", "note", "heading", "warning", "none")],
         "code": [kinds.Code(words=f"multiway train forecast --data {name}")],
         "facts": [
-            kinds.Facts(items=[kinds.Fact(name, name, name)], style=s) for s in ("figures", "setting", "listing")
+            kinds.FactList(items=[kinds.Fact(name, name, name)], style=s) for s in ("figures", "setting", "listing")
         ],
         "table": [table, kinds.Table(columns=["a"], rows=[["b"]], fold=name)],
         "errors": error_sections((name, *NAMES)),
@@ -110,13 +109,14 @@ def every_page(name: str = "OT", **changes: object) -> Page:
         "planes": [make_planes()],
         "attention": [heat_maps((name, *NAMES))],
         "splits": [timeline(["train"], [times])],
-        "findings": [kinds.Findings(findings=[finding])],
+        "findings": [kinds.CheckLines(findings=[finding])],
         "answers": [answer],
     }
     side = [name, ("warm", name)]
     page = {
         "title": name, "kicker": "Report", "source": name, "created": name, "setting": {name: name},
-        "verdict": name, "support": [name], "overview": [kinds.Facts(items=[kinds.Fact("a", name)], style="figures")],
-        "parts": [Part(id=id, title=id, side=side, content=content) for id, content in contents.items()],
+        "verdict": name, "support": [name],
+        "overview": [kinds.FactList(items=[kinds.Fact("a", name)], style="figures")],
+        "parts": [PagePart(id=id, title=id, side=side, content=content) for id, content in contents.items()],
     }  # fmt: skip
     return Page(**{**page, **changes})

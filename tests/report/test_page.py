@@ -13,7 +13,7 @@ from matplotlib.image import imread
 
 from multiway.explain.planes import WARM
 from multiway.report import Page as Content
-from multiway.report import Part, render
+from multiway.report import PagePart, render
 from multiway.report import sections as kinds
 from multiway.report.slices import MAX_SLICES
 from report.filled import error_sections, every_page, forecasts, heat_maps, make_planes
@@ -21,7 +21,7 @@ from report_pages import HOSTILE, Page
 
 
 def body(*content):
-    return Content(title="t", kicker="k", parts=[Part(id="p", title="P", content=content)])
+    return Content(title="t", kicker="k", parts=[PagePart(id="p", title="P", content=content)])
 
 
 def picture(uri):
@@ -85,7 +85,7 @@ def test_a_name_is_shortened_and_a_command_is_whole():
 
 
 def test_a_table_says_its_cells_and_marks_the_best():
-    cells = [kinds.Cell("ridge", swatch="s1"), kinds.Cell("0.38", small="± 0.01", is_best=True), "x"]
+    cells = [kinds.TableCell("ridge", swatch="s1"), kinds.TableCell("0.38", small="± 0.01", is_best=True), "x"]
     table = kinds.Table(columns=["Model", "MSE", "b"], rows=[cells], groups=[("", 1), ("scaled", 2)], title="Test")
     text = render(body(table))
     assert '<td class="best"><data>0.38</data><span class="unseen"> (best)</span><small>± 0.01</small></td>' in text
@@ -101,8 +101,8 @@ def test_a_wide_table_scrolls_in_its_box_and_says_so():
 
 
 def test_the_check_lists_a_hundred_findings_and_counts_the_rest():
-    none = Page(render(body(kinds.Findings()))).text
-    many = Page(render(body(kinds.Findings(findings=[kinds.Finding("note", f"flaw {n}.") for n in range(130)]))))
+    none = Page(render(body(kinds.CheckLines()))).text
+    many = Page(render(body(kinds.CheckLines(findings=[kinds.CheckLine("note", f"flaw {n}.") for n in range(130)]))))
     assert "The check found nothing to report." in none
     assert "flaw 99." in many.text and "flaw 100." not in many.text
     assert "The first 100 of 130 findings are listed." in many.text

@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from multiway.report.score_tables import score_bars, score_table
-from multiway.report.scores import Metric, Scores, best_rival, over_seeds, standing, verdict
+from multiway.report.scores import Metric, Scores, best_rival, models_table, over_seeds, score_bars, standing, verdict
 from multiway.report.scores import Score as Found
 
 METRICS = (
@@ -25,7 +24,7 @@ def scores(*seeds, metrics=METRICS):
 
 
 def table(found, **options):
-    made = score_table(found, {"multiway": 0}, **options)
+    made = models_table(found, {"multiway": 0}, **options)
     return [[cell.text for cell in line] for line in made.rows], made
 
 
@@ -76,7 +75,7 @@ def test_models_stand_best_first_and_a_single_one_is_no_best():
 def test_differences_stand_below_scores_without_an_interval():
     rows = [row("a", "mse", 0.4), row("b", "mse", 0.36), row("a", "auc", 0.5), row("b", "auc", 0.6, 0.5, 0.7)]
     found = Scores([rows], METRICS, "a")
-    made = score_table(found, {}, reference="a", differences=True)
+    made = models_table(found, {}, reference="a", differences=True)
     assert [[cell.small for cell in line[1:3]] for line in made.rows] == [["0.500–0.700", "−10.0\u202f%"], ["", ""]]
 
 

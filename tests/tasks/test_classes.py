@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from multiway.metrics import classes
-from multiway.tasks.classes import (
-    class_metrics,
-    class_values,
-    prediction_frame,
-    thresholds_of,
-    youden_thresholds,
-)
+from multiway.tasks.targets import class_frame, class_metrics, class_values, thresholds_of, youden_thresholds
 
 LABELS = np.array([0, 0, 0, 1, 2, 2])
 
@@ -28,7 +22,7 @@ def test_thresholds_are_for_two_classes_alone():
 
 def test_predictions_are_one_row_per_model_and_case():
     outputs = {"ours": np.array([[0.2, 0.8], [0.9, 0.1]]), "majority": np.full((2, 2), 0.5)}
-    frame = prediction_frame({"case": ["a", "b"]}, np.array([1, 1]), outputs, "test", ["low", "high"])
+    frame = class_frame({"case": ["a", "b"]}, np.array([1, 1]), outputs, "test", ["low", "high"])
     assert list(frame) == ["case", "model", "split", "label", "predicted", "p_low", "p_high"]
     assert frame["model"].tolist() == ["ours", "ours", "majority", "majority"]
     assert frame["predicted"].tolist() == ["high", "low", "low", "low"]
@@ -39,6 +33,6 @@ def test_names_of_truth_values_are_truth_values_in_tables():
     assert class_values(("False", "True")).tolist() == [False, True]
     assert class_values(("0", "True")).tolist() == ["0", "True"]
     shares = {"multiway": np.array([[0.9, 0.1], [0.2, 0.8]])}
-    frame = prediction_frame({"row": [1, 2]}, np.array([0, 0]), shares, "test", ("False", "True"))
+    frame = class_frame({"row": [1, 2]}, np.array([0, 0]), shares, "test", ("False", "True"))
     assert frame[["label", "predicted"]].to_numpy().tolist() == [[False, False], [False, True]]
     assert frame["label"].dtype == frame["predicted"].dtype == bool

@@ -9,6 +9,7 @@ import yaml
 
 from command import outcome, printed
 from interruption import stop_after
+from multiway.training import stored
 from resealing import reseal, resealed
 from tasks.test_contract import made as made
 from tasks.test_contract import refused
@@ -149,7 +150,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG.keys())
-def test_a_run_resealed_with_wrong_values_is_one_line(change, run):
+def test_a_run_resealed_with_wrong_values_is_one_line(change, run, monkeypatch):
+    monkeypatch.setattr(stored, "MOST_MODULES", 500)
     change(run)
     reseal(run)
     refused(["report", run], "")

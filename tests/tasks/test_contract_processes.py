@@ -1,21 +1,17 @@
 """Two processes make the run that one makes, apart from the order of sums."""
 
-import json
-import os
 import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
 
+import children
 from command import printed
 from multiway.tasks.registry import TASKS
 from tasks.tiny import TINY
+from tasks.two_processes import train_all
 from tolerances import LONG32
 
-PROGRAM = Path(__file__).with_name("two_processes.py")
 LIMIT = 120
 
 
@@ -29,24 +25,22 @@ def both(tmp_path_factory):
         tiny = TINY[name](folder / name)
         printed(*tiny.train(folder / name / "one", **tiny.still))
         words[name] = tiny.train(folder / name / "two", **tiny.still)
-    return folder, "".join(process.communicate(timeout=LIMIT)[1] for process in [*started(json.dumps(words))])
+    processes = [*started(words, folder)]
+    for process in processes:
+        process.join(LIMIT)
+        process.kill()
+    return folder, "".join(path.read_text() for path in folder.glob("errors-*"))
 
 
-def started(argument):
-    """The program twice, with the environment that `torchrun` gives."""
+def started(words, folder):
+    """The training twice, with the environment that `torchrun` gives."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     shared = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     for rank in ("0", "1"):
-        environment = {**os.environ, **shared, "RANK": rank, "LOCAL_RANK": rank, "CUDA_VISIBLE_DEVICES": ""}
-        yield subprocess.Popen(
-            [sys.executable, str(PROGRAM), argument],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        environment = {**shared, "RANK": rank, "LOCAL_RANK": rank, "CUDA_VISIBLE_DEVICES": ""}
+        yield children.start(train_all, words, environment, folder / f"errors-{rank}")
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -10,10 +10,10 @@ import yaml
 
 from command import printed
 from multiway import workflows
-from multiway.data.stocks.prepared import PreparedStocks
 from multiway.tasks import lifecycle
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.run import load
+from multiway.tasks.stocks.encode import PreparedStocks
 from tasks.tiny import TINY, leaves_of
 
 SPACE = {"training.learning_rate": [0.003, 0.01], "model.num_heads": [1, 3]}

@@ -7,8 +7,8 @@ import pytest
 import multiway
 from multiway.errors import ArgumentError, ConfigError, DataError
 from multiway.tasks.fixes import Spelling
-from multiway.tasks.forecasting.options import OPTIONS
-from multiway.tasks.volumes.options import SCANS
+from multiway.tasks.forecasting.config import OPTIONS
+from multiway.tasks.volumes.config import SCANS
 from tasks.forecasting.panels import make_frame
 from tasks.stocks.quotes import make_prices
 from tasks.tiny_estimators import ESTIMATORS, estimators

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from multiway.data.series.scaling import Scaler
+from multiway.data.scaling import Scaler
 from multiway.tasks import targets
 from multiway.training import TrainingConfig
 from tolerances import SUMS32
@@ -65,9 +65,9 @@ def test_scores_are_over_groups_where_they_are_known():
 def test_tables_name_samples_models_and_answers():
     numbers = predictions(None, NUMBERS, {"multiway": NUMBERS, "mean": np.full(6, 5.0)}).frame("test")
     assert list(numbers) == ["row", "split", "label", "model", "predicted"] and len(numbers) == 12
-    assert targets.answers(NUMBERS, None)["predicted"].tolist() == NUMBERS.tolist()
+    assert targets.answer_frame(NUMBERS, None)["predicted"].tolist() == NUMBERS.tolist()
     shares = np.array([[0.4, 0.6], [0.9, 0.1]])
-    named = targets.answers(shares, ("no", "yes"))
+    named = targets.answer_frame(shares, ("no", "yes"))
     assert named["predicted"].tolist() == ["yes", "no"] and named["p_yes"].tolist() == [0.6, 0.1]
     classes = predictions(("no", "yes"), np.array([1, 1]), {"multiway": shares}).frame("test")
     assert classes["label"].tolist() == ["yes", "yes"] and classes["predicted"].tolist() == ["yes", "no"]

@@ -183,8 +183,8 @@ def tabular(folder: Path) -> Tiny:
         return written(target / "people.csv", [head, rows[7]])
 
     return Tiny(
-        task="tabular", data=path, settings={**settings, "baselines": ["constant", "linear"]},
-        still={**STILL, "baselines": ["constant"]}, alone=alone,
+        task="tabular", data=path, settings={**settings, "baselines": ["majority", "logistic"]},
+        still={**STILL, "baselines": ["majority"]}, alone=alone,
         lacking=lambda target: without(path, "age", target),
         changes={"word": lambda: edit(path, "Kiel", "Bonn"), "truth": lambda: edit(path, "False,no", "True ,no")},
         spoil=lambda: edit(path, ",ill", ",age"),
@@ -219,7 +219,8 @@ def series(folder: Path) -> Tiny:
         return written(target / "waves.csv", [head, *(row for row in rows if row.startswith("s07"))])
 
     return Tiny(
-        task="series", data=path, settings={**settings, "baselines": ["majority", "linear"]}, still=still, alone=alone,
+        task="series", data=path, settings={**settings, "baselines": ["majority", "logistic"]}, still=still,
+        alone=alone,
         lacking=lambda target: without(path, "x", target),
         changes={"value": lambda: edit(path, "s31,0,", "s31,0,1"), "class": lambda: swap_classes(path, "s30", "s31")},
         spoil=lambda: edit(path, "s31,0,", "s31,1,"),

@@ -78,7 +78,7 @@ def tabular_classifier() -> TinyEstimator:
     rows = people()
     settings = {"model": {"hidden": [8]}, "training": {"batch_size": 16, "warmup_steps": 2}, "draws": 5}
     return TinyEstimator(
-        make=lambda: multiway.TabularClassifier(epochs=1, baselines=("constant",), settings=settings),
+        make=lambda: multiway.TabularClassifier(epochs=1, baselines=("majority",), settings=settings),
         fit=(rows[["age", "weight", "city"]], rows["ill"]), new=(rows[["age", "weight", "city"]][:7],),
         split=halves(len(rows)), grid={"epochs": [1, 2]},
     )  # fmt: skip
@@ -89,7 +89,7 @@ def tabular_regressor() -> TinyEstimator:
     usual = tabular_classifier()
     return dataclasses.replace(
         usual,
-        make=lambda: multiway.TabularRegressor(**usual.make().get_params()),
+        make=lambda: multiway.TabularRegressor(**{**usual.make().get_params(), "baselines": ("mean",)}),
         fit=(numbers, numbers.sum(1)), new=(numbers[:7],),
     )  # fmt: skip
 

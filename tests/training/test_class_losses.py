@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from multiway.training import TrainingConfig
-from multiway.training.class_losses import NO_TARGET, ClassLoss, class_loss, class_weights
+from multiway.training.losses import NO_TARGET, ClassLoss, class_loss, class_weights
 from tolerances import SUMS32
 
 LABELS = np.array([0, 0, 0, 1, 2, 2])

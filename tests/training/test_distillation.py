@@ -5,8 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from multiway.training.class_losses import class_loss
-from multiway.training.distillation import DistillationLoss, Taught, distilled_loss, divergence
+from multiway.training.losses import DistillationLoss, Taught, class_loss, distilled_loss, divergence
 from tolerances import assert_same
 
 SAMPLES, CLASSES = 7, 5

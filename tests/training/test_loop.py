@@ -191,8 +191,13 @@ def test_a_misspelt_loss_is_refused():
         make_config(loss="mea")
 
 
+@pytest.mark.slow
 def test_two_processes_take_the_steps_of_one(tmp_path):
-    """The same global batches over gloo: equal weights up to rounding, and only one process writes."""
+    """The same global batches over gloo: equal weights up to rounding, and only one process writes.
+
+    That runs of two processes are those of one, `tasks/test_contract_processes.py` sees of every task; here they are
+    started by `torchrun`.
+    """
     program = f"""
 import sys, torch
 sys.path[:0] = [{str(Path(__file__).parents[1])!r}, {str(Path(__file__).parents[2] / "src")!r}]

@@ -6,9 +6,8 @@ import warnings
 import pytest
 import torch
 
-from multiway.data.masks.labels import IGNORED
 from multiway.errors import ShapeError
-from multiway.training.overlap_losses import segmentation_loss, soft_cl_dice, soft_dice
+from multiway.training.overlap_losses import IGNORED, segmentation_loss, soft_cl_dice, soft_dice
 from tolerances import COARSE32, LONG32, SUMS32, assert_same
 
 

@@ -1,35 +1,43 @@
 """An interrupted training ends with the same bits as one that was left alone."""
 
 import itertools
+import math
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 import torch
 
+import children
 from multiway.errors import RunError
 from multiway.training import Interrupted, RunFolder, loop, train
+from multiway.training.devices import Engine
+from multiway.training.steps import Standing, Steps
+from multiway.training.validation import Validation
 from resealing import read_state, save_resealed
-from training.toy import Points, make_config, make_model, objective, run_to_the_end
+from training.toy import Points, make_config, make_model, objective, run_to_the_end, toy
 
-GRID = list(itertools.product([1, 3], ["cosine", "constant"], ["adamw", "adam"], [1, 2]))
+GRID = [
+    (accumulation, schedule, optimizer, validations)
+    for accumulation, schedule, optimizer in itertools.product([1, 3], ["cosine", "constant"], ["adamw", "adam"])
+    for validations in [1 + ((accumulation == 3) ^ (schedule == "cosine") ^ (optimizer == "adam"))]
+]
+"""Half of all sixteen, in which every pair of settings meets."""
 
 
 def stop_after(monkeypatch, step):
     """Deliver a real SIGTERM during one step."""
-    original = loop._Loop._step
+    original = Steps.take
 
-    def one_step(self, request):
-        if self.step + 1 == step:
+    def one_step(self, standing, request):
+        if standing.step + 1 == step:
             os.kill(os.getpid(), signal.SIGTERM)
-        return original(self, request)
+        return original(self, standing, request)
 
-    monkeypatch.setattr(loop._Loop, "_step", one_step)
+    monkeypatch.setattr(Steps, "take", one_step)
 
 
 @pytest.mark.parametrize(("accumulation", "schedule", "optimizer", "validations"), GRID)
@@ -52,7 +60,7 @@ def test_so_does_one_with_a_score_an_average_and_steps(by_score, average, tmp_pa
 def check_stops(settings, tmp_path, monkeypatch):
     accumulation = settings["accumulation"]
     whole = run_to_the_end(tmp_path / "whole", **settings)
-    steps = loop.math.ceil(203 / (16 * accumulation))
+    steps = math.ceil(203 / (16 * accumulation))
     for stop in (1, steps - 1, steps, steps + 2):
         stop_after(monkeypatch, stop)
         with pytest.raises(Interrupted, match=f"SIGTERM after step {stop} of {4 * steps}"):
@@ -66,18 +74,19 @@ def check_stops(settings, tmp_path, monkeypatch):
         assert kept[0] == kept[1]
 
 
-@pytest.mark.parametrize("moment", ["_step", "_validate"])
-def test_a_signal_at_the_very_end_is_not_lost(moment, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("part", "moment"), [(Steps, "take"), (Validation, "judge")])
+def test_a_signal_at_the_very_end_is_not_lost(part, moment, tmp_path, monkeypatch):
     """What comes after this training, as the next seed, must not begin."""
     whole = run_to_the_end(tmp_path / "whole")
-    original = getattr(loop._Loop, moment)
+    original = getattr(part, moment)
 
-    def interrupted(self, given):
-        if self.step >= self.total_steps - (moment == "_step"):
+    def interrupted(self, *given):
+        (standing,) = (value for value in given if isinstance(value, Standing))
+        if standing.step >= 52 - (moment == "take"):
             os.kill(os.getpid(), signal.SIGTERM)
-        return original(self, given)
+        return original(self, *given)
 
-    monkeypatch.setattr(loop._Loop, moment, interrupted)
+    monkeypatch.setattr(part, moment, interrupted)
     with pytest.raises(Interrupted, match="SIGTERM after step 52 of 52"):
         run_to_the_end(tmp_path / "cut")
     monkeypatch.undo()
@@ -95,20 +104,22 @@ def test_handlers_come_back(tmp_path, monkeypatch):
 
 def test_kill_at_random_instants(tmp_path):
     """SIGKILL while every step saves, so that many a kill falls into a save."""
-    program = [sys.executable, str(Path(__file__).parent / "toy.py")]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "OMP_NUM_THREADS": "1"}
-    subprocess.run([*program, str(tmp_path / "whole"), "30"], env=environment, check=True, capture_output=True)
+    whole = children.start(toy, tmp_path / "whole", 30)
+    whole.join()
+    assert whole.exitcode == 0
     chance = random.Random(3)
     kills = 0
     for _ in range(40):
-        child = subprocess.Popen([*program, str(tmp_path / "run"), "30"], env=environment, stdout=subprocess.DEVNULL)
+        child = children.start(toy, tmp_path / "run", 30)
         wait_for_state(tmp_path / "run", child)
         time.sleep(chance.uniform(0, 0.4))
-        if kills == 3 or child.poll() is not None:
-            assert child.wait() == 0
+        if kills == 3 or not child.is_alive():
+            child.join()
+            assert child.exitcode == 0
             break
         child.kill()
-        kills += child.wait() == -signal.SIGKILL
+        child.join()
+        kills += child.exitcode == -signal.SIGKILL
     assert kills == 3
     left, right = ((tmp_path / name / "weights.safetensors").read_bytes() for name in ("whole", "run"))
     assert left == right
@@ -118,7 +129,7 @@ def test_kill_at_random_instants(tmp_path):
 def wait_for_state(path, child):
     """Until the program has begun to save: its imports are not what is under test."""
     known = newest(path)
-    while child.poll() is None and newest(path) == known:
+    while child.is_alive() and newest(path) == known:
         time.sleep(0.005)
 
 
@@ -238,15 +249,8 @@ def test_a_state_that_does_not_fit_is_one_line_whatever_its_hash(tmp_path, monke
 
 
 @pytest.mark.parametrize(("dropout", "world"), [(0.2, 2), (0.0, 2), (0.2, 1)])
-def test_dropout_in_several_processes_is_noted(dropout, world, monkeypatch):
-    original = loop._Loop._prepare
-
-    def prepare(self):
-        original(self)
-        self.world = world
-
-    monkeypatch.setattr(loop._Loop, "_prepare", prepare)
-    made = loop._Loop(
-        make_model(dropout), objective, Points(53), Points(13), make_config(), objective, None, None, None, False
-    )  # fmt: skip
-    assert [note[:32] for note in made.notes] == ["Dropout draws its masks in each "] * (dropout > 0 and world > 1)
+def test_dropout_in_several_processes_is_noted(dropout, world):
+    engine = Engine(make_model(dropout), make_config())
+    engine.world = world
+    notes = loop._about_dropout(engine)
+    assert [note[:32] for note in notes] == ["Dropout draws its masks in each "] * (dropout > 0 and world > 1)

@@ -1,6 +1,5 @@
-"""A small problem to train on, and a program that trains on it and can be killed."""
+"""A small problem to train on, also in a process that can be killed."""
 
-import sys
 from pathlib import Path
 
 import torch
@@ -59,7 +58,7 @@ def run_to_the_end(path: Path, by_score: bool = False, **changes: object) -> nn.
     return model
 
 
-if __name__ == "__main__":
+def toy(path: Path, epochs: int) -> None:
+    """What a process of its own does."""
     torch.set_num_threads(1)
-    run_to_the_end(Path(sys.argv[1]), epochs=int(sys.argv[2]))
-    print("done")
+    run_to_the_end(path, epochs=epochs)

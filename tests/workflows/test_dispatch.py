@@ -11,18 +11,19 @@ from pydantic import Field
 from torch import nn
 
 from interruption import left_over
-from multiway import workflows
+from multiway import papers, workflows
 from multiway.config import Config
 from multiway.data import CheckReport
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, MultiwayError, RunError
-from multiway.recipes import Recipe
+from multiway.papers import reproducing
 from multiway.tasks import registry
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, Metric, Task
 from multiway.tasks.run import FORMAT
 from multiway.training import TrainingConfig
-from multiway.workflows import reproducing, training
+from multiway.workflows import training
+from multiway.workflows.recipe import Recipe
 
 
 class ToyConfig(Config):
@@ -207,39 +208,39 @@ CELLS = {
 
 def test_a_table_is_reproduced_cell_by_cell(toy, tmp_path, monkeypatch):
     monkeypatch.setattr(reproducing, "recipes_of", lambda table: CELLS)
-    rows = list(workflows.reproduce("t", seeds=2, out=tmp_path / "rows.jsonl", overrides={"width": 7}))
+    rows = list(papers.reproduce("t", seeds=2, out=tmp_path / "rows.jsonl", overrides={"width": 7}))
     assert [(row["recipe"], row["variant"], row["seeds"]) for row in rows] == [("a", "HOT", 2), ("b", "other", 2)]
     assert rows[0]["published_auc"] == 0.9 and "published_auc" not in rows[1]
     assert rows[0]["auc"] == 7.5 and "horizons" not in rows[0]
     written = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert [row["settings"]["width"] for row in written] == [7, 7]
-    assert [row["recipe"] for row in workflows.reproduce("t", variants=["other"])] == ["b"]
+    assert [row["recipe"] for row in papers.reproduce("t", variants=["other"])] == ["b"]
 
 
 def test_cells_of_the_same_settings_share_a_run_that_is_kept(toy, tmp_path, monkeypatch):
     monkeypatch.setattr(reproducing, "recipes_of", lambda table: CELLS)
     fits = []
     monkeypatch.setattr(Toy, "fit", lambda self, run, *rest: fits.append(run.config.training.seed))
-    assert len(list(workflows.reproduce("t", seeds=2, runs=tmp_path))) == 2
+    assert len(list(papers.reproduce("t", seeds=2, runs=tmp_path))) == 2
     assert fits == [0, 1]
-    assert len(list(workflows.reproduce("t", seeds=3, runs=tmp_path))) == 2
+    assert len(list(papers.reproduce("t", seeds=3, runs=tmp_path))) == 2
     assert fits == [0, 1, 2] and len(list(tmp_path.iterdir())) == 3
-    list(workflows.reproduce("t", runs=tmp_path, overrides={"width": 2}))
+    list(papers.reproduce("t", runs=tmp_path, overrides={"width": 2}))
     assert fits == [0, 1, 2, 0]
 
 
 def test_forms_of_a_model_are_chosen_by_name(toy, monkeypatch):
     cells = {form or "own": Recipe.parse({**RECIPE, "form": form}) for form in ("paper", "trainable", None)}
     monkeypatch.setattr(reproducing, "recipes_of", lambda table: cells)
-    rows = list(workflows.reproduce("t", forms=["paper"]))
+    rows = list(papers.reproduce("t", forms=["paper"]))
     assert [(row["recipe"], row["form"]) for row in rows] == [("paper", "paper")]
-    assert len(list(workflows.reproduce("t"))) == 3
+    assert len(list(papers.reproduce("t"))) == 3
 
 
 def test_a_cell_that_is_not_there_is_named(toy, monkeypatch):
     monkeypatch.setattr(reproducing, "recipes_of", lambda table: CELLS)
     with pytest.raises(ConfigError, match="no cell of t has rows organ and variants mine"):
-        next(workflows.reproduce("t", rows=["organ"], variants=["mine"]))
+        next(papers.reproduce("t", rows=["organ"], variants=["mine"]))
 
 
 def test_a_recipe_brings_its_task_and_settings(toy, tmp_path, monkeypatch):
@@ -265,7 +266,7 @@ def test_a_recipe_names_the_recipe_of_a_run_that_it_needs_before_it_reads_data(t
     with pytest.raises(ConfigError, match=fix):
         workflows.train({"data": "none"}, recipe="vit-small-cifar10-nd-20-3")
     with pytest.raises(ConfigError, match=fix):
-        next(workflows.reproduce("ndlinear-figure-17", variants=["nd-20-3"], overrides={"data": "none"}))
+        next(papers.reproduce("ndlinear-figure-17", variants=["nd-20-3"], overrides={"data": "none"}))
     own = {"data": "none", "distill": {"teacher": "mine"}}
     with pytest.raises(MultiwayError, match=r"^(?!runs/cifar10-teacher)"):
         workflows.train(own, recipe="vit-small-cifar10-nd-20-3")

@@ -20,7 +20,7 @@ from command import outcome, printed
 from data.encoders.slow_encoder import SlowEncoder
 from interruption import act_at, full_disk
 from multiway.data.encoders import encoding
-from multiway.data.volumes import lesions
+from multiway.data.sources.scans import lesions
 from multiway.tasks.registry import TASKS
 from tasks.tiny import TINY, Tiny
 

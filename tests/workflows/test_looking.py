@@ -98,6 +98,7 @@ def test_a_frame_has_the_flaws_of_its_file(tmp_path):
     ("data", "task", "text"),
     [
         ((VOLUMES, CLASSES[:5]), None, "y: one class is needed per case, (30,). Got (5,)"),
+        ((NUMBERS, CLASSES), "tabular", "y: one target is needed per row, (90,). Got (30,)"),
         ((VOLUMES[:, 0], CLASSES), "volumes", "X: volumes are (cases, *sizes) or"),
         ((VOLUMES, MASKS[:, 1:]), None, "y: one mask of whole numbers is needed per volume"),
     ],
@@ -112,7 +113,6 @@ def test_what_is_wrong_with_arrays_is_found(data, task, text):
     [
         ((NUMBERS, CLASSES), "forecast", DataError, "series are forecast from themselves. Give one frame and no y"),
         ((NUMBERS, CLASSES, CLASSES), None, DataError, "one part or a pair such as .X, y.. Got 3 parts"),
-        ((NUMBERS, CLASSES), "tabular", DataError, r"y: one target is needed per row, \(90,\). Got \(30,\)"),
         (VOLUMES, "segment", DataError, "volumes in memory need their masks. Give a pair .X, masks."),
         (None, None, DataError, "Got NoneType. Give a path, or a pandas or polars frame"),
     ],

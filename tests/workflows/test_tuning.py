@@ -12,11 +12,11 @@ import multiway as mw
 from command import assert_one_line, assert_refused, call, printed
 from interruption import Killed, kill_at, stop_after
 from multiway.errors import ConfigError, DataError, RunError
-from multiway.recipes import load_space
 from multiway.tasks import lifecycle
 from multiway.tasks.registry import task_of
 from multiway.training import RunFolder
 from multiway.workflows.search import Search
+from multiway.workflows.space import load_space
 from multiway.workflows.trials import Trial, Trials
 from tasks.tiny import TINY
 

@@ -1,23 +1,22 @@
-"""Whether labels are what they are said to be."""
+"""Whether numbers are what they are said to be: labels, and what scaling learnt from the training rows alone."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.auditing.duplicates import Names
 from multiway.auditing.report import Verdict, found
 from multiway.data.findings import quoted
 
 LEAST = 0.99
 """Share of labels that must agree; what rounding may change is far less."""
+RELATIVE = 1e-5
+"""Largest relative difference that rounding may make, also in float32."""
+TINY = 1e-9
+"""The same beside the largest number of a variate, for a mean near 0."""
 
-
-class Names(Protocol):
-    """Names by place, a list of them or made when asked for."""
-
-    def __getitem__(self, place: int, /) -> str:
-        """Name of one."""
+Numbers = Mapping[str, NDArray[np.float64]]
 
 
 def check_agreement(
@@ -54,20 +53,36 @@ def check_agreement(
     )  # fmt: skip
 
 
-def check_one_label(
-    digests: Sequence[bytes | None], labels: Sequence[object], names: Sequence[str], what: str
+def check_statistics(
+    used: Numbers, training: Numbers, everything: Numbers, names: Sequence[str], *, rows: str = "training rows"
 ) -> Verdict:
-    """Whether copies of one thing have two labels."""
-    seen: dict[bytes, int] = {}
-    torn: list[str] = []
-    for place, digest in enumerate(digests):
-        if digest is None:
-            continue
-        other = seen.setdefault(digest, place)
-        if labels[other] != labels[place]:
-            torn.append(
-                f"{quoted(names[other])} ({quoted(labels[other])}) = {quoted(names[place])} ({quoted(labels[place])})"
-            )
-    if not torn:
-        return f"no {what} has two labels"
-    return found("labels", "error", f"copies of a {what} have different labels", "Correct them.", torn[:3], len(torn))
+    """Compare the numbers that scaling uses with those computed here.
+
+    Args:
+        used: What scaling learnt, such as `{"mean": ..., "std": ...}`, each `(variates,)`.
+        training: The same, computed from the training rows that are no target of another split.
+        everything: The same, computed from all rows, to say where other numbers come from.
+        names: Of the variates.
+        rows: What training rows are called.
+    """
+    size = np.max([np.abs(value) for value in training.values()], axis=0)
+    same = {name: _same(used[name], training[name], size) for name in used}
+    wrong = [(name, int(place)) for name in used for place in np.flatnonzero(~same[name])]
+    if not wrong:
+        of = "1 variate" if len(names) == 1 else f"{len(names)} variates"
+        return f"what scaling learnt ({' and '.join(used)} of {of}) comes from the {rows} alone"
+    name, place = wrong[0]
+    of_all = all(bool(_same(used[each], everything[each], size).all()) for each in used)
+    origin = "as over all rows" if of_all else f"and over all rows it is {everything[name][place]:.6g}"
+    return found(
+        "statistics", "error",
+        f"scaling saw more than the {rows}: {name} of {names[place]} is {used[name][place]:.6g}, {origin}; over those "
+        f"alone it is {training[name][place]:.6g} ({len(wrong)} of {len(used) * len(names)} numbers differ)",
+        "Fit scaling on training rows alone.", count=len(wrong),
+    )  # fmt: skip
+
+
+def _same(first: NDArray[np.float64], second: NDArray[np.float64], size: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Equal but for rounding, which is as large as the numbers that were added up."""
+    near = np.abs(first - second) <= RELATIVE * np.abs(second) + TINY * size
+    return np.asarray(near | (np.isnan(first) & np.isnan(second)) | (first == second))

@@ -1,17 +1,27 @@
 """Whether columns of a table give its target away: one alone, a formula of several, or the target of a later row."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.auditing.foresight import FORESEEN, foreseen
-from multiway.auditing.metadata import numbered
-from multiway.auditing.near_rows import check_near_rows
-from multiway.auditing.probes import Errors, Floats, Ints, Parts, explained_by_column, explained_by_sum, held_out
+from multiway.auditing.look_ahead import FORESEEN, foreseen
+from multiway.auditing.near import check_near_rows
+from multiway.auditing.probes import (
+    Floats,
+    Ints,
+    Parts,
+    ProbeErrors,
+    class_numbers,
+    explained_by_column,
+    explained_by_sum,
+    held_out,
+)
 from multiway.auditing.report import Verdict, found
 from multiway.data.findings import quoted
-from multiway.data.tabular import PreparedTable
+from multiway.data.samples import Cells, Prepared
+from multiway.errors import Fix
 
 SURE = 0.94
 """Share of the commonest class's errors that one column must surely remove; honest ones remove less."""
@@ -23,44 +33,43 @@ USUAL = 4.0
 """Repeats may be this much more frequent than chance makes them."""
 LEAST_ROWS = 50
 LAGS = 24
-DROP = "Leave it out (--drop NAME), unless it is known before the target is."
+NAMED = Fix("read.drop", like="NAME")
+DROP = ("Leave it out (", NAMED, "), unless it is known before the target is.")
 
 
-def check_columns(prepared: PreparedTable, known: Collection[str] = ()) -> Iterator[Verdict | None]:
+def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ()) -> Iterator[Verdict | None]:
     """What one column, a formula, noise on a doubled row, a later row or the order of the rows gives away.
 
-    Args:
-        prepared: A table and its splits.
-        known: Columns that are said to be the target already.
+    known: Columns that are said to be the target already.
     """
-    table, train, rest = prepared.table, prepared.rows("train"), _rest(prepared)
-    groups = None if table.groups is None else numbered(table.groups)
-    labels = np.zeros(table.num_rows, np.int64) if table.labels is None else table.labels
+    table, train, rest = prepared.raw, prepared.rows("train"), _rest(prepared)
+    cells, groups = table.inputs, None if table.groups is None else class_numbers(table.groups)
+    labels = np.zeros(len(table), np.int64) if table.labels is None else table.labels
     parts, target = held_out(train, rest, labels, groups), table.truth.astype(np.float64)
-    numbers = dict(zip(table.columns.numbers, table.numbers.T, strict=True))
+    numbers = dict(zip(cells.of_numbers, cells.numbers.T, strict=True))
     for name, column in numbers.items():
         if name not in known:
             yield check_column(name, column, target, parts, classes=table.labels is not None)
-    yield check_near_rows(table.numbers, train, rest)
+    yield check_near_rows(cells.numbers, train, rest)
     if table.labels is None:
-        words = dict(zip(table.columns.categories, table.categories.T, strict=True))
+        words = dict(zip(cells.of_words, cells.words.T, strict=True))
         yield check_formula(numbers, words, target, train, rest)
-    if table.times is not None and numbers and table.num_rows >= LEAST_ROWS:
+    if table.times is not None and numbers and len(table) >= LEAST_ROWS:
         yield from check_later(numbers, target, np.argsort(table.times, kind="stable"))
     elif table.labels is not None:
-        yield check_row_order(table.labels, parts, table.rows)
+        yield check_row_order(table.labels, parts, prepared.rows(""))
 
 
-def usual_repeats(prepared: PreparedTable) -> float:
+def usual_repeats(prepared: Prepared[Cells, Any]) -> float:
     """Share of rows that may equal a training row in tables of few values, well above what chance makes."""
-    table, train = prepared.table, prepared.rows("train")
-    cells = [*table.numbers.T, *table.categories.T]
+    table, train = prepared.raw, prepared.rows("train")
+    columns = [*table.inputs.numbers.T, *table.inputs.words.T]
     if table.labels is None:
-        return USUAL * chance_of_repeats([*cells, table.truth], train, _rest(prepared), np.zeros(table.num_rows, int))
-    return USUAL * chance_of_repeats(cells, train, _rest(prepared), table.labels)
+        return USUAL * chance_of_repeats([*columns, table.truth], train, _rest(prepared), np.zeros(len(table), int))
+    return USUAL * chance_of_repeats(columns, train, _rest(prepared), table.labels)
 
 
-def _rest(prepared: PreparedTable) -> Ints:
+def _rest(prepared: Prepared[Cells, Any]) -> Ints:
     return np.concatenate([prepared.rows(name) for name in ("validation", "test")])
 
 
@@ -69,7 +78,7 @@ def check_column(name: str, column: Floats, target: Floats, parts: Parts, *, cla
     if len(target) < LEAST_ROWS or np.isnan(column).all():
         return None
     if classes:
-        errors = Errors.of_column(column, target.astype(np.int64), parts)
+        errors = ProbeErrors.of_column(column, target.astype(np.int64), parts)
         if errors.surely_removed <= SURE:
             return None
         said = f"{errors.count} errors on rows held out, where the commonest class makes {errors.usual}"
@@ -99,7 +108,7 @@ def check_formula(
         if explained > FORMULA:
             return found(
                 "formula", "error", f"a {kind} of the columns gives the target: R² {explained:.6f} on rows held out",
-                "Leave out what the target is computed from (--drop NAME).",
+                ("Leave out what the target is computed from (", NAMED, ")."),
             )  # fmt: skip
     return "no formula of the columns gives the target"
 
@@ -119,7 +128,7 @@ def check_later(numbers: Mapping[str, Floats], target: Floats, order: Ints) -> I
 
 def check_row_order(labels: Ints, parts: Parts, rows: Ints) -> Verdict:
     """Whether the place of a row in the file tells its class; no model reads it, but an identifier may follow it."""
-    errors = Errors.of_column(rows.astype(np.float64), labels, parts)
+    errors = ProbeErrors.of_column(rows.astype(np.float64), labels, parts)
     if errors.surely_removed <= SURE:
         return "the order of the rows does not tell the class"
     return found(

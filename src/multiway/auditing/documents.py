@@ -16,7 +16,7 @@ TOLERATED = 0.01
 """Share of the words of a split that may stand in lines of the training text before it is called a leak."""
 
 
-def audit_texts(prepared: PreparedText, used: Vocabulary | None = None) -> AuditReport:
+def audit_documents(prepared: PreparedText, used: Vocabulary | None = None) -> AuditReport:
     """Whether documents or lines are in two splits, and whether the vocabulary is that of the training text.
 
     Args:

@@ -1,7 +1,8 @@
-"""The same thing in two splits: exact copies, found by hash."""
+"""The same thing in two splits, or with two labels: exact copies, found by hash, and what belongs together."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,24 @@ from multiway.auditing.report import Verdict, found
 from multiway.data.findings import quoted
 
 Digests = Mapping[str, Sequence[bytes | None]]
+T = TypeVar("T")
 MANY = 0.01
 """Share of copies above which repeats of a series are called a leak; fewer are a warning."""
 
 
-def digest_of(values: NDArray[np.generic]) -> bytes | None:
+class Names(Protocol):
+    """Names by place, a list of them or made when asked for."""
+
+    def __getitem__(self, place: int, /) -> str:
+        """Name of one."""
+
+
+def by_split(values: Sequence[T], splits: Mapping[str, NDArray[np.int64]]) -> dict[str, list[T]]:
+    """One value per thing as those of each split's rows."""
+    return {split: [values[row] for row in rows] for split, rows in splits.items()}
+
+
+def sample_digest(values: NDArray[np.generic]) -> bytes | None:
     """Hash of an array; None for one that is constant, which says nothing."""
     if not values.size or (values == values.flat[0]).all():
         return None
@@ -70,3 +84,42 @@ def check_duplicates(
         f"{len(copies):,} {what} are in two splits ({worst:.1%} of a split)", "Keep each in one split.",
         copies[:3], len(copies),
     )  # fmt: skip
+
+
+def check_groups(groups: Mapping[str, Sequence[str]], what: str) -> Verdict:
+    """Whether a group is in two splits.
+
+    Args:
+        groups: For each split, the group of each case.
+        what: What a group is, in the singular; an s makes it plural.
+    """
+    splits: dict[str, list[str]] = {}
+    for split, every in groups.items():
+        for group in dict.fromkeys(every):
+            splits.setdefault(group, []).append(split)
+    torn = [f"{quoted(group)} in {' and '.join(where)}" for group, where in splits.items() if len(where) > 1]
+    if not torn:
+        return f"none of {len(splits):,} {what}s is in two splits"
+    return found(
+        "groups", "error", f"{len(torn):,} of {len(splits):,} {what}s are in two splits",
+        f"Give each {what} to one split.", torn[:3], len(torn),
+    )  # fmt: skip
+
+
+def check_one_label(
+    digests: Sequence[bytes | None], labels: Sequence[object], names: Sequence[str], what: str
+) -> Verdict:
+    """Whether copies of one thing have two labels."""
+    seen: dict[bytes, int] = {}
+    torn: list[str] = []
+    for place, digest in enumerate(digests):
+        if digest is None:
+            continue
+        other = seen.setdefault(digest, place)
+        if labels[other] != labels[place]:
+            torn.append(
+                f"{quoted(names[other])} ({quoted(labels[other])}) = {quoted(names[place])} ({quoted(labels[place])})"
+            )
+    if not torn:
+        return f"no {what} has two labels"
+    return found("labels", "error", f"copies of a {what} have different labels", "Correct them.", torn[:3], len(torn))

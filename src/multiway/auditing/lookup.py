@@ -79,7 +79,7 @@ def _say(
 ) -> Verdict:  # fmt: skip
     what, target = words
     facts = f"{' and '.join(names)} alone" if len(names) < 3 else f"all {len(names)} facts together"
-    scores = f"ACC {hits.mean():.4f}, MCC {mcc(predicted, labels):.4f}"
+    scores = f"ACC {hits.mean():.4f}, MCC {lookup_mcc(predicted, labels):.4f}"
     baseline = f"the commonest class gives ACC {usual.mean():.4f}"
     low, high = interval
     if not low > 0:
@@ -149,7 +149,7 @@ def _looked_up(cells: Ints, labels: Ints, wanted: Ints, count: int, classes: int
     return np.asarray(table.argmax(1)[wanted], np.int64)
 
 
-def mcc(predicted: Ints, labels: Ints) -> float:
+def lookup_mcc(predicted: Ints, labels: Ints) -> float:
     """Matthews' correlation of classes (Gorodkin 2004); 0 where it is undefined."""
     size = int(max(predicted.max(), labels.max())) + 1
     table = np.bincount(labels * size + predicted, minlength=size * size).reshape(size, size).astype(float)

@@ -1,19 +1,79 @@
-"""Near copies: things of two splits that correlate far more than things of the training split among themselves."""
+"""Near copies, one search with a fingerprint per kind: what is in two splits but for noise, a scale, a sign, a word."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.auditing.duplicates import Names
 from multiway.auditing.report import Verdict, found
+from multiway.data.encoders import HashedEncoder
 from multiway.data.findings import quoted
+from multiway.errors import Fix
 
 FAR = 9.0
 """Robust deviations above the usual nearest correlation, after Fisher's z."""
 LEAST_SPREAD = 0.01
 """Of Fisher's z."""
+FEWEST = 8
+"""Training things, and steps of a series, that a search needs."""
+LEAST_OF_BENDS = 0.98
+"""Correlation of what steps do not share with their neighbours, from which on series may be copies with noise."""
+ALIKE = 0.85
+"""Cosine of counts of words, pairs and letter triples from which on two texts are near copies."""
+MOST_TRAIN, MOST_REST = 4000, 2000
+FEWEST_WORDS = 5
+"""Shorter texts share all their words by chance."""
+MANY = 0.03
+"""Share of near copies among texts from which on they are a leak."""
+NEAR, NEARER = 0.5, 0.1
+"""Distance to the nearest row, beside that to the second nearest, of neighbours and of near copies."""
+MOSTLY = 0.5
+"""Share of the near neighbours that must be near copies; of rows drawn alone it is 0.2 in one dimension, else less."""
+SHARE = 0.03
+FEWEST_COLUMNS, FEWEST_VALUES = 3, 20
+MOST_ROWS, MOST_KNOWN = 1000, 20_000
 
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64] | NDArray[np.float32]
+Pair = tuple[int, int, float]
+"""A row, the training row that it is like, and how much."""
+
+
+class Fingerprints(Protocol):
+    """What the search looks at: things as directions, whose correlation says how alike they are."""
+
+    @property
+    def known(self) -> Ints:
+        """Rows of training, in the order of the columns of `similarities`."""
+
+    @property
+    def usual(self) -> Floats:
+        """How like its nearest other a training thing is; empty where `least` alone decides."""
+
+    @property
+    def least(self) -> float:
+        """What near copies reach."""
+
+    def similarities(self, rows: Ints) -> Floats:
+        """`(rows, known)`."""
+
+
+def search(kind: Fingerprints, rows: Ints, digests: Sequence[bytes | None] | None = None) -> list[Pair]:
+    """Rows that are nearly a training row, each with that row.
+
+    digests: Hash of each thing; what has an exact copy is left to the check by hash.
+    """
+    value = kind.similarities(rows)
+    if digests is not None:
+        copied = {digests[row] for row in kind.known} - {None}
+        value[np.array([digests[row] in copied for row in rows], np.bool_)] = 0
+    near, best = value.max(1), kind.known[value.argmax(1)]
+    return [
+        (int(rows[at]), int(best[at]), float(near[at]))
+        for at in np.flatnonzero(far_above(near, kind.usual, kind.least))
+    ]
 
 
 def far_above(nearest: Floats, usual: Floats, least: float) -> NDArray[np.bool_]:
@@ -23,7 +83,7 @@ def far_above(nearest: Floats, usual: Floats, least: float) -> NDArray[np.bool_]
     """
     if not len(usual):
         return np.asarray(nearest > least)
-    z, reference = (np.arctanh(np.clip(each, 0, 0.999999)) for each in (nearest, usual))
+    z, reference = (np.arctanh(np.clip(values, 0, 0.999999)) for values in (nearest, usual))
     middle = np.median(reference)
     spread = max(1.4826 * float(np.median(np.abs(reference - middle))), LEAST_SPREAD)
     return np.asarray((nearest > least) & (z > middle + FAR * spread))
@@ -37,13 +97,140 @@ def unit_rows(rows: Floats) -> NDArray[np.float32]:
     return np.where(length > 1e-6 * size, centred / np.where(length > 0, length, 1), 0).astype(np.float32)
 
 
-def check_near(pairs: Mapping[str, Sequence[tuple[str, str, float]]], looked: int, what: str) -> Verdict:
-    """Say near copies of each split: name, what it is like, and their correlation."""
-    every = [(split, *pair) for split, found_pairs in pairs.items() for pair in found_pairs]
-    if not every:
-        return f"none of {looked:,} {what} is nearly a copy of one in another split"
-    told = [f"{split} {quoted(name)} ~ {quoted(other)} (r {value:.3f})" for split, name, other, value in every]
+def thinned(rows: Ints, most: int) -> Ints:
+    """At most so many rows, evenly chosen."""
+    return rows[:: max(-(-len(rows) // most), 1)]
+
+
+def check_near_series(
+    values: NDArray[np.float64], splits: Mapping[str, Ints], names: Names, digests: Sequence[bytes | None]
+) -> Verdict | None:
+    """Whether series `(series, steps, variates)` of other splits are nearly training series."""
+    chosen = {split: thinned(rows, MOST_TRAIN if split == "train" else MOST_REST) for split, rows in splits.items()}
+    if len(chosen["train"]) < FEWEST or values.shape[1] < FEWEST:
+        return None
+    return check_near(Bends(values, chosen["train"]), chosen, names, digests, "series")
+
+
+def check_near(
+    kind: Fingerprints, splits: Mapping[str, Ints], names: Names, digests: Sequence[bytes | None], what: str
+) -> Verdict:
+    """Whether things of other splits are nearly training things.
+
+    Args:
+        kind: Fingerprints of all.
+        splits: Rows of each split.
+        names: What each thing is called.
+        digests: Hash of each thing; exact copies are said elsewhere.
+        what: What the things are, in the plural.
+    """
+    held = {split: rows for split, rows in splits.items() if split != "train"}
+    pairs = [(split, *pair) for split, rows in held.items() for pair in search(kind, rows, digests)]
+    told = [(split, names[row], names[other], value) for split, row, other, value in pairs]
+    return near_verdict(told, sum(map(len, held.values())), what)
+
+
+def near_verdict(pairs: Iterable[tuple[str, str, str, float]], count: int, what: str) -> Verdict:
+    """Say near copies: split, name, what it is like, and their correlation, of so many that were looked at."""
+    told = [f"{split} {quoted(name)} ~ {quoted(other)} (r {value:.3f})" for split, name, other, value in pairs]
+    if not told:
+        return f"none of {count:,} {what} is nearly a copy of one in another split"
     return found(
-        "near", "error", f"{len(every):,} of {looked:,} {what} are nearly copies of some in another split",
+        "near", "error", f"{len(told):,} of {count:,} {what} are nearly copies of some in another split",
         "Keep all versions of a thing in one split.", told[:3], len(told),
     )  # fmt: skip
+
+
+class Bends:
+    """Series by their second differences: what steps do not share with their neighbours."""
+
+    least = LEAST_OF_BENDS
+
+    def __init__(self, values: NDArray[np.float64], known: Ints) -> None:
+        self.values, self.known = values, known
+        self.units = self._units(known)
+        among = self.similarities(known)
+        np.fill_diagonal(among, 0)
+        self.usual = among.max(1)
+
+    def similarities(self, rows: Ints) -> Floats:
+        """Absolute correlations."""
+        return np.asarray(np.abs(self._units(rows) @ self.units.T))
+
+    def _units(self, rows: Ints) -> NDArray[np.float32]:
+        bends = np.diff(np.nan_to_num(self.values[rows]), 2, axis=1)
+        return unit_rows(bends.reshape(len(rows), -1))
+
+
+class Words:
+    """Texts by the hashed counts of their words, pairs and letter triples."""
+
+    least, usual = ALIKE, np.empty(0)
+
+    def __init__(self, texts: Sequence[str], known: Ints) -> None:
+        self.texts, self.known, self.encoder = texts, known, HashedEncoder(1024)
+
+    def similarities(self, rows: Ints) -> Floats:
+        """Cosines."""
+        return self._units(rows) @ self._units(self.known).T
+
+    def _units(self, rows: Ints) -> NDArray[np.float32]:
+        vectors = self.encoder.encode([self.texts[row] for row in rows.tolist()])
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(lengths > 0, lengths, 1))
+
+
+def check_near_texts(texts: Sequence[str], train: Ints, rest: Ints, split: str) -> Verdict:
+    """Whether texts of a later split are training texts but for a word or two; exact copies are not counted."""
+    long = [
+        np.array([row for row in rows if len(texts[row].split()) >= FEWEST_WORDS], np.int64) for rows in (train, rest)
+    ]
+    copies = {texts[row].casefold() for row in train.tolist()}
+    known, held = thinned(long[0], MOST_KNOWN), thinned(long[1], MOST_ROWS)
+    held = held[[texts[row].casefold() not in copies for row in held]]
+    if not len(known) or not len(held):
+        return f"no {split} text is long enough to be a near copy"
+    pairs = search(Words(texts, known), held)
+    if not pairs:
+        return f"none of {len(held):,} {split} texts is a training text but for a word or two"
+    return found(
+        "near", "error" if len(pairs) > MANY * len(held) else "warning",
+        f"{len(pairs):,} of {len(held):,} {split} texts are training texts but for a word or two",
+        ("Give texts that go together a group (", Fix("read.group", like="NAME"), ")."),
+        [f"'{quoted(texts[row], 60)}' = '{quoted(texts[other], 60)}'" for row, other, _ in pairs[:3]], len(pairs),
+    )  # fmt: skip
+
+
+def check_near_rows(numbers: NDArray[np.float64], train: Ints, rest: Ints) -> Verdict | None:
+    """Whether rows held out are training rows with a little noise.
+
+    For rows drawn alone in d dimensions, the ratio of the distances to the nearest row and to the next lies below r
+    with the chance r^d, whatever d is; noise on doubled rows makes very small ratios frequent and no others.
+    """
+    many = [len(np.unique(column[train])) >= FEWEST_VALUES for column in numbers.T]
+    columns = np.nan_to_num(numbers[:, many])
+    spread = columns[train].std(0)
+    columns = columns / np.where(spread > 0, spread, 1)
+    known, held = thinned(train, MOST_KNOWN), thinned(rest, MOST_ROWS)
+    if columns.shape[1] < FEWEST_COLUMNS or len(known) < FEWEST_VALUES:
+        return None
+    near, nearer = _shares(columns[known], columns[held])
+    if nearer <= max(SHARE, MOSTLY * near):
+        return f"rows held out are no training rows with noise ({nearer:.1%} have a neighbour that is very near)"
+    return found(
+        "near", "error", f"{nearer:.0%} of the rows held out are training rows but for a little noise: their nearest "
+        f"training row is ten times nearer than the next", "Double rows after the split, in training alone.",
+    )  # fmt: skip
+
+
+def _shares(known: NDArray[np.float64], held: NDArray[np.float64]) -> tuple[float, float]:
+    """Shares of rows whose nearest row, which differs in several columns, is nearer and far nearer than the next.
+
+    Rows of whole numbers are often equal but for one or two cells, which noise on all of them does not leave.
+    """
+    square = np.square(held).sum(1)[:, None] + np.square(known).sum(1) - 2 * held @ known.T
+    order = np.argpartition(square, 1, axis=1)[:, :2]
+    nearest, second = (np.linalg.norm(held - known[rows], axis=1) for rows in order.T)
+    differs = (np.abs(held - known[order[:, 0]]) > 0).sum(1) >= FEWEST_COLUMNS
+    near, nearer = (float((differs & (nearest < ratio * second)).mean()) for ratio in (NEAR, NEARER))
+    return near, nearer

@@ -1,7 +1,7 @@
 """Probes of plain columns: what one of them, or a weighted sum of them, tells of the target of rows held out."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Self
 
 import numpy as np
@@ -27,7 +27,7 @@ def held_out(train: Ints, rest: Ints, labels: Ints, groups: Ints | None = None) 
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Errors:
+class ProbeErrors:
     """Errors on rows held out, and those of the commonest class there."""
 
     count: int
@@ -51,6 +51,12 @@ class Errors:
         return cls(*(int(np.concatenate(each).sum()) for each in (wrong, commonest)))
 
 
+def class_numbers(values: Iterable[Hashable]) -> Ints:
+    """A whole number for each distinct value."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int64)
+
+
 def votes(known: Floats, labels: Ints, wanted: Floats) -> Ints:
     """Commonest class of the nearest known rows by one column; missing cells are near each other."""
     known, wanted = (np.where(np.isnan(column), -np.inf, column) for column in (known, wanted))
@@ -65,7 +71,7 @@ def votes(known: Floats, labels: Ints, wanted: Floats) -> Ints:
     return np.asarray(table.reshape(-1, classes).argmax(1), np.int64)
 
 
-def interpolated(known: Floats, target: Floats, wanted: Floats) -> Floats:
+def line_through(known: Floats, target: Floats, wanted: Floats) -> Floats:
     """Mean target at the two nearest values of one column, by their distance."""
     values, place = np.unique(known, return_inverse=True)
     return np.asarray(np.interp(wanted, values, np.bincount(place, target) / np.bincount(place)))
@@ -75,7 +81,7 @@ def explained_by_column(column: Floats, target: Floats, parts: Parts) -> float:
     """R² of the target's ranks on rows held out, interpolated from one column; also where it rises and falls."""
     ranks = np.argsort(np.argsort(target, kind="stable"), kind="stable").astype(np.float64)
     column = np.where(np.isnan(column), np.nanmin(column, initial=0) - 1, column)
-    said = [interpolated(column[learnt], ranks[learnt], column[judged]) for learnt, judged in parts]
+    said = [line_through(column[learnt], ranks[learnt], column[judged]) for learnt, judged in parts]
     truth = np.concatenate([ranks[judged] for _, judged in parts])
     return _explained(np.concatenate(said), truth)
 

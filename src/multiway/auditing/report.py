@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 from multiway.data.findings import Finding, Place, Severity
+from multiway.errors import Message, Spell
 
 Verdict = Finding | str
 """What a check says: a finding, or one line on what it looked at and found sound."""
@@ -14,7 +15,7 @@ ORDER = tuple(WORDS)
 
 
 def found(
-    kind: str, severity: Severity, rule: str, fix: str = "", places: Iterable[str] = (), count: int = 1
+    kind: str, severity: Severity, rule: str, fix: str | Message = "", places: Iterable[str] = (), count: int = 1
 ) -> Finding:
     """Make a finding whose places are words."""
     every = tuple(Place(detail=place) for place in places)
@@ -50,9 +51,9 @@ class AuditReport:
         """Whether any finding says that a score under this split is not what it seems."""
         return any(finding.severity == "error" for finding in self.findings)
 
-    def lines(self) -> list[str]:
+    def lines(self, spell: Spell = str) -> list[str]:
         """Write the report for a terminal, one line per check."""
-        body = [f"{WORDS[finding.severity]}: {finding.line()}" for finding in self.findings]
+        body = [f"{WORDS[finding.severity]}: {finding.line(spell=spell)}" for finding in self.findings]
         sound = [f"passed: {text}." for text in self.passed]
         return [self.source, *(f"  {line}" for line in [*body, *sound]), self._conclusion()]
 

@@ -1,33 +1,35 @@
 """Audit of scans: patients, copies, labels, what the grid tells, and how intensities were scaled."""
 
 import collections
-from collections.abc import Iterable, Iterator, Sequence
+import struct
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.auditing.agreement import check_one_label
-from multiway.auditing.border import Faces
-from multiway.auditing.duplicates import check_duplicates, digest_of
-from multiway.auditing.groups import check_groups
+from multiway.auditing.agreement import check_statistics
+from multiway.auditing.duplicates import by_split, check_duplicates, check_groups, check_one_label, sample_digest
+from multiway.auditing.fingerprints import Details
 from multiway.auditing.lookup import check_lookup
-from multiway.auditing.metadata import check_without_exception, facts_of, numbered
-from multiway.auditing.near_images import Details
-from multiway.auditing.painted import Paint
-from multiway.auditing.probes import held_out
+from multiway.auditing.marks import Faces, Paint
+from multiway.auditing.probes import class_numbers, held_out
 from multiway.auditing.report import Verdict, found
-from multiway.auditing.statistics import check_statistics
 from multiway.data import Finding
-from multiway.data.volumes import Cases, IntensityScale, VolumeOptions, read_cases
-from multiway.data.volumes.intensity import BYTES
-from multiway.data.volumes.loading import FileScans
+from multiway.data.sources.scans.cases import Cases
+from multiway.data.sources.scans.encoding import BYTES, IntensityScale
+from multiway.data.sources.scans.loading import FileScans, read_cases
+from multiway.data.sources.scans.options import VolumeOptions
+from multiway.data.sources.scans.volume import VolumeHeader
 
 BLOCKS = found(
     "blocks", "note", "blocks of one scene share no pixel, but neighbours look alike: scores hold for this scene alone"
 )
 NOT_SCALED = found("statistics", "note", "scaling was not looked at, as training refuses these splits")
+GZIP = b"\x1f\x8b"
+FEWEST = 3
+"""Cases of a class, and of a value, that tell it without exception."""
 Rows = NDArray[np.int64]
 
 
@@ -48,7 +50,7 @@ def files_of(cases: Cases) -> tuple[Path, ...] | None:
     return tuple(entry.file for entry in cases.scans.entries) if isinstance(cases.scans, FileScans) else None
 
 
-def title_of(source: str, splits: dict[str, Rows], what: str = "cases") -> str:
+def scan_title(source: str, splits: dict[str, Rows], what: str = "cases") -> str:
     """The data, and how much each split has."""
     counts = ", ".join(f"{split} {len(rows):,}" for split, rows in splits.items())
     return f"{source}: {sum(map(len, splits.values())):,} {what}; {counts}"
@@ -61,22 +63,21 @@ def check_files(cases: Cases) -> Verdict | None:
         return None
     count = collections.Counter(file.name for file in set(files))
     names = [file.name if count[file.name] == 1 else f"{file.parent.name}/{file.name}" for file in files]
-    return check_groups({split: [names[row] for row in rows] for split, rows in cases.splits.items()}, "file")
+    return check_groups(by_split(names, cases.splits), "file")
 
 
 def check_patients(patients: Sequence[str] | None, splits: dict[str, Rows]) -> Verdict:
     """Whether a patient is in two splits, as far as patients are known."""
     if patients is None:
         return found("groups", "note", "patients are not known, so whether one is in two splits was not looked at")
-    return check_groups({name: [patients[row] for row in rows] for name, rows in splits.items()}, "patient")
+    return check_groups(by_split(patients, splits), "patient")
 
 
 def check_copies(
     digests: Sequence[bytes | None], labels: Sequence[str], names: Sequence[str], splits: dict[str, Rows], what: str
 ) -> Iterator[Verdict]:
     """Whether one image is in two splits or has two labels; constant ones are not compared."""
-    called = {name: [names[row] for row in rows] for name, rows in splits.items()}
-    yield check_duplicates({name: [digests[row] for row in rows] for name, rows in splits.items()}, called, f"{what}s")
+    yield check_duplicates(by_split(digests, splits), by_split(names, splits), f"{what}s")
     yield check_one_label(digests, labels, names, what)
 
 
@@ -85,10 +86,10 @@ def check_grid(cases: Cases, labels: Sequence[str], target: str = "the class") -
     if "train" not in cases.splits or "test" not in cases.splits:
         return None
     files = files_of(cases) or (None,) * cases.count
-    facts = [facts_of(cases.scans.header(row), file) for row, file in enumerate(files)]
-    codes = {name: numbered(each[name] for each in facts) for name in facts[0]}
-    classes = numbered(labels)
-    groups = numbered(cases.names if cases.patients is None else cases.patients)
+    facts = [scan_facts(cases.scans.header(row), file) for row, file in enumerate(files)]
+    codes = {name: class_numbers(each[name] for each in facts) for name in facts[0]}
+    classes = class_numbers(labels)
+    groups = class_numbers(cases.names if cases.patients is None else cases.patients)
     train, test = cases.splits["train"], cases.splits["test"]
     what = "the grid of the scans"
     verdict = check_lookup(
@@ -98,6 +99,44 @@ def check_grid(cases: Cases, labels: Sequence[str], target: str = "the class") -
     )  # fmt: skip
     is_leak = isinstance(verdict, Finding) and verdict.severity == "error"
     return verdict if is_leak else check_without_exception(codes, classes, what, target) or verdict
+
+
+def scan_facts(header: VolumeHeader, file: Path | None) -> dict[str, Hashable]:
+    """Everything that a network does not see, and that may follow the class all the same."""
+    spacing = None if header.spacing is None else tuple(round(step, 3) for step in header.spacing)
+    facts: dict[str, Hashable] = {
+        "sizes": header.sizes, "spacing": spacing, "orientation": header.orientation, "type": header.dtype.str,
+    }  # fmt: skip
+    if file is None or not file.is_file():
+        return facts
+    packing, size = _packing(file)
+    return {**facts, "file": file.suffix, "packing": packing, "bytes that are no voxels": size - header.nbytes}
+
+
+def _packing(file: Path) -> tuple[bytes, int]:
+    """How gzip was called, without the time, and the size of what it holds; the file's own size if it is plain."""
+    with file.open("rb") as stream:
+        head = stream.read(10)
+        if head[:2] != GZIP:
+            return b"", file.stat().st_size
+        stream.seek(-4, 2)
+        return head[2:4] + head[8:10], int(struct.unpack("<I", stream.read(4))[0])
+
+
+def check_without_exception(codes: Mapping[str, Rows], classes: Rows, what: str, target: str) -> Verdict | None:
+    """Whether each value of a fact goes with one class, in sets too small for a look-up's interval to say so."""
+    if np.bincount(classes).min(initial=FEWEST) < FEWEST or len(np.unique(classes)) < 2:
+        return None
+    for name, code in codes.items():
+        table = np.zeros((int(code.max()) + 1, int(classes.max()) + 1), np.int64)
+        np.add.at(table, (code, classes), 1)
+        if (table > 0).sum() == len(table) and table.sum(1).min() >= FEWEST and len(table) > 1:
+            return found(
+                "lookup", "error", f"{what} tells {target} without exception: each of the {len(table)} values of "
+                f"{name} goes with one class in all {len(classes):,} cases",
+                "Bring all files into one form, from one source.",
+            )  # fmt: skip
+    return None
 
 
 class Traces:
@@ -119,13 +158,13 @@ class Traces:
             return
         own = cases.names if cases.patients is None else cases.patients
         yield self.details.check(cases.splits, cases.names, own, digests)
-        classes, groups = numbered(labels), numbered(own)
+        classes, groups = class_numbers(labels), class_numbers(own)
         train, rest = cases.splits["train"], [rows for name, rows in cases.splits.items() if name != "train"]
         if rest:
             yield self.faces.check(classes, held_out(train, np.concatenate(rest), classes, groups), target)
 
 
-class Images:
+class ScanImages:
     """What an audit keeps of images as they are read, one at a time.
 
     Args:
@@ -159,7 +198,7 @@ class Images:
         self.traces.add(values)
         if marked is not None:
             self.paint.add(values, marked)
-        self.digests.append(digest_of(values) if is_used else None)
+        self.digests.append(sample_digest(values) if is_used else None)
         self.labels.append(label)
         voxels = values.reshape(len(values), -1).astype(np.float64)
         self.means.append(voxels.mean(1))

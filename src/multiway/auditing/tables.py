@@ -2,53 +2,61 @@
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
-from multiway.auditing.columns import check_columns, usual_repeats
-from multiway.auditing.duplicates import check_duplicates
-from multiway.auditing.groups import check_groups
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.auditing.agreement import check_statistics
+from multiway.auditing.columns import NAMED, check_giveaways, usual_repeats
+from multiway.auditing.duplicates import by_split, check_duplicates, check_groups
 from multiway.auditing.lookup import check_lookup
 from multiway.auditing.report import AuditReport, Verdict, found
-from multiway.auditing.statistics import check_statistics
 from multiway.data import Finding
-from multiway.data.tabular import Encoding, PreparedTable, column_codes, copies_of_target, row_digests
+from multiway.data.samples import Cells, Prepared, Samples
+from multiway.data.scaling import Scaler
 
+COPY = 0.999
+"""Rank correlation with the target from which on a column of numbers is called a copy of it."""
+NEARLY = 0.05
+"""Share of the commonest class's errors that a copy of classes may leave."""
+BINS = 20
 TOLERATED = 0.01
 """Share of a split's rows that may repeat training rows; more where few values make it likely."""
 
 
-def audit_table(prepared: PreparedTable, used: Encoding | None = None) -> AuditReport:
+def audit_table(prepared: Prepared[Cells, Any], used: Scaler | None = None) -> AuditReport:
     """Whether rows or groups are in two splits, and whether a column gives the target away.
 
     Args:
         prepared: The table with its splits.
-        used: The encoding that a run trained with; its own if not given.
+        used: The scale of the numbers that a run trained with; its own if not given.
     """
     counts = ", ".join(f"{name} {len(rows):,}" for name, rows in prepared.splits.items())
-    return AuditReport.of(f"{prepared.source}: {counts}", _verdicts(prepared, used or prepared.encoding))
+    return AuditReport.of(f"{prepared.source}: {counts}", _verdicts(prepared, used or prepared.state.scaler))
 
 
-def _verdicts(prepared: PreparedTable, used: Encoding) -> Iterator[Verdict | None]:
-    table, splits = prepared.table, prepared.splits
-    digests, names = row_digests(table), [f"{table.unit} {row}" for row in table.rows]
-    of_split = {name: [digests[row] for row in rows] for name, rows in splits.items()}
-    called = {name: [names[row] for row in rows] for name, rows in splits.items()}
-    yield check_duplicates(of_split, called, "rows", tolerated=max(TOLERATED, usual_repeats(prepared)))
+def _verdicts(prepared: Prepared[Cells, Any], used: Scaler) -> Iterator[Verdict | None]:
+    table, splits = prepared.raw, prepared.splits
+    digests, names = row_digests(table), table.called(prepared.rows(""))
+    tolerated = max(TOLERATED, usual_repeats(prepared))
+    yield check_duplicates(by_split(digests, splits), by_split(names, splits), "rows", tolerated=tolerated)
     if table.groups is not None:
-        yield check_groups({name: [table.groups[row] for row in rows] for name, rows in splits.items()}, "group")
+        yield check_groups(by_split(table.groups, splits), "group")
     copies = copies_of_target(table)
     rule = f"{len(copies)} columns are the target under another name"
-    yield (
-        found("copy", "error", rule, "Leave them out (--drop NAME).", copies) if copies else "no column is the target"
-    )
-    yield from check_columns(prepared, copies)
+    leave = ("Leave them out (", NAMED, ").")
+    yield found("copy", "error", rule, leave, copies) if copies else "no column is the target"
+    yield from check_giveaways(prepared, copies)
     yield from _lookups(prepared)
     yield _scaling(prepared, used)
 
 
-def _lookups(prepared: PreparedTable) -> Iterator[Verdict | None]:
+def _lookups(prepared: Prepared[Cells, Any]) -> Iterator[Verdict | None]:
     """What each column tells by itself, of classes; it is a note, as columns are there to tell something."""
-    table, train, test = prepared.table, prepared.rows("train"), prepared.rows("test")
-    for name, codes in column_codes(table) if table.columns.classes is not None else ():
+    table, train, test = prepared.raw, prepared.rows("train"), prepared.rows("test")
+    for name, codes in column_codes(table.inputs) if table.classes is not None else ():
         verdict = check_lookup(
             {name: codes[train]}, table.truth[train], {name: codes[test]}, table.truth[test],
             what=f"column {name}", target="the class", draws=200,
@@ -57,9 +65,53 @@ def _lookups(prepared: PreparedTable) -> Iterator[Verdict | None]:
             yield dataclasses.replace(verdict, severity="note", fix="A network that is no better learnt no more.")
 
 
-def _scaling(prepared: PreparedTable, used: Encoding) -> Verdict | None:
-    if not used.columns.numbers:
+def _scaling(prepared: Prepared[Cells, Any], used: Scaler) -> Verdict | None:
+    cells = prepared.raw.inputs
+    if not cells.of_numbers:
         return None
-    training, every = (Encoding.fit(rows).scaler for rows in (prepared.part("train"), prepared.table))
-    used_now, right, of_all = ({"mean": each.mean, "std": each.std} for each in (used.scaler, training, every))
-    return check_statistics(used_now, right, of_all, used.columns.numbers)
+    scales = (used, *(_scale(rows) for rows in (cells[prepared.rows("train")], cells)))
+    used_now, right, of_all = ({"mean": each.mean, "std": each.std} for each in scales)
+    return check_statistics(used_now, right, of_all, cells.of_numbers)
+
+
+def _scale(cells: Cells) -> Scaler:
+    """Of the numbers, medians in place of missing cells."""
+    missing = np.isnan(cells.numbers)
+    medians = [
+        float(np.median(known)) if len(known := column[~np.isnan(column)]) else 0.0 for column in cells.numbers.T
+    ]
+    return Scaler.fit(np.where(missing, medians, cells.numbers))
+
+
+def row_digests(table: Samples[Cells]) -> list[bytes]:
+    """A hash of each row, target included."""
+    names, frame = table.classes, table.inputs.frame()
+    target = table.truth if names is None else np.array(names, object)[table.truth]
+    hashes = pd.util.hash_pandas_object(frame.assign(**{table.target_name or "": target}), index=False)
+    return [value.tobytes() for value in hashes.to_numpy()]
+
+
+def column_codes(cells: Cells) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """A whole number for each cell of every input; numbers of many values fall into 20 bins of as many rows."""
+    for name, column in zip(cells.of_numbers, cells.numbers.T, strict=True):
+        is_fine = len(np.unique(column)) > BINS
+        codes = pd.qcut(column, BINS, labels=False, duplicates="drop") if is_fine else column
+        yield name, pd.factorize(codes)[0].astype(np.int64)
+    for name, words in zip(cells.of_words, cells.words.T, strict=True):
+        yield name, pd.factorize(words)[0].astype(np.int64)
+
+
+def copies_of_target(table: Samples[Cells]) -> list[str]:
+    """Inputs that are the target under another name, as words or in other units, as far as one column shows it."""
+    target, cells = pd.Series(table.truth), table.inputs
+    if table.classes is not None:
+        return [name for name, codes in column_codes(cells) if _tells(pd.Series(codes), target)]
+    columns = zip(cells.of_numbers, cells.numbers.T, strict=True)
+    return [name for name, column in columns if abs(pd.Series(column).rank().corr(target.rank())) > COPY]
+
+
+def _tells(codes: pd.Series, target: pd.Series) -> bool:
+    """Whether the commonest class of each value is that of nearly all rows, and rows share values."""
+    counts = pd.crosstab(codes, target).to_numpy()
+    errors, usual = len(target) - counts.max(1).sum(), len(target) - counts.sum(0).max()
+    return bool(len(counts) <= len(target) / 2 and errors <= NEARLY * usual)

@@ -1,4 +1,4 @@
-"""Whether texts tell the outcome far more often than news can: single words, or all of them together."""
+"""Whether texts tell the outcome far more often than news can, by words or together, and what encoders have read."""
 
 import collections
 import itertools
@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from multiway.auditing.lookup import removed
 from multiway.auditing.probes import ridge
-from multiway.auditing.quotes import Outcomes
 from multiway.auditing.report import Verdict, found
-from multiway.data.encoders import HashedEncoder
 from multiway.data.findings import quoted
-from multiway.data.stocks import StockSamples, StockTexts
+from multiway.errors import Fix
 
 WORD = re.compile(r"\w+")
 FEWEST, FEWEST_DAYS, FEWEST_AGAIN = 20, 8, 3
@@ -26,28 +24,26 @@ TOLD = 0.75
 """Share of errors that a weighted sum of all words must surely remove; honest news remove a tenth."""
 PULL = 0.05
 """Of the ridge, as a share of the mean square: texts have as many words as there are texts."""
-MOST, MOST_TEXTS = 6000, 8000
+MOST = 6000
 DRAWS = 300
+
+LEARNS_NOTHING = ("hashed",)
+HASHED = Fix("text.encoder", "hashed")
+TRAINED = {
+    "minilm": "2021-08", "sentence-transformers/all-MiniLM-L6-v2": "2021-08",
+    "sentence-transformers/all-MiniLM-L12-v2": "2021-08", "sentence-transformers/all-mpnet-base-v2": "2021-08",
+    "finbert": "2020-12", "ProsusAI/finbert": "2020-12", "yiyanghkust/finbert-tone": "2020-12",
+    "bert-base-uncased": "2018-10", "google-bert/bert-base-uncased": "2018-10",
+    "distilbert-base-uncased": "2019-10", "distilbert/distilbert-base-uncased": "2019-10",
+    "roberta-base": "2019-07", "FacebookAI/roberta-base": "2019-07", "microsoft/deberta-v3-base": "2021-11",
+    "gpt2": "2019-02", "openai-community/gpt2": "2019-02", "vinai/bertweet-base": "2020-05",
+    "BAAI/bge-small-en-v1.5": "2023-09", "BAAI/bge-base-en-v1.5": "2023-09", "intfloat/e5-small-v2": "2023-05",
+    "intfloat/e5-base-v2": "2023-05", "answerdotai/ModernBERT-base": "2024-12",
+}  # fmt: skip
+"""Month in which known encoders were given out, after which they have read nothing."""
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-
-
-def check_shown(samples: StockSamples, texts: StockTexts | None, outcomes: Outcomes) -> Iterator[Verdict]:
-    """Whether the texts that are shown last before a target day tell its movement."""
-    if texts is None or not len(samples.groups.items):
-        return
-    group = samples.text_rows[outcomes.sample, outcomes.ticker, -1]
-    shown = _thinned(np.flatnonzero(group > 0), MOST_TEXTS)
-    items = [samples.groups.of(int(row)) for row in group[shown]]
-    split = outcomes.split[shown]
-    rest = (outcomes.label[shown], outcomes.target[shown], split == "train", split == "test")
-    if texts.vectors is not None:
-        yield check_vectors(np.array([texts.vectors[each].mean(0) for each in items]), *rest)
-    elif texts.text is not None:
-        words = ["\n".join(texts.text[item] for item in each) for each in items]
-        yield check_words(words, *rest)
-        yield check_vectors(HashedEncoder().encode(words), *rest)
 
 
 def check_words(texts: Sequence[str], labels: Ints, days: Ints, training: Flags, tested: Flags) -> Verdict:
@@ -133,3 +129,28 @@ def check_vectors(vectors: NDArray[np.float32], labels: Ints, days: Ints, traini
 
 def _thinned(rows: Ints, most: int) -> Ints:
     return rows[:: max(-(-len(rows) // most), 1)]
+
+
+def check_encoder(name: str, first: np.datetime64, last: np.datetime64) -> Verdict:
+    """Whether an encoder was trained after the test days began.
+
+    Args:
+        name: What users call it.
+        first: First test day.
+        last: Last test day.
+    """
+    days = f"the test days, {first} to {last}"
+    if name in LEARNS_NOTHING:
+        return f"the encoder {name} has learnt from no text"
+    month = TRAINED.get(name)
+    if month is None:
+        return found(
+            "encoder", "note", f"until when the encoder {quoted(name, 80)} was trained is not known; if that was after "
+            f"{first}, it may have read how {days}, ended", ("Compare with ", HASHED, "."),
+        )  # fmt: skip
+    if np.datetime64(month) < first.astype("datetime64[M]"):
+        return f"the encoder {name} was trained until {month}, before {days}"
+    return found(
+        "encoder", "warning", f"the encoder {name} was trained until {month}, after {days}, began: it may know how "
+        "they ended", ("Compare with ", HASHED, ", or take an encoder from before."),
+    )  # fmt: skip

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from multiway.cli import audit, compress, data, recipes, runs, train, tune
+from multiway.cli import data, recipes, runs, train
 
 app = typer.Typer(
     name="multiway",
@@ -12,17 +12,17 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-data.add_to(app)
-train.add_to(app)
-tune.add_to(app)
-runs.add_to(app)
-audit.add_to(app)
-recipes.add_to(app)
-compress.add_to(app)
+data.add_looking(app)
+train.add_training(app)
+train.add_tuning(app)
+runs.add_using(app)
+data.add_audit(app)
+recipes.add_papers(app)
+runs.add_compression(app)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_given: bool) -> None:
+    if is_given:
         from multiway import __version__
 
         typer.echo(f"multiway {__version__}")

@@ -8,19 +8,19 @@ from typing import Annotated, Any
 import typer
 
 from multiway.cli import declared, options
-from multiway.cli.show import Answer
+from multiway.cli.show import Output
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 
 
-def add(app: typer.Typer, function: Callable[..., Answer], name: str = "", tasks: Iterable[str] | None = None) -> None:
+def add(app: typer.Typer, function: Callable[..., Output], name: str = "", tasks: Iterable[str] | None = None) -> None:
     """Register a function as a command; `tasks` as for `command`."""
-    name = name or function.__name__
+    name = name or function.__name__.lstrip("_")
     app.command(name)(command(function, name, tasks))
 
 
 def command(
-    function: Callable[..., Answer | None], name: str, tasks: Iterable[str] | None = None
+    function: Callable[..., Output | None], name: str, tasks: Iterable[str] | None = None
 ) -> Callable[..., None]:
     """A function that prints what the given one answers, and exits with 1 where that is bad.
 
@@ -29,8 +29,8 @@ def command(
         name: Of the command, as options of tasks name it.
         tasks: Tasks whose options it has; they reach the function as a mapping `own`.
     """
-    own = {} if tasks is None else declared.options_of(name, tasks)
-    fixed = [each for key, each in inspect.signature(function).parameters.items() if key != "own"]
+    own = {} if tasks is None else declared.declared_options(name, tasks)
+    fixed = [parameter for key, parameter in inspect.signature(function).parameters.items() if key != "own"]
     added = [_keyword(key, None, options.annotation(option)) for key, option in own.items()]
 
     @functools.wraps(function)
@@ -46,7 +46,7 @@ def command(
 
     parameters = [*fixed, *added, _keyword("as_json", False, Json)]
     printed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what typer looks at
-    printed.__annotations__ = {each.name: each.annotation for each in parameters}
+    printed.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return printed
 
 

@@ -1,4 +1,4 @@
-"""`multiway check` and `multiway data`: look at a file, fetch a data set."""
+"""`multiway check`, `multiway audit` and `multiway data`: look at a file, at its split, and at known data sets."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -9,7 +9,8 @@ import typer
 from multiway import workflows
 from multiway.cli import commands, completion, declared, options, show
 from multiway.cli.options import Quiet, Sets
-from multiway.cli.show import Answer
+from multiway.cli.show import Output
+from multiway.cli.spelling import command_line
 
 Task = options.one_of("task", declared.tasks())
 
@@ -20,22 +21,27 @@ class Made(StrEnum):
     lesions = "lesions"
 
 
-def add_to(app: typer.Typer) -> None:
+def add_looking(app: typer.Typer) -> None:
     """Register this file's commands."""
-    commands.add(app, check, tasks=declared.tasks())
+    commands.add(app, _check, tasks=declared.tasks())
     known = typer.Typer(help="Known data sets: where they are, and fetching them.", no_args_is_help=True)
-    commands.add(known, list_datasets, "list")
-    commands.add(known, fetch_dataset, "fetch")
-    commands.add(known, make_dataset, "make")
-    commands.add(known, encode_dataset, "encode")
+    commands.add(known, _list_datasets, "list")
+    commands.add(known, _fetch_dataset, "fetch")
+    commands.add(known, _make_dataset, "make")
+    commands.add(known, _encode_dataset, "encode")
     app.add_typer(known, name="data")
 
 
-def check(
+def add_audit(app: typer.Typer) -> None:
+    """Register the search for leaks."""
+    commands.add(app, _audit, tasks=declared.tasks())
+
+
+def _check(
     file: Annotated[
         str,
         typer.Argument(
-            help="A file, a folder of files, or a known data set's name.", autocompletion=completion.data_sets
+            help="A file, a folder of files, or a known data set's name.", autocompletion=completion.complete_data_sets
         ),
     ],
     task: Annotated[
@@ -44,14 +50,14 @@ def check(
     sets: Sets = None,
     *,
     own: dict[str, Any],
-) -> Answer:
+) -> Output:
     """Say what is in a file, what is wrong with it, and how to fix each; exit 1 if it cannot be used so."""
     name = str(task or workflows.task_of_data(file))
     given = options.settings("check", name, own)
     report = workflows.check(file, given, task=name, overrides=_of_reading(name, sets or []))
-    return Answer(
-        lines=report.lines(),
-        document=lambda: {"usable": report.is_usable, **report.to_dict()},
+    return Output(
+        lines=report.lines(spell := command_line(name)),
+        document=lambda: {"usable": report.is_usable, **report.to_dict(spell)},
         is_bad=not report.is_usable,
     )
 
@@ -66,40 +72,43 @@ def _of_reading(task: str, sets: list[str]) -> dict[str, Any]:
     return given
 
 
-def list_datasets() -> Answer:
+def _list_datasets() -> Output:
     """Name the known data sets and where each lies on this machine."""
     return show.table(workflows.list_datasets())
 
 
-def fetch_dataset(
-    name: Annotated[str, typer.Argument(help="A name from `multiway data list`.", autocompletion=completion.data_sets)],
-) -> Answer:
+def _fetch_dataset(
+    name: Annotated[
+        str, typer.Argument(help="A name from `multiway data list`.", autocompletion=completion.complete_data_sets)
+    ],
+) -> Output:
     """Download a data set from its official address, check its hash, and print its path."""
-    return show.place(workflows.fetch_dataset(name))
+    return show.location(workflows.fetch_dataset(name))
 
 
-def make_dataset(
+def _make_dataset(
     name: Annotated[Made, typer.Argument(help="Lesions: a set to segment, of real volumes with lesions painted in.")],
     source: Annotated[
         str,
         typer.Option(
             "--from",
             help="An npz of volumes, a table, or a known data set's name.",
-            autocompletion=completion.data_sets,
+            autocompletion=completion.complete_data_sets,
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder to make.")],
     sets: Sets = None,
-) -> Answer:
+) -> Output:
     """Make a data set from another, the same one every time, and print the path of its table."""
-    return show.place(workflows.make_lesions(source, out, options.nested(sets or [])))
+    return show.location(workflows.make_lesions(source, out, options.nested(sets or [])))
 
 
-def encode_dataset(
+def _encode_dataset(
     data: Annotated[
         str,
         typer.Argument(
-            help="Prices with texts beside them, or a known data set's name.", autocompletion=completion.data_sets
+            help="Prices with texts beside them, or a known data set's name.",
+            autocompletion=completion.complete_data_sets,
         ),
     ],
     texts: Annotated[
@@ -111,8 +120,41 @@ def encode_dataset(
     ] = None,
     sets: Sets = None,
     quiet: Quiet = False,
-) -> Answer:
+) -> Output:
     """Turn texts into vectors and keep them, so that training finds them; go on where it was stopped."""
     given = {"read": {"texts": texts} if texts else {}, "text": {"encoder": encoder} if encoder else {}}
     done = workflows.encode(data, given, overrides=options.nested(sets or []), progress=not quiet)
-    return Answer(lines=done.lines(), document=done.to_dict)
+    return Output(lines=done.lines(), document=done.to_dict)
+
+
+AuditedData = Annotated[
+    str | None,
+    typer.Option(
+        help="A file, a folder, or a known data set's name; the run's own if not given.",
+        autocompletion=completion.complete_data_sets,
+    ),
+]
+
+
+def _audit(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="A task, such as forecast, or a run folder.",
+            metavar="TASK|RUN",
+            autocompletion=completion.complete_tasks,
+        ),
+    ],
+    data: AuditedData = None,
+    sets: Sets = None,
+    *,
+    own: dict[str, Any],
+) -> Output:
+    """Say whether data and split leak, one line per check, under the settings of training; exit 1 if they do."""
+    given = options.settings("audit", what, own) if what in declared.tasks() else dict(own)
+    report = workflows.audit(what, given | ({} if data is None else {"data": data}), options.nested(sets or []))
+    return Output(
+        lines=report.lines(command_line(what if what in declared.tasks() else None)),
+        document=report.to_dict,
+        is_bad=report.leaks,
+    )

@@ -19,12 +19,14 @@ PATH = Path(__file__).with_name("declared.json")
 class Declared:
     """An option of a command.
 
+    field: Its place in the config; empty for options of commands on finished runs.
     default: Its usual value in words.
     tasks: Those that have it.
     panel: Its heading in the help.
     """
 
     name: str
+    field: str
     help: str
     choices: list[str]
     is_flag: bool
@@ -59,16 +61,16 @@ def purpose_of(task: str) -> str:
     return str(content()["tasks"][task]["purpose"])
 
 
-def options_of(command: str, names: Iterable[str]) -> dict[str, Declared]:
+def declared_options(command: str, names: Iterable[str]) -> dict[str, Declared]:
     """Options of a command by name, in the order of the tasks; one that several tasks have stands once."""
     chosen, having = tuple(names), dict[str, list[str]]()
-    found: dict[str, dict[str, Any]] = {}
+    options: dict[str, dict[str, Any]] = {}
     for task in chosen:
         for option in content()["tasks"][task]["options"]:
             if command in option["commands"]:
                 having.setdefault(option["name"], []).append(task)
-                found.setdefault(option["name"], option)
-    return {name: _of(option, having[name], is_alone=len(chosen) == 1) for name, option in found.items()}
+                options.setdefault(option["name"], option)
+    return {name: _of(option, having[name], is_alone=len(chosen) == 1) for name, option in options.items()}
 
 
 def _of(option: dict[str, Any], tasks: list[str], *, is_alone: bool) -> Declared:

@@ -22,6 +22,7 @@ def run() -> NoReturn:
 
 def _call() -> NoReturn:
     """Everything is imported here, where a signal is seen to already."""
+    from multiway.cli import spelling
     from multiway.cli.app import app
     from multiway.errors import MultiwayError, MultiwayWarning
     from multiway.memory import keep_freed_memory
@@ -31,7 +32,7 @@ def _call() -> NoReturn:
     try:
         app()
     except MultiwayError as error:
-        process.say(f"error: {error}")
+        process.say(f"error: {error.spelled(spelling.command_line(error.task))}")
     except OSError as error:
         process.say(f"error: {error.filename or 'output'}: {error.strerror or error}")
         process.drop_output()

@@ -33,7 +33,9 @@ Epochs = Annotated[
 Recipe = Annotated[
     str | None,
     typer.Option(
-        help="Name from `multiway recipes`, or a YAML file.", show_default="none", autocompletion=completion.recipes
+        help="Name from `multiway recipes`, or a YAML file.",
+        show_default="none",
+        autocompletion=completion.complete_recipes,
     ),
 ]
 Sets = Annotated[
@@ -59,18 +61,18 @@ def one_of(name: str, choices: Iterable[str]) -> Any:
     return StrEnum(name, {value.replace("-", "_"): value for value in values}) if values else str
 
 
-def read(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
+def read_options(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
     """Values of a task's options, read from their text.
 
     Raises:
         ConfigError: One of them is not for this task.
         BadParameter: A text cannot be read.
     """
-    known, values = workflows.options_of(command, task), {}
+    known, values = workflows.task_options(command, task), {}
     for name, text in own.items():
         dashed = "--" + name.replace("_", "-")
         if name not in known:
-            others = declared.options_of(command, declared.tasks())[name].tasks
+            others = declared.declared_options(command, declared.tasks())[name].tasks
             raise ConfigError(f"{dashed} is for {' and '.join(others)}, not for {task}. Leave it out.")
         try:
             values[name] = text if known[name].is_flag else known[name].read(str(text))
@@ -81,7 +83,7 @@ def read(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
 
 def settings(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
     """The config of a run that a task's options ask for."""
-    return workflows.settings_of(command, task, read(command, task, own))
+    return workflows.settings_of(command, task, read_options(command, task, own))
 
 
 def overrides(sets: list[str] | None, epochs: int | None) -> dict[str, Any]:
@@ -127,7 +129,7 @@ def _plain(value: str, assignment: str) -> Any:
 def _with_dates_as_text(value: Any) -> Any:
     """Dates inside lists as they are written; a config holds them so."""
     if isinstance(value, list):
-        return [_with_dates_as_text(each) for each in value]
+        return [_with_dates_as_text(item) for item in value]
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 
@@ -139,6 +141,6 @@ def _assign(target: dict[str, Any], path: list[str], value: Any) -> None:
     target[path[-1]] = value
 
 
-def names(text: str | None) -> list[str] | None:
+def listed_names(text: str | None) -> list[str] | None:
     """Split "a,b" into names; None stays None."""
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]

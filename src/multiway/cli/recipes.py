@@ -6,39 +6,41 @@ from typing import Annotated, Any
 
 import typer
 
-from multiway import workflows
+from multiway import papers
 from multiway.cli import commands, completion, options, show
 from multiway.cli.options import Quiet, Sets
-from multiway.cli.show import Answer
+from multiway.cli.show import Output
 
 
-def add_to(app: typer.Typer) -> None:
+def add_papers(app: typer.Typer) -> None:
     """Register this file's commands."""
-    commands.add(app, recipes)
-    commands.add(app, published)
-    commands.add(app, reproduce)
+    commands.add(app, _recipes)
+    commands.add(app, _published)
+    commands.add(app, _reproduce)
 
 
-def recipes(
+def _recipes(
     pattern: Annotated[
-        str, typer.Argument(help="Shell pattern, such as 'hot-*-96'.", autocompletion=completion.recipes)
+        str, typer.Argument(help="Shell pattern, such as 'hot-*-96'.", autocompletion=completion.complete_recipes)
     ] = "*",
-) -> Answer:
+) -> Output:
     """List the recipes, each one cell of a published table, with the published figure."""
-    return show.table(workflows.list_recipes(pattern))
+    return show.table(papers.list_recipes(pattern))
 
 
-def published(
+def _published(
     table: Annotated[
         str | None,
-        typer.Argument(help="A table's name; lists them all if not given.", autocompletion=completion.published),
+        typer.Argument(
+            help="A table's name; lists them all if not given.", autocompletion=completion.complete_published
+        ),
     ] = None,
-) -> Answer:
+) -> Output:
     """Print a published table as it stands in its paper: every method, with means over horizons."""
     if table is None:
-        return show.table(workflows.list_published())
-    found = workflows.published(table)
-    return Answer(lines=_published_lines(found), document=lambda: found)
+        return show.table(papers.list_published())
+    found = papers.published(table)
+    return Output(lines=_published_lines(found), document=lambda: found)
 
 
 def _published_lines(found: Mapping[str, Any]) -> Iterator[str]:
@@ -49,9 +51,9 @@ def _published_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield from ["", *found["notes"]] if found["notes"] else []
 
 
-def reproduce(
+def _reproduce(
     table: Annotated[
-        str, typer.Argument(help="A table's name, such as hot-table-1.", autocompletion=completion.tables)
+        str, typer.Argument(help="A table's name, such as hot-table-1.", autocompletion=completion.complete_tables)
     ],
     rows: Annotated[
         str | None, typer.Option(help="Only these data sets, separated by commas; all if not given.")
@@ -85,14 +87,14 @@ def reproduce(
     ] = None,
     sets: Sets = None,
     quiet: Quiet = False,
-) -> Answer:
+) -> Output:
     """Run the recipes of a table and print measured beside published, then every published method beside ours."""
-    cells = workflows.reproduce(
+    cells = papers.reproduce(
         table,
-        rows=options.names(rows),
-        variants=options.names(variants),
-        horizons=options.names(horizons),
-        forms=options.names(forms),
+        rows=options.listed_names(rows),
+        variants=options.listed_names(variants),
+        horizons=options.listed_names(horizons),
+        forms=options.listed_names(forms),
         seeds=seeds,
         out=out,
         runs=runs,
@@ -101,7 +103,7 @@ def reproduce(
         report=report,
         progress=not quiet,
     )
-    return Answer(lines=_measured_lines(table, cells), document=lambda: _measured_document(table, list(cells)))
+    return Output(lines=_measured_lines(table, cells), document=lambda: _measured_document(table, list(cells)))
 
 
 def _measured_lines(table: str, cells: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -110,10 +112,10 @@ def _measured_lines(table: str, cells: Iterable[dict[str, Any]]) -> Iterator[str
     for cell in cells:
         done.append(cell)
         yield from show.aligned([cell])
-    beside = workflows.beside_published(table, done)
+    beside = papers.beside_published(table, done)
     yield from ["", *show.aligned(beside)] if beside else []
 
 
 def _measured_document(table: str, cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    beside = workflows.beside_published(table, cells)
+    beside = papers.beside_published(table, cells)
     return {"measured": show.uniform(cells), "published": show.uniform(beside)}

@@ -1,4 +1,4 @@
-"""Commands on finished runs: evaluate, predict, backtest, explain, report, compare."""
+"""Commands on finished runs: evaluate, predict, backtest, explain, report, compare, compress."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -9,14 +9,14 @@ import typer
 from multiway import workflows
 from multiway.cli import commands, completion, declared, options, show
 from multiway.cli.options import Overwrite, Quiet, Raw, RunFolder, TableOut
-from multiway.cli.show import Answer
+from multiway.cli.show import Output
 
 LaterData = Annotated[
     str | None,
     typer.Option(
         "--data",
         help="A file, a folder, or a known data set's name; that of the training if not given.",
-        autocompletion=completion.data_sets,
+        autocompletion=completion.complete_data_sets,
     ),
 ]
 
@@ -28,25 +28,30 @@ class Split(StrEnum):
     test = "test"
 
 
-def add_to(app: typer.Typer) -> None:
+def add_using(app: typer.Typer) -> None:
     """Register this file's commands."""
-    commands.add(app, evaluate)
-    for function in (predict, backtest, explain):
+    commands.add(app, _evaluate)
+    for function in (_predict, _backtest, _explain):
         commands.add(app, function, tasks=declared.tasks())
-    commands.add(app, report)
-    commands.add(app, compare)
+    commands.add(app, _report)
+    commands.add(app, _compare)
 
 
-def evaluate(
+def add_compression(app: typer.Typer) -> None:
+    """Register the command that makes a trained model smaller."""
+    commands.add(app, _compress)
+
+
+def _evaluate(
     run: RunFolder,
     data: LaterData = None,
     split: Annotated[Split, typer.Option(help="Which rows to show.")] = Split.test,
-) -> Answer:
+) -> Output:
     """Show a run's scores beside its baselines, or score it on a later file with --data."""
     return show.table(workflows.evaluate(run, data=data, split=split.value))
 
 
-def predict(
+def _predict(
     run: RunFolder,
     data: LaterData = None,
     out: TableOut = None,
@@ -55,17 +60,17 @@ def predict(
     quiet: Quiet = False,
     *,
     own: dict[str, Any],
-) -> Answer:
+) -> Output:
     """Forecast the steps after a file's end; say each sample's class, value or mask."""
-    chosen = options.read("predict", workflows.task_name(run), own)
+    chosen = options.read_options("predict", workflows.task_name(run), own)
     answer = workflows.predict(
         run, data=data, out=out, options=chosen, overwrite=overwrite, raw=raw, progress=not quiet
     )
     _say_which(run)
-    return Answer(lines=answer.lines(), document=lambda: _document(answer))
+    return Output(lines=answer.lines(), document=lambda: _document(answer))
 
 
-def backtest(
+def _backtest(
     run: RunFolder,
     data: LaterData = None,
     out: TableOut = None,
@@ -73,15 +78,15 @@ def backtest(
     raw: Raw = False,
     *,
     own: dict[str, Any],
-) -> Answer:
+) -> Output:
     """Forecast from past moments of a file and score each, or trade by stock predictions; nothing is trained again."""
-    chosen = options.read("backtest", workflows.task_name(run), own)
+    chosen = options.read_options("backtest", workflows.task_name(run), own)
     answer = workflows.backtest(run, data=data, out=out, options=chosen, overwrite=overwrite, raw=raw)
     _say_which(run)
-    return Answer(lines=[*show.aligned(answer.rows()), *answer.notes], document=lambda: _document(answer))
+    return Output(lines=[*show.aligned(answer.rows()), *answer.notes], document=lambda: _document(answer))
 
 
-def explain(
+def _explain(
     run: RunFolder,
     out: Annotated[
         Path | None, typer.Option(help="Folder for arrays and pictures; a folder in the run if not given.")
@@ -89,12 +94,12 @@ def explain(
     raw: Raw = False,
     *,
     own: dict[str, Any],
-) -> Answer:
+) -> Output:
     """Write what the model looked at, labelled with the data's own names, times, tickers or slices."""
-    chosen = options.read("explain", workflows.task_name(run), own)
+    chosen = options.read_options("explain", workflows.task_name(run), own)
     answer = workflows.explain(run, out=out, options=chosen, raw=raw)
     _say_which(run)
-    return Answer(lines=answer.lines(), document=lambda: _document(answer))
+    return Output(lines=answer.lines(), document=lambda: _document(answer))
 
 
 def _document(answer: "workflows.Answer") -> dict[str, Any]:
@@ -109,17 +114,56 @@ def _say_which(run: Path) -> None:
         typer.echo(f"{run} holds {len(folders)} seeds; this is {folders[0]}. Name another to use that.", err=True)
 
 
-def report(
+def _report(
     run: RunFolder,
     out: Annotated[Path | None, typer.Option(help="HTML file to write; report.html in the run if not given.")] = None,
-) -> Answer:
+) -> Output:
     """Write the one-file HTML report of a run."""
-    return show.place(workflows.report(run, out=out), "file")
+    return show.location(workflows.report(run, out=out), "file")
 
 
-def compare(
+def _compare(
     runs: Annotated[list[Path], typer.Argument(help="Two or more run folders.")],
     out: Annotated[Path | None, typer.Option(help="Also write one HTML file.", show_default="none")] = None,
-) -> Answer:
+) -> Output:
     """Lay the scores of several runs side by side; with --out, also as one HTML file."""
     return show.table(workflows.compare(runs, out=out))
+
+
+def _compress(
+    model: Annotated[Path, typer.Argument(help="Run folder, or a Hugging Face folder with safetensors.")],
+    rule: Annotated[
+        list[str],
+        typer.Option(
+            help="REGEX=KIND:option=value,... with KIND nd, tt or lowrank: '.*fc1=tt:rank=8'. Whole names; may repeat."
+        ),
+    ],
+    max_parameters: Annotated[
+        float | None,
+        typer.Option(help="Share of all parameters to come down to; finds the open ranks.", show_default="none"),
+    ] = None,
+    max_error: Annotated[
+        float | None,
+        typer.Option(help="Relative weight error to stay within; finds the open ranks.", show_default="none"),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Safetensors file with one batch of inputs, for a Hugging Face model.", show_default="none"),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to make; MODEL-compressed if not given.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write the plan as one HTML file.", show_default="none")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would become of each layer.")] = False,
+) -> Output:
+    """Swap a model's dense layers for smaller ones: say what that saves and loses, and write the smaller model."""
+    beside = model.resolve() if model.name in ("", "..") else model
+    target = None if dry_run else out or beside.with_name(f"{beside.name}-compressed")
+    done = workflows.compress(
+        model, rule, max_parameters=max_parameters, max_error=max_error, data=data, out=target, report=report
+    )
+    written = [] if target is None else ["", f"written to {target}", *done.lines(), *show.aligned(done.table())]
+    return Output(
+        lines=[done.plan.report(), *written],
+        document=lambda: {**done.to_dict(), "folder": target, "scores": show.uniform(done.table())},
+    )

@@ -16,7 +16,7 @@ Row = Mapping[str, object]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Answer:
+class Output:
     """What a command has to say.
 
     lines: For a reader; made as they are printed.
@@ -31,22 +31,22 @@ class Answer:
     def show(self, *, as_json: bool) -> None:
         """Print it."""
         if as_json:
-            lines([json.dumps(plain(self.document()), indent=1, ensure_ascii=False, allow_nan=False)])
+            print_lines([json.dumps(plain_values(self.document()), indent=1, ensure_ascii=False, allow_nan=False)])
         else:
-            lines(self.lines)
+            print_lines(self.lines)
 
 
-def table(rows: Sequence[Row]) -> Answer:
+def table(rows: Sequence[Row]) -> Output:
     """An answer that is a table."""
-    return Answer(lines=aligned(rows), document=lambda: uniform(rows))
+    return Output(lines=aligned(rows), document=lambda: uniform(rows))
 
 
-def place(path: object, name: str = "path") -> Answer:
+def location(path: object, name: str = "path") -> Output:
     """An answer that is a file or folder."""
-    return Answer(lines=[str(path)], document=lambda: {name: path})
+    return Output(lines=[str(path)], document=lambda: {name: path})
 
 
-def lines(texts: Iterable[str]) -> None:
+def print_lines(texts: Iterable[str]) -> None:
     """Print lines, unless this is a second process of a `torchrun`.
 
     Raises:
@@ -75,18 +75,18 @@ def uniform(rows: Sequence[Row]) -> list[dict[str, object]]:
     return [{name: row.get(name) for name in head} for row in rows]
 
 
-def plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
     """A value as JSON can hold it: numbers that are not finite are None, times and paths are text."""
     if isinstance(value, Mapping):
-        return {str(name): plain(each) for name, each in value.items()}
+        return {str(name): plain_values(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain_values(each) for each in value]
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int | str):
         return value
     if hasattr(value, "tolist"):  # numbers and arrays of numpy
-        return plain(value.tolist())
+        return plain_values(value.tolist())
     if isinstance(value, datetime.date | datetime.time) and value == value:  # what is no time is not itself
         return value.isoformat()
     return str(value) if value == value else None

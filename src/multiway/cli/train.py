@@ -1,4 +1,4 @@
-"""`multiway train`: one command per task, each with its own options; or a recipe; or an interrupted run."""
+"""`multiway train` and `multiway tune`: a command per task with its own options; a recipe; an interrupted run."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ import typer
 from multiway import workflows
 from multiway.cli import commands, completion, declared, options, show
 from multiway.cli.options import Epochs, Quiet, Recipe, Seeds, Sets
-from multiway.cli.show import Answer
+from multiway.cli.show import Output
 from multiway.errors import ConfigError
 
 SILENT = ("resume", "quiet", "as_json")
@@ -20,7 +20,7 @@ Data = Annotated[
     typer.Option(
         "--data",
         help="A file, a folder, or a known data set's name; the recipe's if not given.",
-        autocompletion=completion.data_sets,
+        autocompletion=completion.complete_data_sets,
     ),
 ]
 RunOut = Annotated[
@@ -29,15 +29,15 @@ RunOut = Annotated[
 ]
 
 
-def add_to(app: typer.Typer) -> None:
+def add_training(app: typer.Typer) -> None:
     """Register this file's command, and one below it for each task."""
-    group = typer.Typer(callback=commands.command(train, "train"), invoke_without_command=True)
+    group = typer.Typer(callback=commands.command(_train, "train"), invoke_without_command=True)
     for task in declared.tasks():
         group.command(task)(commands.command(_training_of(task), "train", [task]))
     app.add_typer(group, name="train")
 
 
-def train(
+def _train(
     ctx: typer.Context,
     recipe: Recipe = None,
     resume: Annotated[
@@ -49,7 +49,7 @@ def train(
     epochs: Epochs = None,
     sets: Sets = None,
     quiet: Quiet = False,
-) -> Answer | None:
+) -> Output | None:
     """Train on a file or a recipe, score on its test rows beside the baselines, and leave a run folder."""
     if ctx.invoked_subcommand is not None:
         _nothing_before(ctx)
@@ -79,7 +79,7 @@ def _given(ctx: typer.Context) -> list[str]:
     return [name for name in ctx.params if getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"]
 
 
-def _training_of(task: str) -> Callable[..., Answer]:
+def _training_of(task: str) -> Callable[..., Output]:
     def function(
         data: Data = None,
         out: RunOut = None,
@@ -90,7 +90,7 @@ def _training_of(task: str) -> Callable[..., Answer]:
         quiet: Quiet = False,
         *,
         own: dict[str, Any],
-    ) -> Answer:
+    ) -> Output:
         given = options.settings("train", task, own) | ({} if data is None else {"data": data})
         changes = options.overrides(sets, epochs)
         return _answer(
@@ -103,5 +103,54 @@ def _training_of(task: str) -> Callable[..., Answer]:
     return function
 
 
-def _answer(trained: "workflows.Trained") -> Answer:
-    return Answer(lines=[*trained.lines(), *show.aligned(trained.table())], document=lambda: trained.to_dict())
+def _answer(trained: "workflows.Trained") -> Output:
+    return Output(lines=[*trained.lines(), *show.aligned(trained.table())], document=lambda: trained.to_dict())
+
+
+Space = Annotated[
+    str,
+    typer.Option(
+        help="A paper's space, such as hot-stocks, or a YAML file.", autocompletion=completion.complete_spaces
+    ),
+]
+SearchedData = Annotated[
+    str,
+    typer.Option(help="A file, a folder, or a known data set's name.", autocompletion=completion.complete_data_sets),
+]
+SearchOut = Annotated[Path, typer.Option("--out", help="Folder of the search; one that lies there goes on.")]
+Trials = Annotated[int | None, typer.Option(min=1, help="Combinations to measure, drawn at random; all if not given.")]
+Seed = Annotated[int, typer.Option(help="Seed of that draw; each training has its training.seed.")]
+Minutes = Annotated[float | None, typer.Option(min=0, help="Begin no trial later than this; no limit if not given.")]
+
+
+def add_tuning(app: typer.Typer) -> None:
+    """Register a search for each task."""
+    group = typer.Typer(help="Search settings on validation; the test rows stay unread.", no_args_is_help=True)
+    for task in declared.tasks():
+        group.command(task)(commands.command(_tuning_of(task), "train", [task]))
+    app.add_typer(group, name="tune")
+
+
+def _tuning_of(task: str) -> Callable[..., Output]:
+    def function(
+        data: SearchedData,
+        space: Space,
+        out: SearchOut,
+        trials: Trials = None,
+        seed: Seed = 0,
+        minutes: Minutes = None,
+        epochs: Epochs = None,
+        sets: Sets = None,
+        quiet: Quiet = False,
+        *,
+        own: dict[str, Any],
+    ) -> Output:
+        given = options.settings("train", task, own) | {"data": data}
+        tuned = workflows.tune(
+            task, given, space=space, overrides=options.overrides(sets, epochs), trials=trials, seed=seed,
+            minutes=minutes, out=out, progress=not quiet,
+        )  # fmt: skip
+        return Output(lines=[*show.aligned(tuned.table()), *tuned.lines()], document=tuned.to_dict)
+
+    function.__doc__ = f"Search settings on validation: {declared.purpose_of(task)}"
+    return function

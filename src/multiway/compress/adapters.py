@@ -13,11 +13,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from multiway import files
-from multiway.compress.dense import features_of, kind_of
 from multiway.compress.fits import Compressed
 from multiway.compress.rules import LowRank, NdLinear, Rule
-from multiway.compress.storage import build, describe, fill, read_json, read_tensors, save_tensors
-from multiway.compress.swap import leave_fast_paths, set_module
+from multiway.compress.storage import compressed_layer, fill, layer_facts, read_json, read_tensors, save_tensors
+from multiway.compress.swap import dense_kind, features_of_dense, leave_fast_paths, set_module
 from multiway.compress.targets import find_targets
 from multiway.errors import ConfigError, MultiwayWarning, RunError
 
@@ -54,7 +53,7 @@ class Adapted(nn.Module):
         weight = self.dense.get_parameter("weight")
         with torch.no_grad():
             added = self.scale * self.branch.dense_weight()
-            weight.add_(added.mT if kind_of(self.dense) == "Conv1D" else added)
+            weight.add_(added.mT if dense_kind(self.dense) == "Conv1D" else added)
         return self.dense
 
     def extra_repr(self) -> str:
@@ -63,7 +62,7 @@ class Adapted(nn.Module):
 
 
 @dataclasses.dataclass
-class Record:
+class Adaptation:
     """Names of the adapted layers, what was trainable before, and settings of parents that had to change."""
 
     names: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
@@ -85,7 +84,7 @@ def adapt(
     the two most balanced factors of each side unless the rule says otherwise (the choice of NdLinear-LoRA).
 
     Args:
-        model: Any module; all its parameters stop being trainable, and `merge` makes those that were so again.
+        model: Any module; all its parameters stop being trainable, and `merge_adapters` makes those that were so again.
         rules: Patterns and rules as for `plan`; a rule needs a rank, except NdLinear, which takes one term.
         scale: Factor of every branch.
         dropout: Share of a branch's inputs dropped in training.
@@ -103,7 +102,7 @@ def adapt(
         raise ConfigError(f"adapt: dropout is a share from 0 to below 1. Got dropout={dropout}.")
     targets, _ = find_targets(model, rules)
     branches = [_branch(target.names[0], target.rule, target.module, generator) for target in targets]
-    record = Record(trainable=[each for each in model.parameters() if each.requires_grad])
+    record = Adaptation(trainable=[tensor for tensor in model.parameters() if tensor.requires_grad])
     for parameter in model.parameters():
         parameter.requires_grad_(False)
     for target, branch in zip(targets, branches, strict=True):
@@ -112,7 +111,7 @@ def adapt(
     return model
 
 
-def merge(model: nn.Module) -> nn.Module:
+def merge_adapters(model: nn.Module) -> nn.Module:
     """Add every branch to its dense layer's weight and take the branches away, in place.
 
     What was trainable before `adapt` is so again.
@@ -170,12 +169,12 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
     layers = [
         {
             "names": names,
-            "scale": each.scale,
-            "dropout": each.dropout.p,
-            "base_sha256": _sha256(each.dense),
-            **describe(each.branch),
+            "scale": adapted.scale,
+            "dropout": adapted.dropout.p,
+            "base_sha256": _sha256(adapted.dense),
+            **layer_facts(adapted.branch),
         }
-        for names, each in zip(record.names, _adapted(model).values(), strict=True)
+        for names, adapted in zip(record.names, _adapted(model).values(), strict=True)
     ]
     files.write_text(path / SHAPES, json.dumps({"format": 1, "layers": layers}, indent=1) + "\n")
 
@@ -196,24 +195,24 @@ def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = Fals
     stored = read_json(path / SHAPES)
     if RECORD in model.__dict__:
         raise ConfigError("load_adapters: this model has adapters already. Merge or remove them first.")
-    tensors, found = read_tensors(path / ADAPTERS), {}
+    tensors, branches = read_tensors(path / ADAPTERS), {}
     try:
         for entry in stored["layers"]:
             names = tuple(entry["names"])
             dense = model.get_submodule(names[0])
-            branch = build(entry, *features_of(dense)).to(dense.get_parameter("weight"))
+            branch = compressed_layer(entry, *features_of_dense(dense)).to(dense.get_parameter("weight"))
             prefix = f"{names[0]}.branch."
-            own = {key.removeprefix(prefix): each for key, each in tensors.items() if key.startswith(prefix)}
+            own = {key.removeprefix(prefix): tensor for key, tensor in tensors.items() if key.startswith(prefix)}
             fill(branch, own, path / ADAPTERS)
-            found[names] = branch, entry
+            branches[names] = branch, entry
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(f"{path / SHAPES} does not fit this model ({error}).") from None
     if not any_base:
         _check_base(model, stored["layers"], path / SHAPES)
-    record = Record(trainable=[each for each in model.parameters() if each.requires_grad])
+    record = Adaptation(trainable=[tensor for tensor in model.parameters() if tensor.requires_grad])
     for parameter in model.parameters():
         parameter.requires_grad_(False)
-    for names, (branch, entry) in found.items():
+    for names, (branch, entry) in branches.items():
         _insert(model, record, names, branch, scale=entry["scale"], dropout=entry["dropout"])
     model.__dict__[RECORD] = record
     return model
@@ -226,12 +225,12 @@ def _check_base(model: nn.Module, layers: Sequence[Mapping[str, Any]], path: Pat
         warnings.warn(words, MultiwayWarning, stacklevel=3)
         return
     for entry in layers:
-        name, wanted = entry["names"][0], str(entry["base_sha256"])
-        found = _sha256(model.get_submodule(name))
-        if found != wanted:
+        name, expected = entry["names"][0], str(entry["base_sha256"])
+        digest = _sha256(model.get_submodule(name))
+        if digest != expected:
             raise RunError(
                 f"{path}: {name} is of other weights than those that its adapter was trained beside. Got sha256 "
-                f"{found[:12]}, wanted {wanted[:12]}. Load the model of the training, or set any_base=True."
+                f"{digest[:12]}, expected {expected[:12]}. Load the model of the training, or set any_base=True."
             )
 
 
@@ -245,7 +244,7 @@ def _sha256(dense: nn.Module) -> str:
 
 
 def _insert(
-    model: nn.Module, record: Record, names: tuple[str, ...], branch: Compressed, *, scale: float, dropout: float
+    model: nn.Module, record: Adaptation, names: tuple[str, ...], branch: Compressed, *, scale: float, dropout: float
 ) -> None:
     dense = model.get_submodule(names[0])
     adapted = Adapted(dense, branch, scale=scale, dropout=dropout)
@@ -258,14 +257,14 @@ def _branch(name: str, rule: Rule, dense: nn.Module, generator: torch.Generator 
     """A branch without bias whose last factor is zero."""
     if rule.rank is None and not (isinstance(rule, NdLinear) and rule.max_error is None and rule.max_share is None):
         raise ConfigError(f"{name}: an adapter has no weight to measure errors of. Give {type(rule).__name__} a rank.")
-    in_features, out_features = features_of(dense)
+    in_features, out_features = features_of_dense(dense)
     rank = rule.rank or 1
     entry: dict[str, Any] = {"kind": rule.kind, "rank": rank, "tt_ranks": rank, "bias": False, "error": None}
     if isinstance(rule, LowRank):
         entry["rank"] = min(rank, in_features, out_features)
     else:
         entry["in_sizes"], entry["out_sizes"] = rule.sizes(in_features, out_features)
-    branch = build(entry, in_features, out_features)
+    branch = compressed_layer(entry, in_features, out_features)
     factors = list(branch.parameters())
     with torch.no_grad():
         for factor in factors[:-1]:
@@ -274,8 +273,8 @@ def _branch(name: str, rule: Rule, dense: nn.Module, generator: torch.Generator 
     return branch.to(dense.get_parameter("weight"))
 
 
-def _record(model: nn.Module) -> Record:
-    record: Record | None = model.__dict__.get(RECORD)
+def _record(model: nn.Module) -> Adaptation:
+    record: Adaptation | None = model.__dict__.get(RECORD)
     if record is None:
         raise ConfigError("compress: this model has no adapters. Give the model that adapt() returned.")
     return record

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from multiway.compress.dense import as_linear
-from multiway.compress.fits import Compressed, Fit, Option, fit_of
+from multiway.compress.fits import Compressed, Fit, RankChoice, fit_of
 from multiway.compress.rules import NdLinear
+from multiway.compress.swap import as_linear
 from multiway.compress.targets import Target
 from multiway.errors import ConfigError, MultiwayError
 
@@ -29,7 +29,7 @@ def fit_layers(
     """
     has_budget = max_parameters is not None or max_error is not None
     fitted: dict[int, Compressed | None] = {}
-    open_layers: dict[int, list[Option]] = {}
+    open_layers: dict[int, list[RankChoice]] = {}
     for index, target in enumerate(targets):
         fit = _fit(target)
         if has_budget and _is_open(target):
@@ -89,9 +89,9 @@ def _cost(layer: Compressed | None, dense: int) -> int:
     return dense if layer is None else count_parameters(layer)
 
 
-def _check_error(names: Sequence[str], chosen: Sequence[Option | None], max_error: float | None) -> None:
-    found = [(option.error, name) for name, option in zip(names, chosen, strict=True) if option is not None]
-    worst, name = max(found, default=(0.0, ""))
+def _check_error(names: Sequence[str], chosen: Sequence[RankChoice | None], max_error: float | None) -> None:
+    errors = [(option.error, name) for name, option in zip(names, chosen, strict=True) if option is not None]
+    worst, name = max(errors, default=(0.0, ""))
     if max_error is not None and worst > max_error:
         raise ConfigError(
             f"plan: max_parameters can only be met with a relative error of {worst:.3g} ({name}), above "
@@ -99,24 +99,24 @@ def _check_error(names: Sequence[str], chosen: Sequence[Option | None], max_erro
         )
 
 
-def smaller(option: Option | None, dense: int) -> Option | None:
+def smaller(option: RankChoice | None, dense: int) -> RankChoice | None:
     """The choice, if it saves anything."""
     return option if option is not None and option.parameters < dense else None
 
 
-def within_error(options: Sequence[Option], max_error: float) -> Option | None:
+def within_error(options: Sequence[RankChoice], max_error: float) -> RankChoice | None:
     """The cheapest choice that loses no more."""
     return next((option for option in options if option.error <= max_error), None)
 
 
-def within_share(options: Sequence[Option], max_share: float, dense: int) -> Option | None:
+def within_share(options: Sequence[RankChoice], max_share: float, dense: int) -> RankChoice | None:
     """The most accurate choice within a share of the dense layer's parameters."""
     return next((option for option in reversed(options) if option.parameters <= max_share * dense), None)
 
 
 def share_out(
-    layers: Sequence[tuple[int, Sequence[Option]]], *, others: int, total: int, max_parameters: float
-) -> list[Option | None]:
+    layers: Sequence[tuple[int, Sequence[RankChoice]]], *, others: int, total: int, max_parameters: float
+) -> list[RankChoice | None]:
     """One threshold of error for all layers, the smallest with which the model is within its share.
 
     Under a threshold each layer takes its cheapest choice, or stays dense where that is no smaller.
@@ -145,10 +145,10 @@ def share_out(
     return [_under(dense, options, thresholds[low]) for dense, options in layers]
 
 
-def _parameters(layers: Sequence[tuple[int, Sequence[Option]]], threshold: float) -> int:
+def _parameters(layers: Sequence[tuple[int, Sequence[RankChoice]]], threshold: float) -> int:
     chosen = ((dense, _under(dense, options, threshold)) for dense, options in layers)
     return sum(dense if option is None else option.parameters for dense, option in chosen)
 
 
-def _under(dense: int, options: Sequence[Option], threshold: float) -> Option | None:
+def _under(dense: int, options: Sequence[RankChoice], threshold: float) -> RankChoice | None:
     return smaller(within_error(options, threshold), dense)

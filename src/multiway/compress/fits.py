@@ -17,7 +17,7 @@ Compressed = NdLayer | TTLinear | LowRankLinear
 THRESHOLDS = 64
 
 
-class Option(NamedTuple):
+class RankChoice(NamedTuple):
     """One choice of ranks: its parameters, bias included, and the relative error of the weight it promises."""
 
     parameters: int
@@ -28,7 +28,7 @@ class Option(NamedTuple):
 class Fit(Protocol):
     """A dense layer on its way to a rule's layer."""
 
-    def options(self) -> list[Option]:
+    def options(self) -> list[RankChoice]:
         """Choices of ranks, cheapest first; each loses less than the one before."""
         ...
 
@@ -51,7 +51,7 @@ def fit_of(rule: Rule, linear: nn.Linear) -> Fit:
     return TrainFit(linear, in_sizes, out_sizes) if isinstance(rule, TensorTrain) else TermsFit(rule, linear)
 
 
-class Spectrum:
+class LowRankSpectrum:
     """A matrix as a product of two factors of any rank, best in the Frobenius norm.
 
     From the eigenvectors of the smaller Gram matrix, in float64: several times cheaper than singular vectors. What it
@@ -89,15 +89,15 @@ class LowRankFit:
         self.linear = linear
 
     @functools.cached_property
-    def spectrum(self) -> Spectrum:
+    def spectrum(self) -> LowRankSpectrum:
         """Of the weight itself."""
-        return Spectrum(self.linear.weight)
+        return LowRankSpectrum(self.linear.weight)
 
-    def options(self) -> list[Option]:
+    def options(self) -> list[RankChoice]:
         """One for each rank."""
-        each = self.linear.in_features + self.linear.out_features
+        per_rank = self.linear.in_features + self.linear.out_features
         return [
-            Option(rank * each + bias_of(self.linear), error, (rank,))
+            RankChoice(rank * per_rank + bias_of(self.linear), error, (rank,))
             for rank, error in enumerate(self.spectrum.errors(), 1)
         ]
 
@@ -122,16 +122,16 @@ class PairFit:
         self.linear, self.in_sizes, self.out_sizes, self.as_train = linear, in_sizes, out_sizes, as_train
 
     @functools.cached_property
-    def spectrum(self) -> Spectrum:
+    def spectrum(self) -> LowRankSpectrum:
         """Of the weight with each factor's rows and columns side by side (Van Loan and Pitsianis 1993)."""
         blocks = self.linear.weight.reshape(*self.out_sizes, *self.in_sizes).permute(0, 2, 1, 3)
-        return Spectrum(blocks.reshape(math.prod(blocks.shape[:2]), -1))
+        return LowRankSpectrum(blocks.reshape(math.prod(blocks.shape[:2]), -1))
 
-    def options(self) -> list[Option]:
+    def options(self) -> list[RankChoice]:
         """One for each rank."""
-        each = sum(out * in_ for out, in_ in zip(self.out_sizes, self.in_sizes, strict=True))
+        per_rank = sum(out * in_ for out, in_ in zip(self.out_sizes, self.in_sizes, strict=True))
         return [
-            Option(rank * each + bias_of(self.linear), error, (rank,))
+            RankChoice(rank * per_rank + bias_of(self.linear), error, (rank,))
             for rank, error in enumerate(self.spectrum.errors(), 1)
         ]
 
@@ -170,13 +170,16 @@ class TrainFit:
         count = len(self.in_sizes)
         pairs = [axis for mode in range(count) for axis in (mode, mode + count)]
         paired = self.linear.weight.reshape(*self.out_sizes, *self.in_sizes).permute(pairs)
-        return [Spectrum(paired.reshape(math.prod(paired.shape[: 2 * bond]), -1)).errors() for bond in range(1, count)]
+        return [
+            LowRankSpectrum(paired.reshape(math.prod(paired.shape[: 2 * bond]), -1)).errors()
+            for bond in range(1, count)
+        ]
 
-    def options(self) -> list[Option]:
+    def options(self) -> list[RankChoice]:
         """All bonds share a threshold; the error promised is TT-SVD's bound, which the layer stays within."""
         allowed = [0.0, *(10 ** (-4 * step / THRESHOLDS) for step in range(THRESHOLDS + 1))]
-        found = {tuple(_first_within(errors, each) for errors in self.bonds) for each in allowed}
-        return falling([Option(self._parameters(ranks), self._bound(ranks), ranks) for ranks in found])
+        choices = {tuple(_first_within(errors, limit) for errors in self.bonds) for limit in allowed}
+        return falling([RankChoice(self._parameters(ranks), self._bound(ranks), ranks) for ranks in choices])
 
     def fixed(self, rank: int) -> tuple[int, ...]:
         """At most what each bond can hold."""
@@ -203,13 +206,13 @@ class TermsFit:
         self.in_sizes, self.out_sizes = rule.sizes(linear.in_features, linear.out_features)
         self.built: dict[int, Compressed] = {}
 
-    def options(self) -> list[Option]:
+    def options(self) -> list[RankChoice]:
         """Powers of two while the layer stays smaller than the dense one."""
-        each = sum(out * in_ for out, in_ in zip(self.out_sizes, self.in_sizes, strict=True))
-        options, rank = list[Option](), 1
-        while rank == 1 or rank * each < self.linear.weight.numel():
+        per_rank = sum(out * in_ for out, in_ in zip(self.out_sizes, self.in_sizes, strict=True))
+        options, rank = list[RankChoice](), 1
+        while rank == 1 or rank * per_rank < self.linear.weight.numel():
             error = approximation_of(self.build((rank,))).error
-            options.append(Option(rank * each + bias_of(self.linear), error, (rank,)))
+            options.append(RankChoice(rank * per_rank + bias_of(self.linear), error, (rank,)))
             rank *= 2
         return falling(options)
 
@@ -230,9 +233,9 @@ def _first_within(errors: Sequence[float], allowed: float) -> int:
     return next(rank for rank, lost in enumerate(errors, 1) if lost <= allowed)
 
 
-def falling(options: Sequence[Option]) -> list[Option]:
+def falling(options: Sequence[RankChoice]) -> list[RankChoice]:
     """Cheapest first, without those that cost more and lose as much."""
-    kept: list[Option] = []
+    kept: list[RankChoice] = []
     for option in sorted(options):
         if not kept or option.error < kept[-1].error:
             kept.append(option)

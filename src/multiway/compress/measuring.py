@@ -1,18 +1,19 @@
-"""What a layer costs and what a swap changes, measured: FLOPs, time, and outputs on the user's own data."""
+"""What a layer costs and what a swap changes, measured: FLOPs, time, outputs on the user's data, and their spread."""
 
 import contextlib
+import dataclasses
 import math
+import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from multiway.compress.spread import Spread, Times
 from multiway.errors import ConfigError
 
 DEFAULT_ROWS = 256
@@ -21,6 +22,53 @@ FEWEST, MOST = 7, 31
 """Turns that count, at least and at most; the two before them warm up."""
 LAYER_SECONDS, MODEL_SECONDS = 0.3, 3.0
 """Time after which no further turn starts."""
+
+
+class Spread(NamedTuple):
+    """Quartiles of measurements; half of them lie between `low` and `high`."""
+
+    low: float
+    middle: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self:
+        """Of one measurement or more."""
+        if len(values) == 1:
+            return cls(values[0], values[0], values[0])
+        return cls(*statistics.quantiles(values, n=4, method="inclusive"))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Times:
+    """Seconds of a call before and after a swap, taken in turns.
+
+    speed: Time before over time after, turn by turn.
+    """
+
+    before: Spread
+    after: Spread
+    speed: Spread
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[float, float]]) -> Self:
+        """Of turns: seconds before and after."""
+        before, after = zip(*pairs, strict=True)
+        return cls(
+            before=Spread.of(before),
+            after=Spread.of(after),
+            speed=Spread.of([first / second for first, second in pairs]),
+        )
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether three turns of four or more were slower after."""
+        return self.speed.high < 1
+
+    @property
+    def is_faster(self) -> bool:
+        """Whether three turns of four or more were faster after."""
+        return self.speed.low > 1
 
 
 def count_flops(module: nn.Module, *inputs: Tensor | None) -> int:
@@ -104,11 +152,11 @@ def observe(model: nn.Module, layers: Sequence[tuple[nn.Module, nn.Module | None
     with contextlib.ExitStack() as stack:
         for (module, _), watcher in zip(layers, watchers, strict=True):
             stack.callback(module.register_forward_hook(watcher, with_kwargs=True).remove)
-        outputs_of(model, data)
+        layer_outputs(model, data)
     return watchers
 
 
-def outputs_of(model: nn.Module, data: Any) -> list[Tensor]:
+def layer_outputs(model: nn.Module, data: Any) -> list[Tensor]:
     """Every floating tensor that the model returns on the data, in evaluation mode and without gradients."""
     with evaluating(model), torch.no_grad():
         return [tensor for batch in batches_of(data) for tensor in _floats(_call(model, batch))]
@@ -131,7 +179,7 @@ def spread_of_errors(before: Sequence[Tensor], after: Sequence[Tensor]) -> Sprea
         return None
     smallest = torch.finfo(torch.float64).tiny
     errors = [(a - b).norm(dim=1) / b.norm(dim=1).clamp(min=smallest) for b, a in pairs]
-    return Spread.of(torch.cat([each.cpu() for each in errors]).tolist())
+    return Spread.of(torch.cat([part.cpu() for part in errors]).tolist())
 
 
 @contextlib.contextmanager

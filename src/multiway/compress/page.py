@@ -1,22 +1,29 @@
-"""A plan as a page of the HTML report: what each layer became, what it saves and what it loses."""
+"""A plan as words, a table and a page of the report: what each layer became, saves and loses, beside other plans."""
 
+import dataclasses
 import datetime
 import platform
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
-from multiway.compress.layer import Comparison, LayerPlan
-from multiway.compress.table import advice_lines, speed, summary
-from multiway.report import Page, Part, render, text
-from multiway.report.sections import Bar, Bars, Cell, Fact, Facts, Section, Table, Text
+from multiway.compress import measuring
+from multiway.compress.budget import count_parameters
+from multiway.compress.fits import Compressed, approximation_of
+from multiway.compress.measuring import Spread, Times
+from multiway.compress.rules import LowRank, NdLinear, Rule
+from multiway.compress.swap import features_of_dense
+from multiway.compress.targets import Comparison, LayerPlan, Target
+from multiway.report import Page, PagePart, render, text
+from multiway.report.sections import Bar, Bars, Fact, FactList, Section, Table, TableCell, Text
 
 MAX_BARS = 12
 MAX_LINES = 200
-HEADS: list[Cell | str] = [
+HEADS: list[TableCell | str] = [
     "Layer",
-    Cell("Becomes", style="left"),
+    TableCell("Becomes", style="left"),
     "Parameters",
     "after",
     "share",
@@ -29,7 +36,7 @@ HEADS: list[Cell | str] = [
 ]
 
 
-def page_of(plan: Comparison, title: str) -> str:
+def plan_page(plan: Comparison, title: str) -> str:
     """One self-contained HTML page."""
     verdict, *remarks = summary(plan)
     bars = _bars(plan.layers)
@@ -40,7 +47,7 @@ def page_of(plan: Comparison, title: str) -> str:
             created=datetime.datetime.fromtimestamp(time.time(), datetime.UTC).isoformat(timespec="seconds"),
             verdict=verdict,
             support=remarks,
-            overview=[*([bars] if bars is not None else []), Facts(items=_facts(plan), style="figures")],
+            overview=[*([bars] if bars is not None else []), FactList(items=_facts(plan), style="figures")],
             parts=[*_layers(plan), *_advice(plan), _environment()],
         )
     )
@@ -56,7 +63,7 @@ def _facts(plan: Comparison) -> list[Fact]:
     if plan.output_error is not None:
         facts.append(Fact("Change of outputs", text.percent(100 * plan.output_error, 2)))
     if plan.times is not None:
-        seconds = (text.duration(each.middle) for each in (plan.times.before, plan.times.after))
+        seconds = (text.duration(times.middle) for times in (plan.times.before, plan.times.after))
         facts.append(Fact("Time of the model", " → ".join(seconds)))
     return facts
 
@@ -83,20 +90,20 @@ def _bars(layers: Sequence[LayerPlan]) -> Bars | None:
     )
 
 
-def _layers(plan: Comparison) -> list[Part]:
+def _layers(plan: Comparison) -> list[PagePart]:
     side = [
         "Times are medians of calls in turns on this machine, the speed with its quartiles.",
         "Errors are relative: of the weight, and of the layer's outputs on the data.",
     ]
     table = Table(columns=HEADS, rows=[_row(layer) for layer in plan.layers])
-    return [Part(id="layers", title="Layers", side=side, content=[table])] if plan.layers else []
+    return [PagePart(id="layers", title="Layers", side=side, content=[table])] if plan.layers else []
 
 
-def _row(layer: LayerPlan) -> list[Cell | str]:
+def _row(layer: LayerPlan) -> list[TableCell | str]:
     (before, after), flops, times = layer.parameters, layer.flops, layer.times
     return [
         ", ".join(layer.names),
-        Cell(layer.becomes, style="left"),
+        TableCell(layer.becomes, style="left"),
         text.count(before),
         text.count(after),
         text.percent(100 * after / before),
@@ -109,16 +116,200 @@ def _row(layer: LayerPlan) -> list[Cell | str]:
     ]
 
 
-def _advice(plan: Comparison) -> list[Part]:
+def _advice(plan: Comparison) -> list[PagePart]:
     """What speaks against a swap, and which layers could not be swapped."""
     lines: list[Section] = [Text(words=line, style="support") for line in advice_lines(plan)[:MAX_LINES]]
-    rows = [[each.name, each.reason] for each in plan.refused[:MAX_LINES]]
+    rows = [[layer.name, layer.reason] for layer in plan.refused[:MAX_LINES]]
     refused = [Table(columns=["Layer", "Why it stays as it is"], rows=rows, style="words")] if rows else []
     side = ["What speaks against a swap, and which layers could not be swapped."]
-    return [Part(id="advice", title="Advice", side=side, content=[*lines, *refused])] if lines or rows else []
+    return [PagePart(id="advice", title="Advice", side=side, content=[*lines, *refused])] if lines or rows else []
 
 
-def _environment() -> Part:
+def _environment() -> PagePart:
     facts = {"torch": torch.__version__, "threads": str(torch.get_num_threads()), "platform": platform.platform()}
-    content = [Facts(items=[Fact(*item) for item in facts.items()], style="listing")]
-    return Part(id="environment", title="Environment", content=content)
+    content = [FactList(items=[Fact(*item) for item in facts.items()], style="listing")]
+    return PagePart(id="environment", title="Environment", content=content)
+
+
+SLOWER = 0.95
+"""Speed against the dense layer below which a swap is called slower, if it lies outside of the noise."""
+LOSSY, MODEL_LOSSY = 0.3, 0.1
+"""Relative errors of a layer and of the whole model above which a model usually has to be trained further."""
+TRAIN = "train further before use"
+
+
+def advice_of(layer: LayerPlan, *, is_called: bool = True) -> tuple[str, ...]:
+    """Every reason against the swap, worst first; none if there is nothing to say."""
+    before, after = layer.parameters
+    said: list[str] = []
+    if layer.replacement is None:
+        return ("left dense: no smaller layer is good enough",)
+    if not is_called:
+        said.append("never called on this data: its parent may read its weight instead, or the data may pass it by")
+    if after >= before:
+        said.append(f"no smaller than dense: {after / before:.2f}x the parameters")
+    if layer.times is not None and _is_slower(layer.times):
+        said.append(f"swapping is slower here: {layer.times.speed.middle:.2f}x")
+    if layer.times is None and layer.flops[1] > layer.flops[0]:
+        said.append(f"takes more FLOPs than dense: {layer.flops[1] / layer.flops[0]:.2f}x; measure it before use")
+    error = layer.weight_error if layer.output_error is None else layer.output_error
+    what = "weight" if layer.output_error is None else "outputs"
+    if error > LOSSY:
+        said.append(f"changes its {what} by {error:.0%} of the norm: {TRAIN}")
+    return tuple(said)
+
+
+def advice_of_model(plan: Comparison) -> tuple[str, ...]:
+    """Every reason against the whole plan."""
+    said: list[str] = []
+    if plan.times is not None and _is_slower(plan.times):
+        said.append(f"the whole model is slower: {plan.times.speed.middle:.2f}x")
+    if plan.output_error is not None and plan.output_error > MODEL_LOSSY:
+        said.append(f"the model's outputs change by {plan.output_error:.0%} of their norm: {TRAIN}")
+    return tuple(said)
+
+
+def _is_slower(times: Times) -> bool:
+    return times.is_slower and times.speed.middle < SLOWER
+
+
+def measured_layer(target: Target, layer: Compressed | None, seen: measuring.Observed, *, measure: bool) -> LayerPlan:
+    """Count, time and compare one layer before and after."""
+    in_features, out_features = features_of_dense(target.module)
+    weight = target.module.get_parameter("weight")
+    shape = seen.shape or (measuring.DEFAULT_ROWS, in_features)
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(weight)
+    before = measuring.count_flops(target.module, x)
+    times = measuring.compare_layers(target.module, layer, x) if measure and layer is not None else None
+    after = (
+        count_parameters(target.module) if layer is None else sum(parameter.numel() for parameter in layer.parameters())
+    )
+    numbers = LayerPlan(
+        names=target.names,
+        kind=type(target.module).__name__,
+        in_features=in_features,
+        out_features=out_features,
+        becomes="dense" if layer is None else _describe(target.rule, layer),
+        parameters=(count_parameters(target.module), after),
+        input_shape=shape,
+        flops=(before, before if layer is None else measuring.count_flops(layer, x)),
+        times=times,
+        weight_error=0.0 if layer is None else approximation_of(layer).error,
+        output_error=seen.error,
+        advice=(),
+        replacement=layer,
+    )
+    return dataclasses.replace(numbers, advice=advice_of(numbers, is_called=seen.was_called))
+
+
+def _describe(rule: Rule, layer: Any) -> str:
+    if isinstance(rule, LowRank):
+        return f"low rank {layer.rank}"
+    sizes = f"{_sizes(layer.in_sizes)} to {_sizes(layer.out_sizes)}"
+    if isinstance(rule, NdLinear):
+        return f"NdLinear {sizes}, rank {layer.rank}"
+    return f"tensor train {sizes}, rank{'s' * (len(layer.tt_ranks) > 3)} {_sizes(layer.tt_ranks[1:-1], ', ')}"
+
+
+def _sizes(sizes: tuple[int, ...], between: str = "×") -> str:
+    return between.join(map(str, sizes))
+
+
+MISSING = "-"
+
+
+def report_text(plan: Comparison) -> str:
+    """A table of layers, then totals, how it was measured, advice, and what was refused."""
+    head = ["layer", "becomes", "parameters", "share", "FLOPs", "time", "weight error", "output error"]
+    lines = _aligned([head, *(_cells(layer) for layer in plan.layers)])
+    lines += ["", *summary(plan)]
+    lines += [f"advice  {text}" for text in advice_lines(plan)]
+    lines += [f"refused {refusal.name}: {refusal.reason}" for refusal in plan.refused]
+    return "\n".join(lines)
+
+
+def advice_lines(plan: Comparison) -> list[str]:
+    """Advice on the model, on single layers, and one line for all that have to be trained further."""
+    single = {layer.name: [text for text in layer.advice if not text.endswith(TRAIN)] for layer in plan.layers}
+    lossy = sum(text.endswith(TRAIN) for layer in plan.layers for text in layer.advice)
+    lines = [*advice_of_model(plan), *(f"{name}: {'; '.join(texts)}" for name, texts in single.items() if texts)]
+    what = "outputs" if plan.has_data else "weights"
+    return [*lines, f"{lossy} layers change their {what} by more than {LOSSY:.0%}: {TRAIN}"] if lossy else lines
+
+
+def summary(plan: Comparison) -> list[str]:
+    """Totals in sentences."""
+    before, after = plan.parameters
+    swapped = sum(layer.replacement is not None for layer in plan.layers)
+    said = [
+        f"{swapped} of {len(plan.layers)} layers swapped: {before:,} -> {after:,} parameters ({after / before:.1%})."
+    ]
+    if plan.output_error is not None:
+        said.append(f"The model's outputs on the data change by {plan.output_error:.3g} of their norm{_samples(plan)}.")
+    if plan.times is not None:
+        said.append(time_sentence(plan.times))
+    if not plan.has_data:
+        said.append("Time and outputs of the whole model are measured on data; give a batch of it (--data FILE).")
+    timed = [layer for layer in plan.layers if layer.times is not None]
+    if timed:
+        where = "on the layers' inputs of the data" if plan.has_data else f"on inputs of {timed[0].input_shape[0]} rows"
+        said.append(
+            f"Times of layers are medians of calls in turns {where}, on this machine, and quartiles; below 1x is "
+            f"slower than dense."
+        )
+    return said
+
+
+def _samples(plan: Comparison) -> str:
+    return "" if plan.sample_errors is None else f", of single samples by {plain_range(plan.sample_errors)} (quartiles)"
+
+
+def time_sentence(times: Times) -> str:
+    """Time of the whole model before and after, and whether the difference is more than noise."""
+    before, after = (
+        f"{spread.middle * 1e3:.3g} ms ({plain_range(spread, 1e3)})" for spread in (times.before, times.after)
+    )
+    noise = "" if times.is_faster or times.is_slower else ", no difference beyond noise"
+    return f"The whole model takes {before} before and {after} after, median and quartiles: {speed(times)}{noise}."
+
+
+def plain_range(spread: Spread, unit: float = 1.0) -> str:
+    """The quartiles."""
+    return f"{spread.low * unit:.3g} to {spread.high * unit:.3g}"
+
+
+def speed(times: Times | None) -> str:
+    """Time before over time after, as a factor, and its quartiles."""
+    if times is None:
+        return MISSING
+    return f"{times.speed.middle:.2f}x ({times.speed.low:.2f} to {times.speed.high:.2f})"
+
+
+def _three_digits(value: float | None) -> str:
+    """Three digits, or a dash."""
+    return MISSING if value is None else f"{value:.3g}"
+
+
+def _cells(layer: LayerPlan) -> list[str]:
+    before, after = layer.parameters
+    return [
+        layer.name if len(layer.names) == 1 else f"{layer.name} (+{len(layer.names) - 1})",
+        layer.becomes,
+        f"{before:,} -> {after:,}",
+        f"{after / before:.1%}",
+        f"{layer.flops[1] / layer.flops[0]:.1%}" if layer.flops[0] else MISSING,
+        speed(layer.times),
+        _three_digits(layer.weight_error),
+        _three_digits(layer.output_error),
+    ]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -10,16 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from multiway.compress import measuring
-from multiway.compress.advice import advice_of_model
 from multiway.compress.budget import fit_layers
-from multiway.compress.comparing import measured_layer
 from multiway.compress.fits import Compressed
-from multiway.compress.layer import Comparison, LayerPlan
+from multiway.compress.measuring import Times
+from multiway.compress.page import advice_of_model, measured_layer, report_text
 from multiway.compress.rules import Rule, check_share
-from multiway.compress.spread import Times
 from multiway.compress.swap import copy_without, swap_in, swapped
-from multiway.compress.table import report_text
-from multiway.compress.targets import Target, find_targets
+from multiway.compress.targets import Comparison, LayerPlan, Target, find_targets
 from multiway.errors import ConfigError
 
 
@@ -64,7 +61,7 @@ class Plan(Comparison):
             **_plain(self.times),
             "advice": list(advice_of_model(self)),
             "layers": self.rows(),
-            "refused": [{"layer": each.name, "reason": each.reason} for each in self.refused],
+            "refused": [{"layer": layer.name, "reason": layer.reason} for layer in self.refused],
         }
 
     def report(self) -> str:
@@ -73,9 +70,9 @@ class Plan(Comparison):
 
     def html(self, title: str = "Compression") -> str:
         """The plan as one self-contained HTML page."""
-        from multiway.compress.page import page_of
+        from multiway.compress.page import plan_page
 
-        return page_of(self, title)
+        return plan_page(self, title)
 
     def apply(self, *, inplace: bool = False, keep_originals: bool = True) -> nn.Module:
         """Swap the layers.
@@ -195,12 +192,12 @@ def _whole(
     Raises:
         ConfigError: The model asks a swapped layer for what only a dense one has.
     """
-    before = measuring.outputs_of(model, data)
+    before = measuring.layer_outputs(model, data)
     chosen = {layer.names: layer.replacement for layer in layers if layer.replacement is not None}
     lent = functools.partial(swapped, model, chosen)
     try:
         with lent():
-            after = measuring.outputs_of(model, data)
+            after = measuring.layer_outputs(model, data)
     except (AttributeError, TypeError) as error:
         raise ConfigError(
             f"plan: the model asks a swapped layer for what only a dense one has ({error}). Leave that layer out of "

@@ -1,7 +1,9 @@
-"""A compressed model on disk: its weights, what was swapped, and the config of a Hugging Face model."""
+"""A compressed model on disk: its weights, what was swapped, and the folder of a Hugging Face model."""
 
+import functools
 import json
 import math
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from multiway import files
-from multiway.compress.dense import features_of, kind_of, transformers
 from multiway.compress.fits import Compressed
-from multiway.compress.rules import LowRank, NdLinear, TensorTrain
-from multiway.compress.swap import required_record, swap_in
+from multiway.compress.plan import Plan, plan
+from multiway.compress.rules import LowRank, NdLinear, Rule, TensorTrain
+from multiway.compress.swap import dense_kind, features_of_dense, required_record, swap_in, transformers
 from multiway.errors import MultiwayError, RunError
 from multiway.nn import Approximation, LowRankLinear, TTLinear
 from multiway.nn import NdLinear as NdLayer
@@ -90,14 +92,14 @@ def write_swaps(model: nn.Module, folder: Path, **facts: Any) -> None:
     """Write `compression.json`: every swapped layer's names, kind, sizes and ranks."""
     record = required_record(model)
     layers = [
-        {"names": swap.names, "dense": swap.kind, **describe(model.get_submodule(name))}  # type: ignore[arg-type]
+        {"names": swap.names, "dense": swap.kind, **layer_facts(model.get_submodule(name))}  # type: ignore[arg-type]
         for name, swap in record.swaps.items()
     ]
     content = {"format": FORMAT, **facts, "layers": layers}
     files.write_text(folder / SWAPS, json.dumps(content, indent=1) + "\n")
 
 
-def describe(layer: Compressed) -> dict[str, Any]:
+def layer_facts(layer: Compressed) -> dict[str, Any]:
     """What is needed to build such a layer again."""
     facts: dict[str, Any]
     if isinstance(layer, LowRankLinear):
@@ -111,8 +113,8 @@ def describe(layer: Compressed) -> dict[str, Any]:
     return facts | {"error": layer.approximation.error if layer.approximation else None}
 
 
-def build(entry: Mapping[str, Any], in_features: int, out_features: int) -> Compressed:
-    """The layer that `describe` told of; its weights are drawn, and torch's generator is as before."""
+def compressed_layer(entry: Mapping[str, Any], in_features: int, out_features: int) -> Compressed:
+    """The layer that `layer_facts` describes; its weights are drawn, and torch's generator is as before."""
     with torch.random.fork_rng(devices=[]):
         return _build_layer(entry, in_features, out_features)
 
@@ -205,21 +207,21 @@ def model_class(config: Mapping[str, Any], folder: Path) -> Any:
     """
     names = config.get("architectures") or []
     library = transformers()
-    found = getattr(library, str(names[0]), None) if names else None
-    if not (isinstance(found, type) and issubclass(found, library.PreTrainedModel)):
+    cls = getattr(library, str(names[0]), None) if names else None
+    if not (isinstance(cls, type) and issubclass(cls, library.PreTrainedModel)):
         raise RunError(
             f"{folder / CONFIG}: transformers knows no model {', '.join(map(str, names)) or '(none is named)'}."
         )
-    return found
+    return cls
 
 
 def _layer(model: nn.Module, names: tuple[str, ...], entry: Mapping[str, Any]) -> Compressed:
     dense = model.get_submodule(names[0])
-    if kind_of(dense) != entry["dense"]:
+    if dense_kind(dense) != entry["dense"]:
         raise RunError(
             f"{names[0]} is {type(dense).__name__} in this model and was {entry['dense']}. Give a dense model."
         )
-    layer = build(entry, *features_of(dense))
+    layer = compressed_layer(entry, *features_of_dense(dense))
     return layer.to(dense.get_parameter("weight"))
 
 
@@ -256,3 +258,66 @@ def _take_dtypes(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     for name, own in model.state_dict(keep_vars=True).items():
         if name in tensors:
             own.data = own.data.to(tensors[name].dtype)
+
+
+MODEL_FILES = {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx", ".pkl"}
+
+
+def compress_pretrained(
+    folder: Path,
+    rules: Mapping[str, Rule],
+    *,
+    data: Path | None = None,
+    max_parameters: float | None = None,
+    max_error: float | None = None,
+    out: Path | None = None,
+) -> Plan:
+    """Plan the compression of a Hugging Face model in a folder; with `out`, write it there.
+
+    Tokenizers and whatever else lies in the folder are copied along.
+
+    Args:
+        folder: With `config.json` and weights as safetensors, or written by `save`.
+        rules: As for `plan`.
+        data: A safetensors file of one batch, its tensors named as the model's arguments.
+        max_parameters: As for `plan`.
+        max_error: As for `plan`.
+        out: Folder to make.
+
+    Raises:
+        RunError: The model cannot be read, or `out` exists.
+        ConfigError: The rules do not fit the model.
+    """
+    if out is not None and out.exists():
+        raise RunError(f"{out} exists already. Set out to another folder (--out FOLDER).")
+    batch = None if data is None else dict(read_tensors(data))
+    made = plan(load_pretrained(folder), rules, data=batch, max_parameters=max_parameters, max_error=max_error)
+    if out is not None:
+        save(made.apply(inplace=True, keep_originals=False), out)
+        _copy_others(folder, out)
+    return made
+
+
+def load_pretrained(folder: Path) -> nn.Module:
+    """A Hugging Face model from a folder, compressed before or not; nothing is downloaded, and no pickle is read.
+
+    Raises:
+        RunError: The folder holds none, or transformers is missing.
+    """
+    if not (folder / CONFIG).is_file():
+        raise RunError(f"{folder} holds no model: neither config.yaml of a run nor {CONFIG} of Hugging Face.")
+    if has_swaps(folder):
+        return load(folder)
+    cls = model_class(read_json(folder / CONFIG), folder)
+    try:
+        model: nn.Module = cls.from_pretrained(str(folder), local_files_only=True, use_safetensors=True)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise RunError(f"{folder} cannot be read by transformers: {' '.join(str(error).split())[:200]}.") from None
+    return model.eval()
+
+
+def _copy_others(folder: Path, out: Path) -> None:
+    for path in sorted(folder.iterdir()):
+        is_model = path.suffix in MODEL_FILES or path.name in (CONFIG, SWAPS) or path.name.endswith(".index.json")
+        if path.is_file() and not is_model and not (out / path.name).exists():
+            files.write_with(out / path.name, functools.partial(shutil.copyfile, path))

@@ -1,5 +1,6 @@
-"""Which layers of a model the patterns mean, and which of those cannot be swapped."""
+"""Which layers of a model the patterns mean, which of those cannot be swapped, and what one layer becomes."""
 
+import dataclasses
 import difflib
 import re
 from collections.abc import Mapping
@@ -7,8 +8,10 @@ from typing import NamedTuple
 
 from torch import nn
 
-from multiway.compress.dense import kind_of, parameter_owners, refusal
+from multiway.compress.fits import Compressed
+from multiway.compress.measuring import Spread, Times
 from multiway.compress.rules import Rule
+from multiway.compress.swap import dense_kind, parameter_owners, refusal
 from multiway.errors import ConfigError
 
 
@@ -63,9 +66,9 @@ def _matches(pattern: str, modules: Mapping[str, nn.Module]) -> list[str]:
         expression = re.compile(pattern)
     except re.error as error:
         raise ConfigError(f"compress: the pattern {pattern!r} is no regular expression: {error}.") from None
-    found = [name for name in modules if expression.fullmatch(name)]
-    if not found:
-        layers = [name for name, module in modules.items() if kind_of(module)]
+    matches = [name for name in modules if expression.fullmatch(name)]
+    if not matches:
+        layers = [name for name, module in modules.items() if dense_kind(module)]
         near = difflib.get_close_matches(pattern.replace("\\", ""), layers, n=3, cutoff=0.3) or layers[:3]
         known = (
             f"Among the dense layers are {', '.join(near)}"
@@ -75,7 +78,7 @@ def _matches(pattern: str, modules: Mapping[str, nn.Module]) -> list[str]:
         raise ConfigError(
             f"compress: the pattern {pattern!r} matches no module's whole name. {known}; '.*' stands for any beginning."
         )
-    return found
+    return matches
 
 
 def _check_some(
@@ -94,4 +97,58 @@ def _check_some(
 
 def _looks_dense(module: nn.Module) -> bool:
     """Whether a reader of the pattern would expect this layer to be swapped."""
-    return isinstance(module, nn.Linear) or "Linear" in type(module).__name__ or kind_of(module) is not None
+    return isinstance(module, nn.Linear) or "Linear" in type(module).__name__ or dense_kind(module) is not None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LayerPlan:
+    """One dense layer, and what it would become.
+
+    names: Every name that the layer goes by; a shared layer has several.
+    becomes: Kind, sizes and ranks in words; "dense" if it is left as it is.
+    input_shape: Input on which FLOPs and times are for one call: the layer's own on the data, or 256 rows.
+    weight_error: ‖W - Ŵ‖ / ‖W‖.
+    output_error: Relative error of the layer's outputs on the data, biases included; None without data.
+    advice: What to think over before applying.
+    """
+
+    names: tuple[str, ...]
+    kind: str
+    in_features: int
+    out_features: int
+    becomes: str
+    parameters: tuple[int, int]
+    input_shape: tuple[int, ...]
+    flops: tuple[int, int]
+    times: Times | None
+    weight_error: float
+    output_error: float | None
+    advice: tuple[str, ...]
+    replacement: Compressed | None = dataclasses.field(repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The first of its names."""
+        return self.names[0]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A model before and after.
+
+    layers: The dense layers that the rules match.
+    refused: Layers that they match and that cannot be swapped, with the reason.
+    parameters: Of the whole model, before and after.
+    output_error: Relative error of the model's floating outputs on the data; None without data.
+    sample_errors: The same, sample by sample.
+    times: Of the whole model on the data; None without data or where nothing is swapped.
+    has_data: Whether data was given.
+    """
+
+    layers: list[LayerPlan]
+    refused: list[Refused]
+    parameters: tuple[int, int]
+    output_error: float | None
+    sample_errors: Spread | None
+    times: Times | None
+    has_data: bool

@@ -1,38 +1,27 @@
-"""From files to checked, typed batches; knows no model."""
+"""From bytes to checked samples, each verb once; knows no model and no task, not by a string either.
 
-from typing import TYPE_CHECKING
+A kind of data is what differs: how its bytes become samples. A new one plugs in so:
+
+- `sources` turns bytes into columns, arrays, images and scans. Its readers take `Findings` and note flaws with place,
+  value and fix (`errors.Fix`, data that whoever prints it spells).
+- The kind's source makes `Samples` of them (`samples.py`): inputs of its own type, indexed by rows; targets, classes,
+  groups, copies (`keys`), times, the official split, and where each sample stands.
+- `split(samples, config.split)` gives rows of training, validation and test (`splitting.py`): as the data name them, by
+  time, by folds or by shares, groups and copies together.
+- `check_samples(source, read, how, facts=..., hooks=...)` reports on them (`checking.py`); hooks add flaws of the kind.
+- `match_names`, `match_classes` and `match_sizes` hold later data to a state (`matching.py`).
+- `targets.py` reads classes and numbers, `scaling.py` standardises; both learn from training rows alone.
+
+What training learns, and the inputs that a network takes, are the task's (`multiway.tasks.samples`).
+"""
 
 from multiway.data.findings import CheckReport as CheckReport
 from multiway.data.findings import Finding as Finding
 from multiway.data.findings import Place as Place
-from multiway.data.options import ReadOptions as ReadOptions
-from multiway.data.series.frequency import season_of as season_of
-from multiway.data.series.panel import Panel as Panel
-from multiway.data.series.panel import match_panel as match_panel
-from multiway.data.series.reading import check_file as check_file
-from multiway.data.series.reading import read_panel as read_panel
-from multiway.data.series.scaling import Scaler as Scaler
-from multiway.data.series.scaling import mase_scales as mase_scales
-from multiway.data.series.splits import Borders as Borders
-from multiway.data.series.splits import SplitOptions as SplitOptions
-from multiway.data.series.splits import about_young as about_young
-from multiway.data.series.splits import borders_of as borders_of
-from multiway.data.series.splits import check_borders as check_borders
-from multiway.data.series.splits import young_series as young_series
-from multiway.lazy import lazily
+from multiway.data.scaling import Scaler as Scaler
+from multiway.data.scaling import mase_scales as mase_scales
+from multiway.data.sources.options import ReadOptions as ReadOptions
+from multiway.lazy import extend
 
-if TYPE_CHECKING:
-    from multiway.data.series.later import all_windows as all_windows
-    from multiway.data.series.later import last_window as last_window
-    from multiway.data.series.stretches import complete_stretches as complete_stretches
-    from multiway.data.series.windows import Windows as Windows
-    from multiway.data.series.windows import split_windows as split_windows
-
-__getattr__ = lazily(
-    __name__,
-    {
-        "multiway.data.series.later": ("all_windows", "last_window"),
-        "multiway.data.series.stretches": ("complete_stretches",),
-        "multiway.data.series.windows": ("Windows", "split_windows"),
-    },
-)
+# A table `DATASETS` of sets that are made, not fetched; all others stand in `catalogue.yaml`.
+extend("catalogues", "multiway.data.made")

@@ -2,26 +2,14 @@
 
 import importlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from multiway.data.findings import quoted
+from multiway.data.catalogue import entries
 from multiway.data.verifying import verified
 from multiway.errors import ConfigError, DataError, closest
-
-CATALOGUES = (
-    "multiway.data.series.catalogue",
-    "multiway.data.volumes.catalogue",
-    "multiway.data.masks.catalogue",
-    "multiway.data.stocks.catalogue",
-    "multiway.data.tabular.catalogue",
-    "multiway.data.sequences.catalogue",
-    "multiway.data.labelled_text.catalogue",
-    "multiway.data.images.catalogue",
-    "multiway.data.language.catalogue",
-)
-"""Modules with a table `DATASETS` from names to entries; a new kind of data adds a line."""
+from multiway.lazy import extensions, load_extensions
 
 
 class Dataset(Protocol):
@@ -30,10 +18,6 @@ class Dataset(Protocol):
     @property
     def kind(self) -> str:
         """What it holds, in a word or two."""
-
-    @property
-    def task(self) -> str:
-        """The task that it is for."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -55,10 +39,6 @@ class Dataset(Protocol):
     def holds(self) -> str:
         """Its size in words."""
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What it brings to a config of its task."""
-
     def find(self, folders: Sequence[Path]) -> Path | None:
         """The first copy that lies in one of the folders."""
 
@@ -66,10 +46,16 @@ class Dataset(Protocol):
         """Download or make it in a folder unless it is there, verify it, and return its path."""
 
 
+ADDED: dict[str, Dataset] = {}
+"""Data sets that rooms above add."""
+
+
 def catalogue() -> dict[str, Dataset]:
     """Every known data set by its name."""
-    modules = map(importlib.import_module, CATALOGUES)
-    return {name: known for module in modules for name, known in module.DATASETS.items()}
+    load_extensions("data sets")
+    modules = map(importlib.import_module, extensions("catalogues").values())
+    made = {name: known for module in modules for name, known in module.DATASETS.items()}
+    return {**entries(), **made, **ADDED}
 
 
 def is_dataset(name: str) -> bool:
@@ -87,23 +73,6 @@ def dataset(name: str) -> Dataset:
     if name not in known:
         raise ConfigError(f"no data set is called {name}{closest(name, list(known))} Known: {', '.join(known)}.")
     return known[name]
-
-
-def brought(data: object, task: str | None = None) -> dict[str, Any]:
-    """Settings that a known data set brings to a config; none where `data` is no name of one.
-
-    Args:
-        data: A name, or any other source of data.
-        task: Refuse a set that is for another task.
-
-    Raises:
-        ConfigError: It is for another task.
-    """
-    known = catalogue().get(str(data))
-    if known is not None and task not in (None, known.task):
-        wanted = next((f" and no {each.kind}" for each in catalogue().values() if each.task == task), "")
-        raise ConfigError(f"{data} holds {known.kind}{wanted}. Run `multiway train {known.task} --data {data}`.")
-    return {} if known is None else known.settings
 
 
 def locate(data: str) -> str:
@@ -192,31 +161,3 @@ def cache_folder() -> Path:
     """Where downloads are kept."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "multiway"
-
-
-def first_in(
-    folders: Sequence[Path], files: Sequence[str], is_there: Callable[[Path], bool] = Path.is_file
-) -> Path | None:
-    """The first of the named files, or of what counts as there, in the first folder that holds one."""
-    return next((path for folder in folders for file in files if is_there(path := folder / file)), None)
-
-
-def download(name: str, known: Dataset, path: Path) -> Path:
-    """Fetch a data set's address into a path, and compare its hash where one is known; what is there is kept.
-
-    Raises:
-        DataError: The address does not answer, or the hash is another.
-    """
-    import pooch
-
-    pooch.get_logger().setLevel("ERROR")
-    try:
-        return Path(
-            pooch.retrieve(known.url, known_hash=known.known_hash, fname=path.name, path=path.parent, progressbar=False)
-        )
-    except (OSError, ValueError) as error:
-        reason = quoted(" ".join(str(error).split()), 160)
-        raise DataError(
-            f"{name} could not be fetched from {known.url}: {reason}. Fetch {known.files[0]} by other means and set "
-            f"MULTIWAY_DATA to its folder."
-        ) from None

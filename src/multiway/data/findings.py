@@ -1,15 +1,22 @@
 """What a look at a file turned up: each flaw with its place, its value and its fix."""
 
+import collections
+import contextlib
 import dataclasses
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, TypeVar
 
-from multiway.errors import DataError, ended
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.errors import DataError, Message, MultiwayError, Spell, ended, spelled
 
 SHOWN_PER_KIND = 5
 KEPT_PER_KIND = 20
 
 Severity = Literal["error", "warning", "note"]
+SEVERITIES = ("error", "warning", "note")
+T = TypeVar("T")
 
 
 def quoted(value: object, limit: int = 40) -> str:
@@ -62,19 +69,24 @@ class Finding:
     rule: str
     places: tuple[Place, ...] = ()
     count: int = 1
-    fix: str = ""
+    fix: str | Message = ""
+    """What helps: a text, or texts and fixes in their order."""
 
-    def line(self, shown: int = SHOWN_PER_KIND) -> str:
+    def line(self, shown: int = SHOWN_PER_KIND, spell: Spell = str) -> str:
         """Say the whole finding in one line."""
+        return spelled(self.parts(shown), spell).strip()
+
+    def parts(self, shown: int = SHOWN_PER_KIND) -> Message:
+        """The line before anyone has spelled its fixes."""
         where = "; ".join(map(str, self.places[:shown]))
         hidden = self.count - min(shown, len(self.places))
         more = f" (and {hidden} more)" if where and hidden > 0 else ""
         head = f"{self.rule}: {where}{more}." if where else ended(self.rule)
-        return f"{head} {self.fix}".strip()
+        return (f"{head} ", *((self.fix,) if isinstance(self.fix, str) else self.fix))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, spell: Spell = str) -> dict[str, Any]:
         """Plain values for JSON."""
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "fix": spelled(self.fix, spell)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,25 +97,27 @@ class CheckReport:
         encoding, season, and counts of missing cells, sentinels, repeated and absent times, constant columns.
     missing: Missing cells per variate, those with any; sentinels count as missing.
     findings: Errors first, then warnings, then notes.
+    task: Whose options the fixes are of, where it is known.
     """
 
     source: str
     summary: dict[str, Any]
     findings: tuple[Finding, ...]
     missing: dict[str, int] = dataclasses.field(default_factory=dict)
+    task: str | None = None
 
     @property
     def is_usable(self) -> bool:
         """Whether the file can be read under the options it was checked with."""
         return all(finding.severity != "error" for finding in self.findings)
 
-    def lines(self) -> list[str]:
+    def lines(self, spell: Spell = str) -> list[str]:
         """Write the report for a terminal."""
         head = [f"{name}: {value}" for name, value in self.summary.items() if value is not None]
         if self.missing:
             worst = sorted(self.missing.items(), key=lambda item: -item[1])
             head.append(f"missing by variate: {listed(f'{name} {count}' for name, count in worst)}")
-        body = [f"{finding.severity}: {finding.line()}" for finding in self.findings]
+        body = [f"{finding.severity}: {finding.line(spell=spell)}" for finding in self.findings]
         return [self.source, *(f"  {line}" for line in [*head, *body]), self._verdict()]
 
     def _verdict(self) -> str:
@@ -112,13 +126,13 @@ class CheckReport:
         errors = sum(finding.severity == "error" for finding in self.findings)
         return f"The file cannot be used until {'the error is' if errors == 1 else f'the {errors} errors are'} fixed."
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, spell: Spell = str) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "source": self.source,
             "summary": self.summary,
             "missing": self.missing,
-            "findings": [finding.to_dict() for finding in self.findings],
+            "findings": [finding.to_dict(spell) for finding in self.findings],
         }
 
 
@@ -135,7 +149,13 @@ class Findings:
         self.encoding: str | None = None
 
     def add(
-        self, kind: str, severity: Severity, rule: str, fix: str = "", places: Iterable[Place] = (), count: int = 0
+        self,
+        kind: str,
+        severity: Severity,
+        rule: str,
+        fix: str | Message = "",
+        places: Iterable[Place] = (),
+        count: int = 0,
     ) -> None:
         """Note a flaw and go on; `count` where there are more than `places` says."""
         every = tuple(places)
@@ -146,17 +166,106 @@ class Findings:
             )
         )  # fmt: skip
 
-    def fatal(self, kind: str, rule: str, fix: str = "", places: Iterable[Place] = (), count: int = 0) -> Unreadable:
+    def fatal(
+        self, kind: str, rule: str, fix: str | Message = "", places: Iterable[Place] = (), count: int = 0
+    ) -> Unreadable:
         """Note a flaw after which nothing more can be said; raise what this returns."""
         self.add(kind, "error", rule, fix, places, count)
         return Unreadable()
+
+    def mark(
+        self, kind: str, rule: str, fix: str | Message, marks: NDArray[np.bool_], place: Callable[[int], Place]
+    ) -> None:
+        """Note the rows that are marked as an error, if there are any: their number, `rule`, and the first places."""
+        rows = np.flatnonzero(marks)
+        if len(rows):
+            places = [place(int(row)) for row in rows[:KEPT_PER_KIND]]
+            self.add(kind, "error", f"{len(rows)} {rule}", fix, places, len(rows))
+
+    def take(self, kind: str, error: MultiwayError, severity: Severity = "error") -> None:
+        """Note an error that ended a step, with its fixes."""
+        rule, *fixes = error.args
+        rule = str(rule).removeprefix(f"{self.source}: ")
+        rule, _, start = rule.rpartition(". ") if fixes else (rule.rstrip("."), "", "")
+        self.add(kind, severity, rule, (start, *fixes) if fixes else "")
+
+    @contextlib.contextmanager
+    def member(self, name: str) -> Iterator["Findings"]:
+        """Findings of one file of several, which are taken over with its name in front of each rule.
+
+        A file that cannot be read does not keep the others from being looked at.
+        """
+        inner = Findings(name)
+        try:
+            yield inner
+        except Unreadable:
+            pass
+        self.found += inner.named()
+
+    def named(self) -> list[Finding]:
+        """Findings with the name of their source in front of each rule."""
+        return [dataclasses.replace(finding, rule=f"{self.source}: {finding.rule}") for finding in self.found]
+
+    def join_notes(self) -> None:
+        """Make one note of the same note on many files."""
+        groups: dict[tuple[str, str], list[Finding]] = collections.defaultdict(list)
+        others = []
+        for finding in self.found:
+            name, mark, rule = finding.rule.partition(": ")
+            if finding.severity == "note" and mark and name != self.source:
+                groups[finding.kind, rule].append(finding)
+            else:
+                others.append(finding)
+        self.found = others
+        for (kind, rule), notes in groups.items():
+            self.add(kind, "note", notes[0].rule if len(notes) == 1 else f"{rule} (in {len(notes)} files)")
+
+    def remarks(self) -> tuple[str, ...]:
+        """What was found and is no error, one line each."""
+        return tuple(finding.line() for finding in self.found if finding.severity != "error")
+
+    def ordered(self) -> tuple[Finding, ...]:
+        """Errors first, then warnings, then notes."""
+        return tuple(sorted(self.found, key=lambda finding: SEVERITIES.index(finding.severity)))
 
     def error(self) -> DataError:
         """Make the first error an exception, with the number of the others."""
         errors = self.errors()
         rest = f" {len(errors) - 1} more: run `multiway check` on the file." if len(errors) > 1 else ""
-        return DataError(f"{self.source}: {errors[0].line(1)}{rest}")
+        *parts, last = errors[0].parts(1)
+        end = f"{last.rstrip()}{rest}" if isinstance(last, str) else last
+        return DataError(f"{self.source}: ", *parts, end)
 
     def errors(self) -> list[Finding]:
         """Findings that stop the file from being used."""
         return [finding for finding in self.found if finding.severity == "error"]
+
+
+Failures = list[MultiwayError]
+
+
+@contextlib.contextmanager
+def kept(failures: Failures | None) -> Iterator[None]:
+    """Keep an error for a check that wants all of them; without a list it is raised at once."""
+    try:
+        yield
+    except MultiwayError as error:
+        if failures is None:
+            raise
+        failures.append(error)
+
+
+def soundly(source: str, read: Callable[[Findings], T]) -> T:
+    """What a reader makes of a source, if nothing that it notes stops the data from being used.
+
+    Raises:
+        DataError: Something does: one line with the file, the place, the value and the fix.
+    """
+    findings = Findings(source)
+    try:
+        result = read(findings)
+    except Unreadable:
+        raise findings.error() from None
+    if findings.errors():
+        raise findings.error()
+    return result

@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from multiway import files
-from multiway.data.excel import workbook_of
-from multiway.data.formulas import escaped_frame
+from multiway.data.sources.cells import escaped_frame
+from multiway.data.sources.excel import workbook_of
 from multiway.errors import ConfigError, RunError
 
 _RAW = ContextVar("raw", default=False)

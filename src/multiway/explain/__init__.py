@@ -2,15 +2,19 @@
 
 from multiway.explain.deletion import Deletion as Deletion
 from multiway.explain.deletion import deletion_test as deletion_test
-from multiway.explain.explanation import Explanation as Explanation
-from multiway.explain.explanation import draw_explanation as draw_explanation
-from multiway.explain.explanation import draw_maps as draw_maps
-from multiway.explain.explanation import load_explanation as load_explanation
-from multiway.explain.explanation import save_explanation as save_explanation
+from multiway.explain.figures import Explanation as Explanation
+from multiway.explain.figures import draw_explanation as draw_explanation
+from multiway.explain.figures import draw_maps as draw_maps
+from multiway.explain.figures import load_explanation as load_explanation
+from multiway.explain.figures import load_maps as load_maps
 from multiway.explain.figures import plot_mode_map as plot_mode_map
+from multiway.explain.figures import save_explanation as save_explanation
+from multiway.explain.figures import save_maps as save_maps
 from multiway.explain.figures import save_mode_map as save_mode_map
+from multiway.explain.gradients import attribute_series as attribute_series
 from multiway.explain.gradients import gradients_within as gradients_within
 from multiway.explain.gradients import integrated_gradients as integrated_gradients
+from multiway.explain.gradients import mode_shares as mode_shares
 from multiway.explain.labels import lag_labels as lag_labels
 from multiway.explain.labels import slice_labels as slice_labels
 from multiway.explain.labels import span_labels as span_labels
@@ -26,12 +30,8 @@ from multiway.explain.maps import strongest as strongest
 from multiway.explain.maps import top_pairs as top_pairs
 from multiway.explain.plane_figures import plot_planes as plot_planes
 from multiway.explain.plane_figures import save_planes as save_planes
-from multiway.explain.series import attribute_series as attribute_series
-from multiway.explain.series import mode_shares as mode_shares
 from multiway.explain.spectra import Spectrum as Spectrum
 from multiway.explain.spectra import graph_spectrum as graph_spectrum
-from multiway.explain.storage import load_maps as load_maps
-from multiway.explain.storage import save_maps as save_maps
 from multiway.explain.volumes import VolumeExplanation as VolumeExplanation
 from multiway.explain.volumes import explain_volume as explain_volume
 from multiway.explain.volumes import has_maps as has_maps

@@ -1,16 +1,22 @@
-"""Integrated gradients: the change of a class's logit, shared among the voxels."""
+"""Integrated gradients: the change of a class's logit, shared among voxels, pixels or the values of a series."""
 
+import dataclasses
 import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from multiway.explain.planes import overlay
 from multiway.extras import load_extra
+from multiway.files import write_with
 
 PIECES = (0.0, *(8.0**-power for power in range(5, 0, -1)), 1.0)
 """Parts of the path that get as many points each: behind a normalisation, most of the change is near the start."""
@@ -153,3 +159,97 @@ def _captum() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # captum's own imports warn of what is not ours to fix
         return load_extra("captum", "The map of gradients", "volumes").attr
+
+
+SERIES_TOLERANCE = 0.1
+"""Share of the logit's change that the sum of the gradients may miss."""
+
+
+class _Observed(nn.Module):
+    """A model of series whose missing values stay missing while the others are faded."""
+
+    def __init__(self, model: nn.Module, series: Tensor) -> None:
+        super().__init__()
+        self.model, self.is_missing = model, series.isnan()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits of faded copies of the series."""
+        out: Tensor = self.model(torch.where(self.is_missing, torch.nan, x))
+        return out
+
+
+def attribute_series(model: nn.Module, series: Tensor) -> NDArray[np.float64]:
+    """Share the logit of the predicted class among the values of each series, from the mean of the training on.
+
+    Args:
+        model: Takes `(batch, steps, variates)`, NaN where missing, to logits.
+        series: The same, scaled so that 0 is the mean.
+
+    Returns:
+        `(batch, steps, variates)`; 0 where a value is missing.
+    """
+    shares = []
+    for sample in series.split(1):
+        with torch.no_grad():
+            target = model(sample).argmax(1)
+        gradients = gradients_within(_Observed(model, sample), sample.nan_to_num(), target, tolerance=SERIES_TOLERANCE)
+        shares.append(gradients.values.double().cpu().numpy())
+    return np.concatenate(shares)
+
+
+def mode_shares(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Share of each step and of each variate in the absolute attribution; every series weighs the same."""
+    size = np.abs(values)
+    total = size.sum((1, 2), keepdims=True)
+    share = (size / np.where(total > 0, total, 1)).mean(0)
+    return share.sum(1), share.sum(0)
+
+
+IMAGE_TOLERANCE, MOST_POINTS, BATCH = 0.05, 513, 64
+"""Share of the logit's change that the gradients' sum may miss, points at most, and points at once."""
+LEVELS = 15
+SIDE = 256
+"""Pixels that a picture has along its longer side at least."""
+
+Pixels = NDArray[np.uint8]
+Floats = NDArray[np.float32]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class ImageExplanation:
+    """One image.
+
+    gradients: Integrated gradients of the class, summed over channels, `(height, width)`.
+    sums: Sum of the gradients, and the change of the logit from an image of zeros, which it should equal.
+    """
+
+    gradients: Floats
+    sums: tuple[float, float]
+
+
+def explain_image(model: nn.Module, x: Tensor, target: int) -> ImageExplanation:
+    """Integrated gradients of a class, along the straight way from zeros to the image.
+
+    Args:
+        model: Takes images to logits.
+        x: `(1, channels, height, width)`, as the model takes it.
+        target: The class.
+    """
+    label = torch.tensor([target], device=x.device)
+    attribution = gradients_within(model, x, label, tolerance=IMAGE_TOLERANCE, steps=MOST_POINTS, batch_size=BATCH)
+    change = float(attribution.change[0])
+    gradients = attribution.values[0].sum(0).float().cpu().numpy()
+    return ImageExplanation(gradients=gradients, sums=(change + float(attribution.gap[0]), change))
+
+
+def save_image(path: Path, pixels: Pixels, gradients: Floats) -> None:
+    """Write an image `(height, width, channels)` and the same in grey under its gradients, side by side, enlarged."""
+    library = load_extra("PIL.Image", "drawing images", "images")
+    places, colours = overlay("gradients", gradients, LEVELS)
+    image = np.broadcast_to(pixels, (*pixels.shape[:2], 3)).astype(np.float32)
+    laid = colours[places].astype(np.float32)
+    share = laid[..., 3:] / 255
+    both = np.concatenate([image, image.mean(2, keepdims=True) * (1 - share) + laid[..., :3] * share], axis=1)
+    times = max(1, SIDE // max(pixels.shape[:2]))
+    picture = library.fromarray(both.round().astype(np.uint8).repeat(times, 0).repeat(times, 1))
+    write_with(path, lambda temporary: picture.save(temporary, format="png"))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multiway.explain.canvas import new_figure
+from multiway.explain.figures import new_figure
 from multiway.explain.planes import Array, Plane, Spacing, grey_levels, overlay, planes, strongest_slice
 from multiway.files import write_with
 
@@ -68,5 +68,5 @@ def _draw(axes: Any, plane: Plane, levels: Array, name: str, values: Array | Non
     axes.set_xticks([]), axes.set_yticks([])
     left, right, top, bottom = plane.edges
     for text, x, y in ((left, 0.02, 0.5), (right, 0.98, 0.5), (top, 0.5, 0.97), (bottom, 0.5, 0.02)):
-        place = {0.02: "left", 0.98: "right"}.get(x, "center")
-        axes.text(x, y, text, transform=axes.transAxes, color="#e0a030", fontsize=7, ha=place, va="center")
+        side = {0.02: "left", 0.98: "right"}.get(x, "center")
+        axes.text(x, y, text, transform=axes.transAxes, color="#e0a030", fontsize=7, ha=side, va="center")

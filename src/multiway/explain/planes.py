@@ -65,16 +65,16 @@ def planes(
     if len(sizes) != 3:
         raise ShapeError(f"planes: a volume has three axes. Got sizes={tuple(sizes)}.")
     if orientation is None:
-        found = [_bare(axis, axes) for axis in range(3)]
+        cuts = [_bare(axis, axes) for axis in range(3)]
     else:
-        found = [_anatomical(axis, orientation.upper()) for axis in range(3)]
+        cuts = [_anatomical(axis, orientation.upper()) for axis in range(3)]
     lengths = [size * step for size, step in zip(sizes, spacing or (1.0, 1.0, 1.0), strict=True)]
     return [
         plane._replace(
             ratio=lengths[plane.across] / lengths[plane.down],
             spacing=None if spacing is None else spacing[plane.axis],
         )
-        for plane in found
+        for plane in cuts
     ]
 
 

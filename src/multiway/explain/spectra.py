@@ -68,14 +68,14 @@ def spectrum_table(graph: Tensor, signal: Tensor, *, by_degree: bool = False) ->
         signal: What each filters, `(heads, length, dim)`.
         by_degree: As of `graph_spectrum`.
     """
-    columns = (each.numpy().ravel() for each in graph_spectrum(graph, signal, by_degree=by_degree))
+    columns = (values.numpy().ravel() for values in graph_spectrum(graph, signal, by_degree=by_degree))
     heads = torch.arange(1, len(graph) + 1).repeat_interleave(graph.shape[-1]).numpy()
     return pd.DataFrame({"head": heads, **dict(zip(COLUMNS, columns, strict=True))})
 
 
 def _in_order(frequency: Tensor, *others: Tensor) -> Spectrum:
     order = frequency.argsort(-1)
-    return Spectrum(*(each.gather(-1, order) for each in (frequency, *others)))
+    return Spectrum(*(values.gather(-1, order) for values in (frequency, *others)))
 
 
 def _shares(energy: Tensor) -> Tensor:

@@ -37,8 +37,10 @@ class SampleTexts:
 
     def counts(self) -> NDArray[np.int64]:
         """How many texts each text's day has, itself among them."""
-        _, place, count = np.unique(np.stack([self.stock, self.slot]), axis=1, return_inverse=True, return_counts=True)
-        return np.asarray(count[place.ravel()])
+        _, position, count = np.unique(
+            np.stack([self.stock, self.slot]), axis=1, return_inverse=True, return_counts=True
+        )
+        return np.asarray(count[position.ravel()])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,11 +89,11 @@ def contributions(score: Score, batch: Batch, stock: int) -> Contributions:
     )
 
 
-def text_contributions(found: Contributions, texts: SampleTexts) -> NDArray[np.float64]:
+def text_contributions(parts: Contributions, texts: SampleTexts) -> NDArray[np.float64]:
     """Part of each text in its day's contribution; exact, since the day's vector is the mean of its texts'."""
-    if found.text_gradient is None or not len(texts):
+    if parts.text_gradient is None or not len(texts):
         return np.zeros(len(texts))
-    gradient = found.text_gradient.cpu()[torch.from_numpy(texts.stock), torch.from_numpy(texts.slot)]
+    gradient = parts.text_gradient.cpu()[torch.from_numpy(texts.stock), torch.from_numpy(texts.slot)]
     whole = (gradient.double() * texts.vectors.double()).sum(-1).numpy()
     return np.asarray(whole / texts.counts())
 
@@ -106,23 +108,23 @@ def scores_without(score: Score, batch: Batch, texts: SampleTexts, stock: int, h
         stock: Whose score is explained.
         hidden: `(cases, texts)`.
     """
-    found = []
+    scores = []
     for start in range(0, len(hidden), AT_ONCE):
         means = [_means_of(texts, ~case, batch["text"].shape[1:]) for case in hidden[start : start + AT_ONCE]]
         some = {name: tensor.expand(len(means), *tensor.shape[1:]) for name, tensor in batch.items()}
         some["text"] = torch.stack([mean for mean, _ in means]).to(batch["text"])
         some["text_valid"] = torch.stack([count > 0 for _, count in means]).to(batch["text_valid"].device)
         with torch.no_grad():
-            found.append(score(some)[:, stock].double().cpu())
-    return torch.cat(found)
+            scores.append(score(some)[:, stock].double().cpu())
+    return torch.cat(scores)
 
 
 def _means_of(texts: SampleTexts, kept: NDArray[np.bool_], sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Mean vector of every stock and slot over the texts that are kept, and their number."""
     stocks, slots, features = sizes
-    place = torch.from_numpy((texts.stock * slots + texts.slot)[kept])
-    sums = torch.zeros(stocks * slots, features).index_add_(0, place, texts.vectors[torch.from_numpy(kept)].float())
-    counts = torch.bincount(place, minlength=stocks * slots)
+    position = torch.from_numpy((texts.stock * slots + texts.slot)[kept])
+    sums = torch.zeros(stocks * slots, features).index_add_(0, position, texts.vectors[torch.from_numpy(kept)].float())
+    counts = torch.bincount(position, minlength=stocks * slots)
     means = sums / counts.clamp_min(1)[:, None]
     return means.view(stocks, slots, features), counts.view(stocks, slots)
 
@@ -143,9 +145,9 @@ def deletion_of_texts(
     orders = [np.argsort(-direction * shares, kind="stable"), *(chance.permutation(len(texts)) for _ in range(draws))]
     counts = np.round(np.multiply(SHARES, len(texts)))[:, None]
     every = np.concatenate([np.argsort(order) < counts for order in orders])
-    hidden, place = np.unique(every, axis=0, return_inverse=True)
+    hidden, position = np.unique(every, axis=0, return_inverse=True)
     values = torch.sigmoid(direction * scores_without(score, batch, texts, stock, hidden)).numpy()
-    curves = values[place.ravel()].reshape(len(orders), len(SHARES))
+    curves = values[position.ravel()].reshape(len(orders), len(SHARES))
     return DeletionCurves(np.array(SHARES), {"gradients": curves[0]}, curves[1:].mean(axis=0))
 
 

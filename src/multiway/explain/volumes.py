@@ -42,8 +42,8 @@ class VolumeExplanation:
     @property
     def overlays(self) -> dict[str, Floats]:
         """What can be laid over the volume, by name."""
-        found = {"attention": self.attention, "gradients": self.gradients}
-        return {name: values for name, values in found.items() if values is not None}
+        overlays = {"attention": self.attention, "gradients": self.gradients}
+        return {name: values for name, values in overlays.items() if values is not None}
 
 
 def explain_volume(
@@ -81,15 +81,17 @@ def explain_volume(
     maps = maps_of(model, x)
     combine = getattr(getattr(model, "config", None), "combine", "product")
     attention = rollout_to_voxels(maps, x.shape[2:], combine=combine)[0] if maps else None
-    found = _gradients(model, x, target, steps, tolerance) if gradients else None
-    values = None if found is None else found.values[0].sum(0).cpu().float()
+    integrated = _gradients(model, x, target, steps, tolerance) if gradients else None
+    values = None if integrated is None else integrated.values[0].sum(0).cpu().float()
     marked = {key: item for key, item in (("attention", attention), ("gradients", values)) if item is not None}
     return VolumeExplanation(
         maps=volume_maps(model, maps, x.shape[2:], axes, spacing, name),
         attention=None if attention is None else attention.numpy(),
         gradients=None if values is None else values.numpy(),
-        sums=None if found is None else (float(found.change[0]) + float(found.gap[0]), float(found.change[0])),
-        points=None if found is None else found.points,
+        sums=None
+        if integrated is None
+        else (float(integrated.change[0]) + float(integrated.gap[0]), float(integrated.change[0])),
+        points=None if integrated is None else integrated.points,
         deletion=_deletion(model, x, target, marked, seed) if deletion and marked else None,
     )
 
@@ -136,8 +138,8 @@ def _gradients(model: nn.Module, x: Tensor, target: int, steps: int, tolerance: 
 
 def _deletion(model: nn.Module, x: Tensor, target: int, importance: dict[str, Tensor], seed: int) -> DeletionCurves:
     def score(volumes: Tensor) -> Tensor:
-        found: Tensor = model(volumes).double().softmax(-1)[:, target]
-        return found
+        share: Tensor = model(volumes).double().softmax(-1)[:, target]
+        return share
 
     return deletion_curves(score, x[0], importance, block=_block_of(model), seed=seed, batch_size=_batch(x))
 

@@ -149,13 +149,13 @@ def average_curves(curves: Sequence[DeletionCurves]) -> DeletionCurves:
 def _check_maps(maps: Sequence[Sequence[Tensor]]) -> None:
     if not maps or not maps[0]:
         raise ShapeError("token_rollout: nothing to roll out. Got no map; give those of one block or more.")
-    wanted = [tuple(mode.shape) for mode in maps[0]]
+    expected = [tuple(mode.shape) for mode in maps[0]]
     for block in maps:
-        found = [tuple(mode.shape) for mode in block]
-        if found != wanted or any(len(shape) != 4 or shape[2] != shape[3] for shape in found):
+        shapes = [tuple(mode.shape) for mode in block]
+        if shapes != expected or any(len(shape) != 4 or shape[2] != shape[3] for shape in shapes):
             raise ShapeError(
                 "token_rollout: every block must hold square maps (batch, heads, size, size) of the same sizes. "
-                f"Got {wanted} and {found}."
+                f"Got {expected} and {shapes}."
             )
 
 

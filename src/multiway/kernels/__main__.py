@@ -2,10 +2,10 @@
 
 import sys
 
-from multiway.kernels.library import FAILURES, build
+from multiway.kernels.library import FAILURES, build_library
 
 if __name__ == "__main__":
     try:
-        print(build())
+        print(build_library())
     except FAILURES as error:
         sys.exit(f"multiway: error: no compiled kernels: {error}")

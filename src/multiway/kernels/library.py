@@ -36,7 +36,7 @@ def library() -> ctypes.CDLL | None:
     return found
 
 
-def build(folder: Path = FOLDER) -> Path:
+def build_library(folder: Path = FOLDER) -> Path:
     """Compile the sources into a folder, unless that was done.
 
     Raises:

@@ -43,8 +43,8 @@ def predicted_classes(probabilities: Probabilities, threshold: float = MIDDLE) -
     """Class of each case: above the threshold for two classes, else the first of the largest."""
     if probabilities.shape[1] == 2:
         return (probabilities[:, -1] > threshold).astype(np.int64)
-    found: Labels = probabilities.argmax(1).astype(np.int64)
-    return found
+    positions: Labels = probabilities.argmax(1).astype(np.int64)
+    return positions
 
 
 def accuracy(labels: Labels, probabilities: Probabilities) -> float | None:
@@ -54,20 +54,20 @@ def accuracy(labels: Labels, probabilities: Probabilities) -> float | None:
 
 def sensitivity(labels: Labels, probabilities: Probabilities, threshold: float = MIDDLE) -> float | None:
     """Share of positive cases found; for more than two classes the mean over them. None where a class has no case."""
-    found = predicted_classes(probabilities, threshold)
-    return _mean_over_classes(probabilities, lambda position: _share(found == position, labels == position))
+    predicted = predicted_classes(probabilities, threshold)
+    return _mean_over_classes(probabilities, lambda position: _share(predicted == position, labels == position))
 
 
 def specificity(labels: Labels, probabilities: Probabilities, threshold: float = MIDDLE) -> float | None:
     """Share of negative cases left alone; for more than two classes the mean over one against the rest."""
-    found = predicted_classes(probabilities, threshold)
-    return _mean_over_classes(probabilities, lambda position: _share(found != position, labels != position))
+    predicted = predicted_classes(probabilities, threshold)
+    return _mean_over_classes(probabilities, lambda position: _share(predicted != position, labels != position))
 
 
 def balanced_accuracy(labels: Labels, probabilities: Probabilities, threshold: float = MIDDLE) -> float | None:
     """Mean over the classes of the share of each that is predicted; None where a class has no case."""
-    found = predicted_classes(probabilities, threshold)
-    shares = [_share(found == position, labels == position) for position in range(probabilities.shape[1])]
+    predicted = predicted_classes(probabilities, threshold)
+    shares = [_share(predicted == position, labels == position) for position in range(probabilities.shape[1])]
     return _mean(shares)
 
 
@@ -170,13 +170,13 @@ def reliability_table(labels: Labels, probabilities: Probabilities, bins: int = 
     places = np.minimum((confidence * bins).astype(np.int64), bins - 1)
     return [
         {
-            "low": place / bins,
-            "high": (place + 1) / bins,
-            "count": int((places == place).sum()),
-            "confidence": float(confidence[places == place].mean()),
-            "accuracy": float(right[places == place].mean()),
+            "low": bin_index / bins,
+            "high": (bin_index + 1) / bins,
+            "count": int((places == bin_index).sum()),
+            "confidence": float(confidence[places == bin_index].mean()),
+            "accuracy": float(right[places == bin_index].mean()),
         }
-        for place in np.unique(places).tolist()
+        for bin_index in np.unique(places).tolist()
     ]
 
 

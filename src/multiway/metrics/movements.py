@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 MIDDLE = 0.5
 
 
-def accuracy(labels: NDArray[Any], scores: NDArray[Any]) -> float | None:
+def hit_rate(labels: NDArray[Any], scores: NDArray[Any]) -> float | None:
     """Share of movements whose direction is predicted; None without movements."""
     hits, misses = _hits(labels, scores)
     total = hits.sum() + misses.sum()
@@ -25,10 +25,10 @@ def f1(labels: NDArray[Any], scores: NDArray[Any]) -> float | None:
     return _f1(int(hits[1]), int(misses.sum()))
 
 
-def macro_f1(labels: NDArray[Any], scores: NDArray[Any]) -> float | None:
+def mean_f1(labels: NDArray[Any], scores: NDArray[Any]) -> float | None:
     """Mean of the F1 of rises and that of falls; None where either is undefined."""
     hits, misses = _hits(labels, scores)
-    both = [_f1(int(found), int(misses.sum())) for found in hits]
+    both = [_f1(int(hit), int(misses.sum())) for hit in hits]
     return None if None in both else float(np.mean([value for value in both if value is not None]))
 
 

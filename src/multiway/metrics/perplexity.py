@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.metrics.resampling import Metric
+from multiway.metrics.resampling import ScoreFunction
 
 Values = NDArray[np.float64]
 TOKENS, WORDS, BYTES = range(3)
@@ -34,7 +34,7 @@ def bits_per_byte(counted: NDArray[Any], nats: Values) -> float | None:
     return None if mean is None else mean / math.log(2)
 
 
-FUNCTIONS: dict[str, Metric] = {
+FUNCTIONS: dict[str, ScoreFunction] = {
     "ppl": perplexity,
     "word_ppl": functools.partial(perplexity, column=WORDS),
     "bpb": bits_per_byte,

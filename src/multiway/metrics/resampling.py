@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from multiway.errors import ShapeError
 
 Rows = NDArray[np.int64]
-Metric = Callable[[Any, Any], float | None]
+ScoreFunction = Callable[[Any, Any], float | None]
 Interval = tuple[float, float] | None
 
 
 def intervals(
-    metrics: Mapping[str, Metric],
+    metrics: Mapping[str, ScoreFunction],
     truth: NDArray[Any],
     predicted: NDArray[Any],
     *,
@@ -55,11 +55,11 @@ def intervals(
             value = metric(*drawn)
             if value is not None:
                 values[name].append(value)
-    return {name: percentiles(found, draws, level) for name, found in values.items()}
+    return {name: percentiles(samples, draws, level) for name, samples in values.items()}
 
 
 def score_rows(
-    metrics: Mapping[str, Metric], truth: NDArray[Any], predicted: NDArray[Any], **resampling: Any
+    metrics: Mapping[str, ScoreFunction], truth: NDArray[Any], predicted: NDArray[Any], **resampling: Any
 ) -> list[dict[str, Any]]:
     """Name, value and interval of every metric, None where undefined; `resampling` as of `intervals`."""
     bounds = intervals(metrics, truth, predicted, **resampling)
@@ -71,7 +71,7 @@ def score_rows(
 
 
 def model_rows(
-    metrics: Mapping[str, Metric],
+    metrics: Mapping[str, ScoreFunction],
     truth: NDArray[Any],
     outputs: Mapping[str, NDArray[Any]],
     split: str,

@@ -12,21 +12,11 @@ from multiway.models.hot_stock_classifier import HOTStockClassifier as HOTStockC
 from multiway.models.hot_stock_classifier import HOTStockClassifierConfig as HOTStockClassifierConfig
 from multiway.models.hot_volume_classifier import HOTVolumeClassifier as HOTVolumeClassifier
 from multiway.models.hot_volume_classifier import HOTVolumeClassifierConfig as HOTVolumeClassifierConfig
-from multiway.models.itransformer import ITransformer as ITransformer
-from multiway.models.itransformer import ITransformerConfig as ITransformerConfig
 from multiway.models.language_model import OPT_125M, OPT_350M
 from multiway.models.language_model import CausalTransformer as CausalTransformer
 from multiway.models.language_model import CausalTransformerConfig as CausalTransformerConfig
-from multiway.models.linear_forecasters import DLinear as DLinear
-from multiway.models.linear_forecasters import DLinearConfig as DLinearConfig
-from multiway.models.linear_forecasters import RLinear as RLinear
-from multiway.models.linear_forecasters import RLinearConfig as RLinearConfig
-from multiway.models.monai_resnet import ResNet3D as ResNet3D
-from multiway.models.monai_resnet import ResNet3DConfig as ResNet3DConfig
 from multiway.models.olinear import OLinear as OLinear
 from multiway.models.olinear import OLinearConfig as OLinearConfig
-from multiway.models.patchtst import PatchTST as PatchTST
-from multiway.models.patchtst import PatchTSTConfig as PatchTSTConfig
 from multiway.models.recurrent_forecaster import RecurrentForecaster as RecurrentForecaster
 from multiway.models.recurrent_forecaster import RecurrentForecasterConfig as RecurrentForecasterConfig
 from multiway.models.registry import create_model as create_model
@@ -66,12 +56,6 @@ register(
     TransformerForecasterConfig,
     **TransformerForecasterConfig.dense(),
 )
-register("rlinear", RLinear, RLinearConfig)
-register("dlinear", DLinear, DLinearConfig)
-register("patchtst", PatchTST, PatchTSTConfig)
-register("patchtst_paper", PatchTST, PatchTSTConfig, **PatchTSTConfig.paper())
-register("patchtst_small", PatchTST, PatchTSTConfig, **PatchTSTConfig.small())
-register("itransformer", ITransformer, ITransformerConfig)
 register("olinear", OLinear, OLinearConfig)
 register("olinear_small", OLinear, OLinearConfig, **OLinearConfig.small())
 register("hot_stock_classifier", HOTStockClassifier, HOTStockClassifierConfig)
@@ -87,8 +71,6 @@ register(
     "hot_volume_classifier_paper", HOTVolumeClassifier, HOTVolumeClassifierConfig, **HOTVolumeClassifierConfig.paper()
 )
 register("cnn_volume_classifier", CNNVolumeClassifier, CNNVolumeClassifierConfig)
-register("resnet18_3d", ResNet3D, ResNet3DConfig, depth=18)
-register("resnet50_3d", ResNet3D, ResNet3DConfig, depth=50)
 register("cnn_image_classifier", CNNImageClassifier, CNNImageClassifierConfig)
 register("cnn_image_classifier_paper", CNNImageClassifier, CNNImageClassifierConfig, **CNNImageClassifierConfig.paper())
 register("cnn_image_classifier_dense", CNNImageClassifier, CNNImageClassifierConfig, **CNNImageClassifierConfig.dense())

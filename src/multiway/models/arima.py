@@ -58,10 +58,10 @@ class Arima(nn.Module):
         if len(values) <= d:
             return np.zeros(len(values) + 1)
         constant, ar, ma = (getattr(self, name)[series].numpy() for name in ("constant", "ar", "ma"))
-        found = constant + _recursion(np.diff(values, d) - constant, ar, ma)
+        expected = constant + _recursion(np.diff(values, d) - constant, ar, ma)
         if d == 0:
-            return np.append(0.0, found[1:] - values)
-        return np.append(np.zeros(d), found + np.diff(values, d - 1) * (d - 1))
+            return np.append(0.0, expected[1:] - values)
+        return np.append(np.zeros(d), expected + np.diff(values, d - 1) * (d - 1))
 
     def keep(self, series: int, model: dict[str, Any]) -> None:
         """Take over a model that statsforecast fitted."""
@@ -93,8 +93,8 @@ def _fitted(values: Values) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a candidate that does not converge, and is not chosen
         search = models.AutoARIMA(season_length=1, seasonal=False, max_p=TERMS, max_q=TERMS)
-        found: dict[str, Any] = search.fit(values).model_
-    return found
+        model: dict[str, Any] = search.fit(values).model_
+    return model
 
 
 def load_statsforecast() -> Any:
@@ -109,10 +109,10 @@ def load_statsforecast() -> Any:
 def _recursion(values: Values, ar: Values, ma: Values) -> Values:
     """One-step forecasts of every value and of the one after them, each from what is before it."""
     seen, errors = np.zeros((2, TERMS + len(values)))
-    found = np.empty(len(values) + 1)
-    for step in range(len(found)):
+    forecasts = np.empty(len(values) + 1)
+    for step in range(len(forecasts)):
         before = slice(step, step + TERMS)
-        found[step] = seen[before] @ ar[::-1] + errors[before] @ ma[::-1]
+        forecasts[step] = seen[before] @ ar[::-1] + errors[before] @ ma[::-1]
         if step < len(values):
-            seen[TERMS + step], errors[TERMS + step] = values[step], values[step] - found[step]
-    return found
+            seen[TERMS + step], errors[TERMS + step] = values[step], values[step] - forecasts[step]
+    return forecasts

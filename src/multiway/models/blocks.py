@@ -1,14 +1,32 @@
-"""The block of a Higher-Order Transformer as the config of a model describes it."""
+"""The block of a Higher-Order Transformer as the config of a model describes it, and activations by name."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
+from torch import Tensor
 from torch import nn as torch_nn
+from torch.nn import functional as F
 
 from multiway import nn
 from multiway.config import Config
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, ShapeError
+
+Activation = Literal["relu", "gelu", "silu"]
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
+
+
+def check_sizes(model: str, x: Tensor, expected: tuple[int, ...]) -> None:
+    """Hold a batch of images or volumes to the sizes that a model was built for.
+
+    Raises:
+        ShapeError: x is not (batch, channels, *sizes) with the expected numbers.
+    """
+    if tuple(x.shape[1:]) != expected:
+        raise ShapeError(
+            f"{model}: x must be (batch, channels, *sizes) with {expected[0]} channels and sizes {expected[1:]}. "
+            f"Got {tuple(x.shape)}. Batch first, then channels, then the sizes."
+        )
 
 
 class BlockConfig(Config):
@@ -95,7 +113,7 @@ def build_block(
     """Attention, in a decoder cross-attention too, and a SwiGLU; rotary turns along the modes with an order."""
 
     def attend() -> torch_nn.Module:
-        return build_attention(config, num_modes=num_modes, rotary_modes=ordered_modes if config.rotary else ())
+        return _attention(config, num_modes=num_modes, rotary_modes=ordered_modes if config.rotary else ())
 
     return nn.HOTBlock(
         attend() if config.use_attention else None,
@@ -107,7 +125,7 @@ def build_block(
     )
 
 
-def build_attention(config: BlockConfig, *, num_modes: int, rotary_modes: Sequence[int]) -> torch_nn.Module:
+def _attention(config: BlockConfig, *, num_modes: int, rotary_modes: Sequence[int]) -> torch_nn.Module:
     """One attention per mode, or one over all tokens; softmax or a kernel."""
     options: dict[str, Any] = {"num_heads": config.num_heads, "num_modes": num_modes, "rotary_modes": rotary_modes}
     if config.attention == "kronecker":

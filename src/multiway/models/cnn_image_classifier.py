@@ -9,8 +9,8 @@ from torch import nn as torch_nn
 
 from multiway import nn
 from multiway.config import Config
-from multiway.errors import ShapeError
-from multiway.models.layer_choice import LayerName, build_layer
+from multiway.models.blocks import check_sizes
+from multiway.models.choices import LayerName, build_layer
 
 
 class CNNImageClassifierConfig(Config):
@@ -101,20 +101,12 @@ class CNNImageClassifier(torch_nn.Module):
         Raises:
             ShapeError: x is not `(batch, in_channels, *sizes)`.
         """
-        self._check(x)
+        check_sizes("CNNImageClassifier", x, (self.config.in_channels, *self.config.sizes))
         for stage in self.stages:
             x = stage(x)
         seen = x if self.hidden is None else self.activation(self.hidden(x)).flatten(1)
         logits: Tensor = self.logit_dropout(self.head(seen).flatten(1))
         return logits
-
-    def _check(self, x: Tensor) -> None:
-        wanted = (self.config.in_channels, *self.config.sizes)
-        if x.ndim != 4 or tuple(x.shape[1:]) != wanted:
-            raise ShapeError(
-                f"CNNImageClassifier: x must be (batch, channels, height, width) with {wanted} after the batch. "
-                f"Got {tuple(x.shape)}. Batch first, then channels."
-            )
 
 
 def _build_stage(in_channels: int, out_channels: int, config: CNNImageClassifierConfig) -> torch_nn.Sequential:

@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint
 
 from multiway import nn
 from multiway.config import Config
-from multiway.errors import ShapeError
+from multiway.models.blocks import check_sizes
 
 NUM_MODES = 3
 
@@ -68,20 +68,12 @@ class CNNVolumeClassifier(torch_nn.Module):
         Raises:
             ShapeError: x is not `(batch, in_channels, *sizes)`.
         """
-        self._check(x)
+        check_sizes("CNNVolumeClassifier", x, (self.config.in_channels, *self.config.sizes))
         again = self.config.checkpoint and self.training and torch.is_grad_enabled()
         for stage in self.stages:
             x = checkpoint(stage, x, use_reentrant=False) if again else stage(x)
         logits: Tensor = self.head(self.dropout(x.mean((2, 3, 4))))
         return logits
-
-    def _check(self, x: Tensor) -> None:
-        wanted = (self.config.in_channels, *self.config.sizes)
-        if x.ndim != 5 or tuple(x.shape[1:]) != wanted:
-            raise ShapeError(
-                f"CNNVolumeClassifier: x must be (batch, channels, *sizes) with {wanted[0]} channels and sizes "
-                f"{wanted[1:]}. Got {tuple(x.shape)}. Batch first, then channels, then the three modes."
-            )
 
 
 def _build_stage(in_channels: int, out_channels: int, kernel_size: int) -> torch_nn.Sequential:

@@ -35,10 +35,10 @@ class FrozenFeatures(nn.Module):
         """Bring images to the network's size and scale, and ask it."""
         coloured = x.expand(-1, 3, -1, -1)
         resized = F.interpolate(coloured, self.sizes, mode="bilinear", antialias=True)
-        return features_of(self.network((resized - self.mean) / self.std))
+        return _features_of(self.network((resized - self.mean) / self.std))
 
 
-def features_of(output: object) -> Tensor:
+def _features_of(output: object) -> Tensor:
     """Features in what a network returns: its class token, or the mean of a map."""
     hidden = getattr(output, "last_hidden_state", output)
     assert isinstance(hidden, Tensor)

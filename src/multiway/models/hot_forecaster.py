@@ -10,8 +10,7 @@ from torch import nn as torch_nn
 from multiway import nn
 from multiway.errors import ConfigError
 from multiway.models.blocks import BlockConfig, build_block, need_maps
-from multiway.models.linear_floor import LinearFloor
-from multiway.models.windows import NORMALISERS, Normalised, check_windows, fill_gaps, valid_patches
+from multiway.models.windows import NORMALISERS, LinearFloor, Normalised, check_windows, fill_gaps, valid_patches
 
 VARIATES, TIME = 0, 1
 LEVEL_LIMIT = 5.0

@@ -181,10 +181,10 @@ class HOTStockClassifier(torch_nn.Module):
         return logits
 
     def _dated(self, prices: Tensor, dates: Tensor) -> Tensor:
-        wanted = (len(prices), self.config.num_slots, self.config.date_features)
-        if tuple(dates.shape) != wanted:
+        expected = (len(prices), self.config.num_slots, self.config.date_features)
+        if tuple(dates.shape) != expected:
             raise ShapeError(
-                f"HOTStockClassifier: dates must be (batch, slots, features) {wanted}. Got {tuple(dates.shape)}."
+                f"HOTStockClassifier: dates must be (batch, slots, features) {expected}. Got {tuple(dates.shape)}."
             )
         return torch.cat([prices, dates[:, None].expand(-1, prices.shape[1], -1, -1)], dim=-1)
 
@@ -194,10 +194,10 @@ class HOTStockClassifier(torch_nn.Module):
                 f"HOTStockClassifier: a model of modality {self.config.modality!r} needs {name} and its mask. Got "
                 f"None. Give both, or build the model with another modality."
             )
-        wanted = (self.config.num_stocks, self.config.num_slots)
-        if values.shape[1:] != (*wanted, features) or valid.shape != values.shape[:3]:
+        expected = (self.config.num_stocks, self.config.num_slots)
+        if values.shape[1:] != (*expected, features) or valid.shape != values.shape[:3]:
             raise ShapeError(
-                f"HOTStockClassifier: {name} must be (batch, stocks, slots, features) with {(*wanted, features)} "
+                f"HOTStockClassifier: {name} must be (batch, stocks, slots, features) with {(*expected, features)} "
                 f"after the batch, its mask the same without the features. Got {tuple(values.shape)} and "
                 f"{tuple(valid.shape)}."
             )

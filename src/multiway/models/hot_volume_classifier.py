@@ -9,8 +9,7 @@ from torch import nn as torch_nn
 from torch.utils.checkpoint import checkpoint
 
 from multiway import nn
-from multiway.errors import ShapeError
-from multiway.models.blocks import BlockConfig, build_block, need_maps
+from multiway.models.blocks import BlockConfig, build_block, check_sizes, need_maps
 
 NUM_MODES = 3
 STRIDE = 4
@@ -142,12 +141,7 @@ class HOTVolumeClassifier(torch_nn.Module):
         return logits
 
     def _embed(self, x: Tensor) -> Tensor:
-        wanted = (self.config.in_channels, *self.config.sizes)
-        if x.ndim != 5 or tuple(x.shape[1:]) != wanted:
-            raise ShapeError(
-                f"HOTVolumeClassifier: x must be (batch, channels, *sizes) with {wanted[0]} channels and sizes "
-                f"{wanted[1:]}. Got {tuple(x.shape)}. Batch first, then channels, then the three modes."
-            )
+        check_sizes("HOTVolumeClassifier", x, (self.config.in_channels, *self.config.sizes))
         return self._maybe_again(self.stem, x)
 
     def _maybe_again(self, part: torch_nn.Module, x: Tensor) -> Tensor:

@@ -11,9 +11,8 @@ from torch import nn as torch_nn
 
 from multiway.config import Config
 from multiway.errors import ShapeError
-from multiway.models.activations import Activation
-from multiway.models.attention_choice import AttentionConfig
-from multiway.models.layer_choice import LayerName
+from multiway.models.blocks import Activation
+from multiway.models.choices import AttentionConfig, LayerName
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
 
 START = 0.02
@@ -78,7 +77,7 @@ class CausalTransformerConfig(Config):
         """What each block is made of."""
         dense, chosen = self._block(FeedForwardConfig(hidden=(4 * self.dim,))), self._block(self.feed_forward)
         first = 0 if self.replaced is None else self.num_blocks - self.replaced
-        return (dense if place < first else chosen for place in range(self.num_blocks))
+        return (dense if index < first else chosen for index in range(self.num_blocks))
 
     def _block(self, feed_forward: FeedForwardConfig) -> BlockChoice:
         return BlockChoice(
@@ -123,8 +122,8 @@ class CausalTransformer(torch_nn.Module):
                 f"CausalTransformer: tokens must be (batch, tokens) with at most {self.config.context} tokens. "
                 f"Got {tuple(tokens.shape)}."
             )
-        place = torch.arange(tokens.shape[1], device=tokens.device) + self.config.spare_positions
-        x = self.widen(self.tokens(tokens)) + self.positions(place)
+        positions = torch.arange(tokens.shape[1], device=tokens.device) + self.config.spare_positions
+        x = self.widen(self.tokens(tokens)) + self.positions(positions)
         for block in self.blocks:
             x = block(x)
         out: Tensor = self.narrow(self.norm(x)) @ self.tokens.weight.T
@@ -133,7 +132,7 @@ class CausalTransformer(torch_nn.Module):
 
 def balanced(number: int) -> tuple[int, int]:
     """The two factors that are nearest to each other, the smaller first."""
-    small = next(each for each in range(math.isqrt(number), 0, -1) if number % each == 0)
+    small = next(divisor for divisor in range(math.isqrt(number), 0, -1) if number % divisor == 0)
     return small, number // small
 
 

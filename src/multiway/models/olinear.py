@@ -171,8 +171,8 @@ class OLinear(torch_nn.Module):
         """
         if not young.any() or young.all():
             return
-        for each in (self.gain, self.shift, self.past_offset, self.future_offset):
-            each[young] = each[~young].mean(0)
+        for tensor in (self.gain, self.shift, self.past_offset, self.future_offset):
+            tensor[young] = tensor[~young].mean(0)
         for mixing in self.modules():
             if isinstance(mixing, NormLin):
                 mixing.set_apart(young)

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from multiway import nn
 from multiway.config import Config
 from multiway.errors import ConfigError
-from multiway.models.layer_choice import RANKED, LayerName, build_layer
+from multiway.models.choices import RANKED, LayerName, build_layer
 from multiway.models.windows import check_windows, num_seen, seen_past
 
 

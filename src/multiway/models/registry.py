@@ -9,6 +9,7 @@ from torch import nn
 
 from multiway.config import Config
 from multiway.errors import ConfigError, closest
+from multiway.lazy import load_extensions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +35,7 @@ def register(name: str, build: Callable[[Any], nn.Module], config: type[Config],
 
 def list_models(pattern: str = "*") -> list[str]:
     """Names that match a shell-style pattern, in alphabetical order: `list_models("hot*")`."""
+    load_extensions("models")
     return sorted(fnmatch.filter(_ENTRIES, pattern))
 
 
@@ -66,6 +68,8 @@ def create_model(name: str, **fields: Any) -> nn.Module:
 
 
 def _find(name: str) -> _Entry:
+    if name not in _ENTRIES:
+        load_extensions("models")
     if name not in _ENTRIES:
         raise ConfigError(
             f"create_model: `list_models()` gives the names there are. Got {name!r}{closest(name, _ENTRIES)}"

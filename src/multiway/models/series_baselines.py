@@ -1,14 +1,132 @@
-"""Baselines of series by their names: class shares, logistic regression on all values, random kernels."""
+"""Baselines of series by their names: class shares, logistic regression on all values, random kernels (ROCKET)."""
 
+import math
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from multiway.models.baselines import Facts, Linear, Majority, fit_logistic
-from multiway.models.rocket import Rocket
+from multiway.errors import ShapeError
+from multiway.models.baselines import Facts, Linear, Majority, fit_logistic, fit_ridge
 
-SeriesBaseline = Literal["majority", "linear", "rocket"]
+LENGTH = 9
+"""Steps that a kernel looks at."""
+BATCH = 64
+"""Series that are convolved at once."""
+PENALTIES = tuple(10.0**power for power in range(-4, 5))
+SHARPNESS = (1.0, 2.0, 4.0, 8.0, 16.0)
+"""Factors by which scores become logits; validation chooses."""
+
+
+class RandomKernels(nn.Module):
+    r"""How often each kernel's answer is positive, and its largest answer.
+
+    $$\mathrm{PPV} = \frac1T \sum_t [\,(w * x)_t + b > 0\,], \qquad \max_t\, (w * x)_t + b$$
+
+    Weights are drawn from N(0, 1) about their mean, biases from U(-1, 1), dilations 2^U up to the length of a series,
+    and each kernel sees a random few of the variates, once, when the module is made. Missing values count as 0, and
+    only observed steps are answered for.
+
+    Differs from the paper: kernels have 9 steps, as in MiniRocket, and reach beyond either end of a series.
+
+    Args:
+        variates: Numbers at each step.
+        steps: Of the longest series.
+        count: Kernels; each gives two features.
+
+    Shape:
+        Input `(batch, steps, variates)`, NaN where missing; output `(batch, 2 count)` float32.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    dilation: Tensor
+
+    def __init__(self, variates: int, steps: int, count: int) -> None:
+        super().__init__()
+        reach = max(math.log2(max(steps - 1, 1) / (LENGTH - 1)), 0.0)
+        weight = torch.randn(count, variates, LENGTH)
+        self.register_buffer("weight", (weight - weight.mean(2, keepdim=True)) * _chosen(count, variates))
+        self.register_buffer("bias", 2 * torch.rand(count) - 1)
+        self.register_buffer("dilation", torch.exp2(torch.rand(count) * reach).long().sort().values)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features of every series.
+
+        Raises:
+            ShapeError: x is not `(batch, steps, variates)`.
+        """
+        if x.ndim != 3 or x.shape[-1] != self.weight.shape[1]:
+            raise ShapeError(f"RandomKernels: x must be (batch, steps, {self.weight.shape[1]}). Got {tuple(x.shape)}.")
+        return torch.cat([self._features(some) for some in x.float().split(BATCH)])
+
+    def _features(self, x: Tensor) -> Tensor:
+        observed = ~x.isnan()
+        values, keep = torch.where(observed, x, 0.0).mT, observed.any(-1)[:, None]
+        responses = [
+            _shares_and_peaks(self._answers(values, dilation), keep) for dilation in self.dilation.unique().tolist()
+        ]
+        return torch.cat([torch.cat(parts, 1) for parts in zip(*responses, strict=True)], 1)
+
+    def _answers(self, values: Tensor, dilation: int) -> Tensor:
+        """Of the kernels with one dilation, at every step."""
+        own = self.dilation == dilation
+        padding = dilation * (LENGTH // 2)
+        return F.conv1d(values, self.weight[own], self.bias[own], padding=padding, dilation=dilation)
+
+
+class Rocket(nn.Module):
+    """Ridge regression of the classes on features of random kernels: `(batch, steps, variates)` to logits."""
+
+    sharpness: Tensor
+
+    def __init__(self, variates: int, steps: int, num_classes: int, count: int = 1000) -> None:
+        super().__init__()
+        self.kernels = RandomKernels(variates, steps, count)
+        self.linear = Linear(2 * count, num_classes)
+        self.register_buffer("sharpness", torch.ones((), dtype=torch.float64))
+
+    @torch.no_grad()
+    def fit(self, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Facts:
+        """Fit on series and classes; validation chooses the penalty, then what makes logits of its scores.
+
+        Args:
+            x: Training series, `(samples, steps, variates)`.
+            y: Their classes.
+            held_x: Validation series.
+            held_y: Their classes.
+        """
+        classes = torch.eye(len(self.linear.bias), dtype=torch.float64)
+        features, held = self.kernels(x), self.kernels(held_x)
+        facts = fit_ridge(self.linear, features, classes[y], held, classes[held_y], PENALTIES)
+        scores = self.linear(held)
+        losses = [float(F.cross_entropy(factor * scores, held_y)) for factor in SHARPNESS]
+        self.sharpness.fill_(SHARPNESS[losses.index(min(losses))])
+        return facts
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits of classes."""
+        out: Tensor = self.sharpness * self.linear(self.kernels(x))
+        return out
+
+
+def _chosen(count: int, variates: int) -> Tensor:
+    """Which variates each kernel sees: their number is 2^U up to all, so that few are as likely as many."""
+    number = torch.exp2(torch.rand(count) * math.log2(variates + 1)).long().clamp(1, variates)
+    rank = torch.rand(count, variates).argsort(1).argsort(1)
+    return (rank < number[:, None]).float()[..., None]
+
+
+def _shares_and_peaks(answers: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
+    """Share of the observed steps with a positive answer, and the largest answer; 0 for a series without any."""
+    counted = keep.sum(2).clamp_min(1)
+    shares = ((answers > 0) & keep).sum(2) / counted
+    peaks = answers.masked_fill(~keep, -torch.inf).amax(2)
+    return shares, torch.where(peaks.isinf(), 0.0, peaks)
+
+
+SeriesBaseline = Literal["majority", "logistic", "rocket"]
 
 
 class FlatLinear(nn.Module):
@@ -32,7 +150,7 @@ def build_series_baseline(name: str, steps: int, variates: int, num_classes: int
     """A baseline by its name; the kernels of `rocket` are drawn here."""
     if name == "majority":
         return Majority(num_classes)
-    return FlatLinear(steps * variates, num_classes) if name == "linear" else Rocket(variates, steps, num_classes)
+    return FlatLinear(steps * variates, num_classes) if name == "logistic" else Rocket(variates, steps, num_classes)
 
 
 def fit_series_baseline(model: nn.Module, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Facts | None:

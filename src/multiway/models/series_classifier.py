@@ -11,9 +11,8 @@ from torch import nn as torch_nn
 from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
-from multiway.models.activations import Activation
-from multiway.models.attention_choice import AttentionConfig
-from multiway.models.layer_choice import LayerName
+from multiway.models.blocks import Activation
+from multiway.models.choices import AttentionConfig, LayerName
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
 
 
@@ -139,6 +138,6 @@ def _usual_axes(layer: LayerName, dim: int) -> tuple[tuple[int, ...], tuple[int,
     if layer == "nd_linear":
         return (dim, 1), (dim, dim)
     if layer == "tensor_train":
-        first = max(each for each in range(1, math.isqrt(dim) + 1) if dim % each == 0)
+        first = max(divisor for divisor in range(1, math.isqrt(dim) + 1) if dim % divisor == 0)
         return (first, dim // first), (2 * first, 2 * dim // first)
     return (dim,), (4 * dim,)

@@ -63,13 +63,13 @@ def sliding_window(
     ]
     out: Tensor | None = None
     for windows in _batches(itertools.product(*grid), batch_size):
-        places = [tuple(slice(each.start, each.start + len(each.weights)) for each in window) for window in windows]
-        answers = predict(torch.stack([padded[:, *place] for place in places]))
+        positions = [tuple(slice(span.start, span.start + len(span.weights)) for span in window) for window in windows]
+        answers = predict(torch.stack([padded[:, *position] for position in positions]))
         _check_answers(answers, len(windows), patch)
         if out is None:
             out = _zeros_like(answers, padded)
-        for window, place, answer in zip(windows, places, answers, strict=True):
-            out[:, *place] += _weighted(answer.to(out), window)
+        for window, position, answer in zip(windows, positions, answers, strict=True):
+            out[:, *position] += _weighted(answer.to(out), window)
     assert out is not None  # a grid has at least one window
     return out[:, *(slice(start, start + size) for start, size in zip(before, sizes, strict=True))]
 
@@ -98,10 +98,10 @@ def _weighted(answer: Tensor, window: Sequence[_Window]) -> Tensor:
 def _pad(volume: Tensor, patch: Sequence[int], before: Sequence[int]) -> Tensor:
     """Fill modes shorter than the patch with zeros; a volume that is large enough is not copied."""
     sizes = volume.shape[1:]
-    wanted = [max(size, side) for size, side in zip(sizes, patch, strict=True)]
-    if wanted == list(sizes):
+    reached = [max(size, side) for size, side in zip(sizes, patch, strict=True)]
+    if reached == list(sizes):
         return volume
-    padded = volume.new_zeros(volume.shape[0], *wanted)
+    padded = volume.new_zeros(volume.shape[0], *reached)
     padded[:, *(slice(start, start + size) for start, size in zip(before, sizes, strict=True))] = volume
     return padded
 

@@ -11,8 +11,8 @@ from torch import nn as torch_nn
 from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
-from multiway.models.activations import ACTIVATIONS, Activation
-from multiway.models.layer_choice import RANKED, Flattened, LayerName, build_layer
+from multiway.models.blocks import ACTIVATIONS, Activation
+from multiway.models.choices import RANKED, Flattened, LayerName, build_layer
 
 
 class TabularMLPConfig(Config):

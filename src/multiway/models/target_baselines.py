@@ -5,25 +5,32 @@ from typing import Literal
 
 from torch import Tensor, nn
 
+from multiway.errors import ConfigError
 from multiway.extras import is_installed, load_extra
 from multiway.models.baselines import Facts, Linear, Majority, Mean, fit_logistic, fit_ridge
 from multiway.models.tree_ensemble import TreeEnsemble
 
-Baseline = Literal["constant", "linear", "trees"]
-BASELINES = {"constant": ("majority", "mean"), "linear": ("logistic", "ridge"), "trees": ("trees", "trees")}
-"""What a baseline is called where the target is a class, and where it is a number."""
+Baseline = Literal["majority", "mean", "logistic", "ridge", "trees"]
+OF_CLASSES: tuple[Baseline, ...] = ("majority", "logistic", "trees")
+OF_NUMBERS: tuple[Baseline, ...] = ("mean", "ridge", "trees")
 ROUNDS, LEAVES = 100, 31
 """Of the boosted trees: what scikit-learn has by default."""
 
 
-def usual_baselines() -> tuple[Baseline, ...]:
-    """All of them; without scikit-learn all but the trees."""
-    return ("constant", "linear", "trees") if is_installed("sklearn") else ("constant", "linear")
+def usual_baselines(chosen: Sequence[Baseline] | None, *, is_class: bool) -> tuple[Baseline, ...]:
+    """The chosen baselines of a target; all of its kind where none were chosen, without scikit-learn all but the trees.
 
-
-def baseline_names(chosen: Sequence[Baseline], classes: Sequence[str] | None) -> tuple[str, ...]:
-    """What the chosen baselines are called, of these classes or of numbers."""
-    return tuple(BASELINES[each][classes is None] for each in chosen)
+    Raises:
+        ConfigError: One is for targets of the other kind.
+    """
+    known = OF_CLASSES if is_class else OF_NUMBERS
+    if chosen is None:
+        return known if is_installed("sklearn") else known[:-1]
+    for name in chosen:
+        if name not in known:
+            what = "classes" if is_class else "numbers"
+            raise ConfigError(f"baselines of {what} are {', '.join(known)}. Got {name}. Leave it out.")
+    return tuple(chosen)
 
 
 def build_baseline(name: str, num_features: int, num_outputs: int) -> nn.Module:
@@ -35,7 +42,7 @@ def build_baseline(name: str, num_features: int, num_outputs: int) -> nn.Module:
     if name == "trees":
         load_extra("sklearn", "the baseline trees", "trees")
         return TreeEnsemble(ROUNDS, LEAVES, 1 if num_outputs == 2 else num_outputs)
-    if name in BASELINES["linear"]:
+    if name in ("logistic", "ridge"):
         return Linear(num_features, num_outputs)
     return Majority(num_outputs) if name == "majority" else Mean(num_outputs)
 

@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
-from multiway.models.activations import ACTIVATIONS, Activation
-from multiway.models.layer_choice import RANKED, LayerName, build_layer
+from multiway.models.blocks import ACTIVATIONS, Activation
+from multiway.models.choices import RANKED, LayerName, build_layer
 
 BY_AXIS = ("nd_linear", "tensor_train")
 """Layers that take the features as an array; the others as one axis."""

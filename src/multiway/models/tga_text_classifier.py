@@ -12,7 +12,7 @@ from torch import nn as torch_nn
 from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
-from multiway.models.attention_choice import AttentionConfig, build_attention
+from multiway.models.choices import AttentionConfig, build_attention
 from multiway.models.text_head import masked_mean, without_tail
 
 START = 0.1
@@ -71,7 +71,7 @@ class TGATextClassifierConfig(Config):
     def embedding_sizes(self) -> tuple[int, ...]:
         """Factors of the features of a tensor train, the largest first."""
         twos = self.dim.bit_length() - 1
-        return self.embedding.sizes or tuple(2 ** ((twos + 2 - place) // 3) for place in range(3))
+        return self.embedding.sizes or tuple(2 ** ((twos + 2 - axis) // 3) for axis in range(3))
 
 
 class AttentionBlock(torch_nn.Module):
@@ -122,7 +122,7 @@ class TGATextClassifier(torch_nn.Module):
     def attention_parameters(self) -> int:
         """Trained numbers of all attention layers, which is what figure 2 counts."""
         blocks = (block for axis in range(len(self.axes)) for block in self.blocks_of(axis))
-        return sum(each.numel() for block in blocks for each in block.attention.parameters())
+        return sum(parameter.numel() for block in blocks for parameter in block.attention.parameters())
 
     def blocks_of(self, axis: int) -> list[AttentionBlock]:
         """The blocks of an axis, words first."""

@@ -12,9 +12,8 @@ from torch.nn import functional as F
 from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
-from multiway.models.activations import ACTIVATIONS, Activation
-from multiway.models.attention_choice import AttentionConfig, build_attention
-from multiway.models.layer_choice import PER_AXIS, RANKED, LayerName, build_layer
+from multiway.models.blocks import ACTIVATIONS, Activation
+from multiway.models.choices import PER_AXIS, RANKED, AttentionConfig, LayerName, build_attention, build_layer
 
 
 class FeedForwardConfig(Config):

@@ -7,8 +7,8 @@ from torch import Tensor
 from torch import nn as torch_nn
 
 from multiway.config import Config
-from multiway.models.activations import Activation
-from multiway.models.attention_choice import AttentionConfig
+from multiway.models.blocks import Activation
+from multiway.models.choices import AttentionConfig
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
 from multiway.models.windows import check_windows, num_seen, seen_past
 

@@ -63,7 +63,7 @@ class TreeEnsemble(nn.Module):
         rounds, _, room = self.value.shape
         fitted = make(max_iter=rounds, max_leaf_nodes=(room + 1) // 2, early_stopping=False, random_state=seed)
         fitted.fit(x.double().numpy(), y.double().numpy())
-        trees = [[nodes_of(tree.nodes) for tree in each] for each in fitted._predictors]
+        trees = [[nodes_of(tree.nodes) for tree in group] for group in fitted._predictors]
         self.set_trees(trees, fitted._baseline_prediction)
         return {"rounds": len(trees)}
 
@@ -103,14 +103,14 @@ class TreeEnsemble(nn.Module):
         first = torch.arange(trees * outputs, device=x.device) * room
         feature, threshold = self.feature.flatten(), self.threshold.flatten()
         sides = (self.sides.flatten(0, 1) + first[:, None, None]).flatten(0, 1)
-        place = first.expand(len(x), -1)  # (rows, trees × outputs), nodes of all trees in one row
+        node = first.expand(len(x), -1)  # (rows, trees × outputs), nodes of all trees in one row
         while True:
-            goes_right = x.gather(1, feature[place]) > threshold[place]
-            after = sides[place, goes_right.long()]
-            if torch.equal(after, place):
+            goes_right = x.gather(1, feature[node]) > threshold[node]
+            after = sides[node, goes_right.long()]
+            if torch.equal(after, node):
                 break
-            place = after
-        values: Tensor = self.value.flatten()[place]
+            node = after
+        values: Tensor = self.value.flatten()[node]
         return self.start + values.reshape(-1, trees, outputs).sum(1)
 
     def extra_repr(self) -> str:

@@ -9,8 +9,8 @@ from torch import nn as torch_nn
 from torch.nn import functional as F
 
 from multiway.config import Config, merge
-from multiway.errors import ShapeError
-from multiway.models.layer_choice import RANKED, LayerName, build_layer
+from multiway.models.blocks import check_sizes
+from multiway.models.choices import RANKED, LayerName, build_layer
 from multiway.models.transformer import BlockChoice, FeedForward, TransformerBlock
 
 USUAL_BLOCK: dict[str, Any] = {"norm_first": True, "feed_forward": {"hidden": (128,)}}
@@ -151,12 +151,7 @@ class VisionTransformer(torch_nn.Module):
             ShapeError: x is not a batch of images of the config's size.
         """
         config = self.config
-        wanted = (config.in_channels, *config.sizes)
-        if x.ndim != 4 or x.shape[1:] != wanted:
-            raise ShapeError(
-                f"VisionTransformer: x must be (batch, channels, height, width) with {wanted} after the batch. "
-                f"Got {tuple(x.shape)}."
-            )
+        check_sizes("VisionTransformer", x, (config.in_channels, *config.sizes))
         tokens = self._tokens(x)
         for block in self.blocks:
             tokens = block(tokens)
@@ -166,7 +161,7 @@ class VisionTransformer(torch_nn.Module):
     def _tokens(self, x: Tensor) -> Tensor:
         if self.config.resize is not None:
             x = F.interpolate(x, (self.config.resize, self.config.resize), mode="bilinear")
-        patches = cut(x, self.config.patch_size)  # (batch, patches, rows, columns, channels)
+        patches = image_patches(x, self.config.patch_size)  # (batch, patches, rows, columns, channels)
         normed = self.patch_norm(patches.flatten(2)).unflatten(2, patches.shape[2:])
         tokens = self.token_norm(self.patches(normed).flatten(2))
         if self.class_token is not None:
@@ -199,7 +194,7 @@ class TokenMixing(torch_nn.Module):
         return out
 
 
-def cut(x: Tensor, size: int) -> Tensor:
+def image_patches(x: Tensor, size: int) -> Tensor:
     """Images `(batch, channels, height, width)` as patches `(batch, patches, rows, columns, channels)`, row by row."""
     grid: Tensor = x.unflatten(3, (-1, size)).unflatten(2, (-1, size))  # (batch, channels, down, rows, across, columns)
     return grid.permute(0, 2, 4, 3, 5, 1).flatten(1, 2)

@@ -232,10 +232,10 @@ def _build_block(config: VolumeUNetConfig, dim: int) -> torch_nn.Module:
 def equal_width(config: VolumeUNetConfig, dim: int) -> int:
     """Hidden width of two convolutions with as many parameters as one block of attention at `dim` features."""
     with torch.device("meta"):
-        wanted = sum(parameter.numel() for parameter in _build_attention_block(config, dim).parameters())
+        target = sum(parameter.numel() for parameter in _build_attention_block(config, dim).parameters())
     voxels: int = KERNEL_SIZE**config.num_modes
     per_channel = 2 * dim * voxels + 2  # a filter of each convolution, scale and shift of the norm
-    return max(1, round((wanted - 2 * dim) / per_channel))
+    return max(1, round((target - 2 * dim) / per_channel))
 
 
 def _build_attention_block(config: VolumeUNetConfig, dim: int) -> nn.HOTBlock:

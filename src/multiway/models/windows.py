@@ -1,11 +1,12 @@
-"""What a forecaster reads off a window before any weight: filled gaps, its centre, its scale."""
+"""Windows of series as models see them; the linear floor under a network; a mean and ridge as baselines."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from multiway.errors import ShapeError
+from multiway.models.baselines import Facts, Linear, Mean, fit_ridge
 
 VARIANCE_FLOOR = 1e-5
 """Added to the variance, as in the paper's code: a constant window is divided by 0.003, not by zero."""
@@ -119,3 +120,89 @@ def _scaled(filled: Tensor, centre: Tensor, observed: Tensor | None, limit: floa
         steps = steps.clamp(-limit, limit)
     scale = window_moments(steps, observed)[1]
     return Normalised(steps / scale, centre, scale)
+
+
+Baseline = Literal["mean", "ridge_inputs"]
+
+
+class WindowBaseline(nn.Module):
+    """The mean of the training targets, or a linear map of every past value of the series that are seen.
+
+    Shape:
+        past `(batch, lookback, variates)`; past_observed the same, boolean; forecast `(batch, horizon, targets)`.
+    """
+
+    def __init__(self, name: Baseline, num_variates: int, num_targets: int | None, lookback: int, horizon: int) -> None:
+        super().__init__()
+        self.num_targets, self.horizon = num_targets, horizon
+        features, outputs = lookback * num_seen(num_variates, num_targets), horizon * (num_targets or num_variates)
+        self.model: Mean | Linear = Mean(outputs) if name == "mean" else Linear(features, outputs)
+
+    def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
+        """Forecast the steps after each window."""
+        out = self.model(self.features(past, past_observed)).to(past.dtype)
+        forecast: Tensor = out.unflatten(1, (self.horizon, -1))
+        return forecast
+
+    def features(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
+        """Past values of the series that are seen, `(batch, lookback * series)`."""
+        return seen_past(past, past_observed, self.num_targets).flatten(1)
+
+    def fit(self, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Facts | None:
+        """Fit on features and flat targets of training windows; validation windows choose ridge's penalty."""
+        if isinstance(self.model, Linear):
+            return fit_ridge(self.model, x, y, held_x, held_y)
+        self.model.fit(y)
+        return None
+
+
+class LinearFloor(nn.Module):
+    """Forecast last value + W (window - last value), with W from a closed form (`ops.ridge`).
+
+    Until `set_weight` W is zero, which is the naive forecast. A trained floor is a parameter, a frozen one a
+    buffer; both are saved under the same name.
+
+    Args:
+        num_matrices: One per variate, or 1 for a shared one.
+        horizon: Steps forecast, the rows of W.
+        lookback: Steps seen, the columns of W.
+        trained: Let the optimiser change W.
+
+    Shape:
+        Input `(batch, lookback, variates)`, output `(batch, horizon, variates)`.
+    """
+
+    weight: Tensor
+
+    def __init__(self, num_matrices: int, horizon: int, lookback: int, *, trained: bool) -> None:
+        super().__init__()
+        weight = torch.zeros(num_matrices, horizon, lookback)
+        if trained:
+            self.weight = nn.Parameter(weight)
+        else:
+            self.register_buffer("weight", weight)
+
+    def set_weight(self, weight: Tensor) -> None:
+        """Copy in fitted matrices `(variates or 1, horizon, lookback)`; a single one serves every variate.
+
+        Raises:
+            ShapeError: The sizes differ.
+        """
+        if weight.shape not in (self.weight.shape, (1, *self.weight.shape[1:])):
+            raise ShapeError(
+                f"set_floor: weight must be (variates or 1, horizon, lookback) = {tuple(self.weight.shape)}. "
+                f"Got {tuple(weight.shape)}. A shared floor takes one matrix; matrices are stored (out, in)."
+            )
+        with torch.no_grad():
+            self.weight.copy_(weight.expand_as(self.weight))
+
+    def forward(self, past: Tensor) -> Tensor:
+        """Forecast every variate by its own matrix."""
+        last = past[:, -1:]
+        steps = (past - last).permute(2, 1, 0)  # (variates, lookback, batch)
+        return last + (self.weight @ steps).permute(2, 1, 0)
+
+    def extra_repr(self) -> str:
+        """Sizes, and whether the matrices are trained."""
+        matrices, horizon, lookback = self.weight.shape
+        return f"{matrices}, {horizon}, {lookback}, trained={isinstance(self.weight, nn.Parameter)}"

@@ -9,9 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway import ops
-from multiway.errors import ShapeError
-from multiway.nn import attention_checks as checks
-from multiway.nn.head_norm import make_head_norms
+from multiway.nn import checks
+from multiway.nn.pooled_queries import make_head_norms
 
 
 class FullAttention(nn.Module):
@@ -45,14 +44,13 @@ class FullAttention(nn.Module):
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        if num_heads < 1 or dim % num_heads:
-            raise ShapeError(f"{name}: num_heads must divide dim. Got dim={dim}, num_heads={num_heads}.")
+        checks.check_heads_divide(name, dim, num_heads)
         self.rotary_modes = checks.check_modes("rotary_modes", rotary_modes, num_modes, name)
         checks.check_pairs(name, dim, num_heads, self.rotary_modes)
         self.dim, self.num_heads, self.num_modes = dim, num_heads, num_modes
         self.query_key_value = nn.Linear(dim, 3 * dim, device=device, dtype=dtype)
         self.out = nn.Linear(dim, dim, device=device, dtype=dtype)
-        kind = checks.choose("qk_norm", qk_norm, ("none", "rms", "layer"), name)
+        kind = checks.check_choice("qk_norm", qk_norm, ("none", "rms", "layer"), name)
         self.norms = make_head_norms(kind, 1, dim // num_heads, {"device": device, "dtype": dtype})
 
     def forward(
@@ -72,8 +70,8 @@ class FullAttention(nn.Module):
             (query,) = self._heads(x, weights[0], biases[0], 1)
             key, value = self._heads(context, weights[1], biases[1], 2)
             valid = context_valid
-        query = self._place(query, x.shape[1:-1])
-        key = self._place(key, (x if context is None else context).shape[1:-1], is_key=True)
+        query = self._position(query, x.shape[1:-1])
+        key = self._position(key, (x if context is None else context).shape[1:-1], is_key=True)
         mixed = self.attend(query, key, value, None if valid is None else valid.flatten(1))
         return self.out(mixed.transpose(1, 2).flatten(-2).reshape(x.shape))  # type: ignore[no-any-return]
 
@@ -82,7 +80,7 @@ class FullAttention(nn.Module):
         heads: Tensor = F.linear(x, weight, bias).flatten(1, -2).unflatten(-1, (count, self.num_heads, -1))
         return heads.permute(2, 0, 3, 1, 4).unbind(0)
 
-    def _place(self, heads: Tensor, sizes: Sequence[int], *, is_key: bool = False) -> Tensor:
+    def _position(self, heads: Tensor, sizes: Sequence[int], *, is_key: bool = False) -> Tensor:
         """Normalise and turn by position, in float32 or wider."""
         if self.norms is not None:
             heads = self.norms[0][int(is_key)](_wide(heads))  # type: ignore[index]
@@ -113,7 +111,7 @@ class FullKernelAttention(FullAttention):
     ) -> None:
         super().__init__(dim, num_heads=num_heads, num_modes=num_modes, qk_norm=qk_norm, **options)
         self.log_features = ops.FEATURE_MAPS[
-            checks.choose("feature_map", feature_map, ops.FEATURE_MAPS, type(self).__name__)
+            checks.check_choice("feature_map", feature_map, ops.FEATURE_MAPS, type(self).__name__)
         ]
         self.projection: Tensor
         self.register_buffer("projection", ops.draw_projection(feature_map, dim // num_heads).to(options.get("device")))

@@ -1,12 +1,14 @@
-"""What factorised layers share: their error, their parameters, and the dense layer they stand for."""
+"""What factorised layers share, their error and the dense layer they stand for, and the simplest: two thin matrices."""
 
-import math
-from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
+import torch
+from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from multiway.errors import ShapeError
+from multiway.errors import ConfigError
+from multiway.nn.checks import check_dtype
 
 
 class Approximation(NamedTuple):
@@ -38,45 +40,93 @@ def linear_of(weight: Tensor, bias: Tensor | None) -> nn.Linear:
     return linear
 
 
-def parameters_of(parameters: nn.ParameterList) -> list[Tensor]:
-    """The members of a parameter list; indexing it, as parametrised members need, costs more than a small product."""
-    plain = parameters._parameters
-    return cast(list[Tensor], list(plain.values() if len(plain) == len(parameters) else parameters))
+class LowRankLinear(nn.Module):
+    r"""A dense layer through a bottleneck: $y = U (V x) + b$ with `rank` rows of V.
 
+    Counts rank (in + out) parameters and the bias.
 
-def checked_sizes(
-    where: str, in_sizes: Sequence[int], out_sizes: Sequence[int]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Both lists as tuples.
+    Args:
+        in_features: Features of the input.
+        out_features: Features of the output.
+        rank: Width of the bottleneck.
+        bias: Learn a bias for every output.
+        device, dtype: As for `torch.nn.Linear`.
 
-    Raises:
-        ShapeError: They are not lists of whole numbers from 1 on, as many in both and at least one.
-    """
-    lists = [tuple(sizes) if isinstance(sizes, Sequence) else sizes for sizes in (in_sizes, out_sizes)]
-    good = all(isinstance(sizes, tuple) and all(_is_size(size) for size in sizes) for sizes in lists)
-    if not good or not lists[0] or len(lists[0]) != len(lists[1]):
-        counts = f" ({len(lists[0])} and {len(lists[1])} modes)" if good else ""
-        raise ShapeError(
-            f"{where}: in_sizes and out_sizes must be lists of whole numbers from 1 on, one output size per mode and "
-            f"at least one mode. Got in_sizes={lists[0]} and out_sizes={lists[1]}{counts}."
-        )
-    return lists[0], lists[1]
-
-
-def check_fit(where: str, linear: nn.Linear, in_sizes: Sequence[int], out_sizes: Sequence[int]) -> None:
-    """Refuse sizes that do not multiply to the features of a dense layer.
+    Shape:
+        `(*, in_features)` to `(*, out_features)`.
 
     Raises:
-        ShapeError: They do not.
+        ConfigError: `rank` is below one or above the smaller number of features.
     """
-    products = math.prod(in_sizes), math.prod(out_sizes)
-    if products != (linear.in_features, linear.out_features):
-        raise ShapeError(
-            f"{where}: in_sizes and out_sizes must multiply to the layer's {linear.in_features} inputs and "
-            f"{linear.out_features} outputs. Got {tuple(in_sizes)}, that is {products[0]}, and {tuple(out_sizes)}, "
-            f"that is {products[1]}."
-        )
 
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        rank: int,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        if not 1 <= rank <= min(in_features, out_features):
+            raise ConfigError(
+                f"LowRankLinear: rank lies between 1 and the smaller number of features, "
+                f"{min(in_features, out_features)}. Got rank={rank}."
+            )
+        self.in_features, self.out_features, self.rank = in_features, out_features, rank
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.down = nn.Parameter(torch.empty(rank, in_features, **factory))
+        self.up = nn.Parameter(torch.empty(out_features, rank, **factory))
+        self.bias: nn.Parameter | None
+        self.register_parameter("bias", nn.Parameter(torch.empty(out_features, **factory)) if bias else None)
+        self.approximation: Approximation | None = None
+        self.reset_parameters()
 
-def _is_size(size: object) -> bool:
-    return isinstance(size, int) and not isinstance(size, bool) and size >= 1
+    def reset_parameters(self) -> None:
+        """Draw both factors normal, so that outputs have the variance of inputs; the bias is zero."""
+        nn.init.normal_(self.down, 0.0, self.in_features**-0.5)
+        nn.init.normal_(self.up, 0.0, self.rank**-0.5)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x: Float[Tensor, "*lead in"]) -> Float[Tensor, "*lead out"]:
+        """Map the last axis."""
+        check_dtype("LowRankLinear", "x", x, self.down)
+        return F.linear(F.linear(x, self.down), self.up, self.bias)
+
+    def dense_weight(self) -> Float[Tensor, "out in"]:
+        """The weight of the dense layer that this one equals."""
+        return self.up @ self.down
+
+    def to_linear(self) -> nn.Linear:
+        """The dense layer with the same answers."""
+        return linear_of(self.dense_weight(), self.bias)
+
+    @classmethod
+    def from_linear(cls, linear: nn.Linear, *, rank: int) -> "LowRankLinear":
+        """Approximate a trained dense layer by the largest `rank` singular values of its weight.
+
+        `approximation` of the result holds the relative error, which no other matrix of that rank undercuts.
+        """
+        out, in_ = linear.weight.shape
+        layer = cls(in_, out, rank=rank, bias=linear.bias is not None).to(linear.weight)
+        with torch.no_grad():
+            left, values, right = torch.linalg.svd(linear.weight.double(), full_matrices=False)
+            roots = values[:rank].sqrt()
+            layer.up.copy_(left[:, :rank] * roots)
+            layer.down.copy_(roots[:, None] * right[:rank])
+            if layer.bias is not None:
+                layer.bias.copy_(linear.bias)
+        norm = float(values.norm())
+        bound = float(values[rank:].norm()) / norm if norm > 0 else 0.0
+        layer.approximation = Approximation(relative_error(linear.weight, layer.dense_weight()), bound)
+        return layer
+
+    def extra_repr(self) -> str:
+        """Sizes, rank and the error of an approximation."""
+        parts = [f"{self.in_features} -> {self.out_features}", f"rank={self.rank}"]
+        parts += [] if self.bias is not None else ["bias=False"]
+        parts += [f"error={self.approximation}"] if self.approximation else []
+        return ", ".join(parts)

@@ -9,10 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway import ops
-from multiway.nn import attention_checks as checks
-from multiway.nn.attention_settings import PRESETS as PRESETS
-from multiway.nn.attention_settings import choose_settings
-from multiway.nn.pooled_queries import PooledQueries, Side, Sums
+from multiway.errors import DtypeError, ShapeError
+from multiway.nn import checks
+from multiway.nn.pooled_queries import PooledQueries, Side, Sums, choose_settings
 
 
 class KroneckerAttention(PooledQueries):
@@ -96,7 +95,7 @@ class KroneckerAttention(PooledQueries):
         super().__init__(dim, num_heads, num_modes, settings, attended, rotary_modes, causal_modes, **factory)
         if not pool_over_causal:
             checks.refuse_leak(self.causal_modes, self.attended_modes)
-        self.combine = checks.choose("combine", combine, ("product", "sum"))
+        self.combine = checks.check_choice("combine", combine, ("product", "sum"))
         self.dropout = dropout
         self.value = nn.Linear(dim, dim, **factory)
         self.out = nn.Linear(dim, dim, **factory)
@@ -148,11 +147,11 @@ class KroneckerAttention(PooledQueries):
         mode_masks: Sequence[Tensor | None] | None,
         as_matrices: bool,
     ) -> tuple[Tensor, list[ops.Factor]]:
-        checks.check_tokens("x", x, valid, self.num_modes, self.value.weight)
+        _check_tokens("x", x, valid, self.num_modes, self.value.weight)
         if context is not None:
-            checks.check_tokens("context", context, context_valid, self.num_modes, self.value.weight)
-            checks.check_sizes(x, context, self.attended_modes)
-        given = checks.check_masks(mode_masks, self.num_modes)
+            _check_tokens("context", context, context_valid, self.num_modes, self.value.weight)
+            _check_sizes(x, context, self.attended_modes)
+        given = _check_masks(mode_masks, self.num_modes)
         asking = Side(ops.blank(x, valid), valid)
         answering = asking if context is None else Side(ops.blank(context, context_valid), context_valid)
         unmasked = answering.valid is None and all(mask is None for mask in given)
@@ -199,7 +198,7 @@ class KroneckerAttention(PooledQueries):
     def _mask(self, mode: int, asking: Side, answering: Side, given: Tensor | None) -> Tensor | None:
         """All that forbids attention along one mode, broadcast to `(batch, heads, q, k)`; None if nothing does."""
         rows, columns = asking.x.shape[mode + 1], answering.x.shape[mode + 1]
-        masks = [] if given is None else [checks.expand_mask(given, mode, len(asking.x), rows, columns)]
+        masks = [] if given is None else [_expand_mask(given, mode, len(asking.x), rows, columns)]
         masks += [ops.causal_mask(rows, columns, asking.x.device)] if mode in self.causal_modes else []
         masks += [] if answering.valid is None else [ops.valid_keys(answering.valid, mode)]
         return ops.all_of(masks)
@@ -214,7 +213,7 @@ class KroneckerAttention(PooledQueries):
         self.projection: Tensor | None
         projection = None
         if name != "softmax":
-            self.log_features = ops.FEATURE_MAPS[checks.choose("feature_map", name, ops.FEATURE_MAPS)]
+            self.log_features = ops.FEATURE_MAPS[checks.check_choice("feature_map", name, ops.FEATURE_MAPS)]
             projection = ops.draw_projection(name, self.dim // self.num_heads, num_features).to(device)
         self.register_buffer("projection", projection)
 
@@ -224,3 +223,62 @@ class KroneckerAttention(PooledQueries):
             f"{self.dim}, num_heads={self.num_heads}, num_modes={self.num_modes}, combine={self.combine!r}, "
             f"feature_map={self.feature_map!r}, attended_modes={self.attended_modes}, pooling={self.pooling!r}"
         )
+
+
+def _check_tokens(name: str, x: Tensor, valid: Tensor | None, num_modes: int, weight: Tensor) -> None:
+    """Refuse tokens of another shape or type than the layer's weight takes, and a mask that is not theirs."""
+    dim = weight.shape[1]
+    if x.ndim != num_modes + 2 or x.shape[-1] != dim:
+        raise ShapeError(
+            f"KroneckerAttention: {name} needs a batch axis, {num_modes} modes and {dim} features, in "
+            f"this order. Got {tuple(x.shape)}."
+        )
+    if x.dtype != weight.dtype:
+        checks.check_dtype("KroneckerAttention", name, x, weight)
+    if valid is not None and valid.shape != x.shape[:-1]:
+        raise ShapeError(
+            f"KroneckerAttention: the mask of valid tokens of {name} is {tuple(valid.shape)} but the tokens are "
+            f"{tuple(x.shape[:-1])}, batch first."
+        )
+    if valid is not None and valid.dtype != torch.bool:
+        raise DtypeError(
+            f"KroneckerAttention: the mask of valid tokens of {name} must be boolean, True for real tokens. Got "
+            f"{valid.dtype}; convert it with .bool()."
+        )
+
+
+def _check_sizes(x: Tensor, context: Tensor, attended_modes: Sequence[int]) -> None:
+    """Refuse a context of another size along a mode that does not attend."""
+    for mode in set(range(x.ndim - 2)) - set(attended_modes):
+        if x.shape[mode + 1] != context.shape[mode + 1]:
+            raise ShapeError(
+                f"KroneckerAttention: mode {mode} does not attend, so x and context need the same size there. Got "
+                f"{x.shape[mode + 1]} and {context.shape[mode + 1]}; add it to attended_modes."
+            )
+
+
+def _check_masks(masks: Sequence[Tensor | None] | None, num_modes: int) -> Sequence[Tensor | None]:
+    """Refuse masks that are not one per mode."""
+    if masks is None:
+        return [None] * num_modes
+    if len(masks) != num_modes:
+        raise ShapeError(
+            f"KroneckerAttention: mode_masks needs one entry per mode, None for no mask. Got {len(masks)} for "
+            f"{num_modes} modes."
+        )
+    return masks
+
+
+def _expand_mask(mask: Tensor, mode: int, batch: int, rows: int, columns: int) -> Tensor:
+    """Bring a mask to `(batch or 1, 1, rows or 1, columns)`; `(q, k)` wins where `(batch, k)` has the same shape."""
+    if mask.dtype == torch.bool:
+        if mask.shape == (rows, columns):
+            return mask[None, None]
+        if mask.shape == (batch, columns):
+            return mask[:, None, None, :]
+        if mask.shape == (batch, rows, columns):
+            return mask[:, None]
+    raise ShapeError(
+        f"KroneckerAttention: the mask of mode {mode} must be boolean and ({rows}, {columns}), ({batch}, {columns}) or "
+        f"({batch}, {rows}, {columns}), batch first. Got {tuple(mask.shape)} of {mask.dtype}."
+    )

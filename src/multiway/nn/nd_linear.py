@@ -10,15 +10,8 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError, closest
-from multiway.nn.factorised import (
-    Approximation,
-    check_fit,
-    checked_sizes,
-    linear_of,
-    parameters_of,
-    relative_error,
-)
-from multiway.nn.precision import check_dtype
+from multiway.nn.checks import check_dtype, check_fit, checked_sizes
+from multiway.nn.factorised import Approximation, linear_of, relative_error
 
 INITS = ("variance", "xavier", "package")
 BIASES = (True, "modes", "full", False)
@@ -86,12 +79,6 @@ class NdLinear(nn.Module):
         full = nn.Parameter(torch.empty(self.out_sizes, **factory)) if self.bias_kind == "full" else None
         self.register_parameter("full_bias", full)
         self.approximation: Approximation | None = None
-        self._chain_bias = ("descending" if descending else "ascending") if has_mode_biases else self.bias_kind
-        # Compilers see these two: a graph serves batches of every size
-        self._usual_plan = ops.cheapest_plan(
-            self.in_sizes, self.out_sizes, has_biases=has_mode_biases, descending=descending
-        )
-        self._usual_cut = ops.cheapest_cut(self.in_sizes, self.out_sizes, (rank,) * len(pairs))
         self.register_load_state_dict_pre_hook(_accept_package_keys)  # type: ignore[no-untyped-call]
         self.reset_parameters()
 
@@ -126,47 +113,14 @@ class NdLinear(nn.Module):
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*out_shape"]:
         """Map every mode; leading axes stay as they are."""
-        count = 1 if self.flat else len(self.in_sizes)
-        self._check_input(x, count)
+        count, weights = 1 if self.flat else len(self.in_sizes), ops.members(self.weights)
+        self._check_input(x, count, weights[0])
         lead = x.shape[: x.ndim - count]
-        if len(lead) == 1 and not self.flat:
-            return self._map_rows(x)
-        out = self._map_rows(x.reshape(math.prod(lead), *self.in_sizes))
-        return out.reshape(*lead, math.prod(self.out_sizes)) if self.flat else out.reshape(*lead, *self.out_sizes)
-
-    def _map_rows(self, rows: Tensor) -> Tensor:
-        weights, biases = parameters_of(self.weights), parameters_of(self.biases)
-        full = [] if self.full_bias is None else [self.full_bias]
-        return ops.by_chain(self._chain, self._by_plan, rows, *weights, *biases, *full)
-
-    def _chain(self, rows: int) -> ops.Chain | None:
-        batch = ops.rounded_rows(rows)
-        return ops.nd_linear_chain(self.in_sizes, self.out_sizes, self.rank, batch, self._chain_bias)
-
-    def _by_plan(self, rows: Tensor, *parameters: Tensor) -> Tensor:
-        count = len(self.in_sizes)
-        weights, offsets = parameters[:count], parameters[count:]
-        biases, full = (offsets, None) if self.bias_kind == "modes" else ((), offsets[0] if offsets else None)
-        if self.rank > 1:
-            folded = ops.fold_biases(weights, biases, descending=self.descending) if biases else full
-            return ops.multi_mode_linear_terms(rows, weights, folded, self._cut(rows))
-        plan = self._plan(rows)
-        return ops.multi_mode_linear(rows, weights, biases, plan, full_bias=full, descending=self.descending)
-
-    def _plan(self, rows: Tensor) -> tuple[ops.Step, ...]:
-        batch = ops.known_rows(rows)
-        if batch is None:
-            return self._usual_plan
-        return ops.cheapest_plan(self.in_sizes, self.out_sizes, batch, self.bias_kind == "modes", self.descending)
-
-    def _cut(self, rows: Tensor) -> ops.Cut:
-        batch, terms = ops.known_rows(rows), (self.rank,) * len(self.in_sizes)
-        return self._usual_cut if batch is None else ops.cheapest_cut(self.in_sizes, self.out_sizes, terms, batch)
-
-    def _bias(self) -> Tensor | None:
-        if self.bias_kind == "modes":
-            return ops.fold_biases(list(self.weights), list(self.biases), descending=self.descending)
-        return self.full_bias
+        rows = x if len(lead) == 1 and not self.flat else x.reshape(math.prod(lead), *self.in_sizes)
+        y = ops.nd_linear(rows, weights, self.biases, full_bias=self.full_bias, descending=self.descending)
+        if rows is x:
+            return y
+        return y.reshape(*lead, math.prod(self.out_sizes)) if self.flat else y.reshape(*lead, *self.out_sizes)
 
     def dense_weight(self) -> Float[Tensor, "out in"]:
         """The weight of the dense layer that this one equals."""
@@ -175,7 +129,9 @@ class NdLinear(nn.Module):
 
     def dense_bias(self) -> Float[Tensor, " out"] | None:
         """The bias of the dense layer that this one equals."""
-        bias = self._bias()
+        bias: Tensor | None = self.full_bias
+        if self.bias_kind == "modes":
+            bias = ops.fold_biases(list(self.weights), list(self.biases), descending=self.descending)
         return None if bias is None else bias.flatten()
 
     def to_linear(self) -> nn.Linear:
@@ -237,14 +193,15 @@ class NdLinear(nn.Module):
         parts += [f"error={self.approximation}"] if self.approximation else []
         return ", ".join(parts)
 
-    def _check_input(self, x: Tensor, count: int) -> None:
+    def _check_input(self, x: Tensor, count: int, weight: Tensor) -> None:
         expected = (math.prod(self.in_sizes),) if self.flat else self.in_sizes
         if x.ndim < count or x.shape[x.ndim - count :] != expected:
             raise ShapeError(
                 f"NdLinear: the last {count} axes of the input must be {expected}, after any batch axes. "
                 f"Got {tuple(x.shape)}."
             )
-        check_dtype("NdLinear", "x", x, self.weights[0])
+        if x.dtype != weight.dtype:
+            check_dtype("NdLinear", "x", x, weight)
 
 
 def _accept_package_keys(module: nn.Module, state: dict[str, Any], prefix: str, *_: object) -> None:

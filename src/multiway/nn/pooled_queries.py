@@ -5,19 +5,59 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway import ops
-from multiway.nn import attention_checks as checks
-from multiway.nn.attention_settings import Settings
-from multiway.nn.head_norm import make_head_norms
-from multiway.nn.precision import without_autocast
+from multiway.nn import checks
 
+EPS = 1e-12
+"""In float32, relative to nothing: queries of any scale are brought to unit size."""
 MAX_TEMPERATURE = 16.0
+
+POOLINGS = ("mean", "sum", "max", "learned")
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {
+        "shared_projections": True, "pooling": "sum", "centred": False, "qk_norm": "none",
+        "learn_temperature": False, "bias": True,
+    },
+    "per_mode": {
+        "shared_projections": False, "pooling": "sum", "centred": False, "qk_norm": "layer",
+        "learn_temperature": False, "bias": False,
+    },
+    "trainable": {
+        "shared_projections": False, "pooling": "mean", "centred": True, "qk_norm": "rms",
+        "learn_temperature": True, "bias": False,
+    },
+}  # fmt: skip
 
 Sums = list[tuple[Tensor, float]]
 """For each mode the tokens summed over all others, and how many were added up."""
+
+
+class Settings(NamedTuple):
+    """How queries and keys are made; the arguments of `KroneckerAttention` say what each means."""
+
+    shared_projections: bool
+    pooling: str
+    centred: bool
+    qk_norm: str
+    learn_temperature: bool
+    bias: bool
+
+
+def choose_settings(preset: str, **given: Any) -> Settings:
+    """Take the preset's value wherever None is given.
+
+    Raises:
+        ConfigError: A name is unknown.
+    """
+    values = PRESETS[checks.check_choice("preset", preset, PRESETS)]
+    settings = Settings(**{name: values[name] if value is None else value for name, value in given.items()})
+    checks.check_choice("pooling", settings.pooling, POOLINGS)
+    checks.check_choice("qk_norm", settings.qk_norm, ("none", "rms", "layer"))
+    return settings
 
 
 class Side(NamedTuple):
@@ -72,7 +112,7 @@ class PooledQueries(nn.Module):
     def query_and_key(self, mode: int, asking: Side, answering: Side, sums: Sums | None) -> tuple[Tensor, Tensor]:
         """Pooled queries and keys of one mode, `(batch, heads, size, head_dim)`, float32 or wider (HOT: Q̃ᵢ, K̃ᵢ)."""
         linear: Any = self.query_key[mode if len(self.query_key) > 1 else 0]
-        with without_autocast(answering.x):
+        with ops.without_autocast(answering.x):
             if asking is answering:
                 query, key = self._rows(answering, mode, linear.weight, linear.bias, sums).chunk(2, dim=-1)
             else:
@@ -127,3 +167,28 @@ class PooledQueries(nn.Module):
         for of_all_modes in (self.log_temperature, self.pool_scores):
             if of_all_modes is not None:
                 of_all_modes.requires_grad_(len(attended) > 0)
+
+
+class HeadNorm(nn.Module):
+    """RMS or layer norm over a head's features, in the precision of the input."""
+
+    def __init__(self, kind: str, head_dim: int, factory: dict[str, Any]) -> None:
+        super().__init__()
+        self.kind = kind
+        self.weight = nn.Parameter(torch.ones(head_dim, **factory))
+        self.bias = nn.Parameter(torch.zeros(head_dim, **factory)) if kind == "layer" else None
+
+    def forward(self, x: Float[Tensor, "*batch head_dim"]) -> Float[Tensor, "*batch head_dim"]:
+        """Normalise the last axis."""
+        weight = self.weight.to(x.dtype)
+        if self.bias is None:
+            return F.rms_norm(x, x.shape[-1:], weight, EPS)
+        return F.layer_norm(x, x.shape[-1:], weight, self.bias.to(x.dtype))
+
+
+def make_head_norms(kind: str, num_modes: int, head_dim: int, factory: dict[str, Any]) -> nn.ModuleList | None:
+    """A norm of queries and one of keys for every mode; None for the kind "none"."""
+    if kind == "none":
+        return None
+    pairs = ([HeadNorm(kind, head_dim, factory) for _ in range(2)] for _ in range(num_modes))
+    return nn.ModuleList(nn.ModuleList(pair) for pair in pairs)

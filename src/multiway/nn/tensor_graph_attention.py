@@ -10,15 +10,10 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError, closest
-from multiway.nn.precision import check_dtype, without_autocast
+from multiway.nn.checks import check_dtype
 from multiway.nn.tt_linear import TTLinear
 
 PRESETS = ("normalised", "paper")
-
-LONGEST = 1 - 1e-6
-"""Damping that one which is learnt counts as at most, where lags are left out."""
-BANDED_FROM = 3
-"""Lengths beyond this many reaches are filtered in blocks, of which each step then meets at most three."""
 
 Filter = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 """Keys and values of all heads to the filtered values and the graph."""
@@ -94,7 +89,8 @@ class TensorGraphAttention(nn.Module):
         ins, outs = _choose_sizes(dim, self.out_dim, in_sizes, out_sizes)
         self.preset, self.damping, self.causal, self.banded = preset, damping, causal, banded
         self.normalisation = "none" if preset == "paper" else "row" if causal else "symmetric"
-        self.lag_tolerance, self.reaches = lag_tolerance, _reaches(damping, lag_tolerance)
+        self.lag_tolerance = lag_tolerance
+        ops.damping_reach(damping, 0.5 if lag_tolerance is None else lag_tolerance)  # refuses what is out of range
         self.damping_logits: nn.Parameter | None
         start = torch.full((num_heads,), math.log(damping / (1 - damping)), device=device, dtype=dtype)
         self.register_parameter("damping_logits", nn.Parameter(start) if learn_damping else None)
@@ -129,14 +125,16 @@ class TensorGraphAttention(nn.Module):
 
     def _attend(self, x: Tensor, valid: Tensor | None, filter_heads: Filter) -> tuple[Tensor, Tensor]:
         self._check_input(x, valid)
-        check_dtype("TensorGraphAttention", "x", x, next(self.parameters()))
+        weight = next(self.parameters())
+        if x.dtype != weight.dtype:
+            check_dtype("TensorGraphAttention", "x", x, weight)
         real = None if valid is None else valid[..., None]
         tokens = x if real is None else torch.where(real, x, 0)  # here and not later: a NaN would reach the weights
         key, value = (torch.stack([head(tokens) for head in heads], -3) for heads in (self.keys, self.values))
         if real is not None:
             key = torch.where(real[..., None, :, :], key, 0)  # no edge to padding, whatever the bias
         wide = torch.promote_types(key.dtype, torch.float32)
-        with without_autocast(x):
+        with ops.without_autocast(x):
             mixed, graph = filter_heads(key.to(wide), value.to(wide))
         joined = mixed.to(value.dtype).transpose(-2, -3).flatten(-2)  # (..., length, heads * out_dim)
         out = joined if self.out is None else self.out(joined)
@@ -148,24 +146,16 @@ class TensorGraphAttention(nn.Module):
 
     def _filter_by_cost(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """The values filtered, and the keys in place of a graph that may not exist."""
-        options: dict[str, Any] = {"causal": self.causal, "normalisation": self.normalisation}
-        if self._is_banded(key):
-            return ops.banded_graph_filter(key, value, self.dampings, reach=self._reach(key.dtype), **options), key
-        options["reach"] = None if self.banded is False else self.reaches[key.dtype]
-        return ops.strip_graph_filter(key, value, self.dampings, **options), key
-
-    def _is_banded(self, key: Tensor) -> bool:
-        """Whether leaving out lags is cheaper; an exported model keeps one form for all lengths."""
-        if self.banded is not None or torch.compiler.is_exporting():
-            return bool(self.banded)
-        return key.shape[-2] > BANDED_FROM * self._reach(key.dtype)
-
-    def _reach(self, dtype: torch.dtype) -> int:
-        """Lags that count, of the head that looks farthest."""
-        if not isinstance(self.dampings, Tensor):
-            return self.reaches[dtype]
-        farthest = min(float(self.dampings.detach().max()), LONGEST)
-        return _reaches(farthest, self.lag_tolerance)[dtype]
+        out = ops.graph_attention(
+            key,
+            value,
+            self.dampings,
+            causal=self.causal,
+            normalisation=self.normalisation,
+            banded=self.banded,
+            lag_tolerance=self.lag_tolerance,
+        )
+        return out, key
 
     def _check_input(self, x: Tensor, valid: Tensor | None) -> None:
         if x.ndim < 2 or x.shape[-1] != self.dim:
@@ -195,14 +185,6 @@ def _check_options(num_heads: int, preset: str) -> None:
         raise ConfigError(
             f"TensorGraphAttention: preset={preset!r} is not one of {', '.join(PRESETS)}{closest(preset, PRESETS)}"
         )
-
-
-def _reaches(damping: float, tolerance: float | None) -> dict[torch.dtype, int]:
-    """Lags that count, by the precision of the filter."""
-    return {
-        kind: ops.damping_reach(damping, torch.finfo(kind).eps if tolerance is None else tolerance)
-        for kind in (torch.float32, torch.float64)
-    }
 
 
 def _choose_sizes(

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ShapeError
-from multiway.nn.precision import check_dtype
+from multiway.nn.checks import check_dtype, check_heads_divide
 
 
 class TokenAttention(nn.Module, abc.ABC):
@@ -38,8 +38,7 @@ class TokenAttention(nn.Module, abc.ABC):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        if num_heads < 1 or dim % num_heads:
-            raise ShapeError(f"{type(self).__name__}: num_heads must divide dim. Got dim={dim}, num_heads={num_heads}.")
+        check_heads_divide(type(self).__name__, dim, num_heads)
         self.dim, self.num_heads, self.causal = dim, num_heads, causal
         self.query_key_value = nn.Linear(dim, 3 * dim, bias=False, device=device, dtype=dtype)
         self.out = nn.Linear(dim, dim, bias=False, device=device, dtype=dtype) if num_heads > 1 else None

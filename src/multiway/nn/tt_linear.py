@@ -10,15 +10,8 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError
-from multiway.nn.factorised import (
-    Approximation,
-    check_fit,
-    checked_sizes,
-    linear_of,
-    parameters_of,
-    relative_error,
-)
-from multiway.nn.precision import check_dtype
+from multiway.nn.checks import check_dtype, check_fit, checked_sizes
+from multiway.nn.factorised import Approximation, linear_of, relative_error
 
 
 class TTLinear(nn.Module):
@@ -69,7 +62,6 @@ class TTLinear(nn.Module):
         self.register_parameter("bias", offset)
         self.approximation: Approximation | None = None
         self._in_features = math.prod(self.in_sizes)
-        self._usual_cut = ops.cheapest_cut(self.in_sizes, self.out_sizes, self.tt_ranks)
         self.reset_parameters()
 
     @classmethod
@@ -109,30 +101,13 @@ class TTLinear(nn.Module):
                 f"TTLinear: the last axis of the input must be {self._in_features} = Π {self.in_sizes}. "
                 f"Got {tuple(x.shape)}."
             )
-        check_dtype("TTLinear", "x", x, self.cores[0])
+        cores = ops.members(self.cores)
+        if x.dtype != cores[0].dtype:
+            check_dtype("TTLinear", "x", x, cores[0])
         if x.ndim == 2:
-            return self._map_rows(x)
-        rows = self._map_rows(x.reshape(-1, self._in_features))
+            return ops.tt_linear(x, cores, self.bias)
+        rows = ops.tt_linear(x.reshape(-1, self._in_features), cores, self.bias)
         return rows.view(*x.shape[:-1], rows.shape[1])
-
-    def _map_rows(self, rows: Tensor) -> Tensor:
-        parameters = parameters_of(self.cores) + ([] if self.bias is None else [self.bias])
-        return ops.by_chain(self._chain, self._by_cut, rows, *parameters)
-
-    def _chain(self, rows: int) -> ops.Chain | None:
-        batch, has_bias = ops.rounded_rows(rows), self.bias is not None
-        return ops.tensor_train_chain(self.in_sizes, self.out_sizes, self.tt_ranks, batch, has_bias)
-
-    def _by_cut(self, rows: Tensor, *parameters: Tensor) -> Tensor:
-        count = len(self.in_sizes)
-        cores, bias = parameters[:count], parameters[count] if len(parameters) > count else None
-        return ops.tt_linear(rows, cores, bias, self._cut(rows))
-
-    def _cut(self, rows: Tensor) -> ops.Cut:
-        batch = ops.known_rows(rows)
-        if batch is None:
-            return self._usual_cut
-        return ops.cheapest_cut(self.in_sizes, self.out_sizes, self.tt_ranks, batch)
 
     def dense_weight(self) -> Float[Tensor, "out in"]:
         """The weight of the dense layer that this one equals."""

@@ -1,4 +1,4 @@
-"""Higher-order attention: a small attention per mode, combined as a Kronecker product (HOT sec. 4)."""
+"""Higher-order attention: a small attention per mode, combined as a Kronecker product (HOT sec. 4); its parts."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -9,9 +9,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from multiway.kernels import gate
-from multiway.kernels.softmax import flushed_softmax
-from multiway.ops.factors import Factor, apply_factors
+from multiway.errors import ShapeError
+from multiway.kernels.attention import Factor as Factor
+from multiway.ops.dispatch import factor_shape, fast_mix, fast_scores, fast_softmax, faster
 from multiway.ops.feature_maps import kernel_features, kernel_logits
 
 
@@ -67,6 +67,71 @@ def kronecker_attention(
     return apply_factors(value, factors, num_heads, combine), factors
 
 
+def apply_factors(
+    value: Float[Tensor, "batch *sizes dim"],
+    factors: Sequence[Factor],
+    num_heads: int,
+    combine: str = "product",
+) -> Float[Tensor, "batch *out_sizes dim"]:
+    """Multiply every mode of the values by its factor, head by head, never forming their Kronecker product.
+
+    Args:
+        value: Values of all heads, concatenated.
+        factors: One per mode, in order.
+        num_heads: Divides `dim`.
+        combine: "product" or "sum".
+
+    Raises:
+        ShapeError: Sizes of factors and values differ, or a sum over modes would change their sizes.
+    """
+    _check_sizes(value.shape[1:-1], factors, combine)
+    if all(factor is None for factor in factors):
+        return value
+    return _mix(value, factors, num_heads, combine)
+
+
+@faster(fast_mix)
+def _mix(value: Tensor, factors: Sequence[Factor], num_heads: int, combine: str) -> Tensor:
+    """Product: V ×₁ S₁ ×₂ S₂ ⋯ (HOT eq. 9). Sum: V ×₁ S₁ + V ×₂ S₂ + ⋯ over the modes with a factor."""
+    heads = value.unflatten(-1, (num_heads, -1))
+    given = [(mode, factor) for mode, factor in enumerate(factors) if factor is not None]
+    if combine == "sum":
+        return torch.stack([_along(heads, mode, factor) for mode, factor in given]).sum(0).flatten(-2)
+    for mode, factor in given:
+        heads = _along(heads, mode, factor)
+    mixed: Tensor = heads.flatten(-2)
+    return mixed
+
+
+def _along(heads: Tensor, mode: int, factor: Tensor | tuple[Tensor, Tensor]) -> Tensor:
+    """Values `(batch, *sizes, heads, head_dim)`, mixed along one mode; a pair (A, B) as A (Bᵀ V) (eq. 12)."""
+    if isinstance(factor, tuple):
+        queries, keys = factor
+        return _along(_along(heads, mode, keys.mT), mode, queries)
+    moved = heads.movedim(mode + 1, -2)  # (batch, *rest, heads, size, head_dim)
+    mixed = torch.einsum("bhij,b...hjd->b...hid", factor.to(heads.dtype), moved)
+    return mixed.movedim(-2, mode + 1)
+
+
+def _check_sizes(sizes: Sequence[int], factors: Sequence[Factor], combine: str) -> None:
+    if len(factors) != len(sizes):
+        raise ShapeError(
+            f"attention: give one factor or None per mode. Got {len(factors)} for values with sizes {tuple(sizes)}."
+        )
+    shapes = [
+        (size, size) if factor is None else factor_shape(factor) for size, factor in zip(sizes, factors, strict=True)
+    ]
+    for mode, (size, (_, keys)) in enumerate(zip(sizes, shapes, strict=True)):
+        if keys != size:
+            raise ShapeError(f"attention: mode {mode} of the values has size {size} but its factor has {keys} keys.")
+    attended = [shape for shape, factor in zip(shapes, factors, strict=True) if factor is not None]
+    if combine == "sum" and len(attended) > 1 and any(queries != keys for queries, keys in attended):
+        raise ShapeError(
+            "attention: a sum over modes needs as many queries as keys on every attended mode; "
+            f"got {attended}. Use combine='product'."
+        )
+
+
 def mode_factor(heads: ModeHeads, log_features: Callable[[Tensor], Tensor] | None, *, as_matrix: bool) -> Factor:
     """Sᵢ by eq. 7 or, with features, eq. 10; two normalised features in its place where a mode is long (eq. 12)."""
     query, key, mask = heads
@@ -88,6 +153,7 @@ def softmax_factor(
     return masked_softmax(query / math.sqrt(query.shape[-1]) @ key.mT, mask)
 
 
+@faster(fast_softmax)
 def masked_softmax(
     logits: Float[Tensor, "*batch q k"], mask: Bool[Tensor, "..."] | None = None
 ) -> Float[Tensor, "*batch q k"]:
@@ -97,8 +163,6 @@ def masked_softmax(
         logits: Scores.
         mask: Broadcasts to the logits; True where a key may be attended.
     """
-    if gate.is_open(logits):
-        return flushed_softmax(logits, mask)
     if mask is None:
         return torch.softmax(logits, -1)
     return torch.softmax(logits.masked_fill(~mask, torch.finfo(logits.dtype).min), -1) * mask
@@ -136,3 +200,73 @@ def normalised_features(
 def _key_mask(mask: Tensor | None, keys: Tensor) -> Tensor | None:
     """One mask for all queries, `(batch, heads, k)`."""
     return None if mask is None else mask[..., 0, :].expand(keys.shape[:-1])
+
+
+@faster(fast_scores)
+def additive_scores(
+    query: Float[Tensor, "*batch heads queries features"],
+    key: Float[Tensor, "*batch heads keys features"],
+    weight: Float[Tensor, "heads features"],
+) -> Float[Tensor, "*batch heads queries keys"]:
+    r"""Score every query against every key by a small network: $\theta_{ij} = w^\top \tanh(q_i + k_j)$.
+
+    Source: Bahdanau et al. 2015, without its matrices, which the caller has applied.
+
+    Cost: queries · keys · features values of tanh. In ops of torch all of them are in memory, and are kept for the
+    gradient; the compiled form keeps none.
+    """
+    heads = zip(query.unbind(-3), key.unbind(-3), weight, strict=True)
+    return torch.stack([torch.tanh(q[..., :, None, :] + k[..., None, :, :]) @ w for q, k, w in heads], -3)
+
+
+def rotate(
+    x: Float[Tensor, "batch heads size head_dim"], *, theta: float = 10_000.0
+) -> Float[Tensor, "batch heads size head_dim"]:
+    """Turn pair (x_f, x_{f + d/2}) at position t by the angle t θ^(-2f/d).
+
+    A dot product of two rotated vectors depends on their distance only. Applied to pooled queries and keys on
+    their own mode, which commutes with pooling over the other modes. `head_dim` is even.
+    """
+    half, wide = x.shape[-1] // 2, _wide(x)
+    frequencies = theta ** (-torch.arange(half, device=x.device, dtype=wide) / half)
+    return _turn(x, torch.arange(x.shape[-2], device=x.device, dtype=wide)[:, None] * frequencies)
+
+
+def rotate_flattened(
+    x: Float[Tensor, "batch heads tokens head_dim"],
+    sizes: Sequence[int],
+    modes: Sequence[int],
+    *,
+    theta: float = 10_000.0,
+) -> Float[Tensor, "batch heads tokens head_dim"]:
+    """Turn every token by its own positions along some of the modes that were flattened (axial rotary).
+
+    The d/2 pairs are dealt out in turn: of m modes, the j-th has pairs f = j, j + m, j + 2m, ..., n_j of them. Its i-th
+    pair turns by t θ^(-i/n_j) at position t along that mode. With one mode this is `rotate` along it.
+
+    Args:
+        x: Tokens, the last mode fastest.
+        sizes: Of all modes, in order; their product is the number of tokens.
+        modes: Those that turn, at most d/2.
+        theta: Base of the frequencies.
+    """
+    axes = [torch.arange(size, device=x.device, dtype=_wide(x)) for size in sizes]
+    positions = torch.stack(torch.meshgrid(*axes, indexing="ij"), -1).flatten(0, -2)[:, list(modes)]
+    half, count = x.shape[-1] // 2, len(modes)
+    pairs = torch.arange(half, device=x.device)
+    owner, rank = pairs % count, pairs // count
+    dealt = (half - 1 - owner) // count + 1
+    frequencies = theta ** (-rank.to(positions.dtype) / dealt)
+    return _turn(x, positions[:, owner] * frequencies)
+
+
+def _wide(x: Tensor) -> torch.dtype:
+    """Angles of late positions need float32 at least."""
+    return torch.promote_types(x.dtype, torch.float32)
+
+
+def _turn(x: Tensor, angles: Float[Tensor, "size half"]) -> Tensor:
+    half = x.shape[-1] // 2
+    cosine, sine = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    first, second = x[..., :half], x[..., half:]
+    return torch.cat([first * cosine - second * sine, first * sine + second * cosine], dim=-1)

@@ -1,17 +1,13 @@
 """Which layers the compiled chain of products serves, and how: it is used where a model of it says that it is faster.
 
-The model is in the units of `costs`: operations of a large product, forward and backward.
+The model is in the units of `plans`: operations of a large product, forward and backward.
 """
 
 import functools
 import math
 
-from multiway.kernels.chain import Chain as Chain
-from multiway.kernels.chain import Factor, Link
-from multiway.kernels.chain import by_chain as by_chain
-from multiway.ops.costs import FLOPS_PER_BYTE, LAUNCHES
-from multiway.ops.kronecker_sum import priced_cut
-from multiway.ops.plans import FOLDING, JOINING, Step, best_plan, priced_plan
+from multiway.kernels.compiled import Chain, Factor, Link
+from multiway.ops.plans import FLOPS_PER_BYTE, FOLDING, JOINING, LAUNCHES, Step, best_plan, priced_cut, priced_plan
 
 MOST_FACTORS = 16
 MARGIN = 1.08
@@ -99,12 +95,9 @@ def _cheapest_two(
     in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], terms: tuple[int, ...], rows: int
 ) -> tuple[float, list[Link]]:
     """The best cut of a sum of Kronecker products: one half of the factors applied after the other, or all at once."""
-    found = []
-    for cut in range(1, len(in_sizes)):
-        for links in _two_sided(in_sizes, out_sizes, terms[cut], cut):
-            found.append((sum(_link_cost(link, rows) for link in links), links))
-    dense = _dense(in_sizes, out_sizes)
-    return min([*found, (sum(_link_cost(link, rows) for link in dense), dense)])
+    halves = [_two_sided(in_sizes, out_sizes, terms[cut], cut) for cut in range(1, len(in_sizes))]
+    ways = [links for both in halves for links in both] + [_dense(in_sizes, out_sizes)]
+    return min((sum(_link_cost(link, rows) for link in links), links) for links in ways)
 
 
 def _dense(in_sizes: tuple[int, ...], out_sizes: tuple[int, ...]) -> list[Link]:

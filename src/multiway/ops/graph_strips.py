@@ -8,10 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from multiway.kernels import gate
-from multiway.kernels.plain import Plain, has_memory, plain_gradients
+from multiway.kernels.compiled import Plain, has_memory, plain_gradients
 from multiway.ops.graph import (
-    Damping,
     attention_adjacency,
     check_damping,
     degree_scales,
@@ -22,8 +20,6 @@ from multiway.ops.graph import (
 
 ROWS = 128
 """Of a strip: enough for matrix products at full speed."""
-FEWEST = 32
-"""Steps that are worth a strip."""
 COLUMNS = 64
 """A strip ends at a multiple of so many; products of odd widths are slower."""
 
@@ -32,7 +28,7 @@ Way = Literal["both", "later", "earlier"]
 BACK: dict[Way, Way] = {"both": "both", "later": "earlier", "earlier": "later"}
 
 
-class Form(NamedTuple):
+class StripForm(NamedTuple):
     """Which filter: what Ω is made of, the longest lag that must count, and how degrees divide."""
 
     damping: float
@@ -58,22 +54,21 @@ class Strip(NamedTuple):
 def strip_graph_filter(
     key: Float[Tensor, "*batch length dim"],
     value: Float[Tensor, "*batch length out"],
-    damping: Damping,
+    damping: float,
     *,
     reach: int | None = None,
     causal: bool = False,
     normalisation: str = "none",
 ) -> Float[Tensor, "*batch length out"]:
-    """`graph_filter` by the `attention_adjacency`; on a processor with fewer operations, and half of Ψ or less is kept.
+    """`graph_filter` by the `attention_adjacency` with fewer operations, and half of Ψ or less kept for the gradient.
 
     A strip is 128 rows of Ψ from the diagonal on. As K Kᵀ is symmetric, its transpose is what lies below, and both
-    gradients of K Kᵀ are one product. A tensor of dampings, a compiler, another device and fewer than 32 steps have
-    the dense form.
+    gradients of K Kᵀ are one product.
 
     Args:
         key: Keys (TGA: K).
         value: Signals at the vertices (TGA: V).
-        damping: As for `time_adjacency`.
+        damping: One number.
         reach: Longest lag that must count; strips leave out most longer ones. All count if not given.
         causal: Whether a step sees only what came before.
         normalisation: As for `graph_filter`.
@@ -81,22 +76,16 @@ def strip_graph_filter(
     Raises:
         ConfigError: `damping` or `normalisation` is out of range.
     """
-    if isinstance(damping, Tensor) or not gate.is_open(value, cpu=True) or _is_small(value):
-        return graph_filter(value, attention_adjacency(key, damping, causal=causal), normalisation)
     check_damping("strip_graph_filter", damping)
-    form = Form(damping, key.shape[-2] if reach is None else reach, causal, normalisation)
+    form = StripForm(damping, key.shape[-2] if reach is None else reach, causal, normalisation)
     flat = (x.reshape(-1, *x.shape[-2:]) for x in (key, value))
     out: Tensor = _StripFilter.apply(*flat, form)  # type: ignore[no-untyped-call]
     return out.view(value.shape)
 
 
-def _is_small(value: Tensor) -> bool:
-    return value.shape[-2] < FEWEST or value.numel() == 0
-
-
 class _StripFilter(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, key: Tensor, value: Tensor, form: Form) -> Tensor:  # type: ignore[no-untyped-def]
+    def forward(ctx, key: Tensor, value: Tensor, form: StripForm) -> Tensor:  # type: ignore[no-untyped-def]
         strips = _strips(key, form)
         received = _received(value, strips, form)
         before, after = degree_scales(received[..., 0], form.normalisation)
@@ -111,9 +100,9 @@ class _StripFilter(torch.autograd.Function):
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         key, value, received, out, *entries = ctx.saved_tensors
         if torch.is_grad_enabled() or not has_memory(grad):
-            found = plain_gradients(_plain(ctx.form), (key, value), ctx.needs_input_grad[:2], grad)
-            return *found, None
-        strips = [Strip(each, *span) for each, span in zip(entries, _spans(key.shape[1], ctx.form), strict=True)]
+            return *plain_gradients(_plain(ctx.form), (key, value), ctx.needs_input_grad[:2], grad), None
+        spans = _spans(key.shape[1], ctx.form)
+        strips = [Strip(kept_entries, *span) for kept_entries, span in zip(entries, spans, strict=True)]
         before, after = degree_scales(received[..., 0], ctx.form.normalisation)
         arrived, sent = rescaled(grad, after), rescaled(value, before)
         value_grad = rescaled(_add_sent(arrived.clone(), arrived, strips, BACK[ctx.form.way]), before)
@@ -123,23 +112,23 @@ class _StripFilter(torch.autograd.Function):
         return _key_gradient(key, strips, arrived, sent, degree_grad, ctx.form), value_grad, None
 
 
-def _strips(key: Tensor, form: Form) -> list[Strip]:
+def _strips(key: Tensor, form: StripForm) -> list[Strip]:
     """Ψ from the diagonal on; causal: transposed, so that a row holds what its step sends."""
-    time, found = _strip_weights(key, form), []
+    time, strips = _strip_weights(key, form), []
     for start, stop, end in _spans(key.shape[1], form):
         scores = key[:, start:stop] @ key[:, start:end].mT
-        found.append(Strip(_weighed(scores, time).relu_(), start, stop, end))
-    return found
+        strips.append(Strip(_weighed(scores, time).relu_(), start, stop, end))
+    return strips
 
 
-def _spans(length: int, form: Form) -> list[tuple[int, int, int]]:
+def _spans(length: int, form: StripForm) -> list[tuple[int, int, int]]:
     """Start, stop and end of every strip."""
     ahead = -(-form.reach // COLUMNS) * COLUMNS
     starts = range(0, length, ROWS)
     return [(start, min(start + ROWS, length), min(start + ROWS + ahead, length)) for start in starts]
 
 
-def _strip_weights(key: Tensor, form: Form) -> Tensor:
+def _strip_weights(key: Tensor, form: StripForm) -> Tensor:
     """Ω / √d in the first strip; in the others lags are the same."""
     _, stop, end = _spans(key.shape[1], form)[0]
     lags = torch.arange(end) - torch.arange(stop)[:, None]
@@ -151,7 +140,7 @@ def _weighed(entries: Tensor, time: Tensor) -> Tensor:
     return entries.mul_(time[: entries.shape[1], : entries.shape[2]])
 
 
-def _received(value: Tensor, strips: Sequence[Strip], form: Form) -> Tensor:
+def _received(value: Tensor, strips: Sequence[Strip], form: StripForm) -> Tensor:
     """Sums of the rows of Ψ `(graphs, length, 1)`; zeros where nothing is divided by them."""
     received = torch.zeros_like(value[..., :1])
     for entries, rows, _ in _edges(strips, form.way) if form.normalisation != "none" else ():
@@ -180,7 +169,7 @@ def _edges(strips: Sequence[Strip], way: Way) -> Iterator[tuple[Tensor, slice, s
 
 
 def _degree_gradient(
-    after: tuple[Tensor, Tensor], before: tuple[Tensor, Tensor], received: Tensor, form: Form
+    after: tuple[Tensor, Tensor], before: tuple[Tensor, Tensor], received: Tensor, form: StripForm
 ) -> Tensor:
     """Of the sums of the rows, from gradient and number after the filter and before it.
 
@@ -195,7 +184,7 @@ def _degree_gradient(
 
 
 def _key_gradient(
-    key: Tensor, strips: Sequence[Strip], arrived: Tensor, sent: Tensor, degree_grad: Tensor, form: Form
+    key: Tensor, strips: Sequence[Strip], arrived: Tensor, sent: Tensor, degree_grad: Tensor, form: StripForm
 ) -> Tensor:
     """Strip by strip: of Ψ, of K Kᵀ, whose two gradients are the same block transposed, and of K."""
     time, key_grad = _strip_weights(key, form), torch.zeros_like(key)
@@ -208,7 +197,7 @@ def _key_gradient(
     return key_grad
 
 
-def _edge_gradient(strip: Strip, arrived: Tensor, sent: Tensor, degree_grad: Tensor, form: Form) -> Tensor:
+def _edge_gradient(strip: Strip, arrived: Tensor, sent: Tensor, degree_grad: Tensor, form: StripForm) -> Tensor:
     """Of the entries of Ψ that a strip stands for: its own, those below the diagonal, or both added up.
 
     An edge carries what is sent at one end to what arrives at the other, and counts in the degree of the latter.
@@ -225,7 +214,7 @@ def _edge_gradient(strip: Strip, arrived: Tensor, sent: Tensor, degree_grad: Ten
     return entries
 
 
-def _plain(form: Form) -> Plain:
+def _plain(form: StripForm) -> Plain:
     """The same filter by operations that have derivatives."""
 
     def run(key: Tensor, value: Tensor) -> Tensor:

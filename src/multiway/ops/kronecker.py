@@ -11,22 +11,6 @@ from multiway.errors import ConfigError, DataError, ShapeError
 from multiway.ops.multilinear import multi_mode_product
 
 
-def kronecker_product(factors: Sequence[Tensor]) -> Float[Tensor, "rows columns"]:
-    """Form A₁ ⊗ A₂ ⊗ ⋯ ⊗ Aₖ, row-major: the last factor's index runs fastest.
-
-    Raises:
-        ShapeError: No factor, or one that is no matrix.
-    """
-    if not factors or any(factor.ndim != 2 for factor in factors):
-        raise ShapeError(
-            f"kronecker_product: give one matrix or more. Got shapes {[tuple(factor.shape) for factor in factors]}."
-        )
-    product = factors[0]
-    for factor in factors[1:]:
-        product = torch.kron(product, factor)
-    return product
-
-
 def kronecker_apply(
     x: Float[Tensor, "batch *in_sizes"], factors: Sequence[Tensor]
 ) -> Float[Tensor, "batch *out_sizes"]:

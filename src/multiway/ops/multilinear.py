@@ -1,13 +1,14 @@
-"""Mode products and matricization (Kolda & Bader 2009), one batch axis first."""
+"""Mode products and matricization (Kolda & Bader 2009), and NdLinear, a linear map per mode; one batch axis first."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from multiway.errors import ShapeError
+from multiway.ops.dispatch import fast_nd_linear, faster
 
 
 def unfold(x: Float[Tensor, "batch *sizes"], mode: int) -> Float[Tensor, "batch size rest"]:
@@ -88,6 +89,43 @@ def multi_mode_product(
     return x
 
 
+@faster(fast_nd_linear)
+def nd_linear(
+    x: Float[Tensor, "batch *in_sizes"],
+    weights: Iterable[Tensor],
+    biases: Iterable[Tensor] = (),
+    *,
+    full_bias: Tensor | None = None,
+    descending: bool = False,
+) -> Float[Tensor, "batch *out_sizes"]:
+    """Y = X ×₁ W₁ + b₁ ×₂ W₂ + b₂ ⋯: a linear map per mode, applied in turn (NdLinear, Algorithm 1).
+
+    Args:
+        x: Input.
+        weights: One `(out, in)` per mode; or `(terms, out, in)`, whose maps are added up.
+        biases: One `(out,)` per mode, or `(terms, out)`; or none.
+        full_bias: Added at the end, of the output's sizes.
+        descending: Take the last mode first, which only the biases notice.
+    """
+    weights, biases = list(weights), list(biases)
+    if weights[0].ndim == 2:
+        y = _in_turn(x, weights, biases, descending)
+    else:
+        y = torch.zeros((), dtype=x.dtype, device=x.device)
+        for term in range(len(weights[0])):
+            y = y + _in_turn(x, [weight[term] for weight in weights], [bias[term] for bias in biases], descending)
+    return y if full_bias is None else y + full_bias.to(y.dtype)
+
+
+def _in_turn(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], descending: bool) -> Tensor:
+    modes = range(len(weights))
+    for mode in reversed(modes) if descending else modes:
+        x = mode_product(x, weights[mode], mode)
+        if biases:
+            x = x + biases[mode].to(x.dtype).view(-1, *[1] * (x.ndim - mode - 2))
+    return x
+
+
 def _order(item: tuple[int, Tensor]) -> float:
     """Sizes a, b to α, β: a first costs αab + αβb, b first βab + αβa; divide by abαβ and compare."""
     out, in_ = item[1].shape
@@ -101,3 +139,35 @@ def _axis(x: Tensor, mode: int, where: str) -> int:
             f"modes count from 0 and skip the batch, axis 0."
         )
     return mode + 1
+
+
+def norm_penalty(weights: Iterable[Tensor], factors: Sequence[float]) -> Tensor:
+    """Σᵢ λᵢ ‖Wᵢ‖², squared Frobenius norms; a stack of terms `(rank, out, in)` adds up.
+
+    Args:
+        weights: One of each mode, `(out, in)` or `(rank, out, in)`.
+        factors: λᵢ of each mode.
+    """
+    terms = [factor * weight.square().sum() for weight, factor in zip(weights, factors, strict=True)]
+    return torch.stack(terms).sum()
+
+
+def orthogonality_penalty(weights: Iterable[Tensor], factors: Sequence[float]) -> Tensor:
+    """Σᵢ λᵢ ‖Wᵢ Wᵢᵀ - I‖², of each term where there are several.
+
+    A matrix with more rows than columns has no orthonormal rows; its penalty is least, out - in, where its columns are
+    orthonormal. Computed on the shorter side: ‖W Wᵀ - I‖² = ‖Wᵀ W - I‖² + out - in.
+
+    Args:
+        weights: One of each mode, `(out, in)` or `(rank, out, in)`.
+        factors: λᵢ of each mode.
+    """
+    terms = [factor * _distance_from_orthonormal(weight) for weight, factor in zip(weights, factors, strict=True)]
+    return torch.stack(terms).sum()
+
+
+def _distance_from_orthonormal(weight: Tensor) -> Tensor:
+    longer = max(weight.shape[-2] - weight.shape[-1], 0)
+    short = weight.mT if longer else weight
+    identity = torch.eye(short.shape[-2], dtype=weight.dtype, device=weight.device)
+    return (short @ short.mT - identity).square().sum() + longer * weight.shape[:-2].numel()

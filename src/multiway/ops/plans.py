@@ -1,4 +1,8 @@
-"""Plans for a linear map per mode: which modes to join, and in which order to multiply."""
+"""What the ways to apply a map of many modes cost, by a model of the machine: orders and groups of products, and cuts.
+
+Costs are in operations of a large product. Fitted to two cores of a common processor; the ranking that the model gives,
+not the figure, is what is used.
+"""
 
 import functools
 import itertools
@@ -6,7 +10,17 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from multiway.ops.costs import LAUNCHES, ROWS, forming_cost, product_cost
+ROWS = 64
+"""Size of a batch where it is not known: in a compiled or exported graph."""
+
+HALF_SPEED = 8
+"""A product with two large sides and one of this size reaches half the speed of a large one."""
+
+FLOPS_PER_BYTE = 10
+"""Operations in the time that memory moves one byte."""
+
+LAUNCHES = 4e6
+"""Operations in the time that starting one product, forward and backward, takes."""
 
 LONGEST_REST = 8
 """A product over a rest up to this long may be widened by the identity into one large product."""
@@ -16,6 +30,23 @@ JOINING = 2 * LAUNCHES
 
 FOLDING = 2 * LAUNCHES
 """Cost of folding one mode's bias."""
+
+
+def product_cost(rows: int, columns: int, inner: int, *, stack: int = 1) -> float:
+    """Cost of a product, or of a stack of products with one matrix `(rows, inner)`, and of its backward pass."""
+    speed = math.prod(side / (side + HALF_SPEED) for side in (rows, columns, inner))
+    moved = stack * (rows * columns + inner * columns) + (rows * inner if stack == 1 else stack * rows * inner / 4)
+    return LAUNCHES + 3 * (2 * stack * rows * columns * inner / speed + 4 * moved * FLOPS_PER_BYTE)
+
+
+def forming_cost(entries: int) -> float:
+    """Cost of forming a matrix of that many entries and of taking its gradient apart."""
+    return 24.0 * entries * FLOPS_PER_BYTE
+
+
+def rounded_rows(rows: int) -> int:
+    """Round a batch to a power of four, so that few sizes are told apart."""
+    return int(4 ** (max(rows, 1).bit_length() // 2))
 
 
 class Step(NamedTuple):
@@ -129,3 +160,54 @@ def is_in_turn(plan: Sequence[Step], descending: bool) -> bool:
     """Whether the steps take the modes in the order in which biases are added."""
     starts = [step.start for step in plan]
     return starts == sorted(starts, reverse=descending)
+
+
+class Cut(NamedTuple):
+    """Where a list of modes or cores is cut in two, and the way to apply the halves."""
+
+    position: int
+    way: str
+
+
+@functools.lru_cache(maxsize=4096)
+def cheapest_cut(
+    in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], terms: tuple[int, ...], rows: int = ROWS
+) -> Cut:
+    """Cut and way that take the least time, forward and backward, by a model of the machine.
+
+    Args:
+        in_sizes: Factors of the number of inputs.
+        out_sizes: Factors of the number of outputs.
+        terms: Terms of a cut before each mode; for a tensor train its ranks.
+        rows: Size of the batch, roughly.
+
+    Returns:
+        The cut; for a single mode position 0, the left half empty.
+    """
+    return priced_cut(in_sizes, out_sizes, terms, rows)[1]
+
+
+@functools.lru_cache(maxsize=4096)
+def priced_cut(
+    in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], terms: tuple[int, ...], rows: int
+) -> tuple[float, Cut]:
+    """`cheapest_cut` with its cost; infinite for a single mode, which leaves no choice."""
+    best, cheapest = math.inf, Cut(0, "right")
+    for position in range(1, len(in_sizes)):
+        left = (terms[position], math.prod(out_sizes[:position]), math.prod(in_sizes[:position]))
+        right = (terms[position], math.prod(out_sizes[position:]), math.prod(in_sizes[position:]))
+        forming = forming_cost(math.prod(left)) + forming_cost(math.prod(right))
+        for way, cost in _way_costs(left, right, rows).items():
+            if cost + forming < best:
+                best, cheapest = cost + forming, Cut(position, way)
+    return best, cheapest
+
+
+def _way_costs(left: Sequence[int], right: Sequence[int], rows: int) -> dict[str, float]:
+    terms, out1, in1 = left
+    _, out2, in2 = right
+    return {
+        "right": product_cost(rows * in1, terms * out2, in2) + product_cost(out1, out2, in1 * terms, stack=rows),
+        "left": product_cost(out1 * terms, in2, in1, stack=rows) + product_cost(rows * out1, out2, terms * in2),
+        "dense": product_cost(rows, out1 * out2, in1 * in2) + forming_cost(out1 * out2 * in1 * in2),
+    }

@@ -1,5 +1,6 @@
-"""Pooling a tensor over all of its modes but one (HOT sec. 4.2, g_pool), with a mask of real tokens."""
+"""Pooling a tensor over all of its modes but one (HOT sec. 4.2, g_pool), and masks: of real tokens, of the future."""
 
+import functools
 import math
 
 import torch
@@ -7,10 +8,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from multiway.kernels import gate
-from multiway.kernels.pooling import project_and_sum
 from multiway.ops.attention import masked_softmax
-from multiway.ops.masks import blank
+from multiway.ops.dispatch import fast_pooling, faster
 
 
 def pool_modes(
@@ -99,14 +98,11 @@ def _lines(x: Tensor, mode: int) -> Tensor:
     return x.movedim(mode + 1, 1).unsqueeze(2).flatten(2, -2)
 
 
+@faster(fast_pooling)
 def project_and_pool(
     x: Float[Tensor, "batch *sizes dim"], weight: Float[Tensor, "out dim"]
 ) -> tuple[Float[Tensor, "batch *sizes out"], list[tuple[Float[Tensor, "batch size dim"], float]]]:
     """X Wᵀ, and for each mode `pool_modes` of X."""
-    if x.ndim > 3 and gate.is_open(x, autocast=False):
-        values, sums = project_and_sum(x, weight)
-        tokens = math.prod(x.shape[1:-1])
-        return values, [(each, tokens / max(each.shape[1], 1)) for each in sums]
     return F.linear(x, weight), [pool_modes(x, mode) for mode in range(x.ndim - 2)]  # type: ignore[misc]
 
 
@@ -139,3 +135,24 @@ def project_pooled(
     """Project pooled tokens as if each had been projected before: a bias counts as often as tokens were pooled."""
     out = F.linear(tokens, weight.to(tokens.dtype))
     return out if bias is None else out + count * bias.to(tokens.dtype)
+
+
+def blank(x: Tensor, valid: Bool[Tensor, "batch *sizes"] | None) -> Tensor:
+    """Zeros where nothing is valid, whatever stands there."""
+    return x if valid is None else torch.where(valid[..., None], x, 0)
+
+
+def causal_mask(rows: int, columns: int, device: torch.device | str | None = None) -> Bool[Tensor, "1 1 rows columns"]:
+    """Let a position see itself and what comes before."""
+    return torch.ones(rows, columns, dtype=torch.bool, device=device).tril()[None, None]
+
+
+def valid_keys(valid: Bool[Tensor, "batch *sizes"], mode: int) -> Bool[Tensor, "batch 1 1 size"]:
+    """Hide positions of one mode that hold no real token."""
+    others = [axis for axis in range(1, valid.ndim) if axis != mode + 1]
+    return (valid.any(others) if others else valid)[:, None, None, :]
+
+
+def all_of(masks: list[Tensor]) -> Tensor | None:
+    """What every mask allows; None if there is none."""
+    return functools.reduce(torch.logical_and, masks) if masks else None

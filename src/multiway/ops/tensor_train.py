@@ -1,14 +1,15 @@
 """Matrices as tensor trains (matrix product operators): from a dense matrix, to one, and applied without one."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from multiway.errors import ConfigError, DataError, ShapeError
-from multiway.ops.kronecker_sum import Cut, kronecker_sum_apply
+from multiway.ops.dispatch import fast_tt_linear, faster
+from multiway.ops.products import merge_cores
 
 
 def tt_matrix(cores: Sequence[Tensor]) -> Float[Tensor, "out in"]:
@@ -23,44 +24,25 @@ def tt_matrix(cores: Sequence[Tensor]) -> Float[Tensor, "out in"]:
     return _matrix(merge_cores(cores))
 
 
-def merge_cores(cores: Sequence[Tensor]) -> Float[Tensor, "rank in out next_rank"]:
-    """Contract neighbouring cores into one core over the products of their sizes."""
-    merged = cores[0]
-    for core in cores[1:]:
-        rank, in_, out, _ = merged.shape
-        _, next_in, next_out, last = core.shape
-        flat = merged.reshape(-1, merged.shape[3]) @ core.reshape(core.shape[0], -1)
-        apart = flat.reshape(rank, in_, out, next_in, next_out, last).permute(0, 1, 3, 2, 4, 5)
-        merged = apart.reshape(rank, in_ * next_in, out * next_out, last)
-    return merged
-
-
+@faster(fast_tt_linear)
 def tt_linear(
-    x: Float[Tensor, "batch in"], cores: Sequence[Tensor], bias: Tensor | None, cut: Cut
+    x: Float[Tensor, "batch in"], cores: Iterable[Tensor], bias: Tensor | None = None
 ) -> Float[Tensor, "batch out"]:
-    """X Wᵀ + bias for the W of a tensor train, in two halves (TGA eqs. 1-3).
+    r"""Y = X Wᵀ + b for the W of a tensor train, core by core (TGA eqs. 1-3).
 
-    The cores before `cut` are contracted into A (i₁, j₁, r), the others into B (r, i₂, j₂): small, and independent of
-    the batch. Then W = Σ_r A_r ⊗ B_r, which `kronecker_sum_apply` applies without moving an axis of X, or forms where
-    the dense product is cheaper. Core by core, every step would pass over the whole batch.
+    $$y_{j_1 \ldots j_N} = \sum_{i_1 \ldots i_N} x_{i_1 \ldots i_N} \, G_1[i_1, j_1] \cdots G_N[i_N, j_N]$$
 
     Args:
         x: Rows, features flattened row-major over the cores' sizes.
         cores: `(rank, in, out, next_rank)`.
         bias: `(out,)`.
-        cut: From `cheapest_cut`; position 0 for a single core, which is a matrix.
     """
-    left, right = _halves(cores, cut.position)
-    folded = None if bias is None else bias.view(left.shape[1], right.shape[1])
-    return kronecker_sum_apply(x.view(-1, left.shape[2], right.shape[2]), left, right, folded, way=cut.way).flatten(1)
-
-
-def _halves(cores: Sequence[Tensor], cut: int) -> tuple[Tensor, Tensor]:
-    """Left (r, out, in) and right (r, out, in); a single core is the right half of a left one that does nothing."""
-    right = merge_cores(cores[cut:])[..., 0].transpose(1, 2)
-    if cut == 0:
-        return right.new_ones(1, 1, 1), right
-    return merge_cores(cores[:cut])[0].permute(2, 1, 0), right
+    y = x[..., None, None]  # (batch, inputs to come, outputs so far, rank)
+    for core in cores:
+        y = y.unflatten(1, (core.shape[1], -1))
+        y = torch.einsum("bisjr,rikq->bsjkq", y, core).flatten(2, 3)
+    y = y[:, 0, :, 0]
+    return y if bias is None else y + bias.to(y.dtype)
 
 
 def tt_svd(

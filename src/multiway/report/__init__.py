@@ -3,4 +3,4 @@
 from multiway.report.page import render as render
 from multiway.report.scores import Metric as Metric
 from multiway.report.sections import Page as Page
-from multiway.report.sections import Part as Part
+from multiway.report.sections import PagePart as PagePart

@@ -6,10 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from multiway.explain.maps import Floats, ModeMap, top_pairs
-from multiway.explain.shrinking import shrink
+from multiway.explain.maps import Floats, ModeMap, shrink, top_pairs
 from multiway.report import text
-from multiway.report.png import grey_png
+from multiway.report.slices import grey_png
 
 MAX_PICTURES = 96
 NARROW_PIXELS = 240
@@ -17,7 +16,7 @@ WIDE_PIXELS = 430
 LABEL_PIXELS = 13
 
 
-class Picture(NamedTuple):
+class MapPicture(NamedTuple):
     """One layer and head; `pairs` are (query, key, weight), and white is no attention, black the largest."""
 
     layer: str
@@ -35,12 +34,12 @@ class Axis(NamedTuple):
     narrow: int
 
 
-class Figure(NamedTuple):
+class MapFigure(NamedTuple):
     """One mode: its pictures and what stands around them; `even` is the weight of an even look."""
 
     mode: str
     sample: str
-    pictures: list[Picture]
+    pictures: list[MapPicture]
     rows: Axis
     columns: Axis
     width: int
@@ -48,21 +47,21 @@ class Figure(NamedTuple):
     notes: list[str]
 
 
-def figures(maps: Sequence[ModeMap]) -> list[Figure]:
+def figures(maps: Sequence[ModeMap]) -> list[MapFigure]:
     """One figure per mode and sample, in the order given."""
-    found: dict[tuple[str, str, int, tuple[int, ...]], list[ModeMap]] = {}
+    groups: dict[tuple[str, str, int, tuple[int, ...]], list[ModeMap]] = {}
     for item in maps:
-        found.setdefault((item.mode, item.sample, item.num_samples, item.weights.shape[1:]), []).append(item)
-    return [_figure(group) for group in found.values() if min(group[0].weights.shape) > 0]
+        groups.setdefault((item.mode, item.sample, item.num_samples, item.weights.shape[1:]), []).append(item)
+    return [_figure(group) for group in groups.values() if min(group[0].weights.shape) > 0]
 
 
-def _figure(group: Sequence[ModeMap]) -> Figure:
+def _figure(group: Sequence[ModeMap]) -> MapFigure:
     (shown, note), first = shrink(group), group[0]
     queries, keys = shown[0].query_labels, shown[0].key_labels
     width = int(min(WIDE_PIXELS, max(36 * len(keys), 120)))
     with_heads = sum(item.num_heads + 1 for item in shown) <= MAX_PICTURES
     windows = f"mean over {first.num_samples:,} windows" if first.num_samples > 1 else ""
-    return Figure(
+    return MapFigure(
         mode=first.mode,
         sample=first.sample or windows,
         pictures=[item for pair in zip(group, shown, strict=True) for item in _pictures(*pair, with_heads)],
@@ -74,14 +73,14 @@ def _figure(group: Sequence[ModeMap]) -> Figure:
     )
 
 
-def _pictures(full: ModeMap, shown: ModeMap, with_heads: bool) -> Iterator[Picture]:
+def _pictures(full: ModeMap, shown: ModeMap, with_heads: bool) -> Iterator[MapPicture]:
     """The mean over heads, then the heads; pairs come from the whole map."""
     layer = "All layers (rollout)" if full.layer is None else f"Layer {full.layer + 1}"
     heads = range(full.num_heads) if with_heads and full.num_heads > 1 else []
     for head in (None, *heads):
         weights = shown.head_mean() if head is None else shown.weights[head]
         pairs = [(text.name(pair.query), text.name(pair.key), pair.weight) for pair in top_pairs(full, 5, head=head)]
-        yield Picture(layer, "Mean" if head is None else f"Head {head + 1}", *picture(weights), pairs)
+        yield MapPicture(layer, "Mean" if head is None else f"Head {head + 1}", *picture(weights), pairs)
 
 
 def picture(weights: Floats) -> tuple[Markup, float]:

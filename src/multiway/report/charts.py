@@ -21,7 +21,7 @@ Lines = Mapping[str, tuple[str, npt.ArrayLike]]
 """(style, values) by name."""
 
 
-class Series(NamedTuple):
+class ChartSeries(NamedTuple):
     """What a chart reads out under the pointer; `values` are the lower edge of a band where it has an upper one."""
 
     name: str
@@ -50,7 +50,7 @@ class Drawing:
     y_ticks: Sequence[Tick]
     at: Floats
     words: Sequence[str]
-    series: Sequence[Series]
+    series: Sequence[ChartSeries]
     describes: str
     height: int = 230
     x_title: str = ""
@@ -72,14 +72,17 @@ class Readouts:
 
     def number(self, item: Drawing) -> int:
         """Keep what a chart reads out and return the chart's number."""
-        axis = {"x": [round(float(place), 4) for place in item.at], "t": [text.name(label) for label in item.words]}
+        axis = {
+            "x": [round(float(position), 4) for position in item.at],
+            "t": [text.name(label) for label in item.words],
+        }
         if axis not in self.axes:
             self.axes.append(axis)
         self.charts.append({"a": self.axes.index(axis), "s": [_entry(series) for series in item.series]})
         return len(self.charts) - 1
 
 
-def _entry(item: Series) -> dict[str, Any]:
+def _entry(item: ChartSeries) -> dict[str, Any]:
     """A series from its first known value on."""
     values = _shorts(item.values)
     start = next((index for index, value in enumerate(values) if value is not None), 0)
@@ -87,7 +90,7 @@ def _entry(item: Series) -> dict[str, Any]:
     return {"n": text.name(item.name), "c": item.style, "o": start, "v": values[start:], **upper}
 
 
-def curve(places: Floats, heights: Floats, style: str) -> Markup:
+def curve_path(places: Floats, heights: Floats, style: str) -> Markup:
     """Draw a line through points placed from 0 to 1; a missing point breaks it."""
     return _path(f"line {style}", path_data(places, heights))
 
@@ -128,7 +131,7 @@ def thin(values: Floats) -> npt.NDArray[np.intp]:
     return np.array(sorted(kept))
 
 
-def lines(
+def line_drawing(
     named: Lines,
     at: Floats,
     words: Sequence[str],
@@ -136,7 +139,7 @@ def lines(
     x_ticks: Sequence[Tick],
     *,
     describes: str,
-    bands: Sequence[Series] = (),
+    bands: Sequence[ChartSeries] = (),
     most: int = 5,
     **rest: Any,
 ) -> Drawing:
@@ -153,7 +156,7 @@ def lines(
         most: Ticks of the values.
         rest: More of the `Drawing`.
     """
-    series = [*(Series(name, *line) for name, line in named.items()), *bands]
+    series = [*(ChartSeries(name, *line) for name, line in named.items()), *bands]
     return Drawing(
         curves=[_drawn(item, at, up) for item in reversed(series)],
         x_ticks=x_ticks,
@@ -166,22 +169,22 @@ def lines(
     )
 
 
-def _drawn(item: Series, at: Floats, up: Scale) -> Markup:
+def _drawn(item: ChartSeries, at: Floats, up: Scale) -> Markup:
     low = up.place(np.atleast_1d(item.values))
     if item.upper is not None:
         return band(at, low, up.place(item.upper), item.style)
-    return curve(at[: len(low)], low, item.style)
+    return curve_path(at[: len(low)], low, item.style)
 
 
-def rule(place: float, style: str, label: str = "") -> Markup:
+def rule(position: float, style: str, label: str = "") -> Markup:
     """Draw an upright line across the plot, with a word at its head, on the side that has room."""
-    style = f"{style} end" if place > 0.8 else style
-    return Markup('<i class="{}" style="left:{}%"><b>{}</b></i>').format(f"rule {style}", pct(place), label)
+    style = f"{style} end" if position > 0.8 else style
+    return Markup('<i class="{}" style="left:{}%"><b>{}</b></i>').format(f"rule {style}", pct(position), label)
 
 
-def level(place: float, style: str, label: str = "") -> Markup:
+def level(position: float, style: str, label: str = "") -> Markup:
     """Draw a level line across the plot, with a word at its right end."""
-    return Markup('<i class="{}" style="bottom:{}%"><b>{}</b></i>').format(f"level {style}", pct(place), label)
+    return Markup('<i class="{}" style="bottom:{}%"><b>{}</b></i>').format(f"level {style}", pct(position), label)
 
 
 def signs(style: str, places: Floats, heights: Floats, size: str, sizes: Floats) -> list[Markup]:
@@ -189,13 +192,13 @@ def signs(style: str, places: Floats, heights: Floats, size: str, sizes: Floats)
     return [sign(style, x, y, size, length) for x, y, length in zip(places, heights, sizes, strict=True)]
 
 
-def sign(style: str, place: float, height: float, size: str, length: float) -> Markup:
+def sign(style: str, position: float, height: float, size: str, length: float) -> Markup:
     """A sign at a point.
 
     size: Declarations of the style sheet with a place for its length, such as `height:{}%`.
     """
     shape = Markup('<i class="{}" style="left:{}%;bottom:{}%;' + size + '"></i>')
-    return shape.format(style, pct(place), pct(height), round(float(length), 2))
+    return shape.format(style, pct(position), pct(height), round(float(length), 2))
 
 
 def _runs(known: npt.NDArray[np.bool_]) -> list[slice]:
@@ -209,6 +212,6 @@ def _shorts(values: npt.ArrayLike) -> list[float | None]:
     return [float(f"{value:.5g}") if np.isfinite(value) else None for value in array]
 
 
-def pct(place: float) -> str:
+def pct(share: float) -> str:
     """Write a place in percent, as styles take it."""
-    return f"{place * 100:.2f}".rstrip("0").rstrip(".")
+    return f"{share * 100:.2f}".rstrip("0").rstrip(".")

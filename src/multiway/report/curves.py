@@ -1,5 +1,6 @@
-"""Charts of a classification: ROC, reliability, confusion, and the deletion test."""
+"""Charts of a classification, ROC, reliability, confusion, the deletion test; and of scores over a model's size."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,15 +10,14 @@ from markupsafe import Markup
 
 from multiway.explain.voxels import DeletionCurves
 from multiway.report import charts, text
-from multiway.report.palette import NUM_COLOURS
-from multiway.report.scales import Floats, Scale, number_ticks, scale_of
-from multiway.report.sections import Cell, Chart, Section, Table
+from multiway.report.scales import NUM_COLOURS, Floats, Scale, Tick, number_ticks, scale_of
+from multiway.report.sections import Chart, Section, Table, TableCell
 
 UNIT = Scale(0.0, 1.0)
 GRID = np.linspace(0, 1, 101)
 MAX_CURVES = NUM_COLOURS
 CORRECT = "classified correctly"
-DIAGONAL = charts.curve(UNIT.place([0, 1]), UNIT.place([0, 1]), "t0")
+DIAGONAL = charts.curve_path(UNIT.place([0, 1]), UNIT.place([0, 1]), "t0")
 DELETION_STYLES = {"attention": "s0", "gradients": "s1"}
 
 
@@ -44,9 +44,9 @@ def roc_chart(curves: Sequence[RocCurve], colours: Mapping[str, int]) -> Chart:
     styled = list(zip(shown, styles, strict=True))
     drawing = _unit_square(
         GRID,
-        [f"false positive rate {place:.2f}" for place in GRID],
-        [charts.Series(item.name, style, _on_grid(item)) for item, style in styled],
-        curves=[charts.curve(item.false_positive, item.true_positive, style) for item, style in reversed(styled)],
+        [f"false positive rate {rate:.2f}" for rate in GRID],
+        [charts.ChartSeries(item.name, style, _on_grid(item)) for item, style in styled],
+        curves=[charts.curve_path(item.false_positive, item.true_positive, style) for item, style in reversed(styled)],
         describes=f"ROC curves: {text.listing([item.label() for item in shown])}.",
         x_title="false positive rate",
     )
@@ -60,7 +60,12 @@ def roc_chart(curves: Sequence[RocCurve], colours: Mapping[str, int]) -> Chart:
 
 
 def _unit_square(
-    at: Floats, words: Sequence[str], series: Sequence[charts.Series], *, curves: Sequence[Markup] = (), **rest: Any
+    at: Floats,
+    words: Sequence[str],
+    series: Sequence[charts.ChartSeries],
+    *,
+    curves: Sequence[Markup] = (),
+    **rest: Any,
 ) -> charts.Drawing:
     """Both axes from 0 to 1, and the diagonal."""
     ticks, curves = number_ticks(UNIT, 5), [DIAGONAL, *curves]
@@ -88,7 +93,7 @@ def reliability_chart(bins: Sequence[Mapping[str, float]], unit: str = "cases") 
     drawing = _unit_square(
         places,
         [f"confidence {x:.2f}, {text.count(int(n))} {unit}" for x, n in zip(places, counts, strict=True)],
-        [charts.Series(CORRECT, "v0", accuracy), charts.Series("95 % interval", "b0", low, high)],
+        [charts.ChartSeries(CORRECT, "v0", accuracy), charts.ChartSeries("95 % interval", "b0", low, high)],
         describes=f"Share of {unit} {CORRECT} against the confidence.",
         x_title="confidence",
         marks=[
@@ -125,10 +130,10 @@ def confusion_table(classes: Sequence[str], counts: npt.NDArray[np.int64]) -> Ta
     )
 
 
-def _share_cell(count: int, total: int, is_right: bool) -> Cell:
+def _share_cell(count: int, total: int, is_right: bool) -> TableCell:
     share = count / max(total, 1)
     small = text.percent(100 * share, 0) if total else ""
-    return Cell(text.count(count), small=small, style="right" if is_right else "wrong", shade=round(share, 3))
+    return TableCell(text.count(count), small=small, style="right" if is_right else "wrong", shade=round(share, 3))
 
 
 def deletion_sections(
@@ -141,7 +146,7 @@ def deletion_sections(
     styles = {name: DELETION_STYLES.get(name, "s4") for name in curves.marked} | {"at random": "s3"}
     lines = {name: (styles[name], values) for name, values in {**curves.marked, "at random": curves.random}.items()}
     shares, chance = np.asarray(curves.shares, float), curves.area()
-    drawing = charts.lines(
+    drawing = charts.line_drawing(
         lines,
         shares,
         [f"{share:.0%} hidden" for share in shares],
@@ -158,8 +163,50 @@ def deletion_sections(
         Table(
             columns=["Hidden first", "Mean probability", "against random"],
             rows=[
-                [Cell(name, swatch=styles[name]), text.number(area, 3), differences.get(name, "")]
+                [TableCell(name, swatch=styles[name]), text.number(area, 3), differences.get(name, "")]
                 for name, area in (areas | {"at random": chance}).items()
             ],
         ),
     ]
+
+
+Sizes = Mapping[int, float]
+"""Values by size."""
+ROOM = 0.25
+"""Doublings left free at either end."""
+
+
+def size_chart(title: str, named: Mapping[str, Sizes], *, x_title: str, claims: Mapping[str, float]) -> Chart:
+    """One line per name over the sizes that any of them has.
+
+    Args:
+        title: What the values are.
+        named: Values by size, by name; counts where all are whole numbers, which are drawn in powers of ten.
+        x_title: What the sizes count.
+        claims: Level lines by their words.
+    """
+    sizes = sorted({size for values in named.values() for size in values})
+    at = Scale(math.log2(sizes[0]) - ROOM, math.log2(sizes[-1]) + ROOM).place([math.log2(size) for size in sizes])
+    rows = {name: np.array([values.get(size, math.nan) for size in sizes]) for name, values in named.items()}
+    is_count = all(isinstance(value, int) for values in named.values() for value in values.values())
+    heights = {name: np.log10(values) if is_count else values for name, values in rows.items()}
+    up = scale_of([*heights.values(), [] if is_count else list(claims.values())])
+    styles = {name: f"s{position}" for position, name in enumerate(named)}
+    drawing = charts.Drawing(
+        curves=[charts.curve_path(at, up.place(heights[name]), styles[name]) for name in reversed(list(named))],
+        x_ticks=[Tick(float(position), str(size)) for position, size in zip(at, sizes, strict=True)],
+        y_ticks=_powers(up) if is_count else number_ticks(up, 5),
+        at=at,
+        words=[f"{x_title} {size}" for size in sizes],
+        series=[charts.ChartSeries(name, styles[name], values) for name, values in rows.items()],
+        describes=f"{title} over {x_title}: {text.listing(list(named))}.",
+        x_title=x_title,
+        marks=[charts.level(float(up.place(value)), "t0", words) for words, value in claims.items()],
+    )
+    return Chart(drawing=drawing, title=title, legend=list(styles.items()))
+
+
+def _powers(up: Scale) -> list[Tick]:
+    """Whole powers of ten, written out."""
+    powers: Floats = np.arange(math.ceil(up.low), math.floor(up.high) + 1, dtype=float)
+    return [Tick(float(up.place(power)), f"{10**power:,.0f}") for power in powers]

@@ -1,6 +1,7 @@
-"""Where the error lies and how the model came to be: by step, by variate, by epoch, and the splits in time."""
+"""Where the error lies, how the model came to be, and what it costs: by step, variate and epoch."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,8 +9,19 @@ import numpy.typing as npt
 import pandas as pd
 
 from multiway.report import charts, text
-from multiway.report.palette import in_order, title
-from multiway.report.scales import Floats, Scale, Tick, axis_numbers, axis_ticks, number_ticks, scale_of
+from multiway.report.charts import ChartSeries
+from multiway.report.scales import (
+    NUM_COLOURS,
+    Floats,
+    Scale,
+    Tick,
+    axis_numbers,
+    axis_ticks,
+    chosen_first,
+    number_ticks,
+    scale_of,
+    title,
+)
 from multiway.report.sections import Bar, Bars, Chart, Timeline
 
 MAX_BARS = 200
@@ -28,7 +40,7 @@ def step_lines(
     steps = np.arange(1, length + 1, dtype=float)
     across = Scale(1.0, float(max(length, 2)))
     up = scale_of([*(values for _, values in lines.values()), [value for value, _, _ in claims]], from_zero=from_zero)
-    return charts.lines(
+    return charts.line_drawing(
         lines,
         across.place(steps),
         [f"step {step:.0f}" for step in steps],
@@ -42,15 +54,15 @@ def step_lines(
 
 def _step_ticks(length: int, across: Scale) -> list[Tick]:
     """First and last step, and round steps between that do not crowd them."""
-    found = [tick for tick in number_ticks(across, 6) if 0.06 < tick.place < 0.94 and "." not in tick.label]
-    return [Tick(0.0, "1"), *found, Tick(1.0, f"{length}")] if length > 1 else [Tick(0.0, "1")]
+    ticks = [tick for tick in number_ticks(across, 6) if 0.06 < tick.place < 0.94 and "." not in tick.label]
+    return [Tick(0.0, "1"), *ticks, Tick(1.0, f"{length}")] if length > 1 else [Tick(0.0, "1")]
 
 
 def variate_bars(
     names: Sequence[str], errors: Mapping[str, npt.ArrayLike], colours: Mapping[str, int], metric: str
 ) -> Bars | None:
     """Error of each variate, the worst by the chosen (or first) model first; other models are marks on the bars."""
-    models = in_order(errors, colours)
+    models = chosen_first(errors, colours)
     if not models or not len(names):
         return None
     values = {model: np.asarray(errors[model], float) for model in models}
@@ -98,7 +110,7 @@ def training_chart(rows: Sequence[TrainingRow], kept: Sequence[float] = ()) -> C
         for kind, style in (("train", "t0"), ("validation", "t1"))
         for seed in seeds
     }
-    drawing = charts.lines(
+    drawing = charts.line_drawing(
         lines,
         across.place(epochs),
         [f"epoch {epoch:g}" for epoch in epochs],
@@ -113,8 +125,8 @@ def training_chart(rows: Sequence[TrainingRow], kept: Sequence[float] = ()) -> C
 
 
 def _losses(rows: Sequence[TrainingRow], seed: int | None, kind: str, epochs: Sequence[float]) -> Floats:
-    found = {row.epoch: getattr(row, kind) for row in rows if row.seed == seed}
-    return np.array([found.get(epoch) for epoch in epochs], float)
+    losses = {row.epoch: getattr(row, kind) for row in rows if row.seed == seed}
+    return np.array([losses.get(epoch) for epoch in epochs], float)
 
 
 def epoch_chart(title: str, named: Mapping[str, Mapping[float, float]]) -> Chart:
@@ -125,10 +137,10 @@ def epoch_chart(title: str, named: Mapping[str, Mapping[float, float]]) -> Chart
     """
     epochs = sorted({epoch for values in named.values() for epoch in values})
     across, up = scale_of([epochs], margin=0.01), scale_of([list(values.values()) for values in named.values()])
-    styles = {name: f"s{place}" for place, name in enumerate(named)}
+    styles = {name: f"s{position}" for position, name in enumerate(named)}
     drawing = charts.Drawing(
         curves=[
-            charts.curve(across.place(list(values)), up.place(list(values.values())), styles[name])
+            charts.curve_path(across.place(list(values)), up.place(list(values.values())), styles[name])
             for name, values in reversed(list(named.items()))
         ],
         x_ticks=number_ticks(across, 6),
@@ -136,7 +148,7 @@ def epoch_chart(title: str, named: Mapping[str, Mapping[float, float]]) -> Chart
         at=across.place(epochs),
         words=[f"epoch {epoch:g}" for epoch in epochs],
         series=[
-            charts.Series(name, styles[name], np.array([values.get(epoch, np.nan) for epoch in epochs]))
+            charts.ChartSeries(name, styles[name], np.array([values.get(epoch, np.nan) for epoch in epochs]))
             for name, values in named.items()
         ],
         describes=f"{title}: {text.listing(list(named))}.",
@@ -155,3 +167,87 @@ def timeline(names: Sequence[str], ends: Sequence[pd.Index]) -> Timeline:
         for name, (first, last) in zip(names, places, strict=True)
     ]
     return Timeline(blocks=blocks, ticks=axis_ticks(ends, across, 8))
+
+
+LARGEST = 26
+"""Pixels across the dot of the largest memory; areas are as the memories."""
+
+
+def _colour(number: int) -> int:
+    return number % NUM_COLOURS
+
+
+def cost_chart(
+    title: str, scores: Mapping[str, float], seconds: Mapping[str, float], memory: Mapping[str, int]
+) -> Chart:
+    """One dot per name.
+
+    Args:
+        title: What the scores are.
+        scores: By name.
+        seconds: Of a training.
+        memory: Bytes of a step.
+    """
+    names = list(scores)
+    x, y, held = (np.array([values[name] for name in names], float) for values in (seconds, scores, memory))
+    across, up = scale_of([x], from_zero=True), scale_of([y])
+    sizes = LARGEST * np.sqrt(held / held.max())
+    styles = [f"--size:{{}}px;background:var(--c{_colour(number)})" for number in range(len(names))]
+    places = zip(across.place(x), up.place(y), styles, sizes, strict=True)
+    rows = np.argsort(x, kind="stable")
+    drawing = charts.Drawing(
+        curves=[],
+        x_ticks=number_ticks(across, 6),
+        y_ticks=number_ticks(up, 5),
+        at=across.place(x[rows]),
+        words=[f"{names[row]}: {text.duration(x[row])}, {text.magnitude(held[row], 'B')}" for row in rows],
+        series=[charts.ChartSeries(title, "v0", y[rows])],
+        describes=f"{title} over the time of training: {text.listing(names)}. Larger dots take more memory.",
+        x_title="seconds",
+        marks=[charts.sign("dot", *position) for position in places],
+    )
+    legend = [(name, f"f{_colour(number)}") for number, name in enumerate(names)]
+    return Chart(drawing=drawing, title=f"{title} over the time of training", legend=legend)
+
+
+def cost_bars(title: str, values: Mapping[str, float], words: Callable[[float], str]) -> Bars:
+    """One bar per name, in its colour."""
+    largest = max(values.values()) or 1.0
+    bars = [
+        Bar(name, words(value), round(100 * value / largest, 2), _colour(number))
+        for number, (name, value) in enumerate(values.items())
+    ]
+    return Bars(title=title, bars=bars)
+
+
+BINS = 41
+HEIGHT = 160
+
+
+def density_chart(name: str, weights: npt.ArrayLike) -> Chart:
+    """Density of weights, and that of a normal distribution of the same centre and spread."""
+    values = np.asarray(weights, float).ravel()
+    centre, spread = float(values.mean()), float(values.std()) or 1.0
+    heights, edges = np.histogram(values, bins=BINS, density=True)
+    middles = (edges[1:] + edges[:-1]) / 2
+    normal = np.exp(-(((middles - centre) / spread) ** 2) / 2) / (spread * math.sqrt(2 * math.pi))
+    across = scale_of([middles], margin=0.01)
+    drawing = charts.line_drawing(
+        {"weights": ("s0", heights), "normal": ("s1", normal)}, across.place(middles),
+        [f"{value:.3g}" for value in middles], scale_of([heights, normal], from_zero=True), number_ticks(across, 6),
+        describes=f"Density of {name}", height=HEIGHT, x_title="weight",
+    )  # fmt: skip
+    return Chart(drawing=drawing, title=name, legend=[("weights", "s0"), ("normal", "s1")])
+
+
+def spread_chart(name: str, epochs: Sequence[float], quantiles: npt.ArrayLike) -> Chart:
+    """Quantiles of weights by epoch, `(epochs, 5)`: median, the half about it, and nine tenths."""
+    low, lower, middle, upper, high = np.asarray(quantiles, float).T
+    across = scale_of([epochs], margin=0.01)
+    bands = [ChartSeries("half of them", "b0", lower, upper), ChartSeries("nine tenths", "b1", low, high)]
+    drawing = charts.line_drawing(
+        {"median": ("s0", middle)}, across.place(epochs), [f"epoch {epoch:g}" for epoch in epochs],
+        scale_of([low, high]), number_ticks(across, 6), describes=f"Spread of {name} by epoch", bands=bands,
+        height=HEIGHT, x_title="epoch",
+    )  # fmt: skip
+    return Chart(drawing=drawing, title=f"{name} by epoch", legend=[("median", "s0"), ("spread", "b0")])

@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from multiway.report import charts, text
-from multiway.report.palette import in_order, title
-from multiway.report.scales import Floats, axis_numbers, axis_ticks, scale_of, stamps_in_words
+from multiway.report.scales import Floats, axis_numbers, axis_ticks, chosen_first, scale_of, stamps_in_words, title
 
 MAX_PANELS = 24
 
@@ -53,17 +52,17 @@ class Group(NamedTuple):
 
 def groups(panels: Sequence[ForecastPanel], colours: Mapping[str, int]) -> list[Group]:
     """Sort panels into their groups, in the order given."""
-    found: dict[str, list[ForecastPanel]] = {}
+    panels_by_group: dict[str, list[ForecastPanel]] = {}
     for panel in panels:
-        found.setdefault(panel.group, []).append(panel)
-    return [_group(name, members, colours) for name, members in found.items()]
+        panels_by_group.setdefault(panel.group, []).append(panel)
+    return [_group(name, members, colours) for name, members in panels_by_group.items()]
 
 
 def _group(name: str, panels: Sequence[ForecastPanel], colours: Mapping[str, int]) -> Group:
     shown = panels[:MAX_PANELS]
     drawings = [_drawing(panel, colours) for panel in shown]
     width = max(drawing.widest_label for drawing in drawings)
-    models = in_order(dict.fromkeys(model for panel in shown for model in panel.lines), colours)
+    models = chosen_first(dict.fromkeys(model for panel in shown for model in panel.lines), colours)
     return Group(
         title=name,
         span=_span(shown[0].times),
@@ -89,7 +88,7 @@ def _drawing(panel: ForecastPanel, colours: Mapping[str, int]) -> charts.Drawing
     past, ahead = (across.place(part) for part in numbers)
     known = np.concatenate([history[kept], np.ravel([] if panel.actual is None else panel.actual)])
     lines = _lines(panel, colours, len(kept))
-    return charts.lines(
+    return charts.line_drawing(
         {**lines, "actual": ("actual", known)} if len(known) else lines,
         np.concatenate([past[kept], ahead]),
         [*np.array(stamps_in_words(times[0]))[kept], *stamps_in_words(times[1])],
@@ -106,13 +105,13 @@ def _drawing(panel: ForecastPanel, colours: Mapping[str, int]) -> charts.Drawing
 def _lines(panel: ForecastPanel, colours: Mapping[str, int], skipped: int) -> dict[str, tuple[str, Floats]]:
     return {
         title(model): (f"s{colours[model]}", _after(skipped, panel.lines[model]))
-        for model in in_order(panel.lines, colours)
+        for model in chosen_first(panel.lines, colours)
     }
 
 
-def _bands(panel: ForecastPanel, skipped: int) -> list[charts.Series]:
+def _bands(panel: ForecastPanel, skipped: int) -> list[charts.ChartSeries]:
     return [
-        charts.Series(f"{level:g} % band", f"b{min(index, 2)}", _after(skipped, low), _after(skipped, high))
+        charts.ChartSeries(f"{level:g} % band", f"b{min(index, 2)}", _after(skipped, low), _after(skipped, high))
         for index, (level, (low, high)) in enumerate(sorted(panel.bands.items()))
     ]
 

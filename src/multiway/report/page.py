@@ -13,7 +13,7 @@ from markupsafe import Markup
 from multiway.report import text
 from multiway.report.attention import share
 from multiway.report.charts import HEIGHT, WIDTH, Readouts, pct
-from multiway.report.sections import Cell, Fact, Page
+from multiway.report.sections import Fact, Page, TableCell
 
 
 def render(page: Page) -> str:
@@ -53,7 +53,7 @@ def _environment() -> jinja2.Environment:
         "pct": pct,
         "share": share,
         "fact": lambda item: Fact(*item),
-        "cell": lambda item: Cell(item) if isinstance(item, str) else item,
+        "cell": lambda item: TableCell(item) if isinstance(item, str) else item,
     }
     environment.filters |= filters
     environment.globals |= {"zip": zip, "view_box": f"0 0 {WIDTH} {HEIGHT}"}

@@ -1,7 +1,7 @@
-"""Places on an axis: numbers for time stamps, and ticks at round values or round times."""
+"""Places on an axis: numbers for time stamps, ticks at round values or times; and the colours of models."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import NamedTuple
 
@@ -102,9 +102,9 @@ def time_ticks(scale: Scale, most: int, zone: tzinfo | None) -> list[Tick]:
     days = local == local.normalize() if "%H" in shape else np.zeros(len(local))  # midnight is written as the day
     places = scale.place(_seconds(local.tz_localize(zone, ambiguous="NaT", nonexistent="NaT")))
     return [
-        Tick(float(place), f"{stamp.day} {stamp:%b}" if is_day else stamp.strftime(shape))
-        for place, stamp, is_day in zip(places, local, days, strict=True)
-        if np.isfinite(place)
+        Tick(float(position), f"{stamp.day} {stamp:%b}" if is_day else stamp.strftime(shape))
+        for position, stamp, is_day in zip(places, local, days, strict=True)
+        if np.isfinite(position)
     ]
 
 
@@ -130,3 +130,34 @@ def stamps_in_words(times: pd.Index) -> list[str]:
     wall = times.tz_localize(None)
     daily = bool((wall == wall.normalize()).all())
     return [stamp.strftime("%Y-%m-%d" if daily else "%Y-%m-%d %H:%M") for stamp in wall]
+
+
+NUM_COLOURS = 8
+NUM_LINES = 2 * NUM_COLOURS
+"""Lines that can be told apart: every colour with two dashes."""
+_USUAL = {"ridge": 1, "seasonal naive": 2, "naive": 3, "network": 4, "blend": 5}
+
+
+def title(model: str) -> str:
+    """Write a model's name as it is read: underscores become spaces."""
+    return model.replace("_", " ").strip() or "model"
+
+
+def colour_numbers(models: Iterable[str], chosen: str | None) -> dict[str, int]:
+    """Give each name the number of its colour, the chosen one 0."""
+    names = list(dict.fromkeys(models))
+    numbers = {chosen: 0} if chosen is not None else {}
+    for model in names:
+        usual = _USUAL.get(title(model).lower())
+        if model not in numbers and usual is not None and usual not in numbers.values():
+            numbers[model] = usual
+    for model in names:
+        if model not in numbers:
+            free = (index for index in (0, *range(4, NUM_COLOURS)) if index not in numbers.values())
+            numbers[model] = next(free, len(numbers) % NUM_COLOURS)
+    return numbers
+
+
+def chosen_first(models: Iterable[str], numbers: Mapping[str, int]) -> list[str]:
+    """Models in the order of their colours, the chosen first."""
+    return sorted(models, key=lambda model: numbers.get(model, NUM_COLOURS))

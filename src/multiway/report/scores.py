@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiway.report import text
-from multiway.report.palette import title
+from multiway.report.scales import title
+from multiway.report.sections import Bar, Bars, Table, TableCell
 
 Row = Mapping[str, Any]
 Seeds = Sequence[Sequence[Row]]
@@ -122,11 +123,11 @@ class Scores:
     ) -> None:
         self.metrics = {metric.name: metric for metric in metrics}
         self.chosen, self.titles = chosen, models or {}
-        found: dict[tuple[str, str, str, str], list[Row]] = {}
+        rows_by_key: dict[tuple[str, str, str, str], list[Row]] = {}
         for row in (row for rows in seeds for row in rows if row["metric"] in self.metrics):
             key = (str(row["model"]), str(row["split"]), str(row["metric"]), str(row.get("scale", "")))
-            found.setdefault(key, []).append(row)
-        self.all = {key: over_seeds(rows) for key, rows in found.items()}
+            rows_by_key.setdefault(key, []).append(row)
+        self.all = {key: over_seeds(rows) for key, rows in rows_by_key.items()}
 
     def name(self, model: str) -> str:
         """A model in words."""
@@ -142,9 +143,9 @@ class Scores:
 
     def columns(self, split: str = "test") -> list[Column]:
         """Metrics with their scales, those of one scale side by side."""
-        found = dict.fromkeys((name, scale) for _, of, name, scale in self.all if of == split)
-        scales, names = list(dict.fromkeys(scale for _, scale in found)), list(self.metrics)
-        return sorted(found, key=lambda column: (scales.index(column[1]), names.index(column[0])))
+        columns = dict.fromkeys((name, scale) for _, of, name, scale in self.all if of == split)
+        scales, names = list(dict.fromkeys(scale for _, scale in columns)), list(self.metrics)
+        return sorted(columns, key=lambda column: (scales.index(column[1]), names.index(column[0])))
 
     def get(self, model: str, metric: str, split: str = "test", scale: str = "") -> Score:
         """One score; an undefined one where there is none."""
@@ -163,9 +164,9 @@ class Scores:
         decides = self.primary() or next(iter(self.columns(split)), None)
         if decides is None:
             return []
-        found = [(model, self.of(model, decides, split)) for model in self.models(split)]
+        ranking = [(model, self.of(model, decides, split)) for model in self.models(split)]
         sign = -1.0 if self.higher(decides[0]) else 1.0
-        return sorted(found, key=lambda item: sign * item[1].number if item[1].value is not None else math.inf)
+        return sorted(ranking, key=lambda item: sign * item[1].number if item[1].value is not None else math.inf)
 
     def decimals(self, column: Column, split: str = "test") -> int:
         """Digits after the point that a column takes."""
@@ -198,8 +199,8 @@ def verdict(scores: Scores) -> str:
     start = f"{text.sentence_case(scores.name(scores.chosen))} has a test {metric} of {own.in_words(decimals)}"
     if rival is None:
         return f"{start}."
-    place = standing(own, rival[1], higher=bool(scores.higher(decides[0])))
-    return f"{start}; {place} the best baseline, {scores.name(rival[0])}, with {rival[1].in_words(decimals)}."
+    rank = standing(own, rival[1], higher=bool(scores.higher(decides[0])))
+    return f"{start}; {rank} the best baseline, {scores.name(rival[0])}, with {rival[1].in_words(decimals)}."
 
 
 def standing(own: Score, rival: Score, *, higher: bool = True) -> str:
@@ -211,3 +212,106 @@ def standing(own: Score, rival: Score, *, higher: bool = True) -> str:
     low, high = (rival.number if end is None else end for end in (rival.low, rival.high))
     apart = own.low > high if higher else own.high < low
     return "that is better than" if apart else "its interval meets that of"
+
+
+def models_table(
+    scores: Scores,
+    colours: Mapping[str, int],
+    split: str = "test",
+    *,
+    title: str = "",
+    first: str = "Model",
+    reference: str = "",
+    differences: bool = False,
+) -> Table:
+    """One row per model, the best of the deciding metric first, and the best of each column marked.
+
+    Args:
+        scores: What is known.
+        colours: Number of each model's colour.
+        split: Whose scores.
+        title: Over the table.
+        first: Head of the models.
+        reference: Model that a last column compares with, by the deciding metric.
+        differences: Whether each score without an interval shows its difference to the reference's.
+    """
+    models, columns = [model for model, _ in scores.ranked(split)], scores.columns(split)
+    cells = [_column(scores, models, column, split, reference if differences else "") for column in columns]
+    heads = [TableCell(scores.name(model), swatch=f"s{colours.get(model, 0)}") for model in models]
+    last = _against(scores, models, reference, split)
+    return Table(
+        columns=[
+            first,
+            *(scores.heading(metric) for metric, _ in columns),
+            *([f"against {scores.name(reference)}"] if last else []),
+        ],
+        rows=[list(row) for row in zip(heads, *cells, *([last] if last else []), strict=True)],
+        title=title,
+        groups=_groups(columns, bool(last)),
+        strong=[row for row, model in enumerate(models) if model == scores.chosen],
+        style="numbers scores",
+    )
+
+
+def _groups(columns: Sequence[Column], has_last: bool) -> list[tuple[str, int]]:
+    """Scales over the columns, where there are any."""
+    scales = [scale for _, scale in columns]
+    if not any(scales):
+        return []
+    named = [(f"{scale} values" if scale else "", scales.count(scale)) for scale in dict.fromkeys(scales)]
+    return [("", 1), *named, *([("", 1)] if has_last else [])]
+
+
+def _column(scores: Scores, models: Sequence[str], column: Column, split: str, reference: str) -> list[TableCell]:
+    decimals, higher = scores.decimals(column, split), scores.higher(column[0])
+    scored = {model: score for model in models if (score := scores.all.get((model, split, *column))) is not None}
+    finite = [score.number for score in scored.values() if math.isfinite(score.number)]
+    best = text.number((max if higher else min)(finite), decimals) if higher is not None and len(finite) > 1 else None
+    base = scored[reference].number if reference in scored else math.nan
+    cells = {}
+    for model, score in scored.items():
+        words = UNDEFINED if score.value is None else text.number(score.value, decimals)
+        small = score.spread(decimals) or ("" if model == reference else text.relative(score.number, base))
+        cells[model] = TableCell(words, small, is_best=words == best)
+    return [cells.get(model, TableCell()) for model in models]
+
+
+def _against(scores: Scores, models: Sequence[str], reference: str, split: str) -> list[TableCell]:
+    """How far each model is from the reference, by the deciding metric."""
+    decides = scores.primary()
+    if decides is None or reference not in models:
+        return []
+    values = {model: scores.of(model, decides, split).number for model in models}
+    return [
+        TableCell("" if model == reference else text.relative(value, values[reference]))
+        for model, value in values.items()
+    ]
+
+
+def score_bars(scores: Scores, colours: Mapping[str, int], rows: str) -> Bars | None:
+    """The deciding score of every model as bars, best first; None for a single model or scores below zero.
+
+    rows: What is scored, in words: "test cases".
+    """
+    decides = scores.primary()
+    known = [(model, score) for model, score in scores.ranked() if score.value is not None]
+    if decides is None or len(known) < 2 or min(score.number for _, score in known) < 0:
+        return None
+    higher, decimals = scores.higher(decides[0]), scores.decimals(decides)
+    tops = [score.number if score.high is None else score.high for _, score in known]
+    largest = 1.0 if higher and max(tops) <= 1 else max(tops) or 1.0
+    return Bars(
+        title=" ".join([decides[1], scores.heading(decides[0])]).strip(),
+        remark=f"on the {rows}" + ("" if higher is None else f", {'higher' if higher else 'lower'} is better"),
+        bars=[
+            _score_bar(scores.name(model), score, largest, decimals, colours.get(model, 0), model == scores.chosen)
+            for model, score in known
+        ],
+    )
+
+
+def _score_bar(name: str, score: Score, largest: float, decimals: int, colour: int, is_chosen: bool) -> Bar:
+    ends = (score.number if end is None else end for end in (score.number, score.low, score.high))
+    width, low, high = (round(100 * min(max(end / largest, 0.0), 1.0), 2) for end in ends)
+    span = high - low if high - low >= 1 else 0.0  # narrower than the strokes that would mark it
+    return Bar(name, text.number(score.value, decimals), width, colour, is_chosen, low=low, span=round(span, 2))

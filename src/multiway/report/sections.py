@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from markupsafe import Markup
 
-from multiway.report.attention import Figure
+from multiway.report.attention import MapFigure
 from multiway.report.charts import Drawing
 from multiway.report.forecasts import Group
 from multiway.report.scales import Tick
@@ -18,7 +18,7 @@ Legend = Sequence[tuple[str, str]]
 """Names, each with the style of its line ("s0") or of its patch ("b0")."""
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """One cell of a table.
 
     small: Set under the text in a smaller size: an interval, a share.
@@ -65,7 +65,7 @@ class Fact(NamedTuple):
     remark: str = ""
 
 
-class Finding(NamedTuple):
+class CheckLine(NamedTuple):
     """One finding of a check: how grave, what, where, and what can be done about it."""
 
     severity: str
@@ -95,7 +95,7 @@ class Code(NamedTuple):
     words: str
 
 
-class Facts(NamedTuple):
+class FactList(NamedTuple):
     """Labels and values: large figures, small ones side by side, or a list."""
 
     items: Sequence[Fact]
@@ -112,8 +112,8 @@ class Table(NamedTuple):
     style: Classes of the style sheet: "numbers" aligns figures, "words" wraps them, "confusion" centres.
     """
 
-    columns: Sequence[Cell | str]
-    rows: Sequence[Sequence[Cell | str]]
+    columns: Sequence[TableCell | str]
+    rows: Sequence[Sequence[TableCell | str]]
     title: str = ""
     groups: Sequence[tuple[str, int]] = ()
     strong: Sequence[int] = ()
@@ -173,7 +173,7 @@ class Planes(NamedTuple):
 class HeatMaps(NamedTuple):
     """Attention per mode, with a selector of layer and head."""
 
-    figures: Sequence[Figure]
+    figures: Sequence[MapFigure]
 
 
 class Timeline(NamedTuple):
@@ -183,13 +183,13 @@ class Timeline(NamedTuple):
     ticks: Sequence[Tick]
 
 
-class Findings(NamedTuple):
+class CheckLines(NamedTuple):
     """What a check found; empty says that it found nothing."""
 
-    findings: Sequence[Finding] = ()
+    findings: Sequence[CheckLine] = ()
 
 
-class Answer(NamedTuple):
+class CaseAnswer(NamedTuple):
     """One answer under its name, and the sections that explain it."""
 
     name: str
@@ -199,11 +199,23 @@ class Answer(NamedTuple):
 
 
 Section = (
-    Text | Code | Facts | Table | Chart | Bars | Panels | Images | Planes | HeatMaps | Timeline | Findings | Answer
+    Text
+    | Code
+    | FactList
+    | Table
+    | Chart
+    | Bars
+    | Panels
+    | Images
+    | Planes
+    | HeatMaps
+    | Timeline
+    | CheckLines
+    | CaseAnswer
 )
 
 
-class Part(NamedTuple):
+class PagePart(NamedTuple):
     """One numbered part of the page, with its explanation at the side; without content it is left out.
 
     id: Of the link to it, unique on the page.
@@ -230,7 +242,7 @@ class Page(NamedTuple):
 
     title: str
     kicker: str
-    parts: Sequence[Part | None] = ()
+    parts: Sequence[PagePart | None] = ()
     source: str = ""
     created: str = ""
     setting: Mapping[str, str] = {}

@@ -1,13 +1,16 @@
-"""A case in three planes: every slice of a plane stands in one strip, and the page shows one at a time."""
+"""A case in three planes: every slice of a plane stands in one strip of a PNG, and the page shows one at a time."""
 
+import base64
+import struct
+import zlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from markupsafe import Markup
 
 from multiway.explain.planes import Array, Plane, Spacing, grey_levels, overlay, planes, strongest_slice
-from multiway.report.png import grey_png, palette_png
 
 MAX_SLICES = 32
 MAX_SIDE = 96
@@ -82,3 +85,34 @@ def _film(plane: Plane, levels: Array, overlays: dict[str, tuple[Array, Array]],
 def _word(plane: Plane, index: int, count: int) -> str:
     depth = "" if plane.spacing is None else f", {(index + 0.5) * plane.spacing:.4g} mm"
     return f"slice {index} of 0–{count - 1}{depth}"
+
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def grey_png(levels: Bytes) -> Markup:
+    """Write `(rows, columns)` of greys, 0 black."""
+    return _png(levels, colour_type=0, extra=[])
+
+
+def colour_png(pixels: Bytes) -> Markup:
+    """Write `(rows, columns, 3)` of red, green and blue."""
+    return _png(pixels.reshape(len(pixels), -1), colour_type=2, extra=[], columns=pixels.shape[1])
+
+
+def palette_png(indices: Bytes, colours: Bytes) -> Markup:
+    """Write `(rows, columns)` of places in `colours`, `(count, 4)` of red, green, blue and opacity."""
+    palette = (b"PLTE", np.ascontiguousarray(colours[:, :3]).tobytes())
+    return _png(indices, colour_type=3, extra=[palette, (b"tRNS", np.ascontiguousarray(colours[:, 3]).tobytes())])
+
+
+def _png(values: Bytes, colour_type: int, extra: list[tuple[bytes, bytes]], columns: int | None = None) -> Markup:
+    rows: Any = np.concatenate([np.zeros((len(values), 1), np.uint8), values], axis=1)  # each row: "no filter"
+    header = struct.pack(">2I5B", columns or values.shape[1], len(values), 8, colour_type, 0, 0, 0)
+    chunks = [(b"IHDR", header), *extra, (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b"")]
+    content = b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in chunks)
+    return Markup("data:image/png;base64," + base64.b64encode(content).decode())
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

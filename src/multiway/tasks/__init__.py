@@ -1,1 +1,15 @@
 """The only place where a model meets data."""
+
+from multiway.lazy import extend
+
+# Data of a kind that none recognises is for the first; what two recognise is for the earlier, as a folder is to volumes
+# whatever lies in it.
+extend("tasks", "multiway.tasks.forecasting.task", "forecast")
+extend("tasks", "multiway.tasks.series.task", "series")
+extend("tasks", "multiway.tasks.images.task", "images")
+extend("tasks", "multiway.tasks.volumes.task", "volumes")
+extend("tasks", "multiway.tasks.segmentation.task", "segment")
+extend("tasks", "multiway.tasks.stocks.task", "stocks")
+extend("tasks", "multiway.tasks.text.task", "text")
+extend("tasks", "multiway.tasks.language.task", "language")
+extend("tasks", "multiway.tasks.tabular.task", "tabular")

@@ -1,32 +1,104 @@
-"""The page that compares runs of any task: scores side by side, each run's baselines, and what else differs."""
+"""Runs of any task side by side: what each is called, their scores and baselines, and what else differs."""
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import yaml
+
+from multiway.config import leaves
 from multiway.errors import DataError
-from multiway.report import palette, text
+from multiway.report import scales, text
 from multiway.report.diagnostics import epoch_chart
 from multiway.report.page import render
-from multiway.report.score_tables import score_table
-from multiway.report.scores import Scores
-from multiway.report.sections import Page, Part, Table, Text
-from multiway.tasks.page_parts import command, environment_facts, manifest_of
+from multiway.report.scores import Scores, models_table
+from multiway.report.sections import Page, PagePart, Table, Text
+from multiway.tasks.page_parts import MISSING, environment_facts, manifest_of, train_command
 from multiway.tasks.pages import Subject, colours_of, directions, score_tables, title_of
 from multiway.tasks.protocol import OURS
-from multiway.tasks.run_names import Groups, names_of
-from multiway.training.watching import ACCURACY
+from multiway.tasks.run import Run
+from multiway.training.validation import ACCURACY
+
+Groups = Sequence[Sequence[Run]]
+Leaves = Sequence[Mapping[str, Any]]
+"""Settings of each run by their place in the config."""
+DATA, SEED = ("data",), ("training.seed",)
+"""Settings that a title says, and that seeds of one group differ in."""
+MOST, LONGEST = 3, 40
+"""Settings in a name where fewer tell the runs apart too, and characters of one value."""
 
 
-def comparison(subject: Subject, groups: Groups, parts: Iterable[Part] = ()) -> str:
+def names_of(groups: Groups) -> list[str]:
+    """A name for each group of seeds: its data where they differ, and the settings that differ; numbered if equal."""
+    firsts = [runs[0] for runs in groups]
+    titles = [text.name(title_of(run)) for run in firsts]
+    known = [*DATA, *(SEED if any(len(runs) > 1 for runs in groups) else ())]
+    settings = apart([run.config.plain() for run in firsts], known)
+    data = titles if len(set(titles)) > 1 else [""] * len(titles)
+    names = [", ".join(filter(None, pair)) for pair in zip(data, settings, strict=True)]
+    return _numbered([name or title for name, title in zip(names, titles, strict=True)])
+
+
+def apart(configs: Sequence[Mapping[str, Any]], known: Collection[str] = ()) -> list[str]:
+    """The settings of each config that differ, all of few, else those that tell the configs apart, the outermost first.
+
+    known: Places that are left out.
+    """
+    found = [leaves(config) for config in configs]
+    places = [place for place in dict.fromkeys(itertools.chain.from_iterable(found)) if place not in known]
+    differing = sorted((place for place in places if _kinds(found, [place]) > 1), key=lambda place: place.count("."))
+    shown, short = _needed(found, differing), _short(places)
+    return [", ".join(_said(short(place), one[place]) for place in shown if place in one) for one in found]
+
+
+def _needed(found: Leaves, differing: Sequence[str]) -> list[str]:
+    """All of a few places, else one after the other each that tells more configs apart than those before it."""
+    if len(differing) <= MOST:
+        return list(differing)
+    kept = list[str]()
+    for place in differing:
+        if _kinds(found, [*kept, place]) > _kinds(found, kept):
+            kept.append(place)
+    return kept
+
+
+def _kinds(found: Leaves, places: Sequence[str]) -> int:
+    """How many configs differ at some of the places."""
+    return len({repr([one.get(place, MISSING) for place in places]) for one in found})
+
+
+def _short(places: Sequence[str]) -> Callable[[str], str]:
+    """What makes a place as short as it can be, of its last words."""
+
+    def shortened(place: str) -> str:
+        words = place.split(".")
+        ends = (".".join(words[-count:]) for count in range(1, len(words)))
+        return next((end for end in ends if sum(f".{each}".endswith(f".{end}") for each in places) == 1), place)
+
+    return shortened
+
+
+def _said(name: str, value: Any) -> str:
+    """A setting as it is written, cut where it is long."""
+    words = value if isinstance(value, str) else yaml.safe_dump(value, default_flow_style=True, width=10**6)
+    words = text.name(words.removesuffix("\n").removesuffix("\n..."))
+    return f"{name}={words if len(words) <= LONGEST else words[: LONGEST - 1] + '…'}"
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """The same, numbered where two are equal."""
+    return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names, start=1)]
+
+
+def comparison(subject: Subject, groups: Groups, parts: Iterable[PagePart] = ()) -> str:
     """Runs of one task side by side, each group with its seeds; `parts` come after the scores.
 
     Raises:
         DataError: There are fewer than two runs, or more than can be told apart.
     """
-    if not 2 <= len(groups) <= palette.NUM_LINES:
-        raise DataError(f"compare: give 2 to {palette.NUM_LINES} runs. Got {len(groups)}; name other runs.")
+    if not 2 <= len(groups) <= scales.NUM_LINES:
+        raise DataError(f"compare: give 2 to {scales.NUM_LINES} runs. Got {len(groups)}; name other runs.")
     page = _Comparison(subject, groups)
     shown = [page.scores(), *parts, page.training(), page.baselines(), page.differences()]
     title, data = f"{len(groups)} runs side by side", dict.fromkeys(title_of(runs[0]) for runs in groups)
@@ -44,7 +116,7 @@ class _Comparison:
         self.subject, self.groups, self.names = subject, groups, names_of(groups)
         self.machines = [environment_facts(runs, manifest_of(runs[0])) for runs in groups]
 
-    def scores(self) -> Part:
+    def scores(self) -> PagePart:
         """The model that each run is about, under the run's name."""
         rows = [
             [{**row, "model": name} for row in self.subject.rows_of(run) if row["model"] == OURS]
@@ -58,7 +130,7 @@ class _Comparison:
         tables = score_tables(self.subject, scores, colours, self.names[0], "Run")
         side = [f"Each run by the model it is about. {directions(scores)} The best is set in bold."]
         none = Text(words="No run has scores.", style="none")
-        return Part(id="scores", title="Scores", side=side, content=[self._warning(), *(tables or [none])])
+        return PagePart(id="scores", title="Scores", side=side, content=[self._warning(), *(tables or [none])])
 
     def _warning(self) -> Text | None:
         """Scores of other test sets cannot be compared, and the page says so."""
@@ -73,7 +145,7 @@ class _Comparison:
             return None
         return Text(words=words, style="warning")
 
-    def training(self) -> Part:
+    def training(self) -> PagePart:
         """Accuracy on validation by epoch where every run has it, else the loss; empty for runs without a log."""
         logs = [runs[0].folder.read_log() if runs[0].folder else [] for runs in self.groups]
         found = dict(zip(self.names, logs, strict=True))
@@ -82,24 +154,24 @@ class _Comparison:
         lines = {name: {row["epoch"]: _validated(row, has_accuracy) for row in log} for name, log in found.items()}
         side = [f"On the validation {self.subject.rows}; of several seeds, the first."]
         content = [epoch_chart(title, lines) if all(logs) else None]
-        return Part(id="training", title="Training", side=side, content=content)
+        return PagePart(id="training", title="Training", side=side, content=content)
 
-    def baselines(self) -> Part:
+    def baselines(self) -> PagePart:
         """Every run with its own baselines."""
         found = [(name, self.subject.scores(runs)) for name, runs in zip(self.names, self.groups, strict=True)]
         tables = [
-            score_table(scores, colours_of(scores), title=name, reference=self.subject.reference)
+            models_table(scores, colours_of(scores), title=name, reference=self.subject.reference)
             for name, scores in found
             if len(scores.models()) > 1
         ]
         side = [f"Test {self.subject.rows}, each run with its own baselines."]
-        return Part(id="baselines", title="Baselines", side=side, content=tables)
+        return PagePart(id="baselines", title="Baselines", side=side, content=tables)
 
-    def differences(self) -> Part:
+    def differences(self) -> PagePart:
         """Settings and environment that are not the same in all runs."""
         firsts = [runs[0] for runs in self.groups]
         facts = [
-            {**self.subject.setting(run), **machine, "command": command(run)}
+            {**self.subject.setting(run), **machine, "command": train_command(run)}
             for run, machine in zip(firsts, self.machines, strict=True)
         ]
         rows = [
@@ -109,4 +181,4 @@ class _Comparison:
         ]
         side = ["Settings and environment that are not the same in all runs."]
         table = Table(columns=["", *self.names], rows=rows, style="words")
-        return Part(id="differences", title="What differs", side=side, content=[table if rows else None])
+        return PagePart(id="differences", title="What differs", side=side, content=[table if rows else None])

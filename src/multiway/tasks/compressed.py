@@ -5,7 +5,7 @@ from pathlib import Path
 
 from multiway import compress
 from multiway.errors import RunError
-from multiway.tasks.fitting import finish, parameters_of
+from multiway.tasks.lifecycle import finish, parameters_of
 from multiway.tasks.run import Run, digest_of, load, opening, store
 from multiway.training import RunFolder
 

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from multiway.config import merge, nest
+from multiway.errors import Fix
 from multiway.tasks.protocol import Option
 
 ONE = re.compile(r"--(?:set ([\w.]+)=|([a-z][a-z-]*) )('[^']*'|[^\s)]+?)(?=[.,;:]?(?:[\s)]|$))")
@@ -28,6 +29,17 @@ class Spelling:
     options: Sequence[Option]
     arguments: Mapping[str, str]
     own: Collection[str] = ()
+
+    def spell(self, fix: Fix) -> str:
+        """One fix as an argument, or as a part of `settings`."""
+        value = fix.like or fix.value
+        name = next((option.name for option in self.options if option.field == fix.field), None)
+        if name is not None and name in self.own:
+            return f"{name}={_literal(value)}"
+        given = (
+            {self.arguments[fix.field]: value} if fix.field in self.arguments else {"settings": nest(fix.field, value)}
+        )
+        return ", ".join(f"{argument}={_literal(part)}" for argument, part in given.items())
 
     def of(self, message: str) -> str:
         """The message, with `gaps="fill"` for `--gaps fill` and `gaps` for `read.gaps`; what Python has not stays."""

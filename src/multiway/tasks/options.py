@@ -1,15 +1,50 @@
-"""Readers of option values from the text of the command line; each raises ValueError with what is wanted."""
+"""What configs and options of tasks share: usual values below the given ones, the field `model`, readers of texts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pydantic import BeforeValidator
 
-def names(text: str) -> list[str]:
+from multiway.config import merge
+from multiway.errors import closest
+
+
+def starting_from(usual: dict[str, Any]) -> BeforeValidator:
+    """For the type of a field: what is given as a mapping stands above the usual values."""
+    return BeforeValidator(lambda given: merge(usual, given) if isinstance(given, dict) else given)
+
+
+def check_model(model: Mapping[str, Any], usual: str, known: Sequence[str], set_by_data: Sequence[str]) -> None:
+    """Hold the field `model` to the networks of a task.
+
+    Args:
+        model: `name` of a network and its fields.
+        usual: The name if none is given.
+        known: Names that it may have.
+        set_by_data: Fields that are not for the user.
+
+    Raises:
+        ValueError: It has another name, or one of these fields.
+    """
+    name = model.get("name", usual)
+    if name not in known:
+        raise ValueError(f"model.name must be one of {', '.join(known)}{closest(str(name), known)}")
+    given = [field for field in set_by_data if field in model]
+    if given:
+        raise ValueError(f"model.{given[0]} is set by the data. Leave it out")
+
+
+def network_fields(model: Mapping[str, Any], **set_by_data: Any) -> dict[str, Any]:
+    """Fields of `create_model`: those of the config, and those that the data set."""
+    return {**{name: value for name, value in model.items() if name != "name"}, **set_by_data}
+
+
+def read_names(text: str) -> list[str]:
     """Split "a,b" into names."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def numbers(kind: type[int] | type[float], count: int) -> Callable[[str], list[Any]]:
+def numbers(kind: type[int] | type[float], amount: int) -> Callable[[str], list[Any]]:
     """A reader that splits "64,64,64" into so many numbers."""
 
     def read(text: str) -> list[Any]:
@@ -17,9 +52,9 @@ def numbers(kind: type[int] | type[float], count: int) -> Callable[[str], list[A
             values = [kind(part) for part in text.split(",")]
         except ValueError:
             values = []
-        if len(values) != count:
+        if len(values) != amount:
             what = "whole numbers" if kind is int else "numbers"
-            raise ValueError(f"give {count} {what}, separated by commas")
+            raise ValueError(f"give {amount} {what}, separated by commas")
         return values
 
     return read
@@ -33,21 +68,21 @@ def percentages(text: str) -> tuple[float, ...]:
         raise ValueError("give percentages such as 80,95") from None
 
 
-def whole(text: str) -> int:
+def read_whole(text: str) -> int:
     """A whole number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
         raise ValueError("give a whole number of at least 1")
     return int(text)
 
 
-def count(text: str) -> int:
+def read_count(text: str) -> int:
     """A whole number, 0 among them."""
     if not text.isdecimal():
         raise ValueError("give a whole number")
     return int(text)
 
 
-def number(text: str) -> float:
+def read_number(text: str) -> float:
     """A number."""
     try:
         return float(text)

@@ -9,11 +9,22 @@ from typing import Any
 
 from multiway.config import leaves
 from multiway.data import CheckReport
-from multiway.errors import MultiwayError
+from multiway.errors import MultiwayError, spelled
 from multiway.report import text
 from multiway.report.diagnostics import TrainingRow, training_chart
 from multiway.report.scores import Scores
-from multiway.report.sections import Cell, Code, Fact, Facts, Finding, Findings, Part, Section, Table, Text
+from multiway.report.sections import (
+    CheckLine,
+    CheckLines,
+    Code,
+    Fact,
+    FactList,
+    PagePart,
+    Section,
+    Table,
+    TableCell,
+    Text,
+)
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.scores import step_bytes
@@ -62,7 +73,7 @@ def cost_table(
         "Time to fit": [text.duration(seconds.get(model)) for model in models],
     }
     kept = {name: cells for name, cells in columns.items() if any(cell != text.MISSING for cell in cells)}
-    heads = [Cell(scores.name(model), swatch=f"s{colours[model]}") for model in models]
+    heads = [TableCell(scores.name(model), swatch=f"s{colours[model]}") for model in models]
     rows = [list(row) for row in zip(heads, *kept.values(), strict=True)]
     return [Table(title="Cost", columns=["Model", *kept], rows=rows)] if rows else []
 
@@ -77,23 +88,23 @@ def check_of(run: Run) -> CheckReport | None:
     return found if found is not None and found.summary else None
 
 
-def data_check(found: CheckReport | None) -> Part | None:
+def data_check(found: CheckReport | None) -> PagePart | None:
     """What the check of the data saw, with the first places of each flaw."""
     if found is None:
         return None
     facts = [Fact(name.capitalize(), str(value)) for name, value in found.summary.items() if value is not None]
     findings = [
-        Finding(
+        CheckLine(
             item.severity,
             f"{item.rule} ({item.count})" if item.count > 1 else item.rule,
             "; ".join(map(str, item.places[:PLACES])),
-            fix=item.fix,
+            fix=spelled(item.fix),
         )
         for item in found.findings
     ]
     side = ["What was found in the data before training, and what was or can be done about it."]
-    content = [Facts(items=facts) if facts else None, Findings(findings=findings)]
-    return Part(id="data-check", title="Data check", side=side, content=content)
+    content = [FactList(items=facts) if facts else None, CheckLines(findings=findings)]
+    return PagePart(id="data-check", title="Data check", side=side, content=content)
 
 
 def split_table(
@@ -114,7 +125,7 @@ def split_table(
         columns=["Split", *(titles.get(name, name) for name in names)],
         rows=[
             [
-                Cell(name, swatch=f"k{row % 3}"),
+                TableCell(name, swatch=f"k{row % 3}"),
                 *(_split_cell(part.get(key), part.get(total) if key in parts | {*shares} else None) for key in names),
             ]
             for row, (name, part) in enumerate(flat.items())
@@ -131,12 +142,12 @@ def _flat(part: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def _split_cell(value: Any, total: int | None) -> Cell:
+def _split_cell(value: Any, total: int | None) -> TableCell:
     words = text.count(int(value)) if isinstance(value, Integral) else str(value or "")
-    return Cell(words, small=text.percent(100 * (value or 0) / total, 1) if total and words else "")
+    return TableCell(words, small=text.percent(100 * (value or 0) / total, 1) if total and words else "")
 
 
-def training(runs: Sequence[Run], words: str, selected_by: str) -> Part:
+def training(runs: Sequence[Run], words: str, selected_by: str) -> PagePart:
     """Loss of every run by epoch, the epoch of the kept weights marked; empty for runs without a log."""
     logs = [run.folder.read_log() if run.folder else [] for run in runs]
     rows = [
@@ -146,15 +157,15 @@ def training(runs: Sequence[Run], words: str, selected_by: str) -> Part:
     ]
     kept = [run.facts["best"][OURS]["epoch"] for run in runs if OURS in run.facts["best"]]
     side = [f"Loss on the training and the validation {words}.", f"The weights with the {selected_by} are kept."]
-    return Part(id="training", title="Training", side=side, content=[training_chart(rows, kept) if rows else None])
+    return PagePart(id="training", title="Training", side=side, content=[training_chart(rows, kept) if rows else None])
 
 
-def environment(facts: Mapping[str, str], words: str) -> Part:
+def environment(facts: Mapping[str, str], words: str) -> PagePart:
     """Versions, machine, seeds and hash of the data, and the command that makes the run again."""
-    listing = Facts(items=[Fact(*item) for item in facts.items()], style="listing")
+    listing = FactList(items=[Fact(*item) for item in facts.items()], style="listing")
     content = [Code(words=words) if words else None, listing]
     side = ["What is needed to make the same numbers again."]
-    return Part(id="environment", title="Environment", side=side, content=content)
+    return PagePart(id="environment", title="Environment", side=side, content=content)
 
 
 def environment_facts(runs: Sequence[Run], manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -165,7 +176,7 @@ def environment_facts(runs: Sequence[Run], manifest: Mapping[str, Any]) -> dict[
     return {**versions, **named, "seeds": ", ".join(map(str, seeds_of(runs)))}
 
 
-def command(run: Run) -> str:
+def train_command(run: Run) -> str:
     """The command that makes a run again: its data, and every setting that is not the usual one of these data."""
     config = run.config
     if config.data is None:

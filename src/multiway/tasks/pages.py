@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from multiway.data import CheckReport
-from multiway.report import palette, text
+from multiway.report import scales, text
 from multiway.report.page import render
-from multiway.report.score_tables import score_bars, score_table
-from multiway.report.scores import Metric, Row, Scores
-from multiway.report.sections import Fact, Facts, Page, Part, Section, Text
+from multiway.report.scores import Metric, Row, Scores, models_table, score_bars
+from multiway.report.sections import Fact, FactList, Page, PagePart, Section, Text
 from multiway.tasks import page_parts
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
@@ -75,12 +74,12 @@ class Summary:
     verdict: str
     support: Sequence[str] = ()
     check: CheckReport | None = None
-    splits: Part | None = None
+    splits: PagePart | None = None
     costs: Mapping[str, Sequence[tuple[str, str]]] = dataclasses.field(default_factory=dict)
     tables: Sequence[Section] = ()
 
 
-def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Iterable[Part]) -> str:
+def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Iterable[PagePart]) -> str:
     """One page of runs that differ in their seed: what came out, the first part, the scores, then the rest.
 
     parts: Those of the task; the first is what the reader came for.
@@ -88,8 +87,8 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
     run, scores, manifest = runs[0], subject.scores(runs), page_parts.manifest_of(runs[0])
     colours, (first, *others) = colours_of(scores), parts
     costs = page_parts.cost_table(run, scores, colours, summary.costs)
-    notes = [note(words) for words in run.facts.get("notes", ())]
-    figures = Facts(items=[*_figures(scores), *_counts(runs)], style="figures")
+    notes = [page_note(words) for words in run.facts.get("notes", ())]
+    figures = FactList(items=[*_figures(scores), *_counts(runs)], style="figures")
     page = Page(
         title=title_of(run),
         kicker=subject.kicker,
@@ -106,7 +105,7 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
             page_parts.data_check(summary.check or page_parts.check_of(run)),
             summary.splits,
             page_parts.training(runs, subject.rows, subject.selected_by(run)),
-            page_parts.environment(page_parts.environment_facts(runs, manifest), page_parts.command(run)),
+            page_parts.environment(page_parts.environment_facts(runs, manifest), page_parts.train_command(run)),
         ],
     )
     return render(page)
@@ -114,7 +113,7 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
 
 def colours_of(scores: Scores) -> dict[str, int]:
     """Number of each model's colour."""
-    return palette.number([scores.chosen, *scores.models()], scores.chosen)
+    return scales.colour_numbers([scores.chosen, *scores.models()], scores.chosen)
 
 
 def title_of(run: Run) -> str:
@@ -123,7 +122,7 @@ def title_of(run: Run) -> str:
     return Path(str(source)).stem if source else "Data in memory"
 
 
-def note(words: str) -> Text:
+def page_note(words: str) -> Text:
     """A remark as a sentence."""
     return Text(words=f"{text.sentence_case(words).rstrip('.')}.")
 
@@ -153,7 +152,7 @@ def score_tables(
 ) -> list[Section]:
     """A table per split; `first` is the head of the models, "Run" where they are runs to compare."""
     return [
-        score_table(
+        models_table(
             scores,
             colours,
             split,
@@ -166,7 +165,7 @@ def score_tables(
     ]
 
 
-def _score_part(subject: Subject, scores: Scores, colours: Mapping[str, int], more: Sequence[Section]) -> Part:
+def _score_part(subject: Subject, scores: Scores, colours: Mapping[str, int], more: Sequence[Section]) -> PagePart:
     over_seeds = any(score.num_seeds > 1 and score.low is not None for score in scores.all.values())
     over_cases = any(score.num_seeds == 1 and score.low is not None for score in scores.all.values())
     side = [
@@ -176,7 +175,7 @@ def _score_part(subject: Subject, scores: Scores, colours: Mapping[str, int], mo
         *(OVER_SEEDS if over_seeds else []),
     ]
     tables = score_tables(subject, scores, colours, subject.reference)
-    return Part(id="scores", title="Scores", side=side, content=[*tables, *more])
+    return PagePart(id="scores", title="Scores", side=side, content=[*tables, *more])
 
 
 def directions(scores: Scores) -> str:

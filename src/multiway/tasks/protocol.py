@@ -1,137 +1,38 @@
 """What a task is: what differs from other tasks, and nothing else."""
 
 import abc
-import dataclasses
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic
 
 import pandas as pd
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Config, merge
+from multiway.config import merge
 from multiway.data import CheckReport, datasets
 from multiway.errors import ConfigError
 from multiway.report.scores import Metric as Metric
+from multiway.tasks import known
 from multiway.tasks.answers import Answer
+from multiway.tasks.declarations import IN_MEMORY as IN_MEMORY
+from multiway.tasks.declarations import OURS as OURS
+from multiway.tasks.declarations import SPLITS as SPLITS
+from multiway.tasks.declarations import VALIDATION as VALIDATION
+from multiway.tasks.declarations import Cell as Cell
+from multiway.tasks.declarations import ConfigT as ConfigT
+from multiway.tasks.declarations import Context as Context
+from multiway.tasks.declarations import Option as Option
+from multiway.tasks.declarations import Page as Page
+from multiway.tasks.declarations import Prepared as Prepared
+from multiway.tasks.declarations import PreparedT as PreparedT
+from multiway.tasks.declarations import Row as Row
+from multiway.tasks.declarations import State as State
+from multiway.tasks.declarations import StateT as StateT
+from multiway.tasks.declarations import TaskConfig as TaskConfig
 from multiway.tasks.stored import Facts as Facts
-from multiway.training import History, RunFolder, TrainingConfig
-
-Row = dict[str, Any]
-"""A row of a table: column names to plain values."""
-OURS = "multiway"
-"""Name of the model that a run is about; every other model is a baseline."""
-SPLITS = ("train", "validation", "test")
-VALIDATION = ("data", "read", "split", "training.loss", "training.validation_loss", "training.seed")
-"""See `Task.fields_of_validation`; a seed is no setting to choose."""
-IN_MEMORY = "Write it to a file, or use multiway.check and the estimators, which take data in memory."
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Option:
-    """An option of the command line that belongs to a task.
-
-    name: As in `--name`, with underscores.
-    field: Its place in the config, "read.missing"; empty for options of commands on finished runs.
-    commands: Which commands take it.
-    read: From the text of the command line to a value; raises ValueError with what is wanted.
-    choices: The values it can have, if they are few.
-    """
-
-    name: str
-    help: str
-    field: str = ""
-    commands: tuple[str, ...] = ("train", "check", "audit")
-    read: Callable[[str], Any] = str
-    choices: tuple[str, ...] = ()
-    is_flag: bool = False
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Context:
-    """What the work on a run carries along: where it is kept, and whether progress is shown."""
-
-    folder: RunFolder | None = None
-    progress: bool = False
-
-    def part(self, name: str) -> Self:
-        """The context of a baseline's own training."""
-        return self if self.folder is None else dataclasses.replace(self, folder=self.folder.part(name))
-
-
-class TaskConfig(Protocol):
-    """A frozen `Config` with at least these fields."""
-
-    @property
-    def data(self) -> str | None:
-        """Path of the data, or the name of a known data set; None for data in memory."""
-
-    @property
-    def training(self) -> TrainingConfig:
-        """How the model is trained, its seed among it."""
-
-    def replace(self, **changes: Any) -> Self:
-        """Copy with some fields changed."""
-
-    def plain(self) -> dict[str, Any]:
-        """Fields as YAML and JSON can hold them."""
-
-
-class Prepared(Protocol):
-    """Data ready to be learnt from."""
-
-    @property
-    def source(self) -> str:
-        """Where it came from."""
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What a reader of the scores should know, one line each."""
-
-    def content(self) -> Iterable[object]:
-        """Everything that was read, as arrays, texts and numbers: what the digest is made of."""
-
-
-class State(Protocol):
-    """What training learnt of the data and a loaded run needs to rebuild its models."""
-
-    def plain(self) -> dict[str, Any]:
-        """Values for JSON, exact."""
-
-    @classmethod
-    def parse(cls, plain: dict[str, Any]) -> Self:
-        """Undo `plain`."""
-
-
-class Cell(Protocol):
-    """A cell of a published table, as a recipe describes it."""
-
-    @property
-    def row(self) -> str:
-        """Name of the row, a data set."""
-
-    @property
-    def variant(self) -> str | None:
-        """What tells cells of one row apart."""
-
-    @property
-    def form(self) -> str | None:
-        """`paper` or another form of the paper's model."""
-
-    @property
-    def horizons(self) -> tuple[int, ...]:
-        """Horizons that the cell is the mean of; empty where there are none."""
-
-    @property
-    def figures(self) -> Mapping[str, float]:
-        """Published scores by metric."""
-
-
-ConfigT = TypeVar("ConfigT", bound=Config)
-PreparedT = TypeVar("PreparedT", bound=Prepared)
-StateT = TypeVar("StateT", bound=State)
+from multiway.training import History, RunFolder
 
 
 class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
@@ -147,8 +48,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     facts: ClassVar[type[Facts]] = Facts
     """What is stored of a run beside its state."""
     options: ClassVar[tuple[Option, ...]]
-    page: Any
-    """Module of the report: its `SUBJECT`, and functions `report` of runs and `compare` of groups of them."""
+    page: Page
     sections_of_reading: ClassVar[tuple[str, ...]] = ("read",)
     """Fields of the config that say how data is read: those that `check` takes."""
     fields_of_validation: ClassVar[tuple[str, ...]] = VALIDATION
@@ -177,7 +77,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         Raises:
             ConfigError: It is one for another task.
         """
-        return datasets.brought(data, self.name)
+        return known.brought(data, self.name)
 
     def recognises(self, source: Any) -> bool:
         """Whether data, on disk or in memory, look like they are for this task."""
@@ -311,11 +211,11 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
 
     def report(self, runs: Sequence[Any]) -> str:
         """One self-contained HTML page on runs that differ in their seed."""
-        return str(self.page.report(runs))
+        return self.page.report(runs)
 
     def compare(self, groups: Sequence[Sequence[Any]]) -> str:
         """One self-contained HTML page that sets groups of runs side by side."""
-        return str(self.page.compare(groups))
+        return self.page.compare(groups)
 
     # Compression.
 

@@ -6,21 +6,12 @@ from typing import Any, cast
 
 from multiway.data import datasets
 from multiway.errors import ConfigError, closest
+from multiway.lazy import extensions
+from multiway.tasks.known import task_of_dataset
 from multiway.tasks.protocol import Task
 
-MODULES = {
-    "forecast": "multiway.tasks.forecasting.task",
-    "series": "multiway.tasks.series.task",
-    "images": "multiway.tasks.images.task",
-    "volumes": "multiway.tasks.volumes.task",
-    "segment": "multiway.tasks.segmentation.task",
-    "stocks": "multiway.tasks.stocks.task",
-    "text": "multiway.tasks.text.task",
-    "language": "multiway.tasks.language.task",
-    "tabular": "multiway.tasks.tabular.task",
-}
-"""Module of each task, whose `TASK` it is. Data of a kind that none recognises is for the first; what two
-recognise is for the earlier, as a folder is to volumes whatever lies in it."""
+MODULES = extensions("tasks")
+"""Module of each task, whose `TASK` it is, as `tasks/__init__.py` lists them."""
 TASKS = tuple(MODULES)
 
 
@@ -38,5 +29,5 @@ def task_of(name: str) -> Task[Any, Any, Any]:
 def task_of_data(source: Any) -> str:
     """The task that data, on disk or in memory, look like they are for."""
     if isinstance(source, str | Path) and datasets.is_dataset(str(source)):
-        return datasets.dataset(str(source)).task
+        return task_of_dataset(str(source))
     return next((name for name in TASKS if task_of(name).recognises(source)), TASKS[0])

@@ -19,10 +19,9 @@ from multiway.tasks.protocol import OURS, Row, Task
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.stored import Preprocessing, ScoreRow, check_types
 from multiway.training import RunFolder, seed_everything
-from multiway.training.tables import columns_of, read_table
-from multiway.training.tensors import sketched
+from multiway.training.stored import columns_of, sketched, stored_table
 
-FORMAT = 5
+FORMAT = 6
 """Of run folders; one more whenever an older one cannot be read any longer."""
 PREPROCESSING, SCORES = "preprocessing.json", "scores.json"
 CALIBRATION, BASELINES = "calibration.safetensors", "baselines"
@@ -153,7 +152,7 @@ def load(path: Path) -> Run:
         run = Run(
             task=task, config=config, state=state, models=Models(task, config, state, folder), scores=scores,
             calibration=folder.load_tensors(CALIBRATION), facts=stored.facts, folder=folder,
-            tables={table.stem: read_table(table, stored.tables.get(table.stem)) for table in folder.tables()},
+            tables={table.stem: stored_table(table, stored.tables.get(table.stem)) for table in folder.tables()},
         )  # fmt: skip
         run.models[OURS]
         task.check_stored(run)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from multiway.config import Config
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError
+from multiway.tasks.lifecycle import announce
 from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Prepared, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
@@ -54,7 +55,7 @@ class PreparedParts(Prepared, Protocol):
         """How much there is in a split."""
 
 
-class Predictions(Protocol):
+class SplitPredictions(Protocol):
     """What the models of a run say of a split."""
 
     def scores(self, split: str, draws: int) -> list[Row]:
@@ -85,6 +86,8 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
     """Metrics of the sentence on a run."""
     sampled: ClassVar[int] = 64
     """Samples that a compression is measured on."""
+    by_steps: ClassVar[tuple[str, ...]] = (OURS,)
+    """Models that are trained by steps; all others are fitted in their own way."""
 
     @abc.abstractmethod
     def objective(self, run: Run, training: PartT) -> Objective:
@@ -94,6 +97,15 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
     def fit_baseline(self, run: Run, name: str, training: PartT, validation: PartT) -> History | dict[str, Any] | None:
         """Fit a baseline of the run; what a closed form found is returned as facts."""
 
+    def objective_of(self, run: Run, name: str, training: PartT) -> Objective:
+        """What the training of one of the models minimises, where they differ."""
+        return self.objective(run, training)
+
+    def training_of(self, config: ConfigT, name: str) -> TrainingConfig:
+        """How one of the models is trained, where they differ."""
+        how: TrainingConfig = config.training  # type: ignore[attr-defined]  # of a SplitConfig
+        return how
+
     def learnt_from(self, run: Run, training: PartT) -> Source:
         """Training samples as the network sees them, changed at random where a config says so."""
         return training
@@ -101,6 +113,10 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
     def seen_by(self, run: Run, name: str, samples: PartT) -> PartT:
         """Samples with the inputs of a model of the run, where a baseline has others than the network."""
         return samples
+
+    def validated_by(self, run: Run, validation: PartT) -> tuple[Objective | None, Callable[[nn.Module], float] | None]:
+        """Another objective for the choice of the epoch, and a score that takes its place; none, unless a task says."""
+        return None, None
 
     def watch(self, run: Run) -> Callable[[nn.Module], dict[str, list[float]]] | None:
         """What the log keeps of the network at each validation; nothing, unless a task says otherwise."""
@@ -112,22 +128,25 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
         return (OURS, *chosen)
 
     def fit(self, run: Run, name: str, prepared: PreparedT, context: Context) -> History | dict[str, Any] | None:
-        """The network by steps, a baseline in its own way."""
+        """Networks by steps, all else in its own way."""
         training, validation = prepared.part("train"), prepared.part("validation")
-        if name != OURS:
+        if name not in self.by_steps:
             seen = (self.seen_by(run, name, part) for part in (training, validation))
             return self.fit_baseline(run, name, *seen)
-        objective, source, how = self.objective(run, training), self.learnt_from(run, training), run.config.training
+        announce(name, context)
+        objective, source = self.objective_of(run, name, training), self.learnt_from(run, training)
+        validated, score = self.validated_by(run, validation)
         return train(
-            run.models[name], objective, source, validation, how,
-            watch=self.watch(run), run=context.folder, progress=context.progress,
+            run.models[name], objective, source, validation, self.training_of(run.config, name),
+            validation_objective=validated, validation_score=score, watch=self.watch(run), run=context.folder,
+            progress=context.progress,
         )  # fmt: skip
 
-    def score(self, run: Run, predictions: Predictions, split: str) -> list[Row]:
+    def score(self, run: Run, predictions: SplitPredictions, split: str) -> list[Row]:
         """Every metric of every model, with its interval."""
         return predictions.scores(split, run.config.draws)
 
-    def tables(self, run: Run, predictions: Predictions, split: str) -> dict[str, pd.DataFrame]:
+    def tables(self, run: Run, predictions: SplitPredictions, split: str) -> dict[str, pd.DataFrame]:
         """Predictions sample by sample."""
         return {"predictions": predictions.frame(split)}
 

@@ -1,7 +1,8 @@
-"""A target that is a class or a number: the loss, outputs and scores of every task that has one."""
+"""A target that is a class or a number: its loss, its metrics, and what models say of samples as tables and scores."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multiway.data.series.scaling import Scaler
-from multiway.metrics import resampling
-from multiway.metrics.classes import predicted_classes
-from multiway.tasks import classes, regression
+from multiway.data.scaling import Scaler
+from multiway.metrics import classes as metrics
+from multiway.metrics import regression, resampling
+from multiway.metrics.resampling import ScoreFunction
 from multiway.tasks.protocol import Metric, Row
 from multiway.training import LOSSES, Batch, TrainingConfig
-from multiway.training.class_losses import ClassLoss
+from multiway.training.losses import ClassLoss, class_weights
 
 WORDS = {"logistic": "logistic regression", "ridge": "ridge regression", "trees": "boosted trees"}
 CLASSES = (
@@ -32,7 +33,16 @@ MORE = {
     "hard_auc": Metric(name="hard_auc", title="AUC of hard answers", spread=True),
 }
 """Metrics of classes that some tasks have beside the usual ones."""
-METRICS = (*CLASSES, *regression.METRICS)
+NUMBERS: dict[str, ScoreFunction] = {
+    "mse": regression.mse, "rmse": regression.rmse, "mae": regression.mae, "r2": regression.r2
+}  # fmt: skip
+OF_NUMBERS = (
+    Metric(name="mse", title="MSE", higher=False, spread=True),
+    Metric(name="rmse", title="RMSE", higher=False),
+    Metric(name="mae", title="MAE", higher=False, spread=True),
+    Metric(name="r2", title="R²"),
+)
+METRICS = (*CLASSES, *OF_NUMBERS)
 """Of classes, then of numbers; a run has those of its target."""
 
 Outputs = Mapping[str, NDArray[np.float64]]
@@ -46,7 +56,7 @@ class TargetLoss:
 
     def __init__(self, training: TrainingConfig, names: Names, labels: NDArray[Any]) -> None:
         self.training = training
-        weights = None if names is None else classes.class_weights(labels, len(names), training)
+        weights = None if names is None else class_weights(labels, len(names), training)
         self.of_classes = None if names is None else ClassLoss(weights, training.label_smoothing)
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -92,21 +102,89 @@ class Predictions:
     def frame(self, split: str) -> pd.DataFrame:
         """Sample, model, split, label or number, and the answer."""
         if self.names is not None:
-            return classes.prediction_frame(self.samples, self.truth, self.outputs, split, self.names)
-        return regression.prediction_frame(self.samples, self.truth, self.outputs, split)
+            return class_frame(self.samples, self.truth, self.outputs, split, self.names)
+        return number_frame(self.samples, self.truth, self.outputs, split)
 
 
-def metrics_of(names: Names, chosen: Sequence[Metric] = CLASSES) -> dict[str, resampling.Metric]:
+def metrics_of(names: Names, chosen: Sequence[Metric] = CLASSES) -> dict[str, ScoreFunction]:
     """Functions of the chosen metrics of classes, or errors of numbers."""
     if names is None:
-        return regression.NUMBERS
-    known = {**classes.class_metrics(), **classes.more_metrics()}
-    return {metric.name: known[metric.name] for metric in chosen}
+        return NUMBERS
+    known = {**class_metrics(), **more_metrics()}
+    return {metric.name: known[metric.name] for metric in chosen if metric.name in known}
 
 
-def answers(predicted: NDArray[np.float64], names: Names) -> pd.DataFrame:
+def answer_frame(predicted: NDArray[np.float64], names: Names) -> pd.DataFrame:
     """Class and probability of each, or the number."""
     if names is None:
         return pd.DataFrame({"predicted": predicted})
-    named = classes.class_values(names)[predicted_classes(predicted)]
-    return pd.concat([pd.DataFrame({"predicted": named}), classes.probability_frame(predicted, names)], axis=1)
+    named = class_values(names)[metrics.predicted_classes(predicted)]
+    return pd.concat([pd.DataFrame({"predicted": named}), probability_frame(predicted, names)], axis=1)
+
+
+def youden_thresholds(labels: NDArray[Any], outputs: Outputs) -> dict[str, Tensor]:
+    """Threshold of the second of two classes by model, where there is one."""
+    chosen = {model: metrics.youden_threshold(labels, shares) for model, shares in outputs.items()}
+    return {model: torch.tensor(value, dtype=torch.float64) for model, value in chosen.items() if value is not None}
+
+
+def thresholds_of(calibration: Mapping[str, Tensor], models: Sequence[str]) -> dict[str, float | None]:
+    """Threshold of every model of a run, chosen on validation; None for more than two metrics."""
+    return {model: float(calibration[model]) if model in calibration else None for model in models}
+
+
+def class_metrics(threshold: float | None = None) -> dict[str, ScoreFunction]:
+    """Every metric; AUC and ACC are MedMNIST's, and the three that weigh errors use the threshold if there is one."""
+    at = metrics.MIDDLE if threshold is None else threshold
+    return {
+        "auc": metrics.auc,
+        "acc": metrics.accuracy,
+        "balanced_accuracy": partial(metrics.balanced_accuracy, threshold=at),
+        "sensitivity": partial(metrics.sensitivity, threshold=at),
+        "specificity": partial(metrics.specificity, threshold=at),
+        "ece": metrics.calibration_error,
+    }
+
+
+def more_metrics() -> dict[str, ScoreFunction]:
+    """Those that papers print of other data: both F1, accuracy among the first five, and AUC of hard answers."""
+    return {
+        "f1": metrics.macro_f1,
+        "weighted_f1": metrics.weighted_f1,
+        "top5": metrics.top_accuracy,
+        "hard_auc": metrics.hard_auc,
+    }
+
+
+def class_frame(
+    cases: Mapping[str, Sequence[Any]], labels: NDArray[Any], outputs: Outputs, split: str, names: Sequence[str]
+) -> pd.DataFrame:
+    """Columns that name each case, then model, split, label, predicted class and the probability of each class."""
+    named = class_values(names)
+    frames = []
+    for model, shares in outputs.items():
+        found = named[metrics.predicted_classes(shares)]
+        head = pd.DataFrame({**cases, "model": model, "split": split, "label": named[labels], "predicted": found})
+        frames.append(pd.concat([head, probability_frame(shares, names)], axis=1))
+    return pd.concat(frames, ignore_index=True)
+
+
+def class_values(names: Sequence[str]) -> NDArray[Any]:
+    """Names of classes as a column of a table holds them: False and True as truth values."""
+    if sorted(names) == ["False", "True"]:
+        return np.array([name == "True" for name in names])
+    return np.array(names, dtype=object)
+
+
+def probability_frame(shares: NDArray[np.float64], names: Sequence[str]) -> pd.DataFrame:
+    """One column `p_CLASS` per class."""
+    return pd.DataFrame(shares, columns=[f"p_{name}" for name in names])
+
+
+def number_frame(
+    samples: Mapping[str, Sequence[Any]], truth: NDArray[Any], outputs: Mapping[str, NDArray[Any]], split: str
+) -> pd.DataFrame:
+    """Columns that name each sample, then split, label, model and the number predicted."""
+    head = {**samples, "split": split, "label": truth}
+    frames = [pd.DataFrame({**head, "model": model, "predicted": each}) for model, each in outputs.items()]
+    return pd.concat(frames, ignore_index=True)

@@ -1,11 +1,15 @@
-"""Where models are, and where they predict fast."""
+"""Where a model is and predicts fast, and what it is trained on: device, precision, processes."""
 
 import contextlib
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+
+from multiway.training.config import TrainingConfig
+from multiway.training.protocols import Batch, Source
 
 
 def device_of(model: nn.Module) -> torch.device:
@@ -22,3 +26,54 @@ def best_device(model: nn.Module) -> Iterator[None]:
         yield
     finally:
         model.to("cpu")
+
+
+class Engine:
+    """A model on its device, as Accelerate wraps it for several processes and for the precision of a training.
+
+    Attributes:
+        model: The model itself.
+        wrapped: What a training step calls.
+        world: Number of processes.
+        rank: Which of them this is.
+    """
+
+    def __init__(self, model: nn.Module, config: TrainingConfig) -> None:
+        from accelerate import Accelerator
+        from accelerate.state import AcceleratorState
+
+        AcceleratorState._reset_state()  # another precision earlier in this process is none of ours
+        precision = "bf16" if config.precision == "bf16" else "no"
+        self._accelerator = Accelerator(mixed_precision=precision, cpu=not torch.cuda.is_available())
+        self.device, self.is_main = self._accelerator.device, self._accelerator.is_main_process
+        self.world, self.rank = self._accelerator.num_processes, self._accelerator.process_index
+        self.model = model.to(self.device)
+        self.wrapped: nn.Module = self._accelerator.prepare_model(torch.compile(model) if config.compile else model)
+
+    def gather(self, source: Source, index: Tensor) -> Batch:
+        """Samples on the device."""
+        return {name: tensor.to(self.device) for name, tensor in source.gather(index).items()}
+
+    def share(self, index: Tensor) -> Tensor:
+        """Part of a global batch that is this process's."""
+        own: Tensor = index.tensor_split(self.world)[self.rank]
+        return own
+
+    def backward(self, loss: Tensor) -> None:
+        """Add the gradient of a loss."""
+        self._accelerator.backward(loss)
+
+    def synchronised(self, *, is_last: bool) -> contextlib.AbstractContextManager[Any]:
+        """Processes exchange gradients once per step, with the last batch."""
+        return contextlib.nullcontext() if is_last else self._accelerator.no_sync(self.wrapped)
+
+    def sum(self, totals: Tensor) -> Tensor:
+        """Sums over all processes."""
+        if self.world == 1:
+            return totals
+        summed: Tensor = self._accelerator.reduce(totals.to(self.device), reduction="sum")
+        return summed.cpu()
+
+    def unwrap(self) -> None:
+        """Leave the model in its own precision, which is a matter of the training."""
+        self._accelerator.unwrap_model(self.wrapped, keep_fp32_wrapper=False)

@@ -1,11 +1,14 @@
-"""Rows of a training's log, and where a training stands: what a saved state says besides its tensors."""
+"""Rows of a training's log, and how they are shown: one bar on a terminal, lines elsewhere, all on stderr."""
 
-from typing import Any, Self
+import contextlib
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field
 
 from multiway.config import Config
-from multiway.training.manifest import Sha256
+from multiway.terminal import TerminalBar
 
 
 class LogRow(Config):
@@ -28,40 +31,41 @@ class LogRow(Config):
         return self.model_dump(exclude_unset=True)
 
 
-class Position(Config):
-    """Where a training stands, and what it can be continued by.
+class TrainingProgress:
+    """Shows how far the training is.
 
-    config_sha256: Of the run's `config.yaml`.
-    rows: Of the log.
-    samples: Training samples.
-    world: Processes.
-    threads, torch: Others give sums in another order.
+    Args:
+        steps: Steps in all.
+        show: Whether to show anything.
     """
 
-    config_sha256: Sha256
-    step: int = Field(ge=0)
-    total_steps: int = Field(ge=0)
-    samples: int = Field(ge=0)
-    world: int = Field(ge=1)
-    threads: int = Field(ge=1)
-    torch: str
-    best_loss: float
-    best_score: float | None
-    best_epoch: float = Field(ge=0)
-    bad_validations: int = Field(ge=0)
-    loss_sum: float
-    loss_count: float = Field(ge=0)
-    seconds: float = Field(ge=0)
-    finished: bool
-    rows: list[dict[str, Any]]
+    def __init__(self, steps: int, show: bool) -> None:
+        self.steps, self._show, self._bar = steps, show, TerminalBar("training", steps, show)
 
-    @field_validator("rows")
-    @classmethod
-    def _rows_are_of_a_log(cls, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [LogRow.parse(row, "rows").plain() for row in rows]
+    def update(self, step: int) -> None:
+        """Move the bar."""
+        self._bar.update(completed=step)
 
-    @model_validator(mode="after")
-    def _step_is_within_the_training(self) -> Self:
-        if self.step > self.total_steps:
-            raise ValueError(f"step {self.step} of {self.total_steps}")
-        return self
+    def report(self, row: dict[str, Any]) -> None:
+        """Show a validation: on the bar, or as a line."""
+        text = f"epoch {row['epoch']:g}  train {row['train_loss']:.4f}  validation {row['validation_loss']:.4f}"
+        if "validation_score" in row:
+            text += f"  score {row['validation_score']:.4f} (best {row['best_score']:.4f})"
+        if self._bar.is_shown:
+            self._bar.update(description=text)
+        elif self._show:
+            print(f"{text}  ({row['seconds']:.0f} s, step {row['step']} of {self.steps})", file=sys.stderr, flush=True)
+
+    def say(self, notes: Iterable[str]) -> None:
+        """Show notes on the training, a line each."""
+        for note in notes:
+            if self._show:
+                print(note, file=sys.stderr, flush=True)
+
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[None]:
+        """Take the bar down after this block."""
+        try:
+            yield
+        finally:
+            self._bar.close()

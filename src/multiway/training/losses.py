@@ -1,11 +1,21 @@
 """Losses as a sum and a count, so that masks, unequal shards and accumulated batches stay exact."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
+from torch import Tensor, nn
 from torch.nn import functional as F
 
+from multiway.training.config import TrainingConfig
+from multiway.training.protocols import Batch, Source
+
+NO_TARGET = -100
+"""Label of what is not learned from."""
+TEACHER = "teacher"
+"""Name of a teacher's logits in a batch."""
 Loss = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor]]
 
 
@@ -38,3 +48,120 @@ def _reduce(cells: Tensor, observed: Tensor | None) -> tuple[Tensor, Tensor]:
     if observed is None:
         return cells.sum(), torch.tensor(float(cells.numel()), device=cells.device)
     return torch.where(observed, cells, 0).sum(), observed.sum().to(cells.dtype)
+
+
+def class_loss(
+    logits: Tensor, labels: Tensor, weights: Tensor | None = None, smoothing: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Sum of the cross-entropy over the labels that are not `NO_TARGET`, and their number or weight.
+
+    Args:
+        logits: `(*, classes)`, such as one row per case, or one per token of each window.
+        labels: `(*)`.
+        weights: Of the classes.
+        smoothing: Share of a label that is spread over all classes.
+    """
+    logits, labels = logits.flatten(0, -2), labels.flatten()
+    weights = None if weights is None else weights.to(labels.device)
+    loss = F.cross_entropy(
+        logits.float(), labels, weights, ignore_index=NO_TARGET, label_smoothing=smoothing, reduction="sum"
+    )
+    known = labels != NO_TARGET
+    return loss, known.sum().to(loss.dtype) if weights is None else weights[labels[known]].sum()
+
+
+class ClassLoss:
+    """Cross-entropy of the batch's `target`."""
+
+    def __init__(self, weights: Tensor | None = None, smoothing: float = 0.0) -> None:
+        self.weights, self.smoothing = weights, smoothing
+
+    def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Sum, and number or weight, as `class_loss` says; weights and smoothing are for training alone."""
+        outputs, target = model(batch["inputs"]), batch["target"]
+        return (
+            class_loss(outputs, target, self.weights, self.smoothing) if model.training else class_loss(outputs, target)
+        )
+
+
+def class_weights(labels: NDArray[np.integer], num_classes: int, training: TrainingConfig) -> Tensor | None:
+    """Weights that make every class of the training labels count the same, 1 on average over the cases."""
+    if training.class_weights == "none":
+        return None
+    counts = np.bincount(labels, minlength=num_classes)
+    present = int((counts > 0).sum())
+    return torch.tensor(len(labels) / (present * np.maximum(counts, 1)), dtype=torch.float32)
+
+
+def divergence(logits: Tensor, teacher: Tensor, temperature: float) -> Tensor:
+    r"""How far a student is from its teacher, for each sample (Hinton, Vinyals and Dean, 2015).
+
+    $$T^2\, \mathrm{KL}(\mathrm{softmax}(t / T)\,\|\,\mathrm{softmax}(s / T))$$
+
+    The square keeps the size of its gradient as the temperature changes.
+
+    Args:
+        logits: Of the student, `(samples, classes)`.
+        teacher: Logits of the teacher, alike.
+        temperature: T; the higher, the more the classes that the teacher finds unlikely count.
+    """
+    student = F.log_softmax(logits.float() / temperature, dim=1)
+    target = F.log_softmax(teacher.float() / temperature, dim=1)
+    return temperature**2 * (target.exp() * (target - student)).sum(1)
+
+
+def distilled_loss(
+    logits: Tensor, teacher: Tensor, labels: Tensor, weights: Tensor | None = None,
+    *, temperature: float, alpha: float, smoothing: float = 0.0,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Sum of `alpha` times the divergence and the rest times the cross-entropy, and the number or weight of samples.
+
+    weights: Of the classes; a sample's weight is that of its label, in both parts.
+    smoothing: Share of a label that is spread over all classes.
+    """
+    hard = F.cross_entropy(logits.float(), labels, reduction="none", label_smoothing=smoothing)
+    losses = alpha * divergence(logits, teacher, temperature) + (1 - alpha) * hard
+    shares = torch.ones_like(losses) if weights is None else weights.to(labels.device)[labels]
+    return (shares * losses).sum(), shares.sum()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class DistillationLoss:
+    """`distilled_loss` of a batch with a teacher's logits; cross-entropy of one without, as in validation.
+
+    temperature, alpha, weights, smoothing: As there.
+    """
+
+    temperature: float
+    alpha: float
+    weights: Tensor | None = None
+    smoothing: float = 0.0
+
+    def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Sum over the samples, and their number or weight."""
+        logits, labels = model(batch["inputs"]), batch["target"]
+        if TEACHER not in batch:
+            return class_loss(logits, labels)
+        return distilled_loss(
+            logits, batch[TEACHER], labels, self.weights,
+            temperature=self.temperature, alpha=self.alpha, smoothing=self.smoothing,
+        )  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Taught:
+    """Samples with what a teacher says of each.
+
+    source: The samples.
+    logits: Of the teacher, `(samples, classes)`.
+    """
+
+    source: Source
+    logits: Tensor
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def gather(self, index: Tensor) -> Batch:
+        """Some samples with the teacher's logits."""
+        return {**self.source.gather(index), TEACHER: self.logits[index]}

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway.config import Config
-from multiway.data.text import free_memory
+from multiway.data.sources.bytes import free_memory
 from multiway.training.config import TrainingConfig
 
 ConfigT = TypeVar("ConfigT", bound=Config)

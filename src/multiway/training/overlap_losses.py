@@ -4,10 +4,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from multiway.data.masks.labels import IGNORED
 from multiway.errors import ShapeError
 from multiway.metrics.overlap import soft_skeleton
 
+IGNORED = -1
+"""Class of voxels that are neither learned from nor scored."""
 SMOOTH = 1.0
 """Added above and below in a soft Dice, so that a sample without a class still has a gradient."""
 
@@ -49,10 +50,10 @@ def segmentation_loss(
     logits = logits.float()
     total = _cross_entropy(logits, target, class_weights)
     if dice_weight or cl_dice_weight:
-        predicted, wanted = _masks(logits, target, first=int(background))
-        total = total + dice_weight * (1 - soft_dice(predicted, wanted).mean(1))
+        predicted, expected = _masks(logits, target, first=int(background))
+        total = total + dice_weight * (1 - soft_dice(predicted, expected).mean(1))
         if cl_dice_weight:
-            total = total + cl_dice_weight * (1 - soft_cl_dice(predicted, wanted, skeleton_iterations).mean(1))
+            total = total + cl_dice_weight * (1 - soft_cl_dice(predicted, expected, skeleton_iterations).mean(1))
     return total.sum(), torch.tensor(float(len(target)), device=logits.device)
 
 
@@ -75,15 +76,15 @@ def _share(skeleton: Tensor, mask: Tensor) -> Tensor:
 
 def _cross_entropy(logits: Tensor, target: Tensor, class_weights: Tensor | None) -> Tensor:
     """Mean over the voxels that count, per sample; zero where none does."""
-    each = F.cross_entropy(logits, target, weight=class_weights, ignore_index=IGNORED, reduction="none").flatten(1)
+    losses = F.cross_entropy(logits, target, weight=class_weights, ignore_index=IGNORED, reduction="none").flatten(1)
     seen = target.flatten(1) != IGNORED
-    weight = seen.to(each.dtype) if class_weights is None else class_weights[target.flatten(1).clamp_min(0)] * seen
-    mean: Tensor = each.sum(1) / weight.sum(1).clamp_min(torch.finfo(each.dtype).tiny)
+    weight = seen.to(losses.dtype) if class_weights is None else class_weights[target.flatten(1).clamp_min(0)] * seen
+    mean: Tensor = losses.sum(1) / weight.sum(1).clamp_min(torch.finfo(losses.dtype).tiny)
     return mean
 
 
 def _masks(logits: Tensor, target: Tensor, first: int) -> tuple[Tensor, Tensor]:
     """Probabilities and one-hot targets of the classes from `first` on, zero where a voxel does not count."""
     seen = (target != IGNORED).unsqueeze(1)
-    wanted = F.one_hot(target.clamp_min(0), logits.shape[1]).movedim(-1, 1)
-    return (logits.softmax(1) * seen)[:, first:], (wanted * seen)[:, first:].to(logits.dtype)
+    classes = F.one_hot(target.clamp_min(0), logits.shape[1]).movedim(-1, 1)
+    return (logits.softmax(1) * seen)[:, first:], (classes * seen)[:, first:].to(logits.dtype)

@@ -17,8 +17,7 @@ from multiway import files, leftovers
 from multiway.config import load_yaml
 from multiway.errors import RunError, StorageError
 from multiway.training.log import LogRow
-from multiway.training.manifest import Manifest, environment, is_whole, sealed
-from multiway.training.tensors import check_shapes, read_tensors, usable
+from multiway.training.stored import Manifest, check_shapes, is_whole, run_environment, sealed, stored_tensors, usable
 
 CONFIG, WEIGHTS, MANIFEST, LOG = "config.yaml", "weights.safetensors", "manifest.json", "metrics.jsonl"
 KEPT = (".yaml", ".json", ".jsonl", ".safetensors", ".parquet", ".npz")
@@ -234,7 +233,7 @@ class RunFolder:
         """
         path = self._present(name)
         with usable(path):
-            model.load_state_dict(read_tensors(path))
+            model.load_state_dict(stored_tensors(path))
 
     def load_tensors(self, name: str) -> dict[str, Tensor]:
         """Read a file of tensors; none where it was not written.
@@ -243,7 +242,7 @@ class RunFolder:
             RunError: It is damaged.
         """
         path = self.find(name)
-        return {} if path is None else read_tensors(path)
+        return {} if path is None else stored_tensors(path)
 
     def _present(self, name: str) -> Path:
         path = self.find(name)
@@ -259,7 +258,7 @@ class RunFolder:
             for path in sorted(self.path.rglob("*"))
             if path.suffix in KEPT and path.is_file() and self.state_dir not in path.parents and path.name != MANIFEST
         }
-        self.write_json(MANIFEST, sealed({**facts, **environment(), "sha256": hashes}))
+        self.write_json(MANIFEST, sealed({**facts, **run_environment(), "sha256": hashes}))
         shutil.rmtree(self.state_dir, ignore_errors=True)
 
     def verify(self) -> dict[str, Any]:

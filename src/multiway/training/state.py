@@ -1,20 +1,159 @@
 """The whole state of a training in one safetensors file, replaced atomically: no pickle, no second file to lose."""
 
+import dataclasses
 import hashlib
 import json
+import time
 from pathlib import Path
+from typing import Any, Self
 
 import torch
+from pydantic import Field, field_validator, model_validator
 from torch import Tensor, nn
 
 from multiway import files
+from multiway.config import Config
 from multiway.errors import RunError
-from multiway.training.log import Position
+from multiway.training.log import LogRow
+from multiway.training.run_folder import RunFolder
+from multiway.training.steps import Standing, Steps
+from multiway.training.stored import Sha256
 
 STATE_FILE = "training.safetensors"
 RESTART = "Remove its folder to train from the start."
 UNFIT = (RuntimeError, KeyError, ValueError, TypeError, AttributeError, IndexError)
 """What torch raises where a state is not that of the model."""
+CARRIED = tuple(field.name for field in dataclasses.fields(Standing) if field.name != "best")
+"""Variables of a training that are numbers and rows, not weights."""
+
+
+class Position(Config):
+    """Where a training stands, and what it can be continued by.
+
+    config_sha256: Of the run's `config.yaml`.
+    rows: Of the log.
+    samples: Training samples.
+    world: Processes.
+    threads, torch: Others give sums in another order.
+    """
+
+    config_sha256: Sha256
+    step: int = Field(ge=0)
+    total_steps: int = Field(ge=0)
+    samples: int = Field(ge=0)
+    world: int = Field(ge=1)
+    threads: int = Field(ge=1)
+    torch: str
+    best_loss: float
+    best_score: float | None
+    best_epoch: float = Field(ge=0)
+    bad_validations: int = Field(ge=0)
+    loss_sum: float
+    loss_count: float = Field(ge=0)
+    seconds: float = Field(ge=0)
+    finished: bool
+    rows: list[dict[str, Any]]
+
+    @field_validator("rows")
+    @classmethod
+    def _rows_are_of_a_log(cls, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [LogRow.parse(row, "rows").plain() for row in rows]
+
+    @model_validator(mode="after")
+    def _step_is_within_the_training(self) -> Self:
+        if self.step > self.total_steps:
+            raise ValueError(f"step {self.step} of {self.total_steps}")
+        return self
+
+
+class Checkpoint:
+    """The saved state of one training in the folder of its run; without a folder nothing is saved."""
+
+    def __init__(self, run: RunFolder | None, steps: Steps) -> None:
+        self.run, self.steps, self._saved = run, steps, time.monotonic()
+        self._writes = run is not None and steps.engine.is_main
+
+    def restore(self) -> tuple[Standing, tuple[str, ...]]:
+        """Where the training stands, with notes; at its start if no state lies there.
+
+        Raises:
+            RunError: The state is damaged, or of another training.
+        """
+        if self.run is None:
+            return Standing(), ()
+        steps, standing = self.steps, Standing()
+        notes: tuple[str, ...] = ()
+        stored = load_state(self.run.state_dir, steps.engine.model, steps.optimizer)
+        if stored is not None:
+            position, best, average = stored
+            notes = self._check_same_training(position, self.run)
+            standing = Standing(**{name: getattr(position, name) for name in CARRIED}, best=best)
+            if steps.average is not None:
+                steps.average.restore(average)
+        self.run.rewrite_log(standing.rows)
+        return standing, notes
+
+    def _check_same_training(self, position: Position, run: RunFolder) -> tuple[str, ...]:
+        """Refuse what would be another training; another machine only rounds differently, which is noted."""
+        if position.config_sha256 != run.config_sha256:
+            raise RunError(
+                f"{run.path}: the saved state was made with another config.yaml. Restore it, or start a new run."
+            )
+        here = self._circumstances()
+        for name in ("total_steps", "samples", "world"):
+            stored = getattr(position, name)
+            if stored != here[name]:
+                raise RunError(
+                    f"{run.path}: the saved state is of a training with {name}={stored} and this one has "
+                    f"{name}={here[name]}. Resume it as it was started, or start a new run."
+                )
+        other = [name for name in ("threads", "torch") if getattr(position, name) != here[name]]
+        was = ", ".join(f"{name} {getattr(position, name)}" for name in other)
+        now = ", ".join(f"{name} {here[name]}" for name in other)
+        note = (
+            f"The training was begun with {was} and continued with {now}: its weights are not to the bit those "
+            f"of a training that was left alone."
+        )
+        return (note,) if other else ()
+
+    def _circumstances(self) -> dict[str, Any]:
+        """What a training can be continued by."""
+        steps = self.steps
+        return {
+            "total_steps": steps.total,
+            "samples": len(steps.samples),
+            "world": steps.engine.world,
+            "threads": torch.get_num_threads(),
+            "torch": torch.__version__,
+        }
+
+    def is_due(self) -> bool:
+        """Whether the longest time between two saved states is over."""
+        return time.monotonic() - self._saved >= self.steps.config.checkpoint_seconds
+
+    def save(self, standing: Standing) -> None:
+        """Save the state, in the process that writes.
+
+        Raises:
+            RunError: The disk is full; the state before is untouched.
+        """
+        self._saved = time.monotonic()
+        if self.run is None or not self._writes:
+            return
+        carried = {name: getattr(standing, name) for name in CARRIED}
+        position = Position(config_sha256=self.run.config_sha256, **self._circumstances(), **carried)
+        steps = self.steps
+        average = {} if steps.average is None else steps.average.values
+        save_state(self.run.state_dir, steps.engine.model, steps.optimizer, standing.best, average, position)
+
+    def log(self, row: dict[str, Any]) -> None:
+        """Append a row to the log, in the process that writes."""
+        if self.run is not None and self._writes:
+            self.run.log(row)
+
+    def how_to_continue(self) -> str:
+        """What a user does after a stop."""
+        return "Nothing was saved." if self.run is None else f"Continue with `multiway train --resume {self.run.root}`."
 
 
 def save_state(
@@ -87,21 +226,21 @@ def _read(path: Path) -> tuple[dict[str, Tensor], Position]:
 
 def _digest(tensors: dict[str, Tensor], position: str) -> str:
     """Hash of names, types, shapes and bytes of tensors, and of the position."""
-    found = hashlib.sha256(position.encode())
+    digest = hashlib.sha256(position.encode())
     for name in sorted(tensors):
         tensor = tensors[name]
-        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        found.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return found.hexdigest()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def _check_like(tensors: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
+def _check_like(tensors: dict[str, Tensor], weights: dict[str, Tensor]) -> None:
     """Kept weights are none at all, or those of the model."""
-    shapes, own = ({name: tensor.shape for name, tensor in each.items()} for each in (tensors, wanted))
+    shapes, own = ({name: tensor.shape for name, tensor in part.items()} for part in (tensors, weights))
     if shapes and shapes != own:
         raise ValueError("the weights that were kept are those of another model")
 
@@ -124,6 +263,6 @@ def _restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tens
         if tensor.shape != (torch.Size() if key == "step" else parameters[int(number)].shape):
             raise ValueError(f"{name} is of another shape")
         state.setdefault(int(number), {})[key] = tensor
-    if not all(each.keys() == {"step", "exp_avg", "exp_avg_sq"} for each in state.values()):
+    if not all(moments.keys() == {"step", "exp_avg", "exp_avg_sq"} for moments in state.values()):
         raise ValueError("the optimiser's moments are not complete")
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

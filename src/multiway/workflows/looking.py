@@ -1,14 +1,24 @@
 """Looking at data: what is in a file, which data sets are known, and making one."""
 
+import dataclasses
+import time
 from pathlib import Path
 from typing import Any
 
 from multiway import files
+from multiway.auditing import AuditReport
+from multiway.config import merge
 from multiway.data import CheckReport, datasets
-from multiway.data.volumes import VolumeSplit, read_cases
-from multiway.data.volumes.lesions import LesionOptions
-from multiway.data.volumes.lesions import make_lesions as paint
-from multiway.tasks.registry import task_of, task_of_data
+from multiway.data.encoders import Encoded, EncoderOptions, encode_texts
+from multiway.data.sources.scans.lesions import LesionOptions
+from multiway.data.sources.scans.lesions import make_lesions as paint
+from multiway.data.sources.scans.loading import read_cases
+from multiway.data.sources.scans.options import VolumeSplit
+from multiway.errors import ConfigError, DataError, Fix, closest, concerning
+from multiway.tasks.registry import TASKS, task_of, task_of_data
+from multiway.tasks.stocks.options import StockOptions
+from multiway.tasks.stocks.source import read_stocks
+from multiway.workflows.using import load_run
 
 
 def check(
@@ -28,8 +38,10 @@ def check(
         overrides: More such settings, which win.
     """
     chosen, is_path = task_of(task or task_of_data(data)), isinstance(data, str | Path)
-    config = chosen.configure({**(options or {}), "data": str(data) if is_path else None}, overrides)
-    return chosen.check(config, chosen.locate(str(data)) if is_path else data)
+    with concerning(chosen.name):
+        config = chosen.configure({**(options or {}), "data": str(data) if is_path else None}, overrides)
+        report = chosen.check(config, chosen.locate(str(data)) if is_path else data)
+    return dataclasses.replace(report, task=chosen.name)
 
 
 def fetch_dataset(name: str) -> Path:
@@ -43,3 +55,108 @@ def make_lesions(source: str, out: Path, options: dict[str, Any] | None = None) 
     return paint(
         read_cases(datasets.locate(source), split=VolumeSplit()), out, LesionOptions.parse(options or {}, "lesions")
     )
+
+
+def audit(
+    what: str | Path, settings: dict[str, Any] | None = None, overrides: dict[str, Any] | None = None
+) -> AuditReport:
+    """Say whether data and split leak: overlap, statistics, calendar, copies, labels.
+
+    Args:
+        what: A task's name, or the folder of a finished run, whose own data, split and scaling are looked at.
+        settings: Those of a run of the task, `data` among them, such as `{"data": "sales.csv", "horizon": 28}`.
+        overrides: More of them, which win.
+
+    Raises:
+        ConfigError: There is no data, or a run is given settings.
+        DataError: The data cannot be read.
+    """
+    if str(what) not in TASKS:
+        return _audit_run(Path(what), bool(settings or overrides))
+    task = task_of(str(what))
+    with concerning(task.name):
+        config = task.configure(settings or {}, overrides)
+        if config.data is None:
+            raise ConfigError(
+                "audit: there is no data. Give ", Fix("data", like="FILE"), " or a known data set's name."
+            )
+        return task.audit(config)
+
+
+def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
+    if not path.is_dir():
+        near = closest(str(path), TASKS)
+        raise ConfigError(f"audit: {path} is no task and no run folder{near} Tasks are {', '.join(TASKS)}.")
+    if is_given_settings:
+        raise ConfigError(f"audit: {path} is a run and has its own data and settings. Leave out the options.")
+    run = load_run(path)
+    if run.config.data is None:
+        raise ConfigError(f"audit: {path} was fitted on what was in memory, which is gone. Train on a file.")
+    with concerning(run.task.name):
+        return run.task.audit(run.config, run)
+
+
+SECTIONS = ("read", "text")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EncodedTexts:
+    """What was encoded, from where, and in how many seconds."""
+
+    source: str
+    encoded: Encoded
+    seconds: float
+
+    def lines(self) -> list[str]:
+        """Where the vectors lie, and what they are."""
+        done, distinct = self.encoded, len(self.encoded.vectors)
+        what = f"{self.source}: {len(done.rows):,} texts, {distinct:,} distinct, {done.vectors.shape[1]} features"
+        if done.folder is None:
+            return [f"{what} by {done.name} in {self.seconds:.0f} s; not kept, since they are made as fast as read"]
+        new = f"{done.num_new:,} encoded in {self.seconds:.0f} s" if done.num_new else "nothing left to encode"
+        return [f"{what} by {done.name}: {new}", str(done.folder)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        done = self.encoded
+        return {
+            "source": self.source,
+            "encoder": done.name,
+            "texts": len(done.rows),
+            "distinct": len(done.vectors),
+            "features": done.vectors.shape[1],
+            "encoded": done.num_new,
+            "seconds": self.seconds,
+            "folder": done.folder and str(done.folder),
+        }
+
+
+def encode(
+    data: str | Path,
+    options: dict[str, Any] | None = None,
+    *,
+    overrides: dict[str, Any] | None = None,
+    progress: bool = False,
+) -> EncodedTexts:
+    """Encode the texts of a data set into the cache; what is there already is not encoded again.
+
+    Args:
+        data: Prices with texts beside them, or the name of a known data set.
+        options: The sections `read` and `text` of a run of stocks.
+        overrides: More such settings, which win.
+        progress: Whether to say on stderr how far it is.
+    """
+    given = merge(options or {}, overrides or {})
+    for name, fields in given.items():
+        if name not in SECTIONS or not isinstance(fields, dict):
+            raise ConfigError(f"encode: fields of read and text only. Got {name}. Write --set text.max_tokens=64.")
+    text = EncoderOptions.parse(given.get("text", {}), "text")
+    path = datasets.locate(str(data))
+    _, texts = read_stocks(path, StockOptions.parse(given.get("read", {}), "read"))
+    if texts is None or not texts.count:
+        raise DataError(f"{data}: there are no texts. Give a file or folder of them: --texts FILE.")
+    if texts.text is None:
+        raise DataError(f"{texts.source} holds vectors already, so there is nothing to encode. Train on it as it is.")
+    start = time.monotonic()
+    encoded = encode_texts(texts.text, text, progress=progress)
+    return EncodedTexts(source=texts.source, encoded=encoded, seconds=time.monotonic() - start)

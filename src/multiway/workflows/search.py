@@ -10,12 +10,12 @@ import torch
 
 from multiway.config import merge, nest
 from multiway.errors import ConfigError, DataError, RunError, StorageError
-from multiway.recipes import Space
 from multiway.tasks import lifecycle
-from multiway.tasks.fitting import fit_models
+from multiway.tasks.lifecycle import fit_models
 from multiway.tasks.protocol import OURS, Context, Task
 from multiway.tasks.run import Run
 from multiway.training import Interrupted
+from multiway.workflows.space import Space
 from multiway.workflows.trials import Trial
 
 Fields = dict[str, Any]
@@ -36,10 +36,10 @@ class Search:
 
     def settings(self, fields: Fields) -> dict[str, Any]:
         """Those of a run."""
-        found = self.given
+        settings = self.given
         for field, value in fields.items():
-            found = merge(found, nest(field, value))
-        return found
+            settings = merge(settings, nest(field, value))
+        return settings
 
     def made(self, fields: Fields, progress: bool = False) -> Run:
         """A run that is not fitted."""
@@ -76,12 +76,12 @@ class Search:
         try:
             run = self.made(fields)
             fit_models(run, (OURS,), Context())
-            found = _measured(run)
+            outcome = _measured(run)
         except (Interrupted, StorageError):
             raise
         except FAILURES as error:
-            found = {"refused": str(error).partition("\n")[0]}
-        return Trial(settings=fields, seconds=round(time.perf_counter() - clock, 3), **found)
+            outcome = {"refused": str(error).partition("\n")[0]}
+        return Trial(settings=fields, seconds=round(time.perf_counter() - clock, 3), **outcome)
 
 
 def _measured(run: Run) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from typing import Any
 
 from multiway.config import leaves, merge
 from multiway.errors import ConfigError
-from multiway.recipes import Recipe, load_recipe
 from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row, TaskConfig
 from multiway.tasks.registry import TASKS, task_of
@@ -15,6 +14,7 @@ from multiway.tasks.scores import score_table
 from multiway.training import RunFolder
 from multiway.training.processes import is_main
 from multiway.training.run_folder import CONFIG
+from multiway.workflows.recipe import Recipe, load_recipe
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,12 +77,10 @@ def train(
     name = recipe_name(recipe) if recipe else Path(config.data).name.split(".")[0]
     folder = Path(out or Path("runs") / name)
     first = config.training.seed
-    places = {first: folder} if seeds == 1 else {n: folder / f"seed-{n}" for n in range(first, first + seeds)}
-    for place in places.values() if is_main() else ():
-        RunFolder.check_free(place)
-    runs = [
-        lifecycle.start(chosen, with_seed(config, seed), place, progress=progress) for seed, place in places.items()
-    ]
+    folders = {first: folder} if seeds == 1 else {n: folder / f"seed-{n}" for n in range(first, first + seeds)}
+    for path in folders.values() if is_main() else ():
+        RunFolder.check_free(path)
+    runs = [lifecycle.start(chosen, with_seed(config, seed), path, progress=progress) for seed, path in folders.items()]
     return Trained(runs=runs)
 
 
@@ -108,7 +106,7 @@ def recipe_name(recipe: str) -> str:
 
 def resume(path: Path | str, *, progress: bool = False) -> Trained:
     """Continue an interrupted run."""
-    return Trained(runs=[lifecycle.resume(Path(path), progress=progress)])
+    return Trained(runs=[lifecycle.continue_run(Path(path), progress=progress)])
 
 
 def with_seed(config: TaskConfig, seed: int) -> TaskConfig:

@@ -72,7 +72,7 @@ class Trials:
     """
 
     def __init__(self, path: Path | None, opening: Mapping[str, Any]) -> None:
-        self.path, self._opening = path, plain(opening)
+        self.path, self._opening = path, plain_settings(opening)
         self._by_key: dict[str, Trial] = {}
 
     def __contains__(self, settings: Mapping[str, Any]) -> bool:
@@ -84,12 +84,12 @@ class Trials:
     @property
     def measured(self) -> list[Trial]:
         """Best first."""
-        return sorted((each for each in self._by_key.values() if each.refused is None), key=lambda each: each.rank)
+        return sorted((trial for trial in self._by_key.values() if trial.refused is None), key=lambda trial: trial.rank)
 
     @property
     def refused(self) -> list[Trial]:
         """Combinations that cannot be, or whose training failed."""
-        return [each for each in self._by_key.values() if each.refused is not None]
+        return [trial for trial in self._by_key.values() if trial.refused is not None]
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -123,16 +123,16 @@ class Trials:
         """Keep a finished trial."""
         self._by_key[_key(trial.settings)] = trial
         if self.path is not None:
-            lines = [json.dumps(each.plain(), allow_nan=False) + "\n" for each in self._by_key.values()]
+            lines = [json.dumps(measured.plain(), allow_nan=False) + "\n" for measured in self._by_key.values()]
             files.write_text(self.path / TRIALS, "".join(lines))
 
     def keep_best(self, recipe: Mapping[str, Any]) -> None:
         """Write the recipe of the best."""
         if self.path is not None:
-            _write(self.path / BEST, plain(recipe))
+            _write(self.path / BEST, plain_settings(recipe))
 
 
-def plain(values: Any) -> Any:
+def plain_settings(values: Any) -> Any:
     """Values as YAML and JSON hold them, none of them shared."""
     return json.loads(json.dumps(values, default=str))
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from multiway.config import merge
 from multiway.errors import ConfigError, RunError
-from multiway.recipes import load_space
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
 from multiway.training import Interrupted
 from multiway.workflows.search import Fields, Search, open_fields
-from multiway.workflows.trials import BEST, Trial, Trials, plain
+from multiway.workflows.space import load_space
+from multiway.workflows.trials import BEST, Trial, Trials, plain_settings
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Tuned:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        trials, refused = ([trial.plain() for trial in each] for each in (self.trials, self.refused))
+        trials, refused = ([trial.plain() for trial in group] for group in (self.trials, self.refused))
         return {"recipe": self.recipe, "best": self.best, "trials": trials, "refused": refused}
 
 
@@ -90,7 +90,7 @@ def tune(
     """
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise ConfigError("tune: a search runs in one process. Start it without torchrun.")
-    given = plain(merge(settings or {}, overrides or {}))
+    given = plain_settings(merge(settings or {}, overrides or {}))
     search = Search(task=task_of(task), given=given, source=source)
     searched = open_fields(search.task, load_space(space), given)
     every = searched.shuffled(seed)
@@ -101,43 +101,43 @@ def tune(
         "seed": seed,
         "data": search.digest(every, progress),
     }
-    found = Trials(out, opening)
+    trials_so_far = Trials(out, opening)
     end = math.inf if minutes is None else time.monotonic() + 60 * minutes
-    with found.held():
+    with trials_so_far.held():
         for fields in every:
-            if len(found.measured) >= (trials or len(every)) or time.monotonic() >= end:
+            if len(trials_so_far.measured) >= (trials or len(every)) or time.monotonic() >= end:
                 break
-            if fields not in found:
-                _add(found, search, fields, progress)
-        if found.measured:
-            found.keep_best(_recipe(search, found))
-    return _tuned(search, found)
+            if fields not in trials_so_far:
+                _add(trials_so_far, search, fields, progress)
+        if trials_so_far.measured:
+            trials_so_far.keep_best(_recipe(search, trials_so_far))
+    return _tuned(search, trials_so_far)
 
 
-def _add(found: Trials, search: Search, fields: Fields, progress: bool) -> None:
+def _add(trials: Trials, search: Search, fields: Fields, progress: bool) -> None:
     """Train one combination and keep what it gave."""
     try:
         trial = search.trial(fields)
     except Interrupted as error:
-        kept = "" if found.path is None else f" Earlier trials are kept: the same command goes on in {found.path}."
+        kept = "" if trials.path is None else f" Earlier trials are kept: the same command goes on in {trials.path}."
         raise Interrupted(f"tune: {error}{kept}") from None
-    found.add(trial)
+    trials.add(trial)
     if progress:
-        print(f"trial {len(found)}: {trial}", file=sys.stderr, flush=True)
+        print(f"trial {len(trials)}: {trial}", file=sys.stderr, flush=True)
 
 
-def _recipe(search: Search, found: Trials) -> dict[str, Any]:
+def _recipe(search: Search, trials: Trials) -> dict[str, Any]:
     """The best as a recipe, which is one of a table."""
-    best = found.measured[0]
-    note = f"Best of {len(found.measured)} trials: {best.selected_by} {best.measure}, epoch {best.epoch:g}."
+    best = trials.measured[0]
+    note = f"Best of {len(trials.measured)} trials: {best.selected_by} {best.measure}, epoch {best.epoch:g}."
     settings = {name: value for name, value in search.settings(best.settings).items() if name != "data"}
     head = {"task": search.task.name, "table": "tune", "row": "best", "data": search.given.get("data")}
     return {**head, "note": note, "settings": settings}
 
 
-def _tuned(search: Search, found: Trials) -> Tuned:
-    if not found.measured:
-        reason = found.refused[0].refused if found.refused else "no time was left for one. Give more minutes."
+def _tuned(search: Search, trials: Trials) -> Tuned:
+    if not trials.measured:
+        reason = trials.refused[0].refused if trials.refused else "no time was left for one. Give more minutes."
         raise RunError(f"tune: no trial gave a measure: {reason}")
-    best, recipe = search.settings(found.measured[0].settings), found.path and found.path / BEST
-    return Tuned(task=search.task.name, trials=found.measured, refused=found.refused, best=best, recipe=recipe)
+    best, recipe = search.settings(trials.measured[0].settings), trials.path and trials.path / BEST
+    return Tuned(task=search.task.name, trials=trials.measured, refused=trials.refused, best=best, recipe=recipe)

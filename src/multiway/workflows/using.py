@@ -7,12 +7,36 @@ from typing import Any
 
 from multiway import files, leftovers
 from multiway.data.writing import leaving_raw
-from multiway.errors import ConfigError, RunError
+from multiway.errors import ConfigError, RunError, concerning
+from multiway.tasks import lifecycle
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import Row
-from multiway.tasks.run import readable
+from multiway.tasks.run import Run, name_of, readable
 from multiway.tasks.scores import score_table
-from multiway.workflows.runs import load_run, load_runs, run_folders, task_name
+
+
+def run_folders(path: Path | str) -> list[Path]:
+    """The folder of a run, or those of every seed below it, in the order of their seeds."""
+    path = Path(path)
+    if (path / "config.yaml").is_file():
+        return [path]
+    below = [folder for folder in path.glob("seed-*") if folder.name[5:].isdecimal()]
+    return sorted(below, key=lambda folder: int(folder.name[5:])) or [path]
+
+
+def load_run(path: Path | str) -> Run:
+    """The run in a folder, or the first of the seeds below it."""
+    return lifecycle.load(run_folders(path)[0])
+
+
+def load_runs(path: Path | str) -> list[Run]:
+    """The run in a folder, or the runs of every seed below it."""
+    return [lifecycle.load(folder) for folder in run_folders(path)]
+
+
+def task_name(path: Path | str) -> str:
+    """The task of the run in a folder, or of the seeds below it."""
+    return name_of(run_folders(path)[0])
 
 
 def evaluate(run: Path | str, *, data: str | None = None, split: str = "test") -> list[Row]:
@@ -20,8 +44,9 @@ def evaluate(run: Path | str, *, data: str | None = None, split: str = "test") -
     runs = load_runs(run)
     if data is None:
         return score_table(runs, split)
-    for each in runs:
-        each.scores = each.task.evaluate(each, data, split)
+    for loaded in runs:
+        with concerning(loaded.task.name):
+            loaded.scores = loaded.task.evaluate(loaded, data, split)
     return score_table(runs, runs[0].scores[0]["split"])
 
 
@@ -45,7 +70,7 @@ def predict(
     out = _check_out("predict", out, overwrite)
     loaded = load_run(run)
     leftovers.remove(out)
-    with files.all_or_nothing(), leaving_raw(raw):
+    with files.all_or_nothing(), leaving_raw(raw), concerning(loaded.task.name):
         answer = loaded.task.answer(loaded, data, out, (options or {}) | ({"progress": True} if progress else {}))
     return dataclasses.replace(answer, raw=raw)
 
@@ -66,7 +91,7 @@ def backtest(
     out = _check_out("backtest", out, overwrite)
     loaded = load_run(run)
     leftovers.remove(out)
-    with files.all_or_nothing(), leaving_raw(raw):
+    with files.all_or_nothing(), leaving_raw(raw), concerning(loaded.task.name):
         answer = loaded.task.backtest(loaded, data, out, options or {})
     return dataclasses.replace(answer, raw=raw)
 
@@ -91,7 +116,7 @@ def explain(
     out = _check_out("explain", out)
     loaded = load_run(run)
     leftovers.remove(out or run_folders(run)[0])
-    with files.all_or_nothing(), leaving_raw(raw):
+    with files.all_or_nothing(), leaving_raw(raw), concerning(loaded.task.name):
         answer = loaded.task.explain(loaded, out, options or {})
     return dataclasses.replace(answer, raw=raw)
 
@@ -122,4 +147,4 @@ def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> lis
     if out is not None:
         leftovers.remove(out)
         files.write_text(out, groups[0][0].task.compare(groups))
-    return [{"run": path, **row} for path, each in loaded.items() for row in score_table(each, "test")]
+    return [{"run": path, **row} for path, group in loaded.items() for row in score_table(group, "test")]

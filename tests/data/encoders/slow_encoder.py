@@ -1,5 +1,7 @@
 """An encoder that takes its time, and the command line with it: for tests that stop a process half way."""
 
+import os
+import sys
 import time
 
 from multiway.cli.main import run
@@ -17,7 +19,10 @@ class SlowEncoder:
         return HashedEncoder(self.dim).encode(texts)
 
 
-if __name__ == "__main__":
+def encode_slowly(words, folder):
+    """The command, in a process of its own."""
+    os.chdir(folder)
+    sys.argv = ["multiway", *words]
     encoding.CHUNK = 4
     encoding.make_encoder = lambda options: SlowEncoder(0.2)
     run()

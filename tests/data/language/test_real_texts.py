@@ -4,14 +4,15 @@ import pandas as pd
 import pytest
 
 from multiway.data import datasets
-from multiway.data.language import TextOptions, TextSplit, read_texts, split_texts, words_of
+from multiway.data.language import TextOptions, TextSplit, read_documents, split_texts, words_of
 from multiway.errors import DataError
+from multiway.tasks.known import brought
 
 
 def read(name, folder):
     known = datasets.dataset(name)
-    options = TextOptions.parse(known.settings["read"])
-    return split_texts(read_texts(known.find([folder / "language"]), options), TextSplit())
+    options = TextOptions.parse(brought(name)["read"])
+    return split_texts(read_documents(known.find([folder / "language"]), options), TextSplit())
 
 
 def test_wikitext_2_has_the_published_words_in_its_three_files(real_data):

@@ -9,8 +9,8 @@ from multiway.data.language import (
     TextOptions,
     TextSplit,
     TokenOptions,
+    TokenWindows,
     Vocabulary,
-    Windows,
     learn_vocabulary,
     match_texts,
     prepare_texts,
@@ -73,7 +73,7 @@ def test_a_tokenizer_of_hugging_face_is_taken_from_its_folder(tmp_path):
 
 
 def windows(context=4):
-    return Windows.of([np.arange(1, 10), np.array([11]), np.arange(20, 23)], context, mark=0)
+    return TokenWindows.of([np.arange(1, 10), np.array([11]), np.arange(20, 23)], context, mark=0)
 
 
 def test_every_token_and_every_end_is_a_target_once_and_no_window_leaves_its_document():

@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import torch
 
-from multiway.data import Panel, Windows
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
-from multiway.tasks.forecasting.future import future_frame
-from multiway.tasks.forecasting.prepared import read_later
+from multiway.tasks.forecasting.encode import read_later
+from multiway.tasks.forecasting.forecasts import future_frame
+from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.run import Run
 
 LOOKBACK, HORIZON = 12, 4

@@ -9,13 +9,13 @@ import torch
 
 from multiway import workflows
 from multiway.data import Scaler
-from multiway.data.series.leaky import NOTE
 from multiway.errors import ConfigError, DataError, MultiwayWarning
+from multiway.papers.protocols.random_windows import NOTE
 from multiway.tasks import lifecycle
-from multiway.tasks.fitting import SCORED
-from multiway.tasks.forecasting.auditing import audit
-from multiway.tasks.forecasting.prepared import prepare
+from multiway.tasks.forecasting.audit import audit_forecast
+from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.lifecycle import SCORED
 from tasks.forecasting.panels import HORIZON, LOOKBACK, make_config
 from tolerances import SUMS32
 
@@ -29,7 +29,7 @@ def errors(report):
 
 
 def test_our_split_passes(data_file):
-    report = audit(make_config(data=str(data_file)))
+    report = audit_forecast(make_config(data=str(data_file)))
     assert not report.leaks and report.lines()[-1] == "No leak was found."
     assert "100.00% of 148 targets agree with the series' own values" in report.passed
     assert "all 57 test windows are there, the last of them too" in report.passed
@@ -40,11 +40,11 @@ def test_borders_of_the_users_own_pass(protocol, data_file):
     split = {"protocol": protocol} | (
         {"validation_start": "2024-01-08", "test_start": "2024-01-10"} if protocol == "dates" else {"train": 0.5}
     )
-    assert not audit(make_config(data=str(data_file), split=split)).leaks
+    assert not audit_forecast(make_config(data=str(data_file), split=split)).leaks
 
 
 def test_the_leaky_protocol_is_flagged_in_all_three_ways(data_file):
-    report = audit(make_config(data=str(data_file), split=RANDOM))
+    report = audit_forecast(make_config(data=str(data_file), split=RANDOM))
     assert errors(report) == THREE
     assert {finding.kind for finding in report.findings} == {"overlap", "statistics", "order", "selection"}
 
@@ -52,14 +52,14 @@ def test_the_leaky_protocol_is_flagged_in_all_three_ways(data_file):
 def test_a_leaky_run_is_flagged_by_what_it_stores(data_file, tmp_path):
     with pytest.warns(MultiwayWarning, match="leaky_random_windows: windows of training and scores overlap"):
         run = lifecycle.start(TASK, make_config(data=str(data_file), split=RANDOM, network=False), tmp_path / "run")
-    assert errors(audit(run.config, run)) == THREE
+    assert errors(audit_forecast(run.config, run)) == THREE
     assert NOTE in run.facts["notes"] and NOTE in TASK.report([run])
     validation, test = ([row["value"] for row in run.scores if row["split"] == split] for split in SCORED)
     assert validation == test
 
 
 def test_the_leaky_halves_hold_every_window_once(data_file):
-    prepared = prepare(make_config(data=str(data_file), split=RANDOM), str(data_file))
+    prepared = prepare_panel(make_config(data=str(data_file), split=RANDOM), str(data_file))
     starts = {name: part.start_rows() for name, part in prepared.windows.items()}
     count = prepared.panel.num_rows - LOOKBACK - HORIZON + 1
     assert {name: len(rows) for name, rows in starts.items()} == {"train": 142, "validation": 143, "test": 143}
@@ -75,26 +75,26 @@ def test_the_leaky_halves_hold_every_window_once(data_file):
 def test_the_leaky_protocol_needs_two_windows(data_file):
     frame = pd.read_csv(data_file).head(LOOKBACK + HORIZON)
     with pytest.raises(DataError, match="hold no two windows"):
-        prepare(make_config(split=RANDOM), frame)
+        prepare_panel(make_config(split=RANDOM), frame)
 
 
 def test_a_run_is_audited_with_the_scaling_it_stores(finished):
     assert not workflows.audit(finished.folder.path).leaks
-    panel = prepare(finished.config, finished.config.data).panel
-    state = dataclasses.replace(finished.state, scaler=Scaler.fit(panel.values))
+    panel = prepare_panel(finished.config, finished.config.data).panel
+    state = finished.state.replace(scaler=Scaler.fit(panel.values))
     tampered = dataclasses.replace(finished, state=state)
-    report = audit(finished.config, tampered)
+    report = audit_forecast(finished.config, tampered)
     assert errors(report) == ["statistics"] and "as over all rows" in report.findings[0].line()
 
 
 def test_targets_that_are_not_the_series_are_seen(data_file, monkeypatch):
     config = make_config(data=str(data_file))
-    shifted = prepare(config, str(data_file))
+    shifted = prepare_panel(config, str(data_file))
     moved = dataclasses.replace(shifted.panel, values=np.roll(shifted.panel.values, 1, axis=0))
     monkeypatch.setattr(
-        "multiway.tasks.forecasting.auditing.prepare", lambda *_: dataclasses.replace(shifted, panel=moved)
+        "multiway.tasks.forecasting.audit.prepare_panel", lambda *_: dataclasses.replace(shifted, panel=moved)
     )
-    report = audit(config)
+    report = audit_forecast(config)
     assert "labels" in errors(report)
     assert any("0.00% of 148 targets agree with the series' own values" in line for line in report.lines())
 
@@ -102,7 +102,7 @@ def test_targets_that_are_not_the_series_are_seen(data_file, monkeypatch):
 def test_missing_cells_are_no_leak(frame, tmp_path):
     frame.iloc[5::9, 2] = None
     frame.to_csv(tmp_path / "holes.csv", index=False)
-    assert not audit(make_config(data=str(tmp_path / "holes.csv"), read={"missing": "mask"})).leaks
+    assert not audit_forecast(make_config(data=str(tmp_path / "holes.csv"), read={"missing": "mask"})).leaks
 
 
 @pytest.mark.parametrize("size", [1e-12, 1e12])
@@ -110,7 +110,7 @@ def test_very_small_and_very_large_numbers_are_no_leak(size, frame, tmp_path):
     frame.iloc[:, 1:] *= size
     frame["still"] = 7.0
     frame.to_csv(tmp_path / "sizes.csv", index=False)
-    assert not audit(make_config(data=str(tmp_path / "sizes.csv"))).leaks
+    assert not audit_forecast(make_config(data=str(tmp_path / "sizes.csv"))).leaks
 
 
 def test_real_hours_pass_and_their_published_split_does_not(real_data):
@@ -122,7 +122,7 @@ def test_real_hours_pass_and_their_published_split_does_not(real_data):
 
 
 def test_what_is_audited_is_a_task_or_a_run(tmp_path):
-    with pytest.raises(ConfigError, match=r"audit: there is no data\. Give --data FILE"):
+    with pytest.raises(ConfigError, match=r"audit: there is no data\. Give data=FILE"):
         workflows.audit("forecast")
     with pytest.raises(ConfigError, match=r"forcast is no task and no run folder; did you mean forecast\? Tasks are"):
         workflows.audit("forcast")

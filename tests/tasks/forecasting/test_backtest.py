@@ -108,7 +108,7 @@ def test_scores_on_the_training_file_s_test_rows_are_the_stored_ones(finished, f
 
 def test_a_backtest_forecasts_in_the_batches_that_scoring_does(finished, monkeypatch):
     later = make_frame(rows=400)
-    monkeypatch.setattr("multiway.data.series.windows.BATCH_CELLS", 3 * (LOOKBACK + HORIZON) * 100)
+    monkeypatch.setattr("multiway.tasks.forecasting.windows.BATCH_CELLS", 3 * (LOOKBACK + HORIZON) * 100)
     sizes: list[int] = []
     forecasts = RidgeAndNetwork.all_forecasts
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from multiway.data import Windows
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting.bases import step_bases
+from multiway.tasks.forecasting.network import step_bases
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.forecasting.windows import Windows
 from tasks.forecasting.panels import QUICK, make_config, make_frame, make_windows
 from tolerances import LONG64
 
@@ -31,7 +31,7 @@ def test_a_basis_makes_the_steps_of_training_windows_uncorrelated():
 def test_chunks_change_nothing(monkeypatch):
     windows = make_windows(97, 3, 11, 7)
     whole = step_bases(windows)
-    monkeypatch.setattr("multiway.tasks.forecasting.bases.CELLS_PER_CHUNK", 200)
+    monkeypatch.setattr("multiway.tasks.forecasting.network.CELLS_PER_CHUNK", 200)
     for one, other in zip(whole, step_bases(windows), strict=True):
         np.testing.assert_allclose(one.abs(), other.abs(), atol=LONG64)
 

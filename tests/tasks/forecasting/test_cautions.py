@@ -14,12 +14,11 @@ from command import outcome
 from multiway.errors import MultiwayWarning
 from multiway.ops import conformal_radii
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting.cautions import cautions
-from multiway.tasks.forecasting.conformal import errors_of, fit_radii
-from multiway.tasks.forecasting.model import model_of
-from multiway.tasks.forecasting.out_of_time import out_of_time_errors
-from multiway.tasks.forecasting.prepared import prepare
-from multiway.tasks.forecasting.sections import report
+from multiway.tasks.forecasting.choice import errors_of, fit_radii, out_of_time_errors
+from multiway.tasks.forecasting.encode import prepare_panel
+from multiway.tasks.forecasting.facts import cautions
+from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.forecasting.page import report
 from tasks.forecasting.panels import QUICK, fitted, make_config, make_frame
 
 FEW = "Validation has 1 window and an interval at 95 % needs 19: the width of 80 % and 95 % is Student's t"
@@ -97,7 +96,7 @@ def test_errors_out_of_time_are_of_rows_after_those_fitted_on():
     """What stands after an origin changes no forecast from before it: only errors whose targets it reaches change."""
     frame = make_frame(rows=120)
     frame.loc[70:, "series 1"] += 1000
-    plain, changed = (prepare(make_config(levels=()), each) for each in (make_frame(rows=120), frame))
+    plain, changed = (prepare_panel(make_config(levels=()), each) for each in (make_frame(rows=120), frame))
     training = [each.windows["train"] for each in (plain, changed)]
     training[1]._rows[:70] = training[0]._rows[:70]
     before, after = (out_of_time_errors(each, plain.floor) for each in training)
@@ -112,7 +111,7 @@ def test_errors_out_of_time_are_of_rows_after_those_fitted_on():
 def test_errors_out_of_time_leave_missing_cells_out():
     frame = make_frame(rows=120)
     frame.loc[60:63, "series 0"] = np.nan
-    prepared = prepare(make_config(read={"missing": "mask"}), frame)
+    prepared = prepare_panel(make_config(read={"missing": "mask"}), frame)
     errors = out_of_time_errors(prepared.windows["train"], prepared.floor)
     assert np.isnan(errors[:, 0]).sum() == 16 and not np.isnan(errors[:, 1:]).any()
 
@@ -121,11 +120,11 @@ def test_a_network_worse_than_ridge_widens_what_ridge_left(monkeypatch):
     """Errors out of time are ridge's; a forecast that is worse on validation is not given ridge's bands."""
     seen = []
     monkeypatch.setattr(
-        "multiway.tasks.forecasting.fitting.fit_radii",
+        "multiway.tasks.forecasting.choice.fit_radii",
         lambda *given: seen.append(given[-1]()) or fit_radii(*given[:-1]),
     )
     monkeypatch.setattr(
-        "multiway.tasks.forecasting.fitting.LOSSES", dict.fromkeys(("mse", "mae", "huber"), _pushed_away)
+        "multiway.tasks.forecasting.network.LOSSES", dict.fromkeys(("mse", "mae", "huber"), _pushed_away)
     )
     run = fitted(make_frame(), selection="network", training={**QUICK, "learning_rate": 0.1})
     chosen, ridge = run.facts["selection"], out_of_time_errors(run.prepared.windows["train"], run.prepared.floor)

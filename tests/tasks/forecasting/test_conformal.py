@@ -6,8 +6,8 @@ import torch
 
 from multiway.data import Scaler
 from multiway.ops import naive, student_radii
-from multiway.tasks.forecasting.conformal import errors_of, fit_radii
-from multiway.tasks.forecasting.evaluation import coverage_rows, measure
+from multiway.tasks.forecasting.choice import errors_of, fit_radii
+from multiway.tasks.forecasting.scores import coverage_rows, measure
 from tasks.forecasting.panels import make_windows
 from tolerances import ROUNDING32
 
@@ -78,7 +78,7 @@ def test_no_levels_no_radii():
 
 def test_windows_are_thinned_where_they_do_not_fit(monkeypatch):
     windows = make_windows(90, 2, 6, 5)
-    monkeypatch.setattr("multiway.tasks.forecasting.conformal.MAX_CELLS", 400)  # every second window
+    monkeypatch.setattr("multiway.tasks.forecasting.choice.MAX_CELLS", 400)  # every second window
     batch = windows.gather(torch.arange(0, 80, 2))
     errors = (forecast(batch["past"]) - batch["future"]).abs().sort(0).values
     assert torch.equal(fit_radii(windows, forecast, (80.0,)).values[0], errors[math.ceil(41 * 0.8) - 1])

@@ -3,9 +3,9 @@ import pytest
 import torch
 
 from multiway.data import Scaler
-from multiway.metrics.quantiles import pinball
+from multiway.metrics.regression import pinball
 from multiway.ops import naive
-from multiway.tasks.forecasting.evaluation import Units, measure, score_rows
+from multiway.tasks.forecasting.scores import Units, forecast_rows, measure
 from tasks.forecasting.panels import make_windows
 from tolerances import COARSE32, LONG32, SUMS32
 
@@ -31,8 +31,8 @@ def cells(windows):
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_scores_agree_with_numpy(missing, monkeypatch):
     windows = make_windows(90, 2, 6, 5, missing=missing)
-    monkeypatch.setattr("multiway.data.series.windows.BATCH_CELLS", 130)  # several unequal batches
-    rows = score_rows(measure(windows, wrong_forecast, SCALER), "test", UNITS)
+    monkeypatch.setattr("multiway.tasks.forecasting.windows.BATCH_CELLS", 130)  # several unequal batches
+    rows = forecast_rows(measure(windows, wrong_forecast, SCALER), "test", UNITS)
     got = {(row["scale"], row["metric"]): row["value"] for row in rows}
     forecast, target, keep = cells(windows)
     error = np.where(keep, forecast - target, np.nan)
@@ -54,7 +54,7 @@ def test_the_bands_are_scored_as_the_quantiles_that_they_are(missing):
     windows = make_windows(90, 2, 6, 5, missing=missing)
     radii = torch.rand(2, 5, 2, generator=torch.Generator().manual_seed(4)) * torch.tensor([1.0, 3.0])[:, None, None]
     errors = measure(windows, lambda past, _: {"multiway": naive(past, 5), "naive": naive(past, 5)}, SCALER, radii)
-    rows = score_rows(errors, "test", UNITS._replace(radii=radii, levels=(80.0, 95.0)))
+    rows = forecast_rows(errors, "test", UNITS._replace(radii=radii, levels=(80.0, 95.0)))
     got = {row["metric"]: row["value"] for row in rows if row["model"] == "multiway"}
     batch = windows.gather(torch.arange(len(windows)))
     keep = cells(windows)[2]
@@ -77,7 +77,7 @@ def test_scores_that_depend_on_the_level_follow_it():
     low, high = (Scaler(np.full(2, mean), np.ones(2)) for mean in (10.0, 1000.0))
     windows = make_windows(90, 2, 6, 5)
     near, far = (
-        {row["metric"]: row["value"] for row in score_rows(measure(windows, wrong_forecast, each), "test", UNITS)}
+        {row["metric"]: row["value"] for row in forecast_rows(measure(windows, wrong_forecast, each), "test", UNITS)}
         for each in (low, high)
     )
     assert far["wape"] < near["wape"] / 50 and far["smape"] < near["smape"] / 50 and far["mase"] == near["mase"]
@@ -87,7 +87,7 @@ def test_a_panel_of_zeros_has_no_percentage_of_its_size():
     windows = make_windows(90, 2, 6, 5)
     windows._rows.zero_()
     flat = Scaler(np.zeros(2), np.ones(2))
-    rows = score_rows(measure(windows, lambda past, _: {"naive": naive(past, 5) + 1}, flat), "test", UNITS)
+    rows = forecast_rows(measure(windows, lambda past, _: {"naive": naive(past, 5) + 1}, flat), "test", UNITS)
     assert next(row["value"] for row in rows if row["metric"] == "wape") is None
 
 

@@ -4,9 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from multiway.data import Windows
-from multiway.tasks.forecasting.floor import PENALTIES, fit_floor
-from multiway.tasks.forecasting.moments import complete_moments, normal_equations
+from multiway.tasks.forecasting.floor import PENALTIES, complete_moments, fit_floor, normal_equations
+from multiway.tasks.forecasting.windows import Windows
 from tasks.forecasting.panels import make_windows
 from tolerances import LONG64, SUMS32, assert_same
 
@@ -135,7 +134,7 @@ def test_few_gaps_give_what_many_small_steps_give(monkeypatch):
     training._observed = torch.ones(400, 2, dtype=torch.bool)
     training._observed[[90, 91, 260], [0, 0, 1]] = False
     by_stretches = normal_equations(training)
-    monkeypatch.setattr("multiway.data.series.stretches.SHORTEST_STRETCH", 10_000)
+    monkeypatch.setattr("multiway.tasks.forecasting.windows.SHORTEST_STRETCH", 10_000)
     for got, want in zip(by_stretches, normal_equations(training), strict=True):
         assert_same(got, want)
 

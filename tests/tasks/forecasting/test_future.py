@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.data import read_panel
 from multiway.errors import ConfigError, DataError
+from multiway.tasks.forecasting.source import read_panel
 from tasks.forecasting.panels import HORIZON, LOOKBACK, fitted, forecast, make_frame, read
 from tolerances import LONG32, ROUNDING32
 

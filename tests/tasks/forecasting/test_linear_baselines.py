@@ -8,7 +8,7 @@ import torch
 from interruption import stop_after
 from multiway.errors import ConfigError
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting.backtest import backtest_frame
+from multiway.tasks.forecasting.forecasts import backtest_frame
 from multiway.tasks.forecasting.task import TASK
 from multiway.training import Interrupted
 from tasks.forecasting.panels import HORIZON, QUICK, make_config, make_frame, read
@@ -83,7 +83,7 @@ def test_a_run_that_is_stopped_in_a_baseline_resumes_to_the_same_bits(run, tmp_p
     with monkeypatch.context() as patch, pytest.raises(Interrupted):
         stop_after(patch, 3)
         lifecycle.start(TASK, config, tmp_path / "run")
-    again = lifecycle.resume(tmp_path / "run")
+    again = lifecycle.continue_run(tmp_path / "run")
     assert again.scores == run.scores
 
 

@@ -5,15 +5,14 @@ import pandas as pd
 import pytest
 import torch
 
-from multiway.data import last_window
 from multiway.errors import ConfigError
 from multiway.models import HOTForecaster, OLinear
-from multiway.models.mean_of_networks import MeanOfNetworks, members_of
+from multiway.models.ridge_and_network import MeanOfNetworks, members_of
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting.explanation import explain
-from multiway.tasks.forecasting.fitting import WindowLoss
-from multiway.tasks.forecasting.model import model_of
+from multiway.tasks.forecasting.explain import explain
+from multiway.tasks.forecasting.network import WindowLoss, model_of
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.forecasting.windows import last_window
 from tasks.forecasting.panels import LOOKBACK, TINY, fitted, forecast, make_config, make_frame
 from tolerances import ROUNDING32, ROUNDING64
 

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting.prepared import prepare
-from multiway.tasks.forecasting.sections import compare, head, report, sections
+from multiway.tasks.forecasting.encode import prepare_panel
+from multiway.tasks.forecasting.page import compare, head, report, sections
 from multiway.tasks.forecasting.task import TASK
-from multiway.tasks.page_parts import command, split_table
+from multiway.tasks.page_parts import split_table, train_command
 from report_pages import Page
 from tasks.forecasting.panels import TINY, make_config
 
@@ -37,7 +37,7 @@ def test_the_future_is_shown_before_the_past(finished):
 
 
 def finished_data(run):
-    return prepare(run.config, run.config.data)
+    return prepare_panel(run.config, run.config.data)
 
 
 def test_scores_by_step_and_variate_are_means_of_the_errors(finished):
@@ -73,7 +73,7 @@ def test_full_attention_has_no_maps_to_show(data_file, tmp_path):
 
 
 def test_a_frame_in_memory_has_no_command(finished):
-    assert command(dataclasses.replace(finished, config=finished.config.replace(data=None))) == ""
+    assert train_command(dataclasses.replace(finished, config=finished.config.replace(data=None))) == ""
 
 
 def test_splits_take_counts_by_name_apart_and_leave_out_what_nobody_knows():

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 import torch
 
-from multiway.data import Windows
 from multiway.errors import ConfigError, DataError, MultiwayWarning, RunError
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting.fitting import WindowLoss
-from multiway.tasks.forecasting.prepared import prepare
+from multiway.tasks.forecasting.encode import prepare_panel
+from multiway.tasks.forecasting.network import WindowLoss
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.run import FORMAT
 from multiway.training import Interrupted, RunFolder
 from tasks.forecasting.panels import HORIZON, LOOKBACK, TINY, fitted, forecast, make_config, make_frame
@@ -204,7 +204,7 @@ def test_test_rows_reach_nothing_but_the_test_scores(frame):
 def test_validation_rows_choose_and_teach_nothing(frame):
     other = frame.copy()
     other.iloc[210:, 1:] += 5 * np.random.default_rng(1).standard_normal((90, 3)) * [1, 10, 100]
-    first, second = (prepare(make_config(), each) for each in (frame, other))
+    first, second = (prepare_panel(make_config(), each) for each in (frame, other))
     np.testing.assert_array_equal(first.scaler.mean, second.scaler.mean)
     a, b = (each.windows["train"].gather(torch.arange(195))["future"] for each in (first, second))
     assert torch.equal(a, b)
@@ -279,8 +279,8 @@ def test_a_large_offset_does_not_change_the_scores(frame):
 
 
 def test_notes_say_what_the_splits_cannot_bear(frame):
-    usual = prepare(make_config(levels=(80.0,)), frame).notes
-    [season] = prepare(make_config(season=24, levels=(80.0,)), frame).notes[len(usual) :]
+    usual = prepare_panel(make_config(levels=(80.0,)), frame).notes
+    [season] = prepare_panel(make_config(season=24, levels=(80.0,)), frame).notes[len(usual) :]
     assert "season of 24 steps is longer than the look-back of 12" in season
 
 
@@ -300,7 +300,7 @@ def test_an_interrupted_run_resumes_to_the_same_weights(data_file, tmp_path, mon
             lifecycle.start(TASK, config, tmp_path / "cut")
     with pytest.raises(RunError, match="is not finished"):
         lifecycle.load(tmp_path / "cut")
-    resumed = lifecycle.resume(tmp_path / "cut")
+    resumed = lifecycle.continue_run(tmp_path / "cut")
     for (name, one), (_, other) in zip(
         whole.model.state_dict().items(), resumed.model.state_dict().items(), strict=True
     ):
@@ -314,11 +314,11 @@ def test_resuming_on_changed_data_is_refused(data_file, tmp_path):
     opening = {"format": FORMAT, "task": "forecast", "data_sha256": "0" * 64, "settings": config.plain()}
     RunFolder.create(tmp_path / "run", opening)
     with pytest.raises(RunError, match=r"loads\.csv changed since the run was started"):
-        lifecycle.resume(tmp_path / "run")
+        lifecycle.continue_run(tmp_path / "run")
 
 
 def test_resuming_a_finished_run_loads_it(finished):
-    assert lifecycle.resume(finished.folder.path).scores == finished.scores
+    assert lifecycle.continue_run(finished.folder.path).scores == finished.scores
 
 
 def test_an_existing_folder_is_refused(finished, data_file):

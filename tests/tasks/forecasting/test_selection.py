@@ -1,7 +1,7 @@
 import pytest
 
 from multiway.ops import Selection, Share
-from multiway.tasks.forecasting.selection import sentence
+from multiway.tasks.forecasting.choice import sentence
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 import torch
 
-from multiway.data import Windows
 from multiway.errors import ConfigError, DataError
-from multiway.models.window_baselines import WindowBaseline
+from multiway.models.windows import WindowBaseline
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import Forecaster
-from multiway.tasks.forecasting.backtest import backtest_frame
+from multiway.tasks.forecasting.forecasts import backtest_frame
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.protocol import OURS
 from tasks.forecasting.panels import (
     HORIZON,

@@ -7,8 +7,8 @@ import torch
 from command import outcome
 from multiway.errors import DataError, MultiwayWarning
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting.prepared import prepare
-from multiway.tasks.forecasting.sections import report
+from multiway.tasks.forecasting.encode import prepare_panel
+from multiway.tasks.forecasting.page import report
 from multiway.tasks.forecasting.task import TASK
 from report_pages import Page
 from tasks.forecasting.panels import fitted, forecast, make_config, make_frame
@@ -65,7 +65,7 @@ def test_own_matrices_leave_it_the_shared_one():
     frame.loc[:860, "series 1"] = np.nan
     frame["series 0"] = (-1.0) ** steps + 0.1 * np.random.default_rng(0).standard_normal(900)
     frame["series 2"] = np.random.default_rng(1).standard_normal(900).cumsum()
-    floor = prepare(make_config(read=MASK), frame).floor
+    floor = prepare_panel(make_config(read=MASK), frame).floor
     assert not floor.shared and float(floor.weight[1].abs().sum()) > 0.1
 
 
@@ -85,13 +85,13 @@ def test_the_bands_of_the_others_are_as_they_were(run):
 def test_a_training_value_makes_a_series_one_of_the_others():
     frame = grown()
     frame.loc[[100, 101], "series 1"] = [20.0, 30.0]
-    prepared = prepare(make_config(read=MASK), frame)
+    prepared = prepare_panel(make_config(read=MASK), frame)
     assert prepared.young == () and prepared.scaler.mean[1] == 25.0
 
 
 def test_a_series_without_any_value_is_refused():
     with pytest.raises(DataError, match=r"series 1 has no value at all\. Leave it out"):
-        prepare(make_config(read=MASK), grown(0))
+        prepare_panel(make_config(read=MASK), grown(0))
 
 
 def test_check_train_and_report_say_it(tmp_path):
@@ -123,6 +123,6 @@ def test_later_rows_of_it_are_scored_on_the_scale_that_is_known(run):
 
 def test_a_panel_without_a_young_series_is_as_it_was():
     frame = make_frame()
-    plain, masked = (prepare(make_config(read=each), frame) for each in ({}, MASK))
+    plain, masked = (prepare_panel(make_config(read=each), frame) for each in ({}, MASK))
     np.testing.assert_allclose(plain.scaler.mean, masked.scaler.mean, rtol=ROUNDING32)
     assert torch.equal(plain.floor.weight, masked.floor.weight)

@@ -12,12 +12,12 @@ from command import outcome
 from interruption import stop_after
 from multiway import workflows
 from multiway.errors import ConfigError, RunError
-from multiway.recipes import Recipe
-from multiway.tasks import teachers
-from multiway.tasks.lifecycle import load, resume
+from multiway.tasks.images import teaching
+from multiway.tasks.lifecycle import continue_run, load
 from multiway.tasks.scores import cell_row
-from multiway.training.signals import Interrupted
-from multiway.training.tensors import read_tensors
+from multiway.training.processes import Interrupted
+from multiway.training.stored import stored_tensors
+from multiway.workflows.recipe import Recipe
 from tasks.images.shapes import write_folder
 
 TRAINING = {"epochs": 2, "batch_size": 8, "warmup_steps": 2, "learning_rate": 0.01, "checkpoint_seconds": 0}
@@ -49,7 +49,7 @@ def train(folder, name, model=STUDENT, split_seed=0, **distill):
 def test_a_student_learns_from_what_the_teacher_says_of_the_training_images(folder):
     run = train(folder, "student", teacher=str(folder / "teacher"))
     teacher, facts = load(folder / "teacher"), load(folder / "student").facts["distilled"]
-    logits = {len(each): each for path in (folder / "cache").iterdir() for each in read_tensors(path).values()}
+    logits = {len(each): each for path in (folder / "cache").iterdir() for each in stored_tensors(path).values()}
     training = run.prepared.part("train")
     with torch.no_grad():
         expected = teacher.model.eval()(training.gather(torch.arange(len(training)))["inputs"])
@@ -97,8 +97,8 @@ def test_the_teacher_changes_what_is_learnt(folder):
 
 def test_logits_are_computed_once_and_anew_where_the_file_is_damaged(folder, tmp_path, monkeypatch):
     asked = []
-    original = teachers.RunTeacher.logits
-    monkeypatch.setattr(teachers.RunTeacher, "logits", lambda self, *parts: asked.append(1) or original(self, *parts))
+    original = teaching.RunTeacher.logits
+    monkeypatch.setattr(teaching.RunTeacher, "logits", lambda self, *parts: asked.append(1) or original(self, *parts))
     given = {"teacher": str(folder / "teacher"), "cache": str(tmp_path)}
     digests = [train(folder, f"once-{turn}", **given).facts["distilled"]["logits_sha256"] for turn in range(2)]
     assert len(asked) == 1
@@ -113,7 +113,7 @@ def test_an_interrupted_student_ends_as_one_that_was_left_alone(folder, monkeypa
     with monkeypatch.context() as patch, pytest.raises(Interrupted):
         stop_after(patch, 3)
         train(folder, "parts", teacher=str(folder / "teacher"))
-    after = resume(folder / "parts")
+    after = continue_run(folder / "parts")
     assert after.facts["distilled"] == whole.facts["distilled"]
     for mine, other in zip(after.model.parameters(), whole.model.parameters(), strict=True):
         assert torch.equal(mine, other)
@@ -136,11 +136,11 @@ def test_the_head_of_a_pretrained_network_is_trained_first(folder, tmp_path):
     pixels = training.inputs.permute(0, 3, 1, 2).float() / 255 - 0.5
     with torch.no_grad():
         features = network.eval()(pixel_values=pixels).last_hidden_state[:, 0]
-    found = teachers.find_teacher(str(tmp_path / "vit"), run.state)
+    found = teaching.find_teacher(str(tmp_path / "vit"), run.state)
     torch.testing.assert_close(found.features(pixels + 0.5), features)
     (tmp_path / "vit" / "preprocessor_config.json").write_text('{"size": {"height": "tall"}}')
     with pytest.raises(ConfigError, match=r"preprocessor_config\.json cannot be read: invalid literal"):
-        teachers.find_teacher(str(tmp_path / "vit"), run.state)
+        teaching.find_teacher(str(tmp_path / "vit"), run.state)
 
 
 def test_a_network_of_timm_is_asked_at_its_size_and_scale(folder, monkeypatch):
@@ -196,7 +196,7 @@ def test_a_teacher_by_option(folder, tmp_path):
 
 
 def test_images_of_several_shapes_of_answers_give_features():
-    from multiway.models.frozen_features import features_of
+    from multiway.models.frozen_features import _features_of as features_of
 
     x = torch.arange(24.0)
     assert features_of(x.view(2, 12)).shape == (2, 12)

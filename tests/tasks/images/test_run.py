@@ -10,7 +10,7 @@ import multiway
 from command import outcome, printed
 from multiway.models import create_model
 from multiway.tasks.run import load
-from multiway.training.watching import QUANTILES, quantiles_of
+from multiway.training.validation import QUANTILES, quantiles_of
 from tasks.images.shapes import make_shapes, write_folder
 from tasks.tiny import images
 from tolerances import ROUNDING32

@@ -5,9 +5,10 @@ import torch
 
 from multiway.compress.measuring import count_flops
 from multiway.models import create_model
-from multiway.recipes import load_recipe, recipes_of
-from multiway.recipes.published import load_published
+from multiway.papers.cells import recipes_of
+from multiway.papers.printed import load_published
 from multiway.tasks.registry import task_of
+from multiway.workflows.recipe import load_recipe
 
 
 def config_of(recipe):

@@ -13,7 +13,7 @@ from multiway.tasks.language import LanguageConfig
 from multiway.tasks.language.scoring import surprise_of, surprises
 from multiway.tasks.language.task import TASK
 from multiway.tasks.run import load
-from multiway.training.class_losses import ClassLoss
+from multiway.training.losses import ClassLoss
 from tasks.tiny import language, stories
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from multiway.data.masks.examples import read_examples
 from multiway.tasks.segmentation.config import SegmentConfig
+from multiway.tasks.segmentation.source import read_examples
 
 FAST = {
     "model": {"channels": [4, 8], "num_blocks": [0, 1], "num_heads": 2},

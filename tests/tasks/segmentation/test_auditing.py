@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from multiway.data.masks.examples import read_examples
-from multiway.data.masks.patches import fit_scale
-from multiway.data.volumes import IntensityScale
-from multiway.tasks.segmentation.auditing import audit
+from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.tasks.segmentation.encode import fit_scale
+from multiway.tasks.segmentation.source import read_examples
+from multiway.tasks.segmentation.task import TASK
 from tasks.segmentation.lesion_files import config_of, write_boxes, write_scene
 
 
@@ -18,7 +18,7 @@ def found(report):
 
 
 def test_a_sound_set_passes(tmp_path):
-    report = audit(config_of(write_boxes(tmp_path)))
+    report = TASK.audit(config_of(write_boxes(tmp_path)))
     assert not report.leaks and "none of 12 patients is in two splits" in report.passed
     assert "the grid of the scans cannot tell whether a mask is empty: sizes, spacing" in "\n".join(report.passed)
 
@@ -26,9 +26,9 @@ def test_a_sound_set_passes(tmp_path):
 def test_an_image_in_two_splits_with_two_masks_is_found(tmp_path):
     path = write_boxes(tmp_path)
     np.save(tmp_path / "image10.npy", np.load(tmp_path / "image2.npy"))
-    assert found(audit(config_of(path))) == {"duplicates", "labels"}
+    assert found(TASK.audit(config_of(path))) == {"duplicates", "labels"}
     np.save(tmp_path / "mask10.npy", np.load(tmp_path / "mask2.npy"))
-    assert found(audit(config_of(path))) == {"duplicates"}
+    assert found(TASK.audit(config_of(path))) == {"duplicates"}
 
 
 def test_a_mask_that_is_painted_into_the_image_is_found(tmp_path):
@@ -36,7 +36,7 @@ def test_a_mask_that_is_painted_into_the_image_is_found(tmp_path):
     for row in range(12):
         image, mask = np.load(tmp_path / f"image{row}.npy"), np.load(tmp_path / f"mask{row}.npy")
         np.save(tmp_path / f"image{row}.npy", np.where(mask > 0, np.uint8(255), image))
-    report = audit(config_of(path))
+    report = TASK.audit(config_of(path))
     assert found(report) == {"painted"} and "in 11 of 11 marked images" in report.findings[0].line()
 
 
@@ -45,17 +45,17 @@ def test_a_patient_in_two_splits_is_reported(tmp_path):
     frame = pd.read_csv(path)
     frame.loc[11, "patient"] = "p0"
     frame.to_csv(path, index=False)
-    report = audit(config_of(path))
+    report = TASK.audit(config_of(path))
     assert found(report) == {"groups"}
     assert any("scaling was not looked at, as training refuses these splits" in line for line in report.lines())
 
 
 def test_scaling_by_all_blocks_is_found(tmp_path):
     config = config_of(write_scene(tmp_path / "scene.npz"), ignore=0, block=10)
-    report = audit(config)
+    report = TASK.audit(config)
     assert not report.leaks and "blocks of one scene share no pixel" in report.findings[0].line()
     examples = read_examples(str(tmp_path / "scene.npz"), config)
     everything = dataclasses.replace(examples, splits={"train": np.arange(len(examples.names))})
     scale: IntensityScale = fit_scale(everything, config.read)
     run = SimpleNamespace(state=SimpleNamespace(scale=scale))
-    assert found(audit(config, run)) == {"statistics"}
+    assert found(TASK.audit(config, run)) == {"statistics"}

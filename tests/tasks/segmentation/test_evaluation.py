@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.data.masks.patches import fit_scale
-from multiway.data.volumes import VolumeOptions
-from multiway.tasks.segmentation.evaluation import case_weights, measure, score_rows
-from multiway.tasks.segmentation.fitting import mean_dice
-from multiway.tasks.segmentation.predictors import Constant, Threshold, Voxelwise
+from multiway.data.sources.scans.options import VolumeOptions
+from multiway.tasks.segmentation.encode import fit_scale
+from multiway.tasks.segmentation.network import Constant, Threshold, Voxelwise
+from multiway.tasks.segmentation.scores import case_weights, mean_dice, measure, overlap_rows
 from tasks.segmentation.lesion_files import examples_at, write_boxes, write_scene
 from tolerances import ROUNDING64
 
@@ -39,7 +38,7 @@ def fitted(model, examples, config=None):
 
 def test_the_truth_scores_one_where_anything_is_to_be_found(boxes):
     frame = measure(perfect(boxes), boxes, boxes.rows("test"))
-    rows = score_rows(frame, "truth", "test", 20)
+    rows = overlap_rows(frame, "truth", "test", 20)
     assert value(rows, "dice") == 1
     assert value(rows, "hd95") == 0
     assert value(rows, "cl_dice") == 1
@@ -53,7 +52,7 @@ def test_a_false_alarm_in_an_empty_case_counts_zero(boxes):
     frame = measure(lambda values: np.ones(values.shape[1:], np.int64), boxes, boxes.rows("test"))
     dice = frame[frame["class"] == "1"]["dice"].tolist()
     assert dice[0] == pytest.approx(128 / (720 + 64), rel=ROUNDING64) and dice[1] == 0
-    rows = score_rows(frame, "all", "test", 0)
+    rows = overlap_rows(frame, "all", "test", 0)
     assert value(rows, "dice") == pytest.approx(np.mean(dice), rel=ROUNDING64)
     assert value(rows, "dice_pooled") == pytest.approx(128 / (1440 + 64), rel=ROUNDING64)
     assert value(rows, "acc", "all") == pytest.approx(64 / 1440, rel=ROUNDING64)
@@ -62,7 +61,7 @@ def test_a_false_alarm_in_an_empty_case_counts_zero(boxes):
 
 def test_background_everywhere_has_no_distance(boxes):
     frame = measure(fitted(Constant(), boxes), boxes, boxes.rows("validation"))
-    rows = score_rows(frame, "background", "validation", 10)
+    rows = overlap_rows(frame, "background", "validation", 10)
     assert value(rows, "dice") == 0
     assert value(rows, "hd95") is None
     assert mean_dice(fitted(Constant(), boxes), boxes, "validation") == 0
@@ -90,7 +89,7 @@ def test_the_threshold_is_the_best_interval_of_the_training_voxels(boxes):
 def test_logistic_regression_learns_spectra_and_ignores_what_is_unlabelled(tmp_path):
     scene, config = examples_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6)
     predictor = fitted(Voxelwise(scene.channels, len(scene.classes)), scene, config)
-    rows = score_rows(measure(predictor, scene, scene.rows("test")), "logistic", "test", 0)
+    rows = overlap_rows(measure(predictor, scene, scene.rows("test")), "logistic", "test", 0)
     assert value(rows, "acc", "all") > 0.95
     assert {row["metric"] for row in rows if row["value"] is not None} == {"dice", "dice_pooled", "acc"}
     counted = sum((scene.read(row).target >= 0).sum() for row in scene.rows("test"))
@@ -114,10 +113,10 @@ def test_intervals_are_those_of_the_bootstrapped_mean():
         {"case": [f"c{i}" for i in range(60)], "patient": [f"p{i}" for i in range(60)], "class": "1", "scored": True,
          "both": 1, "predicted": 0, "missed": 0, "dice": dice, "cl_dice": np.nan, "hd95": np.nan}
     )  # fmt: skip
-    row = next(row for row in score_rows(frame, "m", "test", 4000) if row["metric"] == "dice")
+    row = next(row for row in overlap_rows(frame, "m", "test", 4000) if row["metric"] == "dice")
     error = dice.std() / np.sqrt(60)
     assert row["value"] == pytest.approx(dice.mean(), rel=ROUNDING64)
     assert row["low"] == pytest.approx(dice.mean() - 1.96 * error, abs=0.15 * error)
     assert row["high"] == pytest.approx(dice.mean() + 1.96 * error, abs=0.15 * error)
-    missing = next(row for row in score_rows(frame, "m", "test", 10) if row["metric"] == "hd95")
+    missing = next(row for row in overlap_rows(frame, "m", "test", 10) if row["metric"] == "hd95")
     assert missing["value"] is missing["low"] is None and missing["cases"] == 0

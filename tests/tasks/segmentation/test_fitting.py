@@ -2,9 +2,9 @@
 
 import pytest
 
-from multiway.data.masks.patches import GridPatches, fit_scale
 from multiway.errors import ConfigError
-from multiway.tasks.segmentation.fitting import baselines_of, patch_of
+from multiway.tasks.segmentation.encode import baselines_of, fit_scale, patch_of
+from multiway.tasks.segmentation.patches import GridPatches
 from tasks.segmentation.lesion_files import examples_at, write_boxes, write_scene
 
 

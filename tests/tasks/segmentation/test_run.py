@@ -9,14 +9,12 @@ import pytest
 import torch
 
 from multiway.config import merge
-from multiway.data.volumes import Volume
-from multiway.data.volumes.resampling import to_grid
+from multiway.data.sources.scans.resampling import to_grid
+from multiway.data.sources.scans.volume import Volume
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle, scores
-from multiway.tasks.segmentation import fitting
-from multiway.tasks.segmentation.fitting import PatchLoss
-from multiway.tasks.segmentation.prediction import predict_volume
-from multiway.tasks.segmentation.predictors import predictor_of
+from multiway.tasks.segmentation.network import PatchLoss, predictor_of
+from multiway.tasks.segmentation.predict import predict_volume
 from multiway.tasks.segmentation.task import TASK
 from multiway.training import Interrupted
 from tasks.segmentation.lesion_files import FAST, box_case, config_of, write_boxes, write_scene
@@ -97,12 +95,12 @@ def test_an_interrupted_run_continues_to_the_same_weights(run, boxes, folder, mo
 
     always = merge(FAST, {"data": str(boxes), "training": {"checkpoint_seconds": 0}})
     with monkeypatch.context() as patch:
-        patch.setattr(fitting, "PatchLoss", Stopping)
+        patch.setattr("multiway.tasks.segmentation.task.PatchLoss", Stopping)
         with pytest.raises(Interrupted):
             lifecycle.start(TASK, TASK.configure(always), path)
     with pytest.raises(RunError, match="not finished"):
         lifecycle.load(path)
-    resumed = lifecycle.resume(path)
+    resumed = lifecycle.continue_run(path)
     assert resumed.scores == run.scores
     for name in ("multiway", "unet"):
         theirs = run.models[name].state_dict()
@@ -110,7 +108,7 @@ def test_an_interrupted_run_continues_to_the_same_weights(run, boxes, folder, mo
             assert torch.equal(tensor, theirs[key]), (name, key)
     for name in ("slices.safetensors", "slices.json"):
         assert (path / name).read_bytes() == (run.folder.path / name).read_bytes(), name
-    assert lifecycle.resume(path).scores == run.scores
+    assert lifecycle.continue_run(path).scores == run.scores
 
 
 def test_a_stop_in_the_plain_network_names_the_run_to_resume(boxes, folder, monkeypatch):
@@ -119,7 +117,7 @@ def test_a_stop_in_the_plain_network_names_the_run_to_resume(boxes, folder, monk
             assert run.path != run.root  # the loop names the root, see the tests of training
             raise Interrupted(f"Continue with `multiway train --resume {run.root}`.")
 
-    monkeypatch.setattr(fitting, "train", stopped)
+    monkeypatch.setattr("multiway.tasks.split_task.train", stopped)
     with pytest.raises(Interrupted, match=rf"--resume {folder / 'named'}`"):
         lifecycle.start(TASK, config_of(boxes), folder / "named")
 
@@ -137,7 +135,7 @@ def test_an_image_overwritten_with_one_of_equal_size_is_refused(run, boxes, fold
     np.save(image, 255 - np.load(image))
     assert image.stat().st_size == size
     with pytest.raises(RunError, match="changed since the run was started"):
-        lifecycle.resume(copy / "run")
+        lifecycle.continue_run(copy / "run")
 
 
 def test_a_damaged_run_says_so(run, folder):

@@ -8,12 +8,12 @@ import pytest
 
 import multiway
 from command import printed
-from data.sequences.archives import bumps, long_frame
 from multiway import workflows
 from multiway.data import datasets
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.lifecycle import load
 from multiway.tasks.registry import task_of_data
+from tasks.series.archives import bumps, long_frame
 
 MODEL = {"dim": 8, "num_heads": 2, "dropout": 0.0}
 FAST = {
@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 
 def test_every_model_is_scored_beside_the_network(folder):
     run = load(folder / "run")
-    assert list(run.models) == ["multiway", "majority", "linear", "rocket"]
+    assert list(run.models) == ["multiway", "majority", "logistic", "rocket"]
     metrics = {row["metric"] for row in run.scores}
     assert metrics == {"acc", "auc", "balanced_accuracy", "ece", "f1", "weighted_f1"}
     test = {row["model"]: row["value"] for row in run.scores if (row["split"], row["metric"]) == ("test", "acc")}

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.stocks.backtest import backtest
+from multiway.tasks.stocks.backtest import backtest_stocks
 from multiway.tasks.stocks.portfolio import (
     buy_and_hold,
     long_short_weights,
@@ -95,8 +95,8 @@ def test_equal_probabilities_share_the_places():
 
 def test_knowing_the_future_beats_every_random_ranking_and_knowing_it_backwards_none():
     _, returns = draw(holes=False)
-    best = backtest(table(returns, returns), top=0.3, draws=40)
-    worst = backtest(table(-returns, returns), top=0.3, draws=40)
+    best = backtest_stocks(table(returns, returns), top=0.3, draws=40)
+    worst = backtest_stocks(table(-returns, returns), top=0.3, draws=40)
     assert (best.beaten, worst.beaten) == (1.0, 0.0)
     (_, high), (low, _) = (found.band() for found in (best, worst))
     assert best.track.wealth[-1] - 1 > high[-1] and low[-1] > worst.track.wealth[-1] - 1
@@ -151,7 +151,7 @@ def test_drawdown_counts_a_loss_on_the_first_day():
 
 
 def test_the_table_and_the_daily_frame_agree():
-    found = backtest(table(*draw()), top=0.3, cost_bps=5, draws=20)
+    found = backtest_stocks(table(*draw()), top=0.3, cost_bps=5, draws=20)
     rows = {row["portfolio"]: row for row in found.table()}
     frame = found.frame()
     assert list(rows) == ["long-short", "buy and hold", "random ranking (median)"]
@@ -165,15 +165,15 @@ def test_the_table_and_the_daily_frame_agree():
 def test_a_market_that_never_closes_has_a_longer_year():
     p_up, returns = draw()
     frame = table(p_up, returns)
-    assert backtest(frame, draws=1).days_per_year == 252
-    assert backtest(frame.replace("2015-10-01", "2015-10-03"), draws=1).days_per_year == 365
+    assert backtest_stocks(frame, draws=1).days_per_year == 252
+    assert backtest_stocks(frame.replace("2015-10-01", "2015-10-03"), draws=1).days_per_year == 365
 
 
 def test_a_row_that_cannot_be_traded_changes_nothing():
     p_up, returns = draw(holes=False)
     frame = table(p_up, returns)
     more = pd.concat([frame, pd.DataFrame([{"date": "2015-10-01", "ticker": "NEW", "p_up": 0.99}])])
-    assert backtest(more, top=0.3, draws=3).table() == backtest(frame, top=0.3, draws=3).table()
+    assert backtest_stocks(more, top=0.3, draws=3).table() == backtest_stocks(frame, top=0.3, draws=3).table()
 
 
 @pytest.mark.parametrize(
@@ -188,12 +188,12 @@ def test_a_row_that_cannot_be_traded_changes_nothing():
 )
 def test_an_option_out_of_range_is_said(options, error, text):
     with pytest.raises(error, match=text):
-        backtest(table(*draw()), **options)
+        backtest_stocks(table(*draw()), **options)
 
 
 def test_two_models_in_one_table_and_no_movement_are_said():
     frame = table(*draw(holes=False))
     with pytest.raises(DataError, match=r"Got two of T0 on 2015-10-01; choose one model"):
-        backtest(pd.concat([frame, frame]))
+        backtest_stocks(pd.concat([frame, frame]))
     with pytest.raises(DataError, match="no prediction has a movement"):
-        backtest(frame.assign(movement=np.nan))
+        backtest_stocks(frame.assign(movement=np.nan))

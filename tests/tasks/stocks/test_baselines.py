@@ -5,13 +5,25 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from data.stocks.stock_panels import make_panel, make_texts
-from multiway.data.stocks import StockOptions, StockProtocol, build_samples, read_stocks, tomorrow
-from multiway.data.stocks.flat import flat_inputs, flat_movements, num_inputs
 from multiway.metrics import movements
-from multiway.tasks.stocks import logistic
-from multiway.tasks.stocks.baselines import TABLES, Calendar, Majority, Previous, log_loss
-from multiway.tasks.stocks.logistic import PENALTIES, Logistic
+from multiway.tasks.stocks import baselines
+from multiway.tasks.stocks.baselines import (
+    PENALTIES,
+    TABLES,
+    Calendar,
+    Logistic,
+    MovementMajority,
+    Previous,
+    flat_inputs,
+    flat_movements,
+    log_loss,
+)
+from multiway.tasks.stocks.cutting import build_samples, tomorrow
+from multiway.tasks.stocks.options import StockOptions
+from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.source import read_stocks
+from multiway.tasks.stocks.state import Sizes
+from tasks.stocks.stock_panels import make_panel, make_texts
 from tolerances import LONG32, ROUNDING64, SUMS64
 
 E = 3
@@ -30,7 +42,16 @@ def says(model, samples, rows, vectors=None):
 def fit_logistic(samples, vectors=None):
     text_features = None if vectors is None else vectors.shape[1]
     return fitted(
-        Logistic(num_inputs(samples.slots.shape[1], samples.features.shape[2], text_features)), samples, vectors
+        Logistic(
+            Sizes(
+                stocks=len(samples.tickers),
+                slots=samples.slots.shape[1],
+                price_features=samples.features.shape[2],
+                text_features=text_features,
+            )
+        ),
+        samples,
+        vectors,
     )
 
 
@@ -53,7 +74,7 @@ def train_labels(samples):
 def test_majority_is_the_share_of_training_says():
     samples = make_samples(name="stocknet")
     share = train_labels(samples).mean()
-    found = says(fitted(Majority(), samples)[0], samples, samples.splits["test"])
+    found = says(fitted(MovementMajority(), samples)[0], samples, samples.splits["test"])
     assert found.shape == (len(samples.splits["test"]), len(samples.tickers))
     assert np.unique(found).tolist() == [share]
 
@@ -144,12 +165,12 @@ def test_inputs_are_what_the_windows_show():
     vectors = make_vectors(samples)
     rows = samples.splits["test"]
     labelled = samples.labels[rows] >= 0
-    found = flat_inputs(samples, rows, labelled, vectors)
+    found = flat_inputs(SimpleNamespace(samples=samples, vectors=vectors), rows, labelled)
     expected = [
         slow_inputs(samples, rows[day], stock, vectors) for day, stock in zip(*np.nonzero(labelled), strict=True)
     ]
     np.testing.assert_allclose(found, expected, rtol=LONG32, atol=LONG32)
-    plain = flat_inputs(samples, rows, labelled)
+    plain = flat_inputs(SimpleNamespace(samples=samples, vectors=None), rows, labelled)
     np.testing.assert_array_equal(plain, found[:, : plain.shape[1]])
 
 
@@ -160,7 +181,7 @@ def test_chunks_change_nothing(chunk, monkeypatch):
     model, _ = fit_logistic(samples, vectors)
     rows = samples.splits["test"]
     whole = says(model, samples, rows, vectors)
-    monkeypatch.setattr(logistic, "CHUNK", chunk)
+    monkeypatch.setattr(baselines, "CHUNK", chunk)
     np.testing.assert_allclose(says(model, samples, rows, vectors), whole, rtol=SUMS64)
     assert whole.shape == (len(rows), len(samples.tickers))
     assert says(model, samples, rows[:0], vectors).shape == (0, len(samples.tickers))
@@ -191,8 +212,8 @@ def test_only_training_movements_are_learnt_from():
 
 def test_many_movements_are_thinned_evenly(monkeypatch):
     samples = make_samples(name="stocknet")
-    monkeypatch.setattr(logistic, "MOVEMENTS", 50)
-    values, labels = flat_movements(samples, "train", 50)
+    monkeypatch.setattr(baselines, "MOVEMENTS", 50)
+    values, labels = flat_movements(SimpleNamespace(samples=samples, vectors=None), "train", 50)
     assert len(values) == len(labels) == 50
     assert np.isfinite(says(fit_logistic(samples)[0], samples, samples.splits["test"])).all()
 
@@ -206,7 +227,7 @@ def test_a_signal_in_the_text_is_found():
     test = samples.splits["test"]
     found = says(fit_logistic(samples, vectors)[0], samples, test, vectors)
     told = labelled[test] & (rows[test] > 0)
-    assert movements.accuracy(samples.labels[test][told], found[told]) > 0.8
+    assert movements.hit_rate(samples.labels[test][told], found[told]) > 0.8
 
 
 def test_everything_says_something_of_tomorrow():
@@ -214,7 +235,7 @@ def test_everything_says_something_of_tomorrow():
     texts = make_texts(panel)
     protocol = StockProtocol()
     samples, ahead = build_samples(panel, texts, protocol), tomorrow(panel, texts, protocol)
-    models = [fitted(kind(), samples)[0] for kind in (Majority, Previous, Calendar)]
+    models = [fitted(kind(), samples)[0] for kind in (MovementMajority, Previous, Calendar)]
     for model in (*models, fit_logistic(samples)[0]):
         found = says(model, ahead, np.arange(1))
         assert found.shape == (1, len(panel.tickers))
@@ -236,7 +257,7 @@ def test_the_calendar_answers_the_published_labels(stocknet):
     calendar, _ = fitted(Calendar(), samples)
     found = says(calendar, samples, rows)[labelled]
     assert {"last", "next"} <= set(calendar.keys)
-    assert movements.accuracy(samples.labels[rows][labelled], found) == pytest.approx(0.9868, abs=0.003)
+    assert movements.hit_rate(samples.labels[rows][labelled], found) == pytest.approx(0.9868, abs=0.003)
     assert movements.mcc(samples.labels[rows][labelled], found) == pytest.approx(0.9695, abs=0.003)
 
 
@@ -246,4 +267,4 @@ def test_the_calendar_says_little_of_true_movements(stocknet):
     rows = samples.splits["validation"]
     labelled = samples.labels[rows] >= 0
     found = says(fitted(Calendar(), samples)[0], samples, rows)[labelled]
-    assert movements.accuracy(samples.labels[rows][labelled], found) < 0.55
+    assert movements.hit_rate(samples.labels[rows][labelled], found) < 0.55

@@ -11,8 +11,12 @@ from multiway.errors import ConfigError
 from multiway.explain import load_maps
 from multiway.tasks import lifecycle
 from multiway.tasks.run import Models
-from multiway.tasks.stocks.attention import TARGET, TOKEN, average_attention, batch_of
-from multiway.tasks.stocks.explanation import (
+from multiway.tasks.stocks.answers import reload
+from multiway.tasks.stocks.explain import (
+    TARGET,
+    TOKEN,
+    average_attention,
+    batch_of,
     chosen_pairs,
     explain_day,
     interesting,
@@ -20,8 +24,7 @@ from multiway.tasks.stocks.explanation import (
     named_stocks,
     texts_of,
 )
-from multiway.tasks.stocks.explanation_files import explain, texts_frame
-from multiway.tasks.stocks.prepared import reload
+from multiway.tasks.stocks.explain_files import explain_stocks, texts_frame
 from multiway.tasks.stocks.task import TASK as task
 from tasks.stocks.quotes import WORDS, make_config, make_prices, write_stocks
 from tolerances import LONG32, SUMS32
@@ -79,7 +82,7 @@ def test_an_explanation_says_what_was_predicted_and_what_came(run, data):
     assert (item.label, item.deletion) == (row["label"], None)
     assert item.p_up == pytest.approx(row["p_up"], rel=LONG32)
     assert item.movement == pytest.approx(row["movement"], rel=SUMS32)
-    assert item.found.score == pytest.approx(np.log(item.p_up / (1 - item.p_up)), rel=1e-3, abs=1e-5)
+    assert item.contributions.score == pytest.approx(np.log(item.p_up / (1 - item.p_up)), rel=1e-3, abs=1e-5)
     shares = np.array([part.share for part in item.texts])
     assert (np.abs(shares) == np.sort(np.abs(shares))[::-1]).all()
     assert all(part.day < item.date and part.slot_day <= item.date for part in item.texts)
@@ -158,7 +161,7 @@ def test_a_named_day_is_found(run, data):
 
 
 def test_the_files_hold_what_was_found(run, tmp_path):
-    lines = explain(run, tmp_path / "out", {"tickers": ["ACME", "NA"]}).lines()
+    lines = explain_stocks(run, tmp_path / "out", {"tickers": ["ACME", "NA"]}).lines()
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"maps.npz", "texts.csv", "stocks.csv", "average-stocks-prices-to-texts-block0.png"} <= names
     assert set(map(str, (tmp_path / "out").iterdir())) <= set(lines)

@@ -8,7 +8,7 @@ from multiway.metrics import movements
 from multiway.metrics.resampling import intervals
 from multiway.tasks.protocol import OURS
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.over_seeds import intervals_of_means
+from multiway.tasks.stocks.scores import intervals_of_means
 from tolerances import ROUNDING64
 
 DAYS, STOCKS = 23, 7

@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 import torch
 
-from multiway.data.stocks import FIELDS, read_stocks
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle
 from multiway.tasks.run import digest_of
 from multiway.tasks.scores import score_table
-from multiway.tasks.stocks.prediction import prediction_table
-from multiway.tasks.stocks.prepared import prepared_within, reload
+from multiway.tasks.stocks.answers import prediction_table, reload
+from multiway.tasks.stocks.encode import match
+from multiway.tasks.stocks.panel import FIELDS
+from multiway.tasks.stocks.source import read_stocks
 from multiway.tasks.stocks.task import TASK as task
 from tasks.stocks.quotes import (
     DAYS,
@@ -44,7 +45,7 @@ def path_of(run, name):
 
 
 def table(run, prices, texts):
-    return prediction_table(run, *read_stocks(prices, run.config.read, texts=texts))
+    return prediction_table(run, read_stocks(prices, run.config.read, texts=texts))
 
 
 @pytest.mark.parametrize("column", ["high", "low", "close", "adj_close"])
@@ -111,8 +112,7 @@ def test_what_is_predicted_later_is_what_is_predicted_now(finished):
     texts = make_texts(prices)
     early = prices[prices["date"] < last]
     now = table(finished, early, texts[texts["date"] < str(last)])
-    panel, read = read_stocks(prices, finished.config.read, texts=texts)
-    later = prepared_within(finished, panel, read)
+    later = match(finished.state, finished.config, read_stocks(prices, finished.config.read, texts=texts))
     row = int(np.flatnonzero(later.samples.days[later.samples.targets] == last)[0])
     batch = later.inputs(np.array([row])).gather(torch.tensor([0]))
     logits = finished.model(*(batch[name] for name in ("prices", "price_valid", "dates", "text", "text_valid")))
@@ -125,8 +125,8 @@ def test_levels_of_later_prices_are_scaled_by_the_training_days(tmp_path):
     run = lifecycle.start(task, make_config(data, protocol=protocol, training={"epochs": 1}), tmp_path / "run")
     again = lifecycle.load(tmp_path / "run")
     assert task.evaluate(again, str(data), "test") == [row for row in run.scores if row["split"] == "test"]
-    later = prepared_within(again, *read_stocks(write_stocks(tmp_path / "later"), again.config.read))
-    assert later.scale.to_dict() == run.state.scale.to_dict()
+    later = match(again.state, again.config, read_stocks(write_stocks(tmp_path / "later"), again.config.read))
+    assert later.scale.plain() == run.state.scale.plain()
     panel, batch = later.panel, later.inputs(later.samples.splits["test"]).gather(torch.tensor([0]))
     day = later.samples.target_days[later.samples.splits["test"][0]]
     place = int(np.flatnonzero(panel.traded[0] & (panel.days < day))[-1])
@@ -153,7 +153,7 @@ def test_other_stocks_are_refused(tickers, message, finished, tmp_path):
 
 def test_texts_that_are_not_there_are_called_for(finished, tmp_path):
     make_prices().to_csv(tmp_path / "prices.csv", index=False)
-    with pytest.raises(DataError, match=r"the run reads texts, and there are none. Give them \(--texts FILE\)"):
+    with pytest.raises(DataError, match=r"the run reads texts, and there are none. Give them \(read\.texts=FILE\)"):
         task.answer(finished, str(tmp_path / "prices.csv"), None, {})
     make_texts(make_prices()).to_csv(tmp_path / "words.csv", index=False)
     answer = task.answer(finished, str(tmp_path / "prices.csv"), None, {"texts": str(tmp_path / "words.csv")})
@@ -161,7 +161,7 @@ def test_texts_that_are_not_there_are_called_for(finished, tmp_path):
 
 
 def test_another_encoder_is_refused(finished):
-    other = dataclasses.replace(finished, state=dataclasses.replace(finished.state, encoder_digest="0" * 64))
+    other = dataclasses.replace(finished, state=finished.state.replace(encoder_digest="0" * 64))
     with pytest.raises(RunError, match=r"were encoded by hashed .000000000000.. Got hashed .*Install that encoder"):
         task.answer(other, None, None, {})
 

@@ -7,14 +7,15 @@ import pytest
 import torch
 
 from multiway.data.encoders import encode_texts
-from multiway.data.stocks import encoding, read_stocks
-from multiway.data.stocks.encoding import group_means
-from multiway.data.stocks.scale import StockScale
 from multiway.errors import DataError
-from multiway.tasks.classes import class_weights
 from multiway.tasks.run import digest_of
-from multiway.tasks.stocks.fitting import MovementLoss
-from multiway.tasks.stocks.prepared import prepare
+from multiway.tasks.stocks import encode
+from multiway.tasks.stocks.encode import group_means
+from multiway.tasks.stocks.network import MovementLoss
+from multiway.tasks.stocks.source import read_stocks
+from multiway.tasks.stocks.state import StockScale
+from multiway.tasks.stocks.task import TASK as task
+from multiway.training.losses import class_weights
 from tasks.stocks.quotes import make_config, make_prices, make_texts, write_stocks
 from tolerances import ROUNDING32, SUMS32
 
@@ -23,7 +24,7 @@ PROTOCOL = {"look_back": 3, "validation": 0.2, "test": 0.25}
 
 def prepared_of(prices, texts=None, **changes):
     config = make_config(**changes)
-    return prepare(config, read_stocks(prices, config.read, texts=texts))
+    return task.prepare(config, read_stocks(prices, config.read, texts=texts))
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +45,10 @@ def test_later_prices_and_texts_do_not_change_the_scale(features):
     prices.loc[later, ["open", "high", "low", "close", "adj_close"]] *= np.linspace(1, 1.2, later.sum())[:, None]
     texts.loc[texts["date"] >= str(border - 1), "text"] = "something else"
     other = prepared_of(prices, texts, **changes)
-    state = prepared.scale.to_dict()
-    assert other.scale.to_dict() == state
+    state = prepared.scale.plain()
+    assert other.scale.plain() == state
     assert digest_of(other.content()) != digest_of(prepared.content())
-    training = [each.batches("train").gather(torch.arange(30)) for each in (prepared, other)]
+    training = [each.part("train").gather(torch.arange(30)) for each in (prepared, other)]
     for name in training[0]:
         assert torch.equal(*(batch[name].nan_to_num() for batch in training)), name
 
@@ -56,7 +57,7 @@ def test_levels_are_scaled_by_one_mean_and_deviation_of_all_stocks():
     prices = make_prices()
     prepared = prepared_of(prices, protocol={**PROTOCOL, "prices": "levels"})
     assert prepared.scale.centre.shape == prepared.scale.spread.shape == (3,)
-    batch = prepared.batches("test").gather(torch.tensor([0]))
+    batch = prepared.part("test").gather(torch.tensor([0]))
     day = prepared.samples.target_days[prepared.samples.splits["test"][0]]
     last = prices[(prices["ticker"] == "ACME") & (prices["date"] < day)].iloc[-1]
     expected = (last[["adj_close", "high", "low"]].to_numpy(float) - prepared.scale.centre) / prepared.scale.spread
@@ -87,7 +88,7 @@ def test_the_scale_is_that_of_the_days_shown(features):
 def test_a_batch_is_what_the_samples_say(prepared):
     samples, scale = prepared.samples, prepared.scale
     rows = samples.splits["validation"]
-    batch = prepared.batches("validation").gather(torch.tensor([4, 0]))
+    batch = prepared.part("validation").gather(torch.tensor([4, 0]))
     for place, row in enumerate(rows[[4, 0]]):
         for stock in range(len(samples.tickers)):
             label = int(samples.labels[row, stock])
@@ -107,7 +108,7 @@ def test_windows_that_are_shorter_show_nothing_in_front(prepared):
     slots = prepared.samples.slots.copy()
     slots[:, 0] = -1
     cut = dataclasses.replace(prepared, samples=dataclasses.replace(prepared.samples, slots=slots))
-    batch = cut.batches("train").gather(torch.arange(5))
+    batch = cut.part("train").gather(torch.arange(5))
     assert not batch["price_valid"][:, :, 0].any()
     assert not batch["prices"][:, :, 0].any()
     assert not batch["dates"][:, 0].any()
@@ -127,7 +128,7 @@ def test_a_group_is_the_mean_of_its_texts(prepared):
 
 
 def test_vectors_that_do_not_fit_are_refused(prepared, monkeypatch):
-    monkeypatch.setattr(encoding, "free_memory", lambda: 1000)
+    monkeypatch.setattr(encode, "free_memory", lambda: 1000)
     with pytest.raises(
         DataError, match=r"vectors of \d+ stock-days with texts would take .* GB, and 1e-06 GB are free"
     ):
@@ -135,8 +136,8 @@ def test_vectors_that_do_not_fit_are_refused(prepared, monkeypatch):
 
 
 def test_a_scale_comes_back_from_plain_values(prepared):
-    state = prepared.scale.to_dict()
-    assert StockScale.from_dict(state).to_dict() == state
+    state = prepared.scale.plain()
+    assert StockScale.parse(state).plain() == state
 
 
 class Fixed(torch.nn.Module):
@@ -151,7 +152,7 @@ class Fixed(torch.nn.Module):
 
 
 def test_the_loss_counts_the_targets(prepared, generator):
-    batch = prepared.batches("train").gather(torch.arange(20))
+    batch = prepared.part("train").gather(torch.arange(20))
     assert 0 < int(batch["target_mask"].sum()) < batch["target_mask"].numel()
     model = Fixed(torch.randn(20, 3, 2, generator=generator))
     config = make_config()
@@ -175,7 +176,7 @@ def test_balanced_weights_make_both_directions_count_alike(prepared):
     falls, rises = (labels == 0).sum(), (labels == 1).sum()
     assert float(weights[0] * falls) == pytest.approx(float(weights[1] * rises))
     assert float(weights[0] * falls + weights[1] * rises) == pytest.approx(falls + rises)
-    batch = prepared.batches("train").gather(torch.arange(20))
+    batch = prepared.part("train").gather(torch.arange(20))
     loss = MovementLoss(config, prepared.scale, config.training, weights)
     _, count = loss(Fixed(torch.zeros(20, 3, 2)), batch)
     assert float(count) == pytest.approx(float(weights[batch["label"][batch["target_mask"]]].sum()))
@@ -185,7 +186,7 @@ def test_the_pinball_loss_is_blind_to_what_is_no_target(generator):
     prices = make_prices()
     prepared = prepared_of(prices, target="quantiles")
     config = make_config(target="quantiles")
-    batch = prepared.batches("train").gather(torch.arange(20))
+    batch = prepared.part("train").gather(torch.arange(20))
     assert not batch["target_mask"].all()
     assert batch["returns"][~batch["target_mask"]].isnan().any()
     model = Fixed(torch.randn(20, 3, 3, generator=generator))
@@ -198,7 +199,7 @@ def test_the_pinball_loss_is_blind_to_what_is_no_target(generator):
 
 def test_a_folder_is_known_by_what_is_in_it(tmp_path):
     def digest(folder, **changes):
-        return digest_of(prepare(make_config(**changes), folder).content())
+        return digest_of(task.prepare(make_config(**changes), folder).content())
 
     folders = [write_stocks(tmp_path / name, seed=seed) for name, seed in (("a", 0), ("b", 0), ("c", 1))]
     first, copy, other = map(digest, folders)
@@ -224,10 +225,10 @@ def test_the_real_set(real_data, protocol, counts):
     if not (real_data / "stocks" / "prices.parquet").is_file():
         pytest.skip("StockNet absent")
     config = make_config(protocol=protocol, model={"modality": "price"})
-    prepared = prepare(config, real_data / "stocks")
+    prepared = task.prepare(config, real_data / "stocks")
     found = tuple(
         int(prepared.target_mask[prepared.samples.splits[name]].sum()) for name in ("train", "validation", "test")
     )
     assert found == counts
-    batch = prepared.batches("train").gather(torch.arange(4))
+    batch = prepared.part("train").gather(torch.arange(4))
     assert batch["prices"].shape == (4, 87, 5, 3)

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from multiway.metrics.quantiles import pinball
-from multiway.tasks.stocks.evaluation import metrics_of
+from multiway.metrics.regression import pinball
+from multiway.tasks.stocks.scores import stock_metrics
 from multiway.training.losses import pinball_terms
 from tasks.stocks.quotes import make_config
 from tolerances import ROUNDING64
@@ -20,7 +20,7 @@ def test_the_loss_is_the_score(generator):
 
 def test_metrics_are_named_by_their_levels():
     def names(levels):
-        return list(metrics_of(make_config(target="quantiles", quantiles=levels)))
+        return list(stock_metrics(make_config(target="quantiles", quantiles=levels)))
 
     assert names(LEVELS) == ["pinball", "mae", "coverage_80"]
     assert names((0.5,)) == ["pinball", "mae"]

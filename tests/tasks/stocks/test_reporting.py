@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.report.sections import Answer, Table
+from multiway.report.sections import CaseAnswer, Table
 from multiway.tasks import lifecycle
-from multiway.tasks.page_parts import command
-from multiway.tasks.stocks import StockConfig, sections, showing
-from multiway.tasks.stocks.backtest import backtest
-from multiway.tasks.stocks.grid import grid_part
-from multiway.tasks.stocks.prepared import reload
-from multiway.tasks.stocks.sections import SUBJECT
+from multiway.tasks.page_parts import train_command
+from multiway.tasks.stocks import StockConfig, showing
+from multiway.tasks.stocks import page as contents
+from multiway.tasks.stocks.answers import reload
+from multiway.tasks.stocks.backtest import backtest_run, backtest_stocks
+from multiway.tasks.stocks.page import SUBJECT
+from multiway.tasks.stocks.showing import grid_part
 from multiway.tasks.stocks.task import TASK as task
-from multiway.tasks.stocks.trading import backtest_run
 from report_pages import Page
 from tasks.stocks.quotes import make_config, write_stocks
 
@@ -35,7 +35,7 @@ def run(tmp_path_factory):
 def parts(run):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(showing, "TESTED", 4)
-        return {part.id: part.content for part in sections.sections([run], reload(run))}
+        return {part.id: part.content for part in contents.sections([run], reload(run))}
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_the_next_session_comes_first_then_confident_errors_with_their_texts(par
     session, heading, first = parts["answers"][:3]
     assert isinstance(session, Table) and session.title.startswith("The next session, 2020-")
     assert heading.words == "Most confident errors"
-    assert isinstance(first, Answer) and first.is_wrong
+    assert isinstance(first, CaseAnswer) and first.is_wrong
     name, day = first.name.split(", ")
     rows = own_rows(run)
     (row,) = rows[(rows["ticker"] == name) & (rows["date"] == day)].itertuples()
@@ -105,7 +105,7 @@ def test_the_backtest_is_that_of_the_command(parts, run):
 
 def test_an_undefined_sharpe_ratio_is_a_dash():
     days = pd.DataFrame({"date": ["2020-01-06", "2020-01-06"], "ticker": ["A", "B"]})
-    alone = backtest(days.assign(p_up=[0.9, 0.2], movement=[0.1, -0.1]), cost_bps=0)
+    alone = backtest_stocks(days.assign(p_up=[0.9, 0.2], movement=[0.1, -0.1]), cost_bps=0)
     assert showing.backtest_part(alone).content[2].rows[0][1:4] == ["+10.0\u202f%", "+10.0\u202f%", "\u2013"]
 
 
@@ -121,7 +121,7 @@ def test_without_the_data_the_rest_is_reported(run, tmp_path):
 
 
 def test_the_command_makes_the_same_settings(run):
-    words = command(run).split(" --set ")
+    words = train_command(run).split(" --set ")
     assert words[0] == f"multiway train stocks --data {run.config.data}"
     settings = {}
     for word in words[1:]:
@@ -166,21 +166,21 @@ def rows_of(own, mcc=(0.11, 0.05, 0.17), calendar=0.5):
     ],
 )
 def test_the_verdict_sets_the_share_against_always_naming_one_direction(run, own, words):
-    found = sections.head([dataclasses.replace(run, scores=rows_of(own))], None).verdict
+    found = contents.head([dataclasses.replace(run, scores=rows_of(own))], None).verdict
     assert found.endswith(f"{words}.") and "is right in 51.3\u202f%" in found
     assert ("interval over days" in found) == (own[1] is not None)
 
 
 def test_over_seeds_the_interval_is_that_of_the_mean(run):
     runs = [dataclasses.replace(run, scores=rows_of((0.5 + s / 100, 0.4, 0.6))) for s in (0, 2)]
-    assert "interval of the mean over 2 seeds 38.3 to 63.7" in sections.head(runs, None).verdict  # 12.706 * 0.01
+    assert "interval of the mean over 2 seeds 38.3 to 63.7" in contents.head(runs, None).verdict  # 12.706 * 0.01
 
 
 def test_a_baseline_that_is_as_good_and_labels_of_the_calendar_are_said(run):
     worse = dataclasses.replace(run, scores=rows_of((0.95, 0.9, 0.99), (0.02, -0.1, 0.1), calendar=0.9868))
-    said = " ".join(sections.head([worse], None).support)
+    said = " ".join(contents.head([worse], None).support)
     assert "that is no better than the best baseline, logistic regression, with 0.060" in said
-    better = sections.head([dataclasses.replace(run, scores=rows_of((0.56, 0.53, 0.59)))], None).support
+    better = contents.head([dataclasses.replace(run, scores=rows_of((0.56, 0.53, 0.59)))], None).support
     assert "that is no better" not in " ".join(better) and "best baseline, logistic regression" in better[1]
     assert "is right in 98.7\u202f%: these labels follow from the calendar" in said
 
@@ -194,7 +194,7 @@ def test_a_baseline_that_is_as_good_and_labels_of_the_calendar_are_said(run):
     ],
 )
 def test_the_correlation_is_set_against_chance(run, mcc, words):
-    found = sections.head([dataclasses.replace(run, scores=rows_of((0.56, 0.53, 0.59), mcc))], None).support
+    found = contents.head([dataclasses.replace(run, scores=rows_of((0.56, 0.53, 0.59), mcc))], None).support
     assert words in found[0] and not any("calendar" in line for line in found)
 
 

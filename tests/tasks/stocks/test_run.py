@@ -11,9 +11,9 @@ from multiway.errors import ConfigError, DataError, RunError
 from multiway.metrics import classes, movements
 from multiway.tasks import lifecycle
 from multiway.tasks.scores import cell_row, score_table
-from multiway.tasks.stocks.attention import average_attention
+from multiway.tasks.stocks.answers import reload
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.prepared import reload
+from multiway.tasks.stocks.explain import average_attention
 from multiway.tasks.stocks.task import TASK as task
 from multiway.training import Interrupted
 from multiway.workflows.training import with_seed
@@ -143,7 +143,7 @@ def test_a_stopped_run_continues_to_the_same_bits(changes, finished, tmp_path, m
         lifecycle.start(task, config, tmp_path / "cut")
     assert not (tmp_path / "cut" / "manifest.json").exists()
     monkeypatch.undo()
-    resumed = lifecycle.resume(tmp_path / "cut")
+    resumed = lifecycle.continue_run(tmp_path / "cut")
     weights = [path.relative_to(whole.folder.path) for path in whole.folder.path.rglob("*.safetensors")]
     assert len(weights) == len(whole.models) > 1
     for name in (*weights, "scores.json", "predictions.parquet"):
@@ -161,7 +161,7 @@ def test_changed_data_is_not_continued_with(change, tmp_path, monkeypatch):
     text = (data / name).read_text()
     (data / name).write_text(text.replace(old, new, 1))
     with pytest.raises(RunError, match="changed since the run was started"):
-        lifecycle.resume(tmp_path / "run")
+        lifecycle.continue_run(tmp_path / "run")
 
 
 @pytest.mark.parametrize("modality", ["price", "text", "multimodal"])
@@ -171,7 +171,7 @@ def test_modalities(modality, finished, tmp_path):
         task, make_config(finished.config.data, model=model, training={"epochs": 1}), tmp_path / "run"
     )
     assert (run.state.encoder is None) == (modality == "price")
-    assert lifecycle.load(tmp_path / "run").state.sizes["text_features"] == (None if modality == "price" else 16)
+    assert lifecycle.load(tmp_path / "run").state.sizes.text_features == (None if modality == "price" else 16)
 
 
 def test_a_product_of_modalities_is_trained_reloaded_and_explained(finished, tmp_path):
@@ -213,7 +213,9 @@ def test_without_texts_prices_are_read(tmp_path):
     data = write_stocks(tmp_path / "data", texts=False)
     run = lifecycle.start(task, make_config(data, training={"epochs": 1}), tmp_path / "run")
     assert run.state.encoder is None
-    with pytest.raises(DataError, match=r"model.modality=text needs texts, and there are none. Give them \(--texts"):
+    with pytest.raises(
+        DataError, match=r"model.modality=text needs texts, and there are none. Give them \(read\.texts"
+    ):
         lifecycle.start(task, make_config(data, model={"modality": "text"}), tmp_path / "other")
     with pytest.raises(DataError, match=r"model.modality=multimodal needs texts, and there are none"):
         lifecycle.start(task, make_config(data, model={"fusion": "product"}), tmp_path / "other")

@@ -10,10 +10,17 @@ from command import assert_one_line, call
 from multiway import workflows
 from multiway.errors import ConfigError
 from multiway.tasks import lifecycle
-from multiway.tasks.stocks.backtest import WORDS, backtest
-from multiway.tasks.stocks.prepared import reload
+from multiway.tasks.stocks.answers import reload
+from multiway.tasks.stocks.backtest import (
+    WORDS,
+    backtest_reloaded,
+    backtest_run,
+    backtest_stocks,
+    evening_texts,
+    tradable,
+    tradable_predictions,
+)
 from multiway.tasks.stocks.task import TASK as task
-from multiway.tasks.stocks.trading import backtest_reloaded, backtest_run, evening_texts, tradable, tradable_predictions
 from multiway.tasks.volumes.task import TASK as volumes
 from tasks.stocks.quotes import make_config, write_stocks
 
@@ -62,7 +69,7 @@ def test_where_every_slot_must_have_a_text_only_those_are_traded(run):
 def test_a_backtest_is_a_table_and_says_what_it_supposes(run, tmp_path):
     answer = backtest_run(run, None, tmp_path / "days.csv", {"top": 0.4, "cost_bps": 5.0})
     rows, notes = answer.rows(), answer.notes
-    assert rows == backtest(tradable_predictions(run), top=0.4, cost_bps=5.0).table()
+    assert rows == backtest_stocks(tradable_predictions(run), top=0.4, cost_bps=5.0).table()
     assert any("costs 5 basis points" in note for note in notes) and any("highest 40%" in note for note in notes)
     assert notes[-1] == WORDS == "Not investment advice."
     days = pd.read_csv(tmp_path / "days.csv")
@@ -107,7 +114,7 @@ def test_texts_of_the_evening_before_are_owned_up_to(run):
     protocol = type(run.config.protocol)(name="stocknet")
     by_day = dataclasses.replace(run, config=run.config.replace(protocol=protocol))
     assert "evening before are read too" in evening_texts(by_day)[0]
-    without_texts = dataclasses.replace(by_day, state=dataclasses.replace(by_day.state, encoder=None))
+    without_texts = dataclasses.replace(by_day, state=by_day.state.replace(encoder=None))
     assert evening_texts(run) == [] == evening_texts(without_texts)
 
 

@@ -7,8 +7,8 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 import multiway
-from data.tabular.rows import patients
 from multiway.errors import ConfigError, DataError
+from tasks.tabular.rows import patients
 
 QUICK = {"model": {"hidden": [16]}, "training": {"learning_rate": 0.02, "patience": 0}, "draws": 0}
 

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from command import printed
-from data.tabular.rows import patients
 from multiway import workflows
 from multiway.errors import ConfigError, DataError
 from multiway.kernels.library import library
-from multiway.recipes import Recipe
 from multiway.tasks.lifecycle import load
 from multiway.tasks.scores import cell_row
+from multiway.workflows.recipe import Recipe
+from tasks.tabular.rows import patients
 
 FAST = {"model": {"hidden": [8]}, "draws": 20, "training": {"epochs": 4, "batch_size": 32, "learning_rate": 0.02}}
 
@@ -106,7 +106,7 @@ def test_an_audit_of_a_run_looks_at_what_its_scaling_learnt(folder):
 
 def test_what_cannot_be_trained_is_refused(folder):
     data = {"data": str(folder / "patients.csv")}
-    with pytest.raises(ConfigError, match=r"a table needs a column to predict\. Name it \(--target NAME\)"):
+    with pytest.raises(ConfigError, match=r"a target to predict is needed\. Name it \(read\.target=NAME\)"):
         workflows.train(data, task="tabular", out=folder / "none", progress=False)
     for settings, words in (
         ({"model": {"name": "hot_forecaster"}}, "model.name must be one of tabular_mlp, tabular_mlp_dense"),
@@ -126,12 +126,15 @@ def test_a_table_of_words_is_recognised_and_checked(folder):
 def test_boosted_trees_are_those_of_scikit_learn(folder):
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    from multiway.data.tabular import TableOptions, TableSplit, prepare_table
+    from multiway.tasks.tabular.source import TableOptions, TableSplit
+    from tasks.tabular.rows import prepare_table
 
     run = load(folder / "age")
     prepared = prepare_table(folder / "patients.csv", TableOptions(target="age"), TableSplit())
-    rows, test = prepared.samples("train"), prepared.samples("test")
-    fitted = HistGradientBoostingRegressor(early_stopping=False, random_state=0).fit(rows.inputs, rows.targets.double())
+    rows, test = prepared.part("train"), prepared.part("test")
+    fitted = HistGradientBoostingRegressor(early_stopping=False, random_state=0).fit(
+        rows.inputs, rows.target_tensor.double()
+    )
     wanted = run.state.target.inverse(fitted.predict(test.inputs)[:, None])[:, 0]
     found = run.tables["predictions"].query("split == 'test' and model == 'trees'")["predicted"]
     assert found.to_numpy() == pytest.approx(wanted, rel=1e-9)

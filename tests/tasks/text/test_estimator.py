@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 import multiway
-from data.labelled_text.reviews import reviews
 from multiway.errors import DataError, MultiwayError
+from tasks.text.reviews import reviews
 
 FAST = {"draws": 0, "training": {"batch_size": 16, "learning_rate": 0.02}}
 

@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from data.labelled_text.reviews import reviews
 from multiway import workflows
 from multiway.tasks.lifecycle import load
+from tasks.text.reviews import reviews
 
 TRAINING = {"epochs": 3, "batch_size": 16, "warmup_steps": 2, "learning_rate": 0.01}
 MODELS = {

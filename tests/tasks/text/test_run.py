@@ -6,12 +6,12 @@ import pytest
 
 from command import outcome, printed
 from data.encoders.networks import save_network
-from data.labelled_text.reviews import reviews
 from multiway import workflows
 from multiway.errors import ConfigError
 from multiway.models import TextClassifier, TextHead, TunedText
 from multiway.tasks.lifecycle import load
 from multiway.tasks.text import TextConfig
+from tasks.text.reviews import reviews
 
 FAST = {"draws": 20, "training": {"epochs": 3, "batch_size": 16, "warmup_steps": 2, "learning_rate": 0.01}}
 NETWORKS = {"words": TextClassifier, "vectors": TextHead, "tokens": TunedText}
@@ -60,10 +60,10 @@ def test_a_stored_run_scores_and_explains_as_the_run_did(folder, inputs):
 
 
 def test_tuning_moves_the_encoder(folder):
-    from multiway.data.encoders import TextOptions, token_encoder
+    from multiway.data.encoders import EncoderOptions, token_encoder
 
     run = load(folder / "tokens")
-    before = token_encoder(TextOptions(encoder=str(folder / "network"), max_tokens=16)).network().state_dict()
+    before = token_encoder(EncoderOptions(encoder=str(folder / "network"), max_tokens=16)).network().state_dict()
     moved = [name for name, value in run.model.encoder.state_dict().items() if not value.equal(before[name])]
     assert any("layer.0" in name for name in moved) and any("word_embeddings" in name for name in moved)
 

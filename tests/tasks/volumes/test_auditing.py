@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 from multiway import workflows
-from multiway.data.volumes import IntensityScale, prepare_volumes
+from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.errors import DataError
-from multiway.tasks.volumes.auditing import audit
+from multiway.tasks.volumes.encode import prepare_volumes
+from multiway.tasks.volumes.task import TASK
 from tasks.volumes.blocks import make_config, make_volumes, write_npz, write_table
 
 
@@ -31,7 +32,7 @@ def table(folder, **columns):
 
 
 def test_a_sound_set_passes(tmp_path):
-    report = audit(make_config(write_npz(tmp_path / "set.npz")))
+    report = TASK.audit(make_config(write_npz(tmp_path / "set.npz")))
     assert not report.leaks and report.passed == (
         "none of 90 volumes is in two splits",
         "no volume has two labels",
@@ -44,7 +45,7 @@ def test_a_sound_set_passes(tmp_path):
 
 
 def test_a_split_of_the_users_own_passes(tmp_path):
-    report = audit(make_config(table(tmp_path)))
+    report = TASK.audit(make_config(table(tmp_path)))
     assert not report.leaks and "none of 15 patients is in two splits" in report.passed
 
 
@@ -53,7 +54,7 @@ def test_a_patient_in_two_splits_is_reported_and_the_rest_is_looked_at(tmp_path)
     frame = pd.read_csv(path)
     frame.loc[29, "patient"] = "p0"
     frame.to_csv(path, index=False)
-    report = audit(make_config(path))
+    report = TASK.audit(make_config(path))
     assert found(report) == {"groups"}
     assert "1 of 15 patients are in two splits: p0 in train and test" in report.findings[0].line()
     assert "none of 30 volumes is in two splits" in report.passed
@@ -66,7 +67,7 @@ def test_a_file_that_is_listed_in_two_splits_is_reported_and_the_rest_is_looked_
     frame = pd.read_csv(path)
     frame.loc[29, "path"] = "scan03.npy"
     frame.to_csv(path, index=False)
-    report = audit(make_config(path))
+    report = TASK.audit(make_config(path))
     assert found(report) == {"groups", "duplicates"}
     lines = "\n".join(report.lines())
     assert "1 of 29 files are in two splits: scan03.npy in train and test. Give each file to one split" in lines
@@ -80,7 +81,7 @@ def test_a_changed_copy_of_a_scan_is_found(change, tmp_path):
     parts = dict(np.load(write_npz(tmp_path / "set.npz")))
     parts["test_images"][3] = change(parts["train_images"][7])
     np.savez(tmp_path / "set.npz", **parts)
-    report = audit(make_config(tmp_path / "set.npz"))
+    report = TASK.audit(make_config(tmp_path / "set.npz"))
     assert found(report) == {"near"} and "test test-00003 ~ train-00007" in report.findings[0].line()
 
 
@@ -89,14 +90,14 @@ def test_a_type_for_each_class_is_found_where_classes_take_turns(tmp_path):
     path = table(tmp_path)
     for row, (volume, label) in enumerate(zip(volumes, labels, strict=True)):
         np.save(tmp_path / f"scan{row:02d}.npy", volume.astype(np.int16 if label else np.uint8))
-    assert found(audit(make_config(path))) == {"lookup"}
+    assert found(TASK.audit(make_config(path))) == {"lookup"}
 
 
 def test_a_scan_in_two_splits_and_with_two_labels_is_found(tmp_path):
     parts = dict(np.load(write_npz(tmp_path / "set.npz")))
     parts["test_images"][3] = parts["train_images"][6]
     np.savez(tmp_path / "set.npz", **parts)
-    report = audit(make_config(tmp_path / "set.npz"))
+    report = TASK.audit(make_config(tmp_path / "set.npz"))
     assert found(report) == {"duplicates", "labels"}
     lines = "\n".join(report.lines())
     assert "test test-00003 = train train-00006" in lines
@@ -108,7 +109,7 @@ def test_empty_volumes_are_no_copies(tmp_path):
     for part in ("train", "test"):
         parts[f"{part}_images"][0] = 0
     np.savez(tmp_path / "set.npz", **parts)
-    assert not audit(make_config(tmp_path / "set.npz")).leaks
+    assert not TASK.audit(make_config(tmp_path / "set.npz")).leaks
 
 
 def test_a_scanner_for_each_class_gives_the_class_away(tmp_path):
@@ -116,7 +117,7 @@ def test_a_scanner_for_each_class_gives_the_class_away(tmp_path):
     path = table(tmp_path)
     for row, (volume, label) in enumerate(zip(volumes, labels, strict=True)):
         np.save(tmp_path / f"scan{row:02d}.npy", volume[:, :, : 10 - label])
-    report = audit(make_config(path, read={"size": [8, 9, 9]}))
+    report = TASK.audit(make_config(path, read={"size": [8, 9, 9]}))
     assert found(report) == {"lookup"}
     assert "the grid of the scans tells the class: a look-up of sizes alone" in report.findings[0].line()
 
@@ -126,14 +127,14 @@ def test_scaling_by_all_volumes_is_found(rows, tmp_path):
     config = make_config(write_npz(tmp_path / "set.npz"), read={"normalise": "train"})
     prepared = prepare(config, tmp_path / "set.npz")
     used = prepared.cases.indices("train") if rows == "train" else np.arange(90)
-    scale = IntensityScale.fit(prepared.store, used, config.read)
+    scale = IntensityScale.fit(prepared.store.__getitem__, used, config.read)
     run = SimpleNamespace(state=SimpleNamespace(scale=scale))
-    assert found(audit(config, run)) == (set() if rows == "train" else {"statistics"})
+    assert found(TASK.audit(config, run)) == (set() if rows == "train" else {"statistics"})
 
 
 def test_volumes_that_are_scaled_by_themselves_see_no_other(tmp_path):
     config = make_config(write_npz(tmp_path / "set.npz"), read={"normalise": "volume"})
-    assert "each volume is scaled by itself" in audit(config).passed
+    assert "each volume is scaled by itself" in TASK.audit(config).passed
 
 
 def test_real_adrenal_glands_pass(real_data):

@@ -5,12 +5,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from multiway.data.volumes import IntensityScale, VolumeBatches, VolumeState
-from multiway.models.baselines import Linear, fit_logistic
-from multiway.models.pooled_logistic import PooledLogistic
-from multiway.tasks.volumes.baselines import fit_pooled
-from multiway.tasks.volumes.evaluation import probabilities
-from multiway.tasks.volumes.fitting import ClassLoss, build_model
+from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.models.baselines import Linear, PooledLogistic, fit_logistic
+from multiway.tasks.volumes.encode import VolumeBatches, VolumeState
+from multiway.tasks.volumes.network import VolumeLoss, build_model, fit_pooled, scan_probabilities
 from multiway.training import seed_everything
 from tasks.volumes.blocks import NETWORK, SIZES, make_config, make_volumes
 from tolerances import LONG32, ROUNDING64, SUMS32
@@ -37,27 +35,27 @@ def test_logistic_regression_is_that_of_means_of_blocks():
     model, plain = PooledLogistic(SIZES, 1, 2), Linear(7**3, 2)
     facts = fit_pooled(model, training, held, config)
     (x, y), (held_x, held_y) = (
-        (model.features(whole["volume"]), whole["label"])
+        (model.features(whole["inputs"]), whole["target"])
         for whole in (each.gather(torch.arange(len(each))) for each in (training, held))
     )
     assert facts == fit_logistic(plain, x, y, held_x, held_y)
-    volumes = held.gather(torch.arange(20))["volume"]
+    volumes = held.gather(torch.arange(20))["inputs"]
     np.testing.assert_allclose(model(volumes), plain(held_x), rtol=ROUNDING64)
     assert x.shape == (40, 7**3)
 
 
 def test_the_loss_is_torchs():
-    config = make_config(training={"label_smoothing": 0.2, "class_weights": "balanced"})
-    model = draw(config).eval().requires_grad_(False)
+    config = make_config(model={**NETWORK, "dropout": 0.0})
+    model = draw(config).train().requires_grad_(False)
     batch = make_source(7).gather(torch.arange(7))
     weights = torch.tensor([0.4, 1.7])
-    total, count = ClassLoss(config, config.training, weights)(model, batch)
-    logits = model(batch["volume"])
-    expected = F.cross_entropy(logits, batch["label"], weights, label_smoothing=0.2)
+    total, count = VolumeLoss(config, weights, smoothing=0.2)(model, batch)
+    logits = model(batch["inputs"])
+    expected = F.cross_entropy(logits, batch["target"], weights, label_smoothing=0.2)
     # torch's mean divides by the summed weights, as the loop does by the count
     assert float(total / count) == pytest.approx(float(expected), rel=SUMS32)
-    total, count = ClassLoss(config, None)(model, batch)
-    assert float(total / count) == pytest.approx(float(F.cross_entropy(logits, batch["label"])), rel=SUMS32)
+    total, count = VolumeLoss(config, weights, smoothing=0.2)(model.eval(), batch)
+    assert float(total / count) == pytest.approx(float(F.cross_entropy(logits, batch["target"])), rel=SUMS32)
 
 
 def test_shapes_are_dimmed_in_training_and_halved_elsewhere():
@@ -70,11 +68,11 @@ def test_shapes_are_dimmed_in_training_and_halved_elsewhere():
             return x.new_zeros(len(x), 2)
 
     batch = make_source(5).gather(torch.arange(5))
-    ClassLoss(config, None)(Watcher(), batch)
+    VolumeLoss(config)(Watcher().eval(), batch)
     torch.manual_seed(0)
-    ClassLoss(config, config.training)(Watcher(), batch)
-    probabilities(Watcher(), batch["volume"], config)
-    factors = [(x.sum((1, 2, 3, 4)) / batch["volume"].sum((1, 2, 3, 4))).tolist() for x in seen]
+    VolumeLoss(config)(Watcher().train(), batch)
+    scan_probabilities(Watcher(), batch["inputs"], config)
+    factors = [(x.sum((1, 2, 3, 4)) / batch["inputs"].sum((1, 2, 3, 4))).tolist() for x in seen]
     assert factors[0] == factors[2] == pytest.approx([0.5] * 5)
     assert len({round(factor, 6) for factor in factors[1]}) == 5
     assert all(0 <= factor < 1 for factor in factors[1])
@@ -84,15 +82,17 @@ def test_reflections_are_averaged():
     """The answer no longer depends on how a volume lies, and is the mean of eight."""
     config = make_config(evaluate_flips=True)
     model = draw(config).eval()
-    x = make_source(3).gather(torch.arange(3))["volume"]
-    found = probabilities(model, x, config)
-    torch.testing.assert_close(probabilities(model, x.flip(2, 4), config), found, rtol=LONG32, atol=LONG32)
+    x = make_source(3).gather(torch.arange(3))["inputs"]
+    found = scan_probabilities(model, x, config)
+    torch.testing.assert_close(scan_probabilities(model, x.flip(2, 4), config), found, rtol=LONG32, atol=LONG32)
     by_hand = sum(
-        probabilities(model, x.flip([axis for axis, on in zip((2, 3, 4), (a, b, c), strict=True) if on]), make_config())
+        scan_probabilities(
+            model, x.flip([axis for axis, on in zip((2, 3, 4), (a, b, c), strict=True) if on]), make_config()
+        )
         for a in (0, 1) for b in (0, 1) for c in (0, 1)
     ) / 8  # fmt: skip
     torch.testing.assert_close(found, by_hand, rtol=LONG32, atol=LONG32)
-    assert not torch.allclose(probabilities(model, x, make_config()), found)
+    assert not torch.allclose(scan_probabilities(model, x, make_config()), found)
 
 
 def test_the_network_is_the_seeds():

@@ -7,23 +7,19 @@ import numpy as np
 import pytest
 import torch
 
-from multiway.data.volumes import (
-    Cases,
-    IntensityScale,
-    Volume,
-    VolumeHeader,
-    VolumeOptions,
-    VolumeState,
-    read_header,
-    read_volume,
-    to_scan,
-    write_nifti,
-)
+from multiway.data.sources.scans.cases import Cases
+from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.nifti import write_nifti
+from multiway.data.sources.scans.options import VolumeOptions
+from multiway.data.sources.scans.preparing import to_scan
+from multiway.data.sources.scans.reading import read_header, read_volume
+from multiway.data.sources.scans.volume import Volume, VolumeHeader
 from multiway.errors import ConfigError, DataError
 from multiway.explain import load_maps
 from multiway.tasks.run import Models, Run
 from multiway.tasks.volumes import VolumeConfig
-from multiway.tasks.volumes.explanation import (
+from multiway.tasks.volumes.encode import VolumeState
+from multiway.tasks.volumes.explain import (
     average_attention,
     explain_case,
     named_cases,

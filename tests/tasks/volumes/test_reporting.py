@@ -13,15 +13,16 @@ import pytest
 import torch
 from matplotlib.image import imread
 
-from multiway.data.volumes import IntensityScale, VolumeState
+from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.errors import ConfigError, DataError
 from multiway.metrics import classes
 from multiway.models import create_model
 from multiway.tasks.run import Run
-from multiway.tasks.volumes import sections
+from multiway.tasks.volumes import page as sections
 from multiway.tasks.volumes.config import VolumeConfig
-from multiway.tasks.volumes.reload import ERRORS, RIGHT, interesting, reload_cases
-from multiway.tasks.volumes.sections import SUBJECT, compare, head, report
+from multiway.tasks.volumes.encode import VolumeState
+from multiway.tasks.volumes.explain import ERRORS, RIGHT, interesting, reload_cases
+from multiway.tasks.volumes.page import SUBJECT, compare, head, report
 from multiway.tasks.volumes.task import TASK as task
 from multiway.training import RunFolder
 from report_pages import Page

@@ -10,9 +10,9 @@ from multiway import workflows
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.metrics import classes
 from multiway.tasks import lifecycle as runs
-from multiway.tasks.classes import thresholds_of
-from multiway.tasks.lifecycle import load, resume
+from multiway.tasks.lifecycle import continue_run, load
 from multiway.tasks.scores import cell_row, score_table
+from multiway.tasks.targets import thresholds_of
 from multiway.tasks.volumes import VolumeConfig
 from multiway.tasks.volumes.task import TASK as task
 from multiway.training import Interrupted
@@ -97,7 +97,7 @@ def test_a_stopped_run_continues_to_the_same_bits(stop, finished, tmp_path, monk
         runs.start(task, finished.config, tmp_path / "run")
     assert not (tmp_path / "run" / "manifest.json").exists()
     monkeypatch.undo()
-    again = resume(tmp_path / "run")
+    again = continue_run(tmp_path / "run")
     for name in ("weights.safetensors", "baselines/cnn.safetensors", "scores.json", "predictions.parquet"):
         assert (again.folder.path / name).read_bytes() == (finished.folder.path / name).read_bytes(), name
 
@@ -121,7 +121,7 @@ def test_a_run_with_random_changes_continues_to_the_same_bits(tmp_path, monkeypa
     with pytest.raises(Interrupted):
         runs.start(task, config, tmp_path / "cut")
     monkeypatch.undo()
-    again = resume(tmp_path / "cut")
+    again = continue_run(tmp_path / "cut")
     for name in ("weights.safetensors", "scores.json", "predictions.parquet"):
         assert (again.folder.path / name).read_bytes() == (whole.folder.path / name).read_bytes(), name
 
@@ -140,7 +140,7 @@ def test_changed_data_is_not_continued_with(tmp_path, monkeypatch):
         else:
             np.save(folder / "scan03.npy", np.load(folder / "scan03.npy") + 1)
         with pytest.raises(RunError, match="changed since the run was started"):
-            resume(folder / "run")
+            continue_run(folder / "run")
 
 
 def test_bf16_scores_are_those_of_the_loaded_model(tmp_path):
@@ -248,13 +248,13 @@ def test_a_known_mask_set_brings_its_transform():
 def test_a_run_of_another_task_is_refused(finished, tmp_path):
     (tmp_path / "config.yaml").write_text("task: forecasts\nsettings: {}\n")
     with pytest.raises(RunError, match="is a run of the task forecasts; known are forecast, series, images, volumes"):
-        resume(tmp_path)
+        continue_run(tmp_path)
 
 
 def test_a_run_of_an_older_format_is_refused(tmp_path):
     (tmp_path / "config.yaml").write_text("task: volumes\nsettings: {}\n")
-    with pytest.raises(RunError, match=r"has the run format 1, and this version reads 5. Train it again"):
-        resume(tmp_path)
+    with pytest.raises(RunError, match=r"has the run format 1, and this version reads 6. Train it again"):
+        continue_run(tmp_path)
 
 
 def test_tables(finished):

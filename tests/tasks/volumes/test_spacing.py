@@ -8,8 +8,8 @@ import pytest
 
 import multiway
 from multiway import workflows
-from multiway.data.volumes import write_nifti
-from multiway.data.volumes.spacing import spacings_of, spread_evenly, warn_of_spacing
+from multiway.data.sources.scans.encoding import spacings_of, warn_of_spacing
+from multiway.data.sources.scans.nifti import write_nifti
 from multiway.errors import MultiwayWarning
 from tasks.segmentation.lesion_files import FAST, box_case
 from tasks.volumes.blocks import NETWORK
@@ -78,7 +78,7 @@ def test_a_segmenter_names_all_later_images_of_other_voxels_in_one_line(tables, 
 
 
 def test_scans_within_those_of_the_training_are_taken_without_a_word():
-    trained = spacings_of([(1.0, 1.0, 2.0), None, (1.2, 1.0, 3.0)])
+    trained = spacings_of([(1.0, 1.0, 2.0), None, (1.2, 1.0, 3.0)].__getitem__, range(3))
     assert trained == ((1.0, 1.2), (1.0, 1.0), (2.0, 3.0))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -87,10 +87,12 @@ def test_scans_within_those_of_the_training_are_taken_without_a_word():
         warn_of_spacing((9.0, 9.0, 9.0), None)
     with pytest.warns(MultiwayWarning, match=r"voxels of 1 to 1.2 x 1 x 2 to 3 mm. Got scans of 1.1 x 1 x 3.5 mm"):
         warn_of_spacing((1.1, 1.0, 3.5), trained)
-    assert spacings_of([None]) is None
+    assert spacings_of([None].__getitem__, [0]) is None
 
 
 def test_cases_to_look_at_lie_evenly_over_all():
-    assert spread_evenly([5, 7, 9]) == [5, 7, 9]
-    some = spread_evenly(list(range(1000)))
-    assert (len(some), some[0], some[-1]) == (64, 0, 999)
+    for rows, count in (([5, 7, 9], 3), (range(1000), 64)):
+        seen = []
+        spacings_of(seen.append, rows)
+        assert (len(seen), seen[0], seen[-1]) == (count, rows[0], rows[-1])
+        assert max(np.diff(seen)) - min(np.diff(seen)) <= 1

@@ -1,21 +1,130 @@
 """Encode each distinct text once, and keep what was encoded, so that a run that was killed goes on."""
 
 import dataclasses
+import hashlib
+import re
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.encoders.cache import VectorCache, key_of
-from multiway.data.encoders.encoder import TextEncoder
+from multiway import files, leftovers
+from multiway.data.encoders.choice import cache_of, make_encoder
+from multiway.data.encoders.encoder import EncoderOptions, TextEncoder
 from multiway.data.encoders.hashed import HashedEncoder
-from multiway.data.encoders.making import cache_of, make_encoder
-from multiway.data.encoders.options import TextOptions
-from multiway.data.encoders.progress import Progress
 from multiway.data.findings import quoted
-from multiway.data.text import free_memory
-from multiway.errors import ConfigError, DataError
+from multiway.data.sources.bytes import free_memory
+from multiway.errors import ConfigError, DataError, Fix, StorageError
+from multiway.terminal import TerminalBar
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class Progress:
+    """Shows how many texts have vectors.
+
+    Args:
+        texts: Texts to encode.
+        show: Whether to show anything.
+    """
+
+    def __init__(self, texts: int, show: bool) -> None:
+        self.texts, self._show = texts, show and texts > 0
+        self._start = self._last = time.monotonic()
+        self._bar = TerminalBar("encoding", texts, self._show)
+
+    def update(self, done: int) -> None:
+        """Move the bar; elsewhere say so every ten seconds and at the end."""
+        if self._bar.is_shown:
+            self._bar.update(completed=done)
+        elif self._show and (done == self.texts or time.monotonic() - self._last >= SECONDS_BETWEEN_LINES):
+            self._last = time.monotonic()
+            spent = self._last - self._start
+            print(f"encoded {done:,} of {self.texts:,} texts  ({spent:.0f} s)", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Take the bar down."""
+        self._bar.close()
+
+
+KEY_BYTES = 16
+
+
+class VectorCache:
+    """A folder of chunks that several processes may fill at once: each writes files of its own.
+
+    Args:
+        root: Folder that holds the caches of all encoders.
+        name: The encoder's name, for people.
+        digest: What its vectors depend on; another digest is another folder.
+    """
+
+    def __init__(self, root: Path, name: str, digest: str) -> None:
+        self.folder = root / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('.-')[-60:]}-{digest[:16]}"
+
+    def read(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """Fill the rows of `vectors` whose keys are kept, and say which those are; unsound chunks are removed."""
+        row_of = {key: row for row, key in enumerate(keys)}
+        found = np.zeros(len(keys), np.bool_)
+        for path in sorted(self.folder.glob("*.safetensors")):
+            kept = _read_chunk(path, vectors.shape[1])
+            if kept is None:
+                path.unlink(missing_ok=True)
+                continue
+            pairs = [(row_of[key], at) for at, key in enumerate(kept[0]) if key in row_of]
+            if pairs:
+                rows, places = np.array(pairs).T
+                vectors[rows], found[rows] = kept[1][places], True
+        return found
+
+    def write(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
+        """Keep one more chunk.
+
+        Raises:
+            StorageError: The folder cannot be made, or the disk is full; chunks before are kept.
+        """
+        from safetensors.numpy import save
+
+        stacked = np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), KEY_BYTES)
+        content = save({"keys": stacked, "vectors": np.ascontiguousarray(vectors)})
+        name = hashlib.sha256(stacked.tobytes()).hexdigest()[:24]
+        try:
+            with files.all_or_nothing():
+                files.make_folder(self.folder)
+                leftovers.remove(self.folder)
+                files.write_bytes(self.folder / f"{name}.safetensors", content)
+        except StorageError as error:
+            raise StorageError(
+                *error.args, " Vectors before are kept: the same again goes on. Or set text.cache to another folder (",
+                Fix("text.cache", like="FOLDER"), ").",
+            ) from None  # fmt: skip
+
+
+def key_of(text: str) -> bytes:
+    """Hash of a text, by which its vector is found."""
+    return hashlib.blake2b(text.encode(), digest_size=KEY_BYTES).digest()
+
+
+def _read_chunk(path: Path, dim: int) -> tuple[list[bytes], NDArray[np.float32]] | None:
+    """Keys and vectors; None for a file that is not what `write` wrote."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        tensors: dict[str, Any] = load(path.read_bytes())
+    except (SafetensorError, OSError, ValueError):
+        return None
+    keys, vectors = tensors.get("keys"), tensors.get("vectors")
+    if keys is None or vectors is None or keys.dtype != np.uint8 or vectors.dtype != np.float32:
+        return None
+    if vectors.shape != (len(keys), dim) or keys.shape[1:] != (KEY_BYTES,):
+        return None
+    return [key.tobytes() for key in keys], vectors
+
 
 CHUNK = 1024
 """Texts between two writes to the cache."""
@@ -40,7 +149,7 @@ class Encoded:
     folder: Path | None = None
 
 
-def encode_texts(texts: Sequence[str], options: TextOptions, *, progress: bool = False) -> Encoded:
+def encode_texts(texts: Sequence[str], options: EncoderOptions, *, progress: bool = False) -> Encoded:
     """Give every text its vector, from the cache where it is kept.
 
     Args:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import files
-from multiway.data.encoders.hub import load_network, load_pretrained
-from multiway.data.encoders.options import TextOptions
-from multiway.data.encoders.quiet import quietly
+from multiway.data.encoders.encoder import EncoderOptions
+from multiway.data.encoders.pretrained import load_encoder, load_network, quietly
 from multiway.errors import ConfigError
 from multiway.extras import load_extra
 
@@ -33,7 +32,7 @@ class TransformerEncoder:
         options: Tokens, batches, precision and device.
     """
 
-    def __init__(self, folder: Path, name: str, options: TextOptions) -> None:
+    def __init__(self, folder: Path, name: str, options: EncoderOptions) -> None:
         self.folder, self.name, self.options = folder, name, options
         self.device = _device(options.device)
         self.is_bf16 = _uses_bf16(options.dtype, self.device)
@@ -79,11 +78,11 @@ class TransformerEncoder:
 
     @functools.cached_property
     def _config(self) -> Any:
-        return load_pretrained(self.folder, self.name, "AutoConfig")
+        return load_encoder(self.folder, self.name, "AutoConfig")
 
     @functools.cached_property
     def _tokenizer(self) -> Any:
-        tokenizer = load_pretrained(self.folder, self.name, "AutoTokenizer")
+        tokenizer = load_encoder(self.folder, self.name, "AutoTokenizer")
         limits = (tokenizer.model_max_length, getattr(self._config, "max_position_embeddings", None))
         limit = min(each for each in limits if each)
         if self.options.max_tokens > limit:

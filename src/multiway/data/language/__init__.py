@@ -7,7 +7,7 @@ from multiway.data.language.looking import looks_like_text as looks_like_text
 from multiway.data.language.options import TextOptions as TextOptions
 from multiway.data.language.options import TextSplit as TextSplit
 from multiway.data.language.options import TokenOptions as TokenOptions
-from multiway.data.language.reading import read_texts as read_texts
+from multiway.data.language.reading import read_documents as read_documents
 from multiway.data.language.splitting import split_texts as split_texts
 from multiway.data.language.texts import Texts as Texts
 from multiway.data.language.texts import words_of as words_of
@@ -23,15 +23,6 @@ if TYPE_CHECKING:
     from multiway.data.language.vocabulary import Vocabulary as Vocabulary
     from multiway.data.language.vocabulary import learn_vocabulary as learn_vocabulary
     from multiway.data.language.windows import NO_TARGET as NO_TARGET
-    from multiway.data.language.windows import Windows as Windows
+    from multiway.data.language.windows import TokenWindows as TokenWindows
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "multiway.data.language.prepared": ("PreparedText", "TextCounts", "match_texts", "prepare_texts"),
-        "multiway.data.language.state": ("LanguageState",),
-        "multiway.data.language.tally": ("Tally",),
-        "multiway.data.language.vocabulary": ("Vocabulary", "learn_vocabulary"),
-        "multiway.data.language.windows": ("NO_TARGET", "Windows"),
-    },
-)
+__getattr__ = lazily(__name__)

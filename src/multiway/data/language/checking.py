@@ -8,8 +8,8 @@ from multiway.data.language.options import TextOptions, TextSplit
 from multiway.data.language.reading import read_into
 from multiway.data.language.splitting import split_texts
 from multiway.data.language.texts import Texts, words_of
-from multiway.data.loading import source_name
-from multiway.data.shares import Splits
+from multiway.data.sources.tables import source_name
+from multiway.data.splitting import Splits
 from multiway.errors import DataError, MultiwayError
 
 ORDER = {"error": 0, "warning": 1, "note": 2}

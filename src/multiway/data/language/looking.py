@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from multiway.data.language.reading import PLAIN, kind_of
-from multiway.data.unpacking import BROKEN, first_bytes
+from multiway.data.language.reading import PLAIN, file_kind
+from multiway.data.sources.bytes import BROKEN, first_bytes
 
 HEAD = 4096
 PROSE = 0.6
@@ -18,8 +18,8 @@ def looks_like_text(source: Any) -> bool:
     path = Path(source)
     if path.is_dir():
         files = [each for each in sorted(path.iterdir()) if each.is_file() and not each.name.startswith(".")]
-        return bool(files) and all(kind_of(each) in PLAIN for each in files) and _is_prose(files[0])
-    return path.is_file() and kind_of(path) in PLAIN and _is_prose(path)
+        return bool(files) and all(file_kind(each) in PLAIN for each in files) and _is_prose(files[0])
+    return path.is_file() and file_kind(path) in PLAIN and _is_prose(path)
 
 
 def _is_prose(path: Path) -> bool:

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from multiway.config import Config
-from multiway.data.shares import Shares
-from multiway.data.unpacking import MAX_BYTES
+from multiway.data.sources.bytes import MAX_BYTES
+from multiway.data.splitting import Shares
 
 
 class TextOptions(Config):

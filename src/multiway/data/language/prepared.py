@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from multiway.config import Config
 from multiway.data.language.options import TextOptions, TextSplit, TokenOptions
-from multiway.data.language.reading import read_texts
+from multiway.data.language.reading import read_documents
 from multiway.data.language.splitting import split_texts
 from multiway.data.language.tally import COUNTED, Tally
 from multiway.data.language.texts import Texts
 from multiway.data.language.vocabulary import Ids, Vocabulary, learn_vocabulary
-from multiway.data.language.windows import Windows
-from multiway.data.shares import Splits
+from multiway.data.language.windows import TokenWindows
+from multiway.data.splitting import Splits
 from multiway.errors import DataError
 
 
@@ -91,10 +91,10 @@ class PreparedText:
         """Tokens of the documents of a split, without marks."""
         return [self._encoded[row] for row in self.rows(split).tolist()]
 
-    def part(self, split: str) -> Windows:
+    def part(self, split: str) -> TokenWindows:
         """Windows of a split; of training text as many as the options say."""
         most = self.options.most_tokens if split == "train" else None
-        return Windows.of(self.pieces(split), self.options.context, self.vocabulary.mark).head(most)
+        return TokenWindows.of(self.pieces(split), self.options.context, self.vocabulary.mark).head(most)
 
     def tally(self, split: str) -> Tally:
         """What is counted of the documents of a split, and of its windows."""
@@ -105,7 +105,7 @@ class PreparedText:
         documents = self.tally(split).documents
         return TextCounts(documents=len(documents), **{name: int(documents[name].sum()) for name in COUNTED}).plain()
 
-    def spelt(self, split: str, windows: Windows) -> pd.DataFrame:
+    def spelt(self, split: str, windows: TokenWindows) -> pd.DataFrame:
         """A row per token of some windows of a split: its document, its place in the window, and its text."""
         return pd.DataFrame(
             {
@@ -146,7 +146,7 @@ def prepare_texts(source: Any, read: TextOptions, split: TextSplit, options: Tok
         DataError: The text is not sound, or a split is empty.
         ConfigError: No tokenizer has the name, or its library is not installed.
     """
-    texts, splits = split_texts(read_texts(source, read), split)
+    texts, splits = split_texts(read_documents(source, read), split)
     training = [texts.documents[row] for row in splits["train"].tolist()]
     return PreparedText(texts=texts, splits=splits, vocabulary=learn_vocabulary(options, training), options=options)
 
@@ -157,5 +157,5 @@ def match_texts(source: Any, read: TextOptions, options: TokenOptions, vocabular
     Raises:
         DataError: The text is not sound.
     """
-    texts = read_texts(source, read, later=True)
+    texts = read_documents(source, read, later=True)
     return PreparedText(texts=texts, splits={}, vocabulary=vocabulary, options=options)

@@ -9,13 +9,13 @@ from typing import Any
 import pandas as pd
 
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
-from multiway.data.json_lines import objects_of
 from multiway.data.language.options import TextOptions
 from multiway.data.language.texts import HEADING, Texts, documents_of
-from multiway.data.loading import load_texts_table, source_name
-from multiway.data.options import ReadOptions
-from multiway.data.text import bytes_of, characters, free_memory
-from multiway.data.unpacking import unpacked
+from multiway.data.sources.bytes import bytes_of, unpacked
+from multiway.data.sources.json_lines import objects_of
+from multiway.data.sources.options import ReadOptions
+from multiway.data.sources.tables import load_texts_table, source_name
+from multiway.data.sources.text import characters
 from multiway.errors import DataError
 
 WORDS = {"train": "train", "training": "train", "test": "test", "validation": "validation", "valid": "validation",
@@ -28,7 +28,7 @@ Document = tuple[str, str]
 """Where it stands, and its text."""
 
 
-def read_texts(source: Any, options: TextOptions | None = None, *, later: bool = False) -> Texts:
+def read_documents(source: Any, options: TextOptions | None = None, *, later: bool = False) -> Texts:
     """Read documents.
 
     Args:
@@ -119,7 +119,7 @@ def _files(source: str | Path, *, later: bool) -> list[Path]:
     """The file, with those of the other splits beside it; or every file of a folder that holds text."""
     path = Path(source)
     if path.is_dir():
-        every = sorted(each for each in path.rglob("*") if each.is_file() and kind_of(each) is not None)
+        every = sorted(each for each in path.rglob("*") if each.is_file() and file_kind(each) is not None)
         files = [each for each in every if not each.name.startswith(".")]
         if not files:
             known = ", ".join((*PLAIN, *LINES, *TABLES))
@@ -147,18 +147,18 @@ def _split_of(path: Path, root: Path) -> str | None:
     return None if word is None else WORDS[word[0].lower()]
 
 
-def kind_of(path: Path) -> str | None:
+def file_kind(path: Path) -> str | None:
     """Ending of a file that holds text, without that of its packing; None for other files."""
     ending = Path(PACKED.sub("", path.name)).suffix.lower()
     return ending if ending in (*LINES, *TABLES, *PLAIN) else None
 
 
 def _is_plain(path: Path) -> bool:
-    return kind_of(path) not in (*LINES, *TABLES)
+    return file_kind(path) not in (*LINES, *TABLES)
 
 
 def _documents(path: Path, options: TextOptions, findings: Findings, *, named: bool, later: bool) -> list[Document]:
-    kind, head = kind_of(path), f"{path.name}, " if named else ""
+    kind, head = file_kind(path), f"{path.name}, " if named else ""
     if kind in LINES:
         found = [(f"{head}line {number}", text) for number, text in _lines(path, options, findings)]
     elif kind in TABLES:
@@ -183,7 +183,7 @@ def _check_headings(path: Path, text: str, options: TextOptions, findings: Findi
 
 def _plain(path: Path, options: TextOptions, findings: Findings) -> str:
     """The whole of a text file."""
-    raw = unpacked(bytes_of(path, findings), options.max_bytes, free_memory() // 3, findings)
+    raw = unpacked(bytes_of(path, findings), options.max_bytes, findings)
     at = raw.find(b"\x00")
     if at >= 0 and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         place = Place(row=raw.count(b"\n", 0, at) + 1)
@@ -195,7 +195,7 @@ def _plain(path: Path, options: TextOptions, findings: Findings) -> str:
 
 def _lines(path: Path, options: TextOptions, findings: Findings) -> Iterator[tuple[int, str]]:
     column = options.column or "text"
-    raw = unpacked(bytes_of(path, findings), options.max_bytes, free_memory() // 3, findings)
+    raw = unpacked(bytes_of(path, findings), options.max_bytes, findings)
     for number, item in objects_of(io.BytesIO(raw), len(raw), findings):
         if column in item and item[column] is None:
             continue

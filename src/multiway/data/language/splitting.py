@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from multiway.data.language.options import TextSplit
 from multiway.data.language.texts import Texts
-from multiway.data.shares import Splits
+from multiway.data.splitting import Splits
 from multiway.errors import DataError
 
 SPLITS = ("train", "validation", "test")

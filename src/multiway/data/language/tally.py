@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.language.texts import bytes_of, words_of
-from multiway.data.language.windows import Windows
+from multiway.data.language.texts import text_bytes, words_of
+from multiway.data.language.windows import TokenWindows
 
 COUNTED = ("tokens", "words", "bytes")
 
@@ -28,10 +28,10 @@ class Tally:
     windows: NDArray[np.float64]
 
     @classmethod
-    def of(cls, split: str, places: Sequence[str], texts: Sequence[str], windows: Windows) -> Self:
+    def of(cls, split: str, places: Sequence[str], texts: Sequence[str], windows: TokenWindows) -> Self:
         """Count texts that are cut into these windows."""
         tokens = np.bincount(windows.document, windows.length, len(texts)).astype(np.int64)
-        words, size = (np.array([count(text) for text in texts], np.int64) for count in (words_of, bytes_of))
+        words, size = (np.array([count(text) for text in texts], np.int64) for count in (words_of, text_bytes))
         head = {"document": list(places), "split": split}
         documents = pd.DataFrame({**head, "tokens": tokens, "words": words, "bytes": size})
         whole = documents[list(COUNTED)].to_numpy(np.float64)[windows.document]

@@ -48,7 +48,7 @@ def words_of(text: str) -> int:
     return len(text.split())
 
 
-def bytes_of(text: str) -> int:
+def text_bytes(text: str) -> int:
     """Bytes of a text in UTF-8."""
     return len(text.encode())
 

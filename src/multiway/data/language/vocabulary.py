@@ -11,11 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.encoders.hub import CONFIG, TEXTS, fetch_model
-from multiway.data.encoders.quiet import quietly
+from multiway.data.encoders.pretrained import CONFIG, TEXTS, fetch_model, quietly
 from multiway.data.findings import quoted
 from multiway.data.language.options import TokenOptions
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, Fix
 from multiway.extras import load_extra
 
 Ids = NDArray[np.int64]
@@ -24,7 +23,7 @@ WORD = re.compile(r" ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s")
 MARK = "<|end|>"
 """Stands before and after every document; no text holds it."""
 BYTES = 256
-WITHOUT_NETWORK = "Known without network: bpe and bytes (--tokenizer bpe)."
+WITHOUT_NETWORK = ("Known without network: bpe and bytes (", Fix("tokens.tokenizer", "bpe"), ").")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

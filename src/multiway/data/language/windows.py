@@ -16,7 +16,7 @@ NO_TARGET = -100
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Windows:
+class TokenWindows:
     """Stretches of documents. A window says each of its tokens from those before it in the window.
 
     tokens: All documents one after another, each between two marks.

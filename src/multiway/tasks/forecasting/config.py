@@ -1,13 +1,15 @@
-"""Everything that determines a forecasting run."""
+"""Everything that determines a forecasting run, and its options of the command line."""
 
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
 from multiway.config import Config, merge
-from multiway.data import ReadOptions, SplitOptions
+from multiway.data import ReadOptions
 from multiway.models import list_models, model_config, model_defaults
-from multiway.tasks.settings import check_model, network_fields, starting_from
+from multiway.tasks.forecasting.splitting import SplitOptions
+from multiway.tasks.options import check_model, network_fields, percentages, read_names, read_whole, starting_from
+from multiway.tasks.protocol import Option
 from multiway.training import TrainingConfig
 
 LONGEST_PATCH = 16
@@ -164,3 +166,39 @@ class ForecastConfig(Config):
 
 def _longest_patch(lookback: int) -> int:
     return max(length for length in range(1, LONGEST_PATCH + 1) if lookback % length == 0)
+
+
+OPTIONS = (
+    Option(name="horizon", field="horizon", commands=("train", "audit"), read=read_whole, help="Steps to forecast."),
+    Option(
+        name="lookback", field="lookback", commands=("train", "audit"), read=read_whole,
+        help="Past steps that the model sees.",
+    ),
+    Option(
+        name="targets", field="targets", commands=("train", "audit"), read=read_names,
+        help="Series to forecast from the others, separated by commas; every series if not given.",
+    ),
+    Option(
+        name="protocol", field="split.protocol", commands=("train", "audit"),
+        help="How rows are split: auto, fraction, dates, ett_hourly, ett_quarter_hourly, or leaky_random_windows.",
+    ),
+    Option(name="variates", field="read.variates", read=read_names, help="Columns to use, separated by commas."),
+    Option(name="missing", field="read.missing", help="What to do with missing cells: error, mask or ffill."),
+    Option(
+        name="duplicates", field="read.duplicates", help="Repeated time stamps: error, first, last, mean or keep."
+    ),
+    Option(name="gaps", field="read.gaps", help="Absent time stamps: error, fill or ignore."),
+    Option(
+        name="layout", commands=("predict",), choices=("long", "wide"),
+        help="Rows per series and time, or a column per series; long if not given.",
+    ),
+    Option(
+        name="levels", commands=("predict",), read=percentages,
+        help="Interval levels in percent: 80,95; those of the training if not given.",
+    ),
+    Option(
+        name="cutoffs", commands=("backtest",), read=read_whole,
+        help="How many past moments to forecast from; 10 if not given.",
+    ),
+    Option(name="step", commands=("backtest",), read=read_whole, help="Steps between them; the horizon if not given."),
+)  # fmt: skip

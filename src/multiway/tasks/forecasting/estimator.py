@@ -8,14 +8,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from multiway.data import Panel
-from multiway.data.loading import as_library, library_of
+from multiway.data.sources.tables import as_library, library_of
 from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
-from multiway.tasks.forecasting.backtest import backtest_frame
-from multiway.tasks.forecasting.explanation import Explanation, explain
-from multiway.tasks.forecasting.future import future_frame
-from multiway.tasks.forecasting.prepared import prepare_later, read_later
+from multiway.tasks.forecasting.encode import prepare_later, read_later
+from multiway.tasks.forecasting.explain import Explanation, explain
+from multiway.tasks.forecasting.forecasts import backtest_frame, future_frame
+from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.run import Run
 
 

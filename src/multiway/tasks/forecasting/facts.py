@@ -1,12 +1,17 @@
-"""Schema of what a stored run of forecasts says of its data and of the choice on validation."""
+"""What a stored run of forecasts says of its data and of the choice on validation, and what needs care in it."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pydantic import ConfigDict
 
 from multiway.config import Config
+from multiway.tasks.forecasting.splitting import about_young
 from multiway.tasks.stored import Facts
 
 
-class SplitFacts(Config):
+class StretchFacts(Config):
     """Rows of a split."""
 
     rows: int
@@ -35,7 +40,7 @@ class Intervals(Config):
     by_student: list[float]
 
 
-class Share(Config):
+class ShareFacts(Config):
     """The network's share up to a step."""
 
     stop: int
@@ -46,14 +51,14 @@ class Share(Config):
     blocks: int
 
 
-class Selection(Config):
+class SelectionFacts(Config):
     """Ridge, the network, or a blend."""
 
     model_config = ConfigDict(extra="allow")
 
     sentence: str
     weight: float = 0.0
-    shares: tuple[Share, ...] = ()
+    shares: tuple[ShareFacts, ...] = ()
     floor_error: float | None = None
     network_error: float | None = None
     blend_error: float | None = None
@@ -66,8 +71,42 @@ class ForecastFacts(Facts):
     variates: int
     layout: str
     missing_cells: int
-    splits: dict[str, SplitFacts]
+    splits: dict[str, StretchFacts]
     young: list[str]
     intervals: Intervals
     coverage: list[Coverage]
-    selection: Selection
+    selection: SelectionFacts
+
+
+def cautions(facts: Mapping[str, Any]) -> Iterator[str]:
+    """One line each, from the facts of a run."""
+    if facts["young"]:
+        yield f"{about_young(facts['young'])}."
+    yield from _on_few_errors(facts)
+    yield from _not_held(facts["coverage"])
+
+
+def _on_few_errors(facts: Mapping[str, Any]) -> Iterator[str]:
+    windows, shares = facts["intervals"]["windows"], facts["intervals"]["by_student"]
+    levels = [row["level"] for row, share in zip(facts["coverage"], shares, strict=True) if share > 0]
+    if levels:
+        needed = math.ceil(levels[-1] / (100 - levels[-1]))
+        where = "" if shares[-1] == 1 else f", for {shares[-1]:.0%} of steps and series"
+        yield (
+            f"Validation has {windows} window{'s' if windows != 1 else ''} and an interval at {levels[-1]:g} % needs "
+            f"{needed}: the width of {_listed(levels)} is Student's t over errors of ridge out of time as well{where}."
+        )
+
+
+def _not_held(coverage: list[Mapping[str, Any]]) -> Iterator[str]:
+    """Bands that missed at least twice as many test values as they may."""
+    for row in coverage:
+        if 100 - row["actual"] >= 2 * (100 - row["level"]):
+            yield (
+                f"The {row['level']:g} % interval held {row['actual']:.0f} % of the test values: "
+                "the test rows are harder than validation, and the future may be."
+            )
+
+
+def _listed(levels: list[float]) -> str:
+    return " and ".join(f"{level:g} %" for level in levels)

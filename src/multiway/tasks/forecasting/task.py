@@ -12,34 +12,41 @@ import pandas as pd
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.data import CheckReport, Panel, check_file, mase_scales
-from multiway.data.series.leaky import NOTE
-from multiway.data.series.splits import LEAKY
-from multiway.data.series.state import ForecastState
+from multiway.data import CheckReport
 from multiway.data.writing import check_target, write_table
-from multiway.errors import ConfigError, DataError
+from multiway.errors import ConfigError, DataError, Fix
 from multiway.explain import save_explanation
 from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.answers import Answer, written
-from multiway.tasks.fitting import announce
-from multiway.tasks.forecasting import auditing, explanation, fitting, sections
-from multiway.tasks.forecasting.backtest import backtest_frame, score_backtest
-from multiway.tasks.forecasting.cautions import cautions
-from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.evaluation import (
-    Errors,
+from multiway.tasks.forecasting import network, page
+from multiway.tasks.forecasting.audit import audit_forecast
+from multiway.tasks.forecasting.choice import calibrate
+from multiway.tasks.forecasting.config import OPTIONS, ForecastConfig
+from multiway.tasks.forecasting.encode import (
+    ForecastState,
+    PreparedPanel,
+    learn,
+    prepare_later,
+    prepare_panel,
+    read_later,
+)
+from multiway.tasks.forecasting.explain import FOLDER, explain, mapped, write_explanation
+from multiway.tasks.forecasting.facts import ForecastFacts, cautions
+from multiway.tasks.forecasting.forecasts import backtest_frame, future_frame, score_backtest
+from multiway.tasks.forecasting.network import all_forecasts, model_of
+from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.scores import (
+    ForecastErrors,
     Units,
     coverage_rows,
     error_frame,
+    forecast_rows,
     horizon_rows,
     measure,
-    score_rows,
 )
-from multiway.tasks.forecasting.facts import ForecastFacts
-from multiway.tasks.forecasting.future import future_frame
-from multiway.tasks.forecasting.model import all_forecasts, model_of
-from multiway.tasks.forecasting.options import OPTIONS
-from multiway.tasks.forecasting.prepared import Prepared, prepare, prepare_later, read_later, season_in
+from multiway.tasks.forecasting.source import check_file
+from multiway.tasks.forecasting.splitting import published_split
+from multiway.tasks.lifecycle import announce
 from multiway.tasks.protocol import OURS, VALIDATION, Context, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.stored import same_length
@@ -61,11 +68,11 @@ METRICS = (
 )
 
 
-class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
+class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     """The next steps of a panel of series."""
 
     name = "forecast"
-    page = sections
+    page = page
     config = ForecastConfig
     state = ForecastState
     fields_of_validation = (*VALIDATION, "horizon")
@@ -74,9 +81,9 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
 
     def prepare(
         self, config: ForecastConfig, source: Any, state: ForecastState | None = None, *, progress: bool = False
-    ) -> Prepared:
-        """See `multiway.tasks.forecasting.prepared`; a source is a path or a frame."""
-        return prepare(config, source) if state is None else prepare_later(config, state, source)
+    ) -> PreparedPanel:
+        """See `multiway.tasks.forecasting.encode`; a source is a path or a frame."""
+        return prepare_panel(config, source) if state is None else prepare_later(config, state, source)
 
     def check(self, config: ForecastConfig, source: Any) -> CheckReport:
         """What is in a file or frame of series.
@@ -89,18 +96,12 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         return check_file(source, config.read, config.split)
 
     def audit(self, config: ForecastConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.tasks.forecasting.auditing`."""
-        return auditing.audit(config, run)
+        """See `multiway.tasks.forecasting.audit`."""
+        return audit_forecast(config, run)
 
-    def learn(self, config: ForecastConfig, prepared: Prepared) -> ForecastState:
-        """Names, season and scaling of the training rows, and the kind of ridge that validation prefers."""
-        panel, scaler, season = prepared.panel, prepared.scaler, season_in(config, prepared.panel)
-        training = scaler.transform(panel.values[slice(*prepared.borders.train)])
-        targets = mase_scales(training, season)[-prepared.windows["train"].num_targets :]
-        return ForecastState(
-            names=panel.names, frequency=panel.frequency, season=season, scaler=scaler,
-            mase_scale=targets, shared=prepared.floor.shared,
-        )  # fmt: skip
+    def learn(self, config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
+        """See `multiway.tasks.forecasting.encode`."""
+        return learn(config, prepared)
 
     def names(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
         """Ours, which holds ridge and network and makes the naive forecasts too, then the baselines of the config."""
@@ -110,22 +111,22 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         """Ridge and network side by side, or a baseline."""
         count = len(state.names)
         if name != OURS:
-            return fitting.build_baseline(name, config, count)
-        network = fitting.build_network(config, count) if config.network else None
+            return network.build_forecast_baseline(name, config, count)
+        trained = network.build_network(config, count) if config.network else None
         targets = len(state.targets)
         matrices = 1 if state.shared else targets
-        return RidgeAndNetwork(config.lookback, config.horizon, state.season, matrices, network, targets)
+        return RidgeAndNetwork(config.lookback, config.horizon, state.season, matrices, trained, targets)
 
-    def fit(self, run: Run, name: str, prepared: Prepared, context: Context) -> History | dict[str, Any] | None:
+    def fit(self, run: Run, name: str, prepared: PreparedPanel, context: Context) -> History | dict[str, Any] | None:
         """Ridge in closed form, then the network; or a baseline."""
         if name != OURS:
             announce(name, context)
-            return fitting.fit_baseline(run.models[name], prepared, run.config, context)
-        return fitting.fit(model_of(run), prepared, run.config, context)
+            return network.fit_forecast_baseline(run.models[name], prepared, run.config, context)
+        return network.fit_forecaster(model_of(run), prepared, run.config, context)
 
-    def calibrate(self, run: Run, prepared: Prepared) -> dict[str, Tensor]:
+    def calibrate(self, run: Run, prepared: PreparedPanel) -> dict[str, Tensor]:
         """Radii of the intervals, after the network's weight."""
-        radii, facts = fitting.calibrate(model_of(run), prepared, run.config)
+        radii, facts = calibrate(model_of(run), prepared, run.config)
         run.facts |= facts
         return {"radii": radii}
 
@@ -139,33 +140,33 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         same_length({"names": state.names, "mean": state.scaler.mean, "std": state.scaler.std})
         targets = run.config.num_targets or len(state.names)
         same_length({"mase": state.mase_scale, "targets": state.names[-targets:]})
-        wanted = (len(run.config.levels), run.config.horizon, targets)
-        if run.calibration["radii"].shape != wanted:
-            raise ValueError(f"radii of {tuple(run.calibration['radii'].shape)} in place of {wanted}")
+        expected = (len(run.config.levels), run.config.horizon, targets)
+        if run.calibration["radii"].shape != expected:
+            raise ValueError(f"radii of {tuple(run.calibration['radii'].shape)} in place of {expected}")
 
-    def predict(self, run: Run, prepared: Prepared, split: str) -> dict[str, Errors]:
+    def predict(self, run: Run, prepared: PreparedPanel, split: str) -> dict[str, ForecastErrors]:
         """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
         radii = run.calibration["radii"]
         return measure(prepared.windows[split], partial(all_forecasts, run), run.state.target_scaler, radii)
 
-    def score(self, run: Run, predictions: dict[str, Errors], split: str) -> list[Row]:
+    def score(self, run: Run, predictions: dict[str, ForecastErrors], split: str) -> list[Row]:
         """MSE and MAE on both scales, MASE; RMSE, WAPE, sMAPE, pinball loss and coverage in the units of the file."""
         radii, state = run.calibration["radii"], run.state
         units = Units(state.target_scaler.std, state.mase_scale, radii, run.config.levels)
-        return score_rows(predictions, split, units) + horizon_rows(predictions, split, units, run.config.horizons)
+        return forecast_rows(predictions, split, units) + horizon_rows(predictions, split, units, run.config.horizons)
 
-    def tables(self, run: Run, predictions: dict[str, Errors], split: str) -> dict[str, pd.DataFrame]:
+    def tables(self, run: Run, predictions: dict[str, ForecastErrors], split: str) -> dict[str, pd.DataFrame]:
         """Errors by variate and step; with the last split also the forecast beyond the data."""
         errors = {"errors": error_frame(predictions, split, run.state.targets)}
         if split != "test":
             return errors
         return {**errors, "predictions": future_frame(run, run.prepared.panel, None, "long")}
 
-    def test_facts(self, run: Run, predictions: dict[str, Errors]) -> dict[str, Any]:
+    def test_facts(self, run: Run, predictions: dict[str, ForecastErrors]) -> dict[str, Any]:
         """How many test values the intervals hold."""
         return {"coverage": coverage_rows(predictions[OURS], run.calibration["radii"], run.config.levels)}
 
-    def describe(self, run: Run, prepared: Prepared) -> dict[str, Any]:
+    def describe(self, run: Run, prepared: PreparedPanel) -> dict[str, Any]:
         """Sizes and the rows of the splits."""
         panel = prepared.panel
         return {
@@ -177,11 +178,11 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
             "splits": {name: _split_facts(prepared, name) for name in dataclasses.asdict(prepared.borders)},
         }
 
-    def keep(self, run: Run, prepared: Prepared, folder: RunFolder) -> None:
+    def keep(self, run: Run, prepared: PreparedPanel, folder: RunFolder) -> None:
         """Attention maps."""
-        if explanation.mapped(run):
-            maps = explanation.explain(run, prepared.panel, prepared.windows["test"])
-            save_explanation(folder.path / explanation.FOLDER, maps)
+        if mapped(run):
+            maps = explain(run, prepared.panel, prepared.windows["test"])
+            save_explanation(folder.path / FOLDER, maps)
 
     def metrics(self, config: ForecastConfig) -> tuple[Metric, ...]:
         """MSE on scaled data decides."""
@@ -193,9 +194,9 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         return str(run.facts["selection"]["sentence"])
 
     def cautions(self, run: Run) -> list[str]:
-        """See `multiway.tasks.forecasting.cautions`."""
-        leaks = [NOTE] if run.config.split.protocol == LEAKY else []
-        return [*leaks, *cautions(run.facts)]
+        """See `multiway.tasks.forecasting.facts`."""
+        other = published_split(run.config.split.protocol)
+        return [*([] if other is None else [other.note]), *cautions(run.facts)]
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """What validation chose."""
@@ -218,12 +219,12 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
     def _panel(self, run: Run, data: str | None) -> Panel:
         source = data or run.config.data
         if source is None:
-            raise ConfigError("this run was fitted on a frame in memory. Give a file with --data.")
+            raise ConfigError("this run was fitted on a frame in memory. Give a file (", Fix("data", like="FILE"), ").")
         return read_later(run.config, run.state, self.locate(source))
 
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """Attention maps as arrays and PNG files, and what is strongest."""
-        return explanation.write_explanation(run, out)
+        return write_explanation(run, out)
 
     def swappable(self, model: nn.Module) -> nn.Module:
         """The network; ridge stays as it is.
@@ -234,11 +235,13 @@ class Forecasting(Task[ForecastConfig, Prepared, ForecastState]):
         assert isinstance(model, RidgeAndNetwork)
         if model.network is None:
             raise ConfigError(
-                "compress: the run has no network to compress. Set network to true in training (--set network=true)."
+                "compress: the run has no network to compress. Set network to true in training (",
+                Fix("network", True),
+                ").",
             )
         return model.network
 
-    def sample(self, run: Run, prepared: Prepared) -> tuple[Tensor | None, ...]:
+    def sample(self, run: Run, prepared: PreparedPanel) -> tuple[Tensor | None, ...]:
         """Validation windows, evenly spread."""
         batch = prepared.windows["validation"].spread(SAMPLED)
         return batch["past"], batch.get("past_observed")
@@ -253,7 +256,7 @@ def _coverage_of(level: float) -> Metric:
     return Metric(name=f"coverage_{level:g}", title=f"Coverage of {level:g} %", higher=None, where=ORIGINAL)
 
 
-def _split_facts(prepared: Prepared, name: str) -> Row:
+def _split_facts(prepared: PreparedPanel, name: str) -> Row:
     start, stop = getattr(prepared.borders, name)
     times = prepared.panel.times
     return {

@@ -1,6 +1,8 @@
-"""The task `images`."""
+"""The task `images`, and `ImageClassifier`, the task in scikit-learn's manners."""
 
-from collections.abc import Callable
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,96 +11,109 @@ import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.auditing.images import audit_images
-from multiway.data import CheckReport
-from multiway.data.images import (
-    Augmented,
-    ImageState,
-    PreparedImages,
-    check_images,
-    looks_like_images,
-    match_images,
-    prepare_images,
-)
-from multiway.data.labelled import Labelled
-from multiway.models import create_model
-from multiway.models.baselines import Majority, fit_logistic
-from multiway.models.pooled_logistic import PooledLogistic
+from multiway.data.findings import Findings
+from multiway.data.matching import match_classes
+from multiway.data.samples import Rows, Samples
+from multiway.data.sources.pictures import Bytes
+from multiway.errors import MultiwayError
+from multiway.explain.gradients import ImageExplanation
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
-from multiway.tasks.distillation import TaughtTask
-from multiway.tasks.images import sections
-from multiway.tasks.images.config import ImageConfig
-from multiway.tasks.images.explanation import explained, telling, write_explanations
-from multiway.tasks.options import names, whole
-from multiway.tasks.protocol import OURS, Option
+from multiway.tasks.estimator import estimator, place_of
+from multiway.tasks.images import network
+from multiway.tasks.images.audit import audit_images
+from multiway.tasks.images.encode import Augmented, ImageState
+from multiway.tasks.images.explain import explained, gradients_of, telling, write_explanations
+from multiway.tasks.images.network import ImageConfig
+from multiway.tasks.images.page import PAGE
+from multiway.tasks.images.source import looks_like_images, read_images
+from multiway.tasks.images.teaching import DistillFacts, find_teacher, taught
+from multiway.tasks.options import read_names, read_whole
+from multiway.tasks.protocol import OURS, Option, Row
 from multiway.tasks.run import Run
-from multiway.training import Source
-from multiway.training.watching import Quantiles, check_names, quantiles_of
+from multiway.tasks.sample_estimator import SampleClassifier
+from multiway.tasks.samples import SampleFacts, SampleTask
+from multiway.training import Objective, Source
+from multiway.training.losses import DistillationLoss, Taught, class_weights
+from multiway.training.validation import Watched, accuracy_of, check_watched, quantiles_of
 
-FITTED, PENALTIES = 20_000, (1e-1, 1e-3)
-"""Training images that the logistic regression is fitted on at most, and its penalties: seconds, not minutes."""
+MOST_LISTED = 100
+"""Images whose flaws are listed one by one."""
 
 
-class ImageTask(TaughtTask[ImageConfig, ImageState]):
-    """Classes of images."""
+class ImageFacts(SampleFacts):
+    """Of samples with classes, and of the teacher where there was one."""
+
+    distilled: DistillFacts | None = None
+
+
+class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
+    """Classes of images, learnt from a teacher too where the config's `distill` names one."""
 
     name = "images"
     needs = "images. Give some"
-    page = sections.PAGE
+    page = PAGE
     config = ImageConfig
     state = ImageState
+    facts = ImageFacts
     scored = (*targets.CLASSES, targets.MORE["f1"], targets.MORE["top5"])
     options = (
-        Option(name="size", field="read.size", read=whole, help="Side in pixels that every image is resized to."),
+        Option(name="size", field="read.size", read=read_whole, help="Side in pixels that every image is resized to."),
         Option(
             name="channels", field="read.channels", choices=("auto", "grey", "rgb"),
             help="Grey or coloured; auto keeps what they are.",
         ),
         Option(name="teacher", field="distill.teacher", help="Run, folder or name of a network to learn from too."),
-        Option(name="images", commands=("explain",), read=names, help="Images to explain: dog/1.png,cat/7.png."),
+        Option(name="images", commands=("explain",), read=read_names, help="Images to explain: dog/1.png,cat/7.png."),
     )  # fmt: skip
 
     def recognises(self, source: Any) -> bool:
         """Folders and files of images, archives with arrays of them, and arrays of bytes."""
         return looks_like_images(source)
 
-    def prepare(
-        self, config: ImageConfig, source: Any, state: ImageState | None = None, *, progress: bool = False
-    ) -> PreparedImages:
-        """Images of one size, split; later ones matched to the run's classes."""
+    def read(
+        self, config: ImageConfig, source: Any, findings: Findings, state: ImageState | None = None, *,
+        has_target: bool = True,
+    ) -> Samples[Bytes]:  # fmt: skip
+        """Images of one size; later ones in the colours and the classes of the training."""
+        options, failures = config.read, list[MultiwayError]()
         if state is not None:
-            return match_images(source, config.read, state)
-        return prepare_images(source, config.read, config.split)
+            options = options.replace(channels="grey" if state.channels == 1 else "rgb")
+        try:
+            images = read_images(source, options, failures)
+        finally:
+            for error in failures[:MOST_LISTED]:
+                findings.take("source", error)
+            if len(failures) > MOST_LISTED:
+                findings.add("source", "error", f"{len(failures) - MOST_LISTED} more problems are not listed")
+        if state is None:
+            return images
+        target = match_classes(_classes(images), state.classes, images.source, "images") if has_target else None
+        return dataclasses.replace(images, target=target, classes=state.classes)
 
-    def unlabelled(self, config: ImageConfig, source: Any, state: ImageState) -> PreparedImages:
-        """Later images, whatever folders they lie in."""
-        return match_images(source, config.read, state, has_classes=False)
+    def learnt(self, config: ImageConfig, samples: Samples[Bytes], train: Rows) -> ImageState:
+        """Classes, sizes, and the scale of the training images."""
+        return ImageState.learn(samples, train, config.read)
 
-    def check(self, config: ImageConfig, source: Any) -> CheckReport:
-        """What is in a folder, a file or arrays."""
-        return check_images(source, config.read, config.split)
+    def encode(
+        self, config: ImageConfig, samples: Samples[Bytes], state: ImageState, *, progress: bool = False
+    ) -> Samples[Tensor]:
+        """Bytes that are normalised when they are gathered."""
+        return state.encoded(samples)
+
+    def described(self, samples: Samples[Bytes]) -> dict[str, Any]:
+        """Images, their size, colours and values."""
+        values = samples.inputs
+        return {
+            "images": len(samples),
+            "sizes": f"{values.shape[1]} x {values.shape[2]}",
+            "colours": "grey" if values.shape[3] == 1 else "red, green, blue",
+            "values": f"{values.min()} to {values.max()}" if len(samples) else None,
+        }
 
     def audit(self, config: ImageConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.auditing.images`."""
+        """See `multiway.tasks.images.audit`."""
         return audit_images(self.prepare(config, self.locate(config.data or "")), None if run is None else run.state)
-
-    def learn(self, config: ImageConfig, prepared: PreparedImages) -> ImageState:  # type: ignore[override]
-        """Classes, sizes, and the scale of the training images."""
-        return prepared.state
-
-    def build(self, config: ImageConfig, state: ImageState, name: str) -> nn.Module:
-        """A network, or a baseline."""
-        if name == "majority":
-            return Majority(len(state.classes))
-        if name == "logistic":
-            return PooledLogistic(state.sizes, state.channels, len(state.classes))
-        return create_model(config.model_name, **config.network_fields(**state.fields))
-
-    def learnt_from(self, run: Run, training: Labelled) -> Source:
-        """Training images, changed at random where the config says so."""
-        augment = run.config.augment
-        return self.taught(run, Augmented(training, augment) if augment.is_on else training)
 
     def settle(self, config: ImageConfig, state: ImageState, *, progress: bool = False) -> ImageConfig:
         """Look for the teacher and the weights to watch before anything is written.
@@ -108,25 +123,53 @@ class ImageTask(TaughtTask[ImageConfig, ImageState]):
         """
         if config.weights is not None:
             with torch.device("meta"):
-                check_names(self.build(config, state, OURS), config.weights)
-        return super().settle(config, state, progress=progress)
+                check_watched(self.build(config, state, OURS), config.weights)
+        if config.distill is not None:
+            find_teacher(config.distill.teacher, state)
+        return config
 
-    def watch(self, run: Run) -> Callable[[nn.Module], Quantiles] | None:
-        """Quantiles of the weights that the config names, and a student's accuracy."""
-        pattern, accuracy = run.config.weights, super().watch(run)
-        if pattern is None:
-            return accuracy
-        return lambda model: quantiles_of(model, pattern) | ({} if accuracy is None else accuracy(model))
+    def build(self, config: ImageConfig, state: ImageState, name: str) -> nn.Module:
+        """A network, or a baseline."""
+        return network.build_image_model(config, state, name)
 
-    def fit_baseline(self, run: Run, name: str, training: Labelled, validation: Labelled) -> dict[str, Any] | None:
-        """Count classes, or fit a logistic regression on means of blocks of some images."""
-        model = run.models[name]
-        if isinstance(model, Majority):
-            model.fit(torch.from_numpy(training.truth))
+    def fit_baseline(
+        self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]
+    ) -> dict[str, Any] | None:
+        """See `multiway.tasks.images.network`."""
+        return network.fit_image_baseline(run.models[name], training, validation)
+
+    def objective(self, run: Run, training: Samples[Tensor]) -> Objective:
+        """Cross-entropy, with the teacher beside it."""
+        options, how = run.config.distill, run.config.training
+        if options is None:
+            return super().objective(run, training)
+        return DistillationLoss(
+            temperature=options.temperature, alpha=options.alpha, smoothing=how.label_smoothing,
+            weights=class_weights(training.truth, len(run.state.classes), how),
+        )  # fmt: skip
+
+    def learnt_from(self, run: Run, training: Samples[Tensor]) -> Source:
+        """Training images, changed at random where the config says so; a teacher sees them as they are."""
+        augment, options = run.config.augment, run.config.distill
+        source = Augmented(training, augment) if augment.is_on else training
+        return source if options is None else Taught(source, taught(run, options))
+
+    def watch(self, run: Run) -> Callable[[nn.Module], Watched] | None:
+        """Quantiles of the weights that the config names, and a student's accuracy on the validation samples."""
+        pattern = run.config.weights
+        watchers: list[Callable[[nn.Module], Watched]] = []
+        if pattern is not None:
+            watchers.append(lambda model: quantiles_of(model, pattern))
+        if run.config.distill is not None:
+            watchers.append(functools.partial(accuracy_of, samples=run.prepared.part("validation")))
+        if not watchers:
             return None
-        assert isinstance(model, PooledLogistic)
-        some = training.take(np.unique(np.linspace(0, len(training) - 1, FITTED).astype(np.int64)))
-        return fit_logistic(model, *_features(model, some), *_features(model, validation), PENALTIES)
+        return lambda model: {name: values for watcher in watchers for name, values in watcher(model).items()}
+
+    def cell_facts(self, runs: Sequence[Run]) -> Row:
+        """How many test samples there are, and the teacher."""
+        distilled = runs[0].facts.get("distilled")
+        return {**super().cell_facts(runs), **({"distilled": distilled} if distilled else {})}
 
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """Gradients of the named images, or of some telling ones of the test."""
@@ -144,10 +187,49 @@ class ImageTask(TaughtTask[ImageConfig, ImageState]):
             raise ValueError("each channel needs a centre and a spread")
 
 
-@torch.no_grad()
-def _features(model: PooledLogistic, samples: Labelled) -> tuple[Tensor, Tensor]:
-    parts = [model.features(batch["inputs"]) for batch in samples.batches(1024)]
-    return torch.cat(parts), torch.from_numpy(samples.truth)
+def _classes(images: Samples[Bytes]) -> list[str]:
+    """Name of the class of each image."""
+    classes = images.classes or ()
+    return [classes[label] for label in images.truth.tolist()]
 
 
 TASK = ImageTask()
+
+
+@estimator
+class ImageClassifier(SampleClassifier):
+    """Classify images with a convolutional network, scored on held-out images beside baselines.
+
+    Images are arrays of bytes, `(images, height, width)` or `(images, height, width, channels)`.
+
+    Args:
+        layer: What maps the features to the hidden layer: nd_linear, linear, tensor_train or low_rank.
+        epochs: Passes over the training images at most.
+        validation: Share of the images that choose the best epoch.
+        test: Share of the images that are scored once, at the end.
+        baselines: Some of majority and logistic.
+        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
+        settings: Other fields of `ImageConfig`, nested: `{"read": {"size": 32}, "training": {"batch_size": 32}}`.
+        progress: Show a bar or lines on stderr.
+
+    `fit` sets `run_`, `scores_` (a frame) and `classes_`.
+    """
+
+    task = "images"
+
+    _: dataclasses.KW_ONLY
+    layer: str = "nd_linear"
+    validation: float = 0.15
+    test: float = 0.2
+    baselines: Sequence[str] = ("majority", "logistic")
+
+    def explain(self, X: Any, index: int = 0) -> ImageExplanation:
+        """Integrated gradients of the class that one image is named: what spoke for it, and against it.
+
+        Args:
+            X: Images, as for `predict`.
+            index: Which image.
+        """
+        samples = self._unlabelled(X)
+        position = place_of(index, len(samples))
+        return gradients_of(self._run(), samples.take(np.array([position])))[1]

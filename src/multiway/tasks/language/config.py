@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from multiway.config import Config
 from multiway.data.language import TextOptions, TextSplit, TokenOptions
 from multiway.models import list_models, model_config, model_defaults
-from multiway.tasks.settings import check_model, network_fields, starting_from
+from multiway.tasks.options import check_model, network_fields, starting_from
 from multiway.training import TrainingConfig
 
 NETWORK = "causal_transformer"

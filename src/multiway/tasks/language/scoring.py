@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from torch import nn
 
-from multiway.data.language import PreparedText, Tally, Windows
+from multiway.data.language import PreparedText, Tally, TokenWindows
 from multiway.metrics.perplexity import FUNCTIONS, Values
 from multiway.metrics.resampling import model_rows
 from multiway.models.next_token import token_nats
@@ -23,7 +23,7 @@ MANY, AT_ONCE = 10, 32
 """Documents from which on intervals are over documents, over windows below; and windows that are read at once."""
 
 
-def surprises(model: nn.Module, windows: Windows) -> Values:
+def surprises(model: nn.Module, windows: TokenWindows) -> Values:
     """Nats of every token of the windows, in their order."""
     found = [token_nats(model, batch["inputs"], batch["target"]) for batch in windows.batches(AT_ONCE)]
     return np.concatenate([np.empty(0), *(each.double().numpy() for each in found)])

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from multiway.report import text
-from multiway.report.sections import Part, Table
+from multiway.report.sections import PagePart, Table
 from multiway.tasks import pages
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
-from multiway.tasks.split_page import SplitPage
+from multiway.tasks.target_page import SplitPage
 
 WORDS = {"unigram": "single tokens", "trigram": "three tokens (Kneser-Ney)"}
 SHOWN = 10
@@ -23,18 +23,18 @@ SUBJECT = pages.Subject(
 )  # fmt: skip
 
 
-def parts(runs: Sequence[Run]) -> Iterator[Part]:
+def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
     """Texts continued, and the most surprising test documents, of the first run."""
     written = runs[0].tables["continuations"]
     rows = [[str(cell) for cell in row] for row in written[["before", "continuation", "after"]].to_numpy()]
     heads = ["A test document, cut off", "as the model goes on", "as it goes on"]
     side = ["What the model takes for most probable, token after token."]
     table = Table(columns=heads, rows=rows, style="words")
-    yield Part(id="continuations", title="Texts continued", side=side, content=[table])
+    yield PagePart(id="continuations", title="Texts continued", side=side, content=[table])
     yield _documents(runs[0])
 
 
-def _documents(run: Run) -> Part:
+def _documents(run: Run) -> PagePart:
     """The most surprising test documents, with what the best baseline makes of them."""
     test = run.tables["predictions"].query("split == 'test'")
     wide = test.assign(rate=test["nats"] / test["tokens"]).pivot(index="document", columns="model", values="rate")
@@ -43,7 +43,7 @@ def _documents(run: Run) -> Part:
     rows = [[str(place), *(text.number(float(row[name]), 3) for name in names)] for place, row in most.iterrows()]
     side = [f"Nats per token; the {SHOWN} test documents that surprise the network most, or all of fewer."]
     table = Table(columns=["Document", *(WORDS.get(name, name) for name in names)], rows=rows)
-    return Part(id="documents", title="Surprise by document", side=side, content=[table])
+    return PagePart(id="documents", title="Surprise by document", side=side, content=[table])
 
 
 PAGE = SplitPage(

@@ -8,36 +8,36 @@ import pandas as pd
 from torch import nn
 
 from multiway.auditing import AuditReport
-from multiway.auditing.documents import audit_texts
+from multiway.auditing.documents import audit_documents
 from multiway.data import CheckReport
 from multiway.data.language import (
     LanguageState,
     PreparedText,
     TextCounts,
-    Windows,
+    TokenWindows,
     check_texts,
     looks_like_text,
     match_texts,
     prepare_texts,
 )
 from multiway.models import create_model
-from multiway.models.ngrams import ORDERS, KneserNey, sizes_of
+from multiway.models.next_token import ORDERS, KneserNey, table_sizes
 from multiway.tasks.answers import Answer, in_folder, written
 from multiway.tasks.language import sections
 from multiway.tasks.language.config import LanguageConfig
 from multiway.tasks.language.scoring import METRICS, Surprise, surprise_of
 from multiway.tasks.language.writing import answers, continuations, token_table
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.options import count, number, whole
+from multiway.tasks.options import read_count, read_number, read_whole
 from multiway.tasks.protocol import OURS, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.split_task import SplitTask
 from multiway.tasks.stored import SplitFacts
 from multiway.training import Objective
-from multiway.training.class_losses import ClassLoss
+from multiway.training.losses import ClassLoss
 
 
-class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, Windows]):
+class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, TokenWindows]):
     """Each token of a text from those before it."""
 
     name = "language"
@@ -59,15 +59,21 @@ class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, Windows]):
             help="What a document of a text file is.",
         ),
         Option(name="tokenizer", field="tokens.tokenizer", commands=("train",), help="bpe, bytes, a folder or name."),
-        Option(name="vocabulary", field="tokens.vocabulary", commands=("train",), read=whole, help="Tokens of bpe."),
-        Option(name="context", field="tokens.context", commands=("train",), read=whole, help="Tokens read at once."),
-        Option(name="tokens", commands=("predict",), read=count, help="Tokens to write per text; 0 only scores."),
         Option(
-            name="temperature", commands=("predict",), read=number,
+            name="vocabulary", field="tokens.vocabulary", commands=("train",), read=read_whole, help="Tokens of bpe.",
+        ),
+        Option(
+            name="context", field="tokens.context", commands=("train",), read=read_whole, help="Tokens read at once.",
+        ),
+        Option(name="tokens", commands=("predict",), read=read_count, help="Tokens to write per text; 0 only scores."),
+        Option(
+            name="temperature", commands=("predict",), read=read_number,
             help="0 takes the most probable token, 1 draws as the model says; 0 if not given.",
         ),
-        Option(name="draw", commands=("predict",), read=count, help="Seed of what is drawn."),
-        Option(name="first", commands=("explain",), read=whole, help="Test documents to take apart; 4 if not given."),
+        Option(name="draw", commands=("predict",), read=read_count, help="Seed of what is drawn."),
+        Option(
+            name="first", commands=("explain",), read=read_whole, help="Test documents to take apart; 4 if not given.",
+        ),
     )  # fmt: skip
 
     def recognises(self, source: Any) -> bool:
@@ -89,13 +95,13 @@ class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, Windows]):
     def audit(self, config: LanguageConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.auditing.documents`."""
         prepared = self.prepare(config, self.locate(config.data or ""))
-        return audit_texts(prepared, None if run is None else run.state.vocabulary)
+        return audit_documents(prepared, None if run is None else run.state.vocabulary)
 
     def learn(self, config: LanguageConfig, prepared: PreparedText) -> LanguageState:
         """The vocabulary, and how much each baseline has to hold of the training text."""
         prepared.check_context()
         documents, vocabulary = prepared.part("train").stretches(), prepared.vocabulary
-        counts = {str(name): sizes_of(documents, ORDERS[name], vocabulary.size) for name in config.baselines}
+        counts = {str(name): table_sizes(documents, ORDERS[name], vocabulary.size) for name in config.baselines}
         return LanguageState(vocabulary=vocabulary, counts=counts)
 
     def build(self, config: LanguageConfig, state: LanguageState, name: str) -> nn.Module:
@@ -105,11 +111,11 @@ class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, Windows]):
             return create_model(config.model_name, **config.network_fields(size))
         return KneserNey.sized(size, state.counts[name])
 
-    def objective(self, run: Run, training: Windows) -> Objective:
+    def objective(self, run: Run, training: TokenWindows) -> Objective:
         """Cross-entropy of every token that is no filling."""
         return ClassLoss(smoothing=run.config.training.label_smoothing)
 
-    def fit_baseline(self, run: Run, name: str, training: Windows, validation: Windows) -> None:
+    def fit_baseline(self, run: Run, name: str, training: TokenWindows, validation: TokenWindows) -> None:
         """By counting."""
         cast(KneserNey, run.models[name]).fit(training.stretches())
 

@@ -22,7 +22,7 @@ def continued(model: nn.Module, prepared: PreparedText, text: str, tokens: int, 
     vocabulary, context = prepared.vocabulary, prepared.options.context
     (before,) = vocabulary.encode([text])
     ids = [vocabulary.mark, *before.tolist()]
-    return vocabulary.decode(next_token.continued(model, ids, context, tokens, end=vocabulary.mark, **how))
+    return vocabulary.decode(next_token.continuation(model, ids, context, tokens, end=vocabulary.mark, **how))
 
 
 def answers(

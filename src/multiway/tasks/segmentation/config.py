@@ -4,9 +4,11 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from multiway.config import merge
-from multiway.data.masks.options import MaskOptions
+from multiway.config import Config, merge
+from multiway.data.augmentation import AugmentOptions
+from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
 from multiway.models import list_models
+from multiway.tasks.stored import Facts
 from multiway.training import TrainingConfig
 
 Baseline = Literal["background", "threshold", "logistic", "unet"]
@@ -26,8 +28,20 @@ class SegmentTraining(TrainingConfig):
     """Patches per batch over all processes."""
 
 
-class SegmentConfig(MaskOptions):
+class SegmentConfig(Config):
     """A run of the task `segment`; stored in its folder."""
+
+    data: str | None = None
+    """A table of images and masks, a scene as .npz, or a known name: lesions, indian-pines."""
+    read: VolumeOptions = VolumeOptions()
+    split: VolumeSplit = VolumeSplit()
+    augment: AugmentOptions = AugmentOptions()
+    classes: tuple[str, ...] | None = None
+    """Names of the mask's values in their order; the values themselves if not given."""
+    ignore: int | None = None
+    """Value of the mask that is neither learned from nor scored."""
+    block: int = Field(12, ge=1)
+    """Side of the blocks that a scene is cut into, in pixels; a block belongs to one split."""
 
     model: dict[str, Any] = Field(default_factory=dict)
     """`name` of a model and its fields, without the channels and classes that the data set."""
@@ -76,3 +90,11 @@ class SegmentConfig(MaskOptions):
         if not plain:
             return self.model.get("name", ours), fields
         return other, fields if num_modes == 3 and self.model.get("name", ours) == ours else {}
+
+
+class SegmentFacts(Facts):
+    """Cases by split, sizes of an image, and the unit of distances."""
+
+    splits: dict[str, int]
+    sizes: list[int]
+    distance: str

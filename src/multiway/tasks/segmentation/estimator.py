@@ -8,17 +8,17 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from multiway.data.masks.examples import Examples, examples_of_cases, read_examples
-from multiway.data.scenes import is_scene, read_scene
-from multiway.data.volumes import cases_of_arrays, read_cases
-from multiway.data.volumes.spacing import warn_of_spacings
+from multiway.data.sources.scans.cases import Arrays
+from multiway.data.sources.scans.encoding import warn_of_spacings
+from multiway.data.sources.scans.loading import read_cases
+from multiway.data.sources.scenes import is_scene, read_scene
 from multiway.errors import ConfigError
 from multiway.explain import ModeMap
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.run import Run
-from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline
-from multiway.tasks.segmentation.explanation import MOST_CASES, attention_maps
-from multiway.tasks.segmentation.prediction import predict_scene, predict_volume
+from multiway.tasks.segmentation.explain import MOST_CASES, attention_maps
+from multiway.tasks.segmentation.predict import predict_scene, predict_volume
+from multiway.tasks.segmentation.scores import ALL, MEAN, headline
 
 
 @estimator
@@ -60,8 +60,7 @@ class Segmenter(Estimator):
             ConfigError: An argument does not fit.
         """
         if not isinstance(X, str | Path):
-            config = self.config()
-            return self._fit(_examples(config, X, y, patients=patients), config)
+            return self._fit(_arrays(X, y, patients), self.config())
         if y is not None or patients is not None:
             raise ConfigError("Segmenter.fit: a path holds its own masks and patients. Leave y out.")
         return self._fit(located(X), self.config(X))
@@ -83,7 +82,7 @@ class Segmenter(Estimator):
         if is_path and is_scene(source):
             return predict_scene(run, read_scene(source, run.config.read.max_bytes))
         read = run.config.read
-        cases = read_cases(source, read, same_sizes=False) if is_path else cases_of_arrays(X, options=read)[0]
+        cases = read_cases(source if is_path else Arrays(x=X), read, same_sizes=False)
         warn_of_spacings({name: cases.spacing(row) for row, name in enumerate(cases.names)}, run.state.spacings)
         masks = [predict_volume(run, cases.read(index)) for index in range(cases.count)]
         return masks if is_path else np.stack(masks)
@@ -95,7 +94,7 @@ class Segmenter(Estimator):
 
     def evaluate(self, X: Any, y: Any = None) -> pd.DataFrame:
         """Every score on other images with masks, with intervals, beside the baselines."""
-        return self._scores_of(self._later(X, y))
+        return self._scores_of(_source(X, y))
 
     def explain(self, X: Any, y: Any = None) -> list[ModeMap]:
         """Attention per mode and block, averaged over patches about what the masks of the first images mark.
@@ -103,23 +102,15 @@ class Segmenter(Estimator):
         Raises:
             ConfigError: The network has no attention.
         """
-        run = self._run()
-        later = run.task.prepare(run.config, self._later(X, y), run.state)
-        return attention_maps(run, later, later.rows(ALL)[:MOST_CASES])
-
-    def _later(self, X: Any, y: Any) -> Examples:
-        run = self._run()
-        if isinstance(X, str | Path):
-            return read_examples(located(X), run.config, run.state.values, split=False)
-        return _examples(run.config, X, y, run.state.values)
+        later = self._prepared(_source(X, y))
+        return attention_maps(self._run(), later, later.rows(ALL)[:MOST_CASES])
 
 
-def _examples(
-    config: Any, X: Any, y: Any, values: tuple[int, ...] | None = None, patients: Sequence[Any] | None = None
-) -> Examples:
-    """Arrays with masks as examples; split where the values of the masks are not known yet."""
+def _source(X: Any, y: Any) -> Any:
+    return X if isinstance(X, str | Path) else _arrays(X, y)
+
+
+def _arrays(X: Any, y: Any, patients: Sequence[Any] | None = None) -> Arrays:
     if y is None:
         raise ConfigError("Segmenter: arrays need y, one mask per image.")
-    split = config.split if values is None else None
-    cases, _ = cases_of_arrays(X, masks=y, options=config.read, split=split, patients=patients)
-    return examples_of_cases(cases, config, values, split=values is None)
+    return Arrays(x=X, masks=y, patients=patients)

@@ -1,50 +1,48 @@
 """The task `segment`."""
 
-import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
-from torch import Tensor, nn
+from torch import nn
 
 from multiway.auditing import AuditReport
+from multiway.auditing.scans import ScanImages, scan_title, torn_cases
 from multiway.data import CheckReport
-from multiway.data.loading import pair_of
-from multiway.data.masks.checking import check_masks
-from multiway.data.masks.examples import Examples, read_examples
-from multiway.data.masks.patches import GridPatches, fit_scale
-from multiway.data.masks.state import SegmentState
-from multiway.data.scenes import is_scene
-from multiway.data.volumes import Arrays
-from multiway.data.volumes.spacing import warn_of_spacings
-from multiway.errors import ConfigError, DataError
+from multiway.data.sources.scans.cases import Arrays
+from multiway.data.sources.scans.loading import read_cases
+from multiway.data.sources.scenes import is_scene
+from multiway.data.sources.tables import pair_of
+from multiway.errors import DataError
 from multiway.tasks.answers import Answer
-from multiway.tasks.protocol import OURS, VALIDATION, Context, Metric, Option, Row, Task
+from multiway.tasks.protocol import OURS, VALIDATION, Metric, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.scores import best_baseline_remark, models_of, score_of, shown
-from multiway.tasks.segmentation import auditing, sections
-from multiway.tasks.segmentation.config import SegmentConfig
-from multiway.tasks.segmentation.evaluation import ALL, MEAN, headline, measure, score_rows
-from multiway.tasks.segmentation.explanation import explain_run
-from multiway.tasks.segmentation.facts import SegmentFacts
-from multiway.tasks.segmentation.fitting import (
+from multiway.tasks.segmentation import page
+from multiway.tasks.segmentation.check import check_masks
+from multiway.tasks.segmentation.config import SegmentConfig, SegmentFacts
+from multiway.tasks.segmentation.encode import (
     PLAIN,
+    PreparedImages,
+    SegmentState,
     baselines_of,
-    build_model,
-    check_fits,
-    fit_model,
-    patch_of,
+    fit_scale,
+    prepared,
 )
-from multiway.tasks.segmentation.prediction import predict_masks
-from multiway.tasks.segmentation.predictors import predictor_of
-from multiway.tasks.segmentation.showing import save_slices
+from multiway.tasks.segmentation.explain import explain_run
+from multiway.tasks.segmentation.network import Baseline, PatchLoss, build_model, network_predictor, predictor_of
+from multiway.tasks.segmentation.patches import GridPatches, TrainingPatches
+from multiway.tasks.segmentation.predict import predict_masks
+from multiway.tasks.segmentation.scores import ALL, MEAN, CasePredictions, headline, mean_dice, measure
+from multiway.tasks.segmentation.slices import save_slices
+from multiway.tasks.segmentation.source import read_examples
+from multiway.tasks.split_task import SplitPredictions, SplitTask
 from multiway.tasks.stored import same_length
-from multiway.tasks.volumes.evaluation import some_volumes
-from multiway.tasks.volumes.options import SCANS
-from multiway.training import History, RunFolder
+from multiway.tasks.volumes.config import SCANS
+from multiway.training import Objective, RunFolder, Source
 from multiway.training.memory import settled
 
 OF_MEAN = functools.partial(Metric, where={"class": MEAN})
@@ -53,16 +51,18 @@ OF_SURFACES = (OF_MEAN(name="cl_dice", title="clDice"), OF_MEAN(name="hd95", tit
 OF_VOXELS = Metric(name="acc", title="Voxels right", where={"class": ALL})
 
 
-class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
+class Segmentation(SplitTask[SegmentConfig, PreparedImages, SegmentState, GridPatches]):
     """A class for every voxel of a volume or pixel of a scene."""
 
     name = "segment"
-    page = sections
+    page = page
     config = SegmentConfig
     state = SegmentState
     facts = SegmentFacts
-    sections_of_reading = ("read", "split")
     fields_of_validation = (*VALIDATION, "classes", "ignore", "block")
+    scored = (*OF_IMAGES, *OF_SURFACES, OF_VOXELS)
+    sampled = 8
+    by_steps = (OURS, PLAIN)
     options = (Option(name="mask", field="read.mask", help="Column of the mask of each scan."), *SCANS)
 
     def recognises(self, source: Any) -> bool:
@@ -74,20 +74,10 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
 
     def prepare(
         self, config: SegmentConfig, source: Any, state: SegmentState | None = None, *, progress: bool = False
-    ) -> Examples:
+    ) -> PreparedImages:
         """Images with masks; all of those of later data are one split."""
         values = None if state is None else state.values
-        examples = source if isinstance(source, Examples) else read_examples(source, config, values, split=not values)
-        if state is None:
-            check_fits(config, examples)
-            return examples
-        if (examples.channels, examples.num_modes) != (state.channels, state.num_modes):
-            raise ConfigError(
-                f"{examples.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. "
-                f"Got {examples.num_modes} axes and {examples.channels} channels."
-            )
-        warn_of_spacings({name: examples.spacing(row) for row, name in enumerate(examples.names)}, state.spacings)
-        return dataclasses.replace(examples, classes=state.classes)
+        return prepared(config, read_examples(source, config, values, split=values is None), state)
 
     def check(self, config: SegmentConfig, source: Any) -> CheckReport:
         """What is in a set of images with masks, in a scene, or in a pair of volumes and masks.
@@ -103,20 +93,35 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
         return check_masks(source, config)
 
     def audit(self, config: SegmentConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.tasks.segmentation.auditing`."""
-        return auditing.audit(config, run)
+        """Whether images or patients are in two splits, an image has two masks, or scaling or the grid leaks."""
+        source = self.locate(config.data or "")
+        torn = cases = None
+        if not is_scene(source):
+            torn = torn_cases(source, config.read)
+            cases = torn or read_cases(source, config.read, config.split, same_sizes=False)
+        examples = read_examples(cases or source, config)
+        images = ScanImages(examples.names, examples.patients, examples.splits, "image")
+        used = {int(row) for rows in examples.splits.values() for row in rows}
+        numbers: dict[bytes, int] = {}
+        marked: list[str] = []
+        for row in range(len(examples.names)):
+            example = examples.read(row)
+            mask = f"mask {numbers.setdefault(example.target.tobytes(), len(numbers))}"
+            marks = example.target > 0
+            images.add(example.values, mask, is_used=row in used, marked=marks if examples.background else None)
+            marked.append("marked" if marks.any() else "empty")
+        scale = None if torn is not None else run.state.scale if run is not None else fit_scale(examples, config.read)
+        told, target = marked if examples.background else (), "whether a mask is empty"
+        title = scan_title(examples.source, examples.splits, "blocks" if cases is None else "images")
+        return AuditReport.of(title, images.verdicts(cases, scale, config.read, told, target))
 
-    def learn(self, config: SegmentConfig, prepared: Examples) -> SegmentState:
+    def learn(self, config: SegmentConfig, prepared: PreparedImages) -> SegmentState:
         """Intensities and sizes."""
-        return SegmentState(
-            classes=prepared.classes, values=prepared.values, channels=prepared.channels, axes=prepared.axes,
-            scale=fit_scale(prepared, config.read), patch=patch_of(config, prepared), background=prepared.background,
-            spacings=prepared.spacings,
-        )  # fmt: skip
+        return prepared.state
 
     def settle(self, config: SegmentConfig, state: SegmentState, *, progress: bool = False) -> SegmentConfig:
         """Batches that fit into memory, where none were asked for."""
-        names = [name for name in self.names(config, state) if name in (OURS, PLAIN)]
+        names = [name for name in self.names(config, state) if name in self.by_steps]
         shape = (state.channels, *state.patch)
         return settled(
             config, lambda: [self.build(config, state, name) for name in names], shape, "patches", progress=progress
@@ -130,9 +135,28 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
         """A network or a baseline."""
         return build_model(config, state, name)
 
-    def fit(self, run: Run, name: str, prepared: Examples, context: Context) -> History | dict[str, Any] | None:
-        """See `multiway.tasks.segmentation.fitting`."""
-        return fit_model(run, name, prepared, context)
+    def objective(self, run: Run, training: GridPatches) -> Objective:
+        """Cross-entropy and overlaps."""
+        return PatchLoss(run.config, run.state.background)
+
+    def learnt_from(self, run: Run, training: GridPatches) -> Source:
+        """Random patches, many of them about what the masks mark."""
+        config = run.config
+        return TrainingPatches(
+            examples=training.examples, rows=training.rows, scale=training.scale, patch=training.patch,
+            per_case=config.patches_per_case, foreground=config.foreground, options=config.augment,
+        )  # fmt: skip
+
+    def validated_by(self, run: Run, validation: GridPatches) -> tuple[None, Callable[[nn.Module], float]]:
+        """Mean Dice."""
+        return None, lambda model: mean_dice(network_predictor(run, model), validation.examples, "validation")
+
+    def fit_baseline(
+        self, run: Run, name: str, training: GridPatches, validation: GridPatches
+    ) -> dict[str, Any] | None:
+        """By counting voxels, or in convex steps."""
+        model = cast(Baseline, run.models[name])
+        return model.fit(training.examples, training.scale, run.config.training.seed)
 
     def check_stored(self, run: Run) -> None:
         """Every class has its value.
@@ -142,21 +166,16 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
         """
         same_length({"classes": run.state.classes, "values": run.state.values})
 
-    def predict(self, run: Run, prepared: Examples, split: str) -> dict[str, pd.DataFrame]:
-        """Counts and metrics of every case and class, by model; the masks themselves are not kept."""
+    def predict(self, run: Run, prepared: PreparedImages, split: str) -> CasePredictions:
+        """Every model on every image of a split."""
         rows = prepared.rows(split)
-        return {name: measure(predictor_of(run, name), prepared, rows) for name in run.models}
+        return CasePredictions(frames={name: measure(predictor_of(run, name), prepared, rows) for name in run.models})
 
-    def score(self, run: Run, predictions: dict[str, pd.DataFrame], split: str) -> list[Row]:
-        """Means over cases, with intervals over patients."""
-        return [row for name, frame in predictions.items() for row in score_rows(frame, name, split, run.config.draws)]
-
-    def tables(self, run: Run, predictions: dict[str, pd.DataFrame], split: str) -> dict[str, pd.DataFrame]:
+    def tables(self, run: Run, predictions: SplitPredictions, split: str) -> dict[str, pd.DataFrame]:
         """Metrics case by case."""
-        frames = [frame.assign(split=split, model=name) for name, frame in predictions.items()]
-        return {"cases": pd.concat(frames, ignore_index=True)}
+        return {"cases": predictions.frame(split)}
 
-    def describe(self, run: Run, prepared: Examples) -> dict[str, Any]:
+    def describe(self, run: Run, prepared: PreparedImages) -> dict[str, Any]:
         """Splits, sizes and the unit of distances."""
         first = prepared.read(prepared.rows("train")[0])
         return {
@@ -165,7 +184,7 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
             "distance": "voxels" if first.spacing is None else "mm",
         }
 
-    def keep(self, run: Run, prepared: Examples, folder: RunFolder) -> None:
+    def keep(self, run: Run, prepared: PreparedImages, folder: RunFolder) -> None:
         """A few slices for the report."""
         save_slices(folder, run.tables["cases"], predictor_of(run, OURS), prepared)
 
@@ -173,10 +192,6 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
         """Scores on all images of other data."""
         prepared = self.prepare(run.config, self.locate(data), run.state)
         return self.score(run, self.predict(run, prepared, ALL), ALL)
-
-    def metrics(self, config: SegmentConfig) -> tuple[Metric, ...]:
-        """Overlaps; surfaces only of volumes."""
-        return (*OF_IMAGES, *OF_SURFACES, OF_VOXELS)
 
     def sentence(self, run: Run) -> str:
         """The network's test Dice beside those of the baselines, and whether one of them is as good."""
@@ -196,16 +211,12 @@ class Segmentation(Task[SegmentConfig, Examples, SegmentState]):
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
         """A mask for every image."""
-        wanted = {name: bool(options.get(name, False)) for name in ("keep_going", "progress")}
-        return predict_masks(run, data, out, **wanted)
+        flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress")}
+        return predict_masks(run, data, out, **flags)
 
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """Attention of test cases."""
         return explain_run(run, out, options.get("cases"))
-
-    def sample(self, run: Run, prepared: Examples) -> tuple[Tensor | None, ...]:
-        """Some validation patches."""
-        return (some_volumes(GridPatches(prepared, prepared.rows("validation"), run.state.scale, run.state.patch)),)
 
 
 TASK = Segmentation()

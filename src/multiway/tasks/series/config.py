@@ -5,10 +5,11 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from multiway.config import Config
-from multiway.data.sequences import SequenceOptions, SequenceSplit
+from multiway.data.sources.series import SequenceOptions
 from multiway.models import list_models, model_config
 from multiway.models.series_baselines import SeriesBaseline
-from multiway.tasks.settings import check_model, network_fields, starting_from
+from multiway.tasks.options import check_model, network_fields, starting_from
+from multiway.tasks.series.source import SequenceSplit
 from multiway.training import TrainingConfig
 
 NETWORK = "series_classifier"
@@ -27,7 +28,7 @@ class SeriesConfig(Config):
     split: SequenceSplit = SequenceSplit()
     model: dict[str, Any] = Field(default_factory=dict)
     """Fields of `SeriesClassifier` without the variates and classes that the data set."""
-    baselines: tuple[SeriesBaseline, ...] = ("majority", "linear", "rocket")
+    baselines: tuple[SeriesBaseline, ...] = ("majority", "logistic", "rocket")
     """Class shares, logistic regression on all values of a series, and ridge on what random kernels give."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     draws: int = Field(200, ge=0)

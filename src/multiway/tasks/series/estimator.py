@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from multiway.tasks.class_estimator import SampleClassifier
 from multiway.tasks.estimator import estimator
-from multiway.tasks.series.explaining import importance, importance_frame
+from multiway.tasks.sample_estimator import SampleClassifier
+from multiway.tasks.series.explain import importance, importance_frame
 
 
 @estimator
@@ -23,7 +23,7 @@ class SeriesClassifier(SampleClassifier):
         epochs: Passes over the training series.
         validation: Share of the series that choose the best epoch.
         test: Share of the series that are scored once, at the end.
-        baselines: Some of majority, linear and rocket.
+        baselines: Some of majority, logistic and rocket.
         seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
         settings: Other fields of `SeriesConfig`, nested: `{"model": {"dim": 16}, "training": {"batch_size": 8}}`.
         progress: Show a bar or lines on stderr.
@@ -37,7 +37,7 @@ class SeriesClassifier(SampleClassifier):
     layer: str = "nd_linear"
     validation: float = 0.15
     test: float = 0.2
-    baselines: Sequence[str] = ("majority", "linear", "rocket")
+    baselines: Sequence[str] = ("majority", "logistic", "rocket")
 
     def explain(self, X: Any) -> pd.DataFrame:
         """Share of each step and each variate in the answers to up to 16 series, by integrated gradients."""

@@ -1,47 +1,44 @@
 """The task `series`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import nn
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.auditing.sequences import audit_sequences
-from multiway.data import CheckReport
-from multiway.data.labelled import Labelled, PreparedSamples
-from multiway.data.sequences import (
-    PreparedSequences,
-    SequenceState,
-    check_sequences,
-    looks_like_sequences,
-    match_sequences,
-    prepare_sequences,
-    read_sequences,
-)
+from multiway.data.checking import Hook
+from multiway.data.findings import Findings, listed
+from multiway.data.samples import Prepared, Samples
+from multiway.data.sources.series import Values, lengths_of, missing_of
+from multiway.data.sources.series_reading import looks_like_sequences, series_label
 from multiway.models import create_model
 from multiway.models.series_baselines import build_series_baseline, fit_series_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
-from multiway.tasks.class_task import ClassTask
-from multiway.tasks.options import names
+from multiway.tasks.options import read_names
 from multiway.tasks.protocol import OURS, Option
 from multiway.tasks.run import Run
-from multiway.tasks.series import sections
+from multiway.tasks.samples import SampleTask
+from multiway.tasks.series import page
 from multiway.tasks.series.config import SeriesConfig
-from multiway.tasks.series.explaining import EXPLAINED, importance, importance_frame
-from multiway.tasks.series.facts import SeriesFacts
+from multiway.tasks.series.encode import SeriesState
+from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, importance, importance_frame
+from multiway.tasks.series.source import series_of
 from multiway.tasks.stored import same_length
 
 
-class Series(ClassTask[SeriesConfig, SequenceState]):
+class Series(SampleTask[SeriesConfig, Values, SeriesState]):
     """Classes of series."""
 
     name = "series"
     needs = "series. Give some"
-    page = sections.PAGE
+    page = page.PAGE
     config = SeriesConfig
-    state = SequenceState
+    state = SeriesState
     facts = SeriesFacts
     scored = (*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"])
     options = (
@@ -49,51 +46,70 @@ class Series(ClassTask[SeriesConfig, SequenceState]):
         Option(name="id", field="read.id", help="Column that names the series of each row of a long table."),
         Option(name="time", field="read.time", help="Column of times of a long table."),
         Option(name="group", field="read.group", help="Column whose series stay in one split, such as a patient."),
-        Option(name="columns", field="read.columns", read=names, help="Columns of values to keep: x,y,z."),
+        Option(name="columns", field="read.columns", read=read_names, help="Columns of values to keep: x,y,z."),
     )
 
     def recognises(self, source: Any) -> bool:
         """Files and folders of the UCR and UEA archives, and long tables with classes."""
         return looks_like_sequences(source)
 
-    def prepare(
-        self, config: SeriesConfig, source: Any, state: SequenceState | None = None, *, progress: bool = False
-    ) -> PreparedSamples:
-        """Series, split and scaled; later ones matched to the training."""
-        if state is not None:
-            return match_sequences(source, config.read, state)
-        return prepare_sequences(source, config.read, config.split)
+    def called(self, source: Any) -> str:
+        """Arrays have no name."""
+        return series_label(source)
 
-    def unlabelled(self, config: SeriesConfig, source: Any, state: SequenceState) -> PreparedSamples:
-        """Later series, whose classes are not looked at."""
-        return match_sequences(source, config.read, state, has_target=False)
+    def read(
+        self, config: SeriesConfig, source: Any, findings: Findings, state: SeriesState | None = None,
+        *, has_target: bool = True,
+    ) -> Samples[Values]:  # fmt: skip
+        """Series of a file, a folder or arrays."""
+        return series_of(source, config.read, findings, state, has_target=has_target)
 
-    def check(self, config: SeriesConfig, source: Any) -> CheckReport:
-        """What is in a file, a folder or arrays of series."""
-        return check_sequences(source, config.read, config.split)
+    def learnt(self, config: SeriesConfig, samples: Samples[Values], train: NDArray[np.int64]) -> SeriesState:
+        """Classes, variates, length, and the scale of the training series."""
+        return SeriesState.fit(samples, train)
+
+    def encode(
+        self, config: SeriesConfig, samples: Samples[Values], state: SeriesState, *, progress: bool = False
+    ) -> Samples[Tensor]:
+        """Scaled values."""
+        return state.encoded(samples)
+
+    def described(self, samples: Samples[Values]) -> dict[str, Any]:
+        """Lengths, variates and what is missing."""
+        lengths, official = lengths_of(samples.inputs), samples.official
+        return {
+            "series": len(samples),
+            "steps": str(lengths.max()) if lengths.min() == lengths.max() else f"{lengths.min()} to {lengths.max()}",
+            "variates": listed(samples.columns, 12), "missing values": int(missing_of(samples.inputs).sum()),
+            "official split": None if official is None else "train and test",
+        }  # fmt: skip
+
+    def missing(self, samples: Samples[Values]) -> dict[str, int]:
+        """Missing values by variate."""
+        return dict(zip(samples.columns, missing_of(samples.inputs).sum(0).tolist(), strict=True))
+
+    def hooks(self, config: SeriesConfig) -> Sequence[Hook]:
+        """Series that never change."""
+        return (check_constant,)
 
     def audit(self, config: SeriesConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.auditing.sequences`."""
-        source = self.locate(config.data or "")
-        prepared = prepare_sequences(source, config.read, config.split)
-        return audit_sequences(read_sequences(source, config.read), prepared, None if run is None else run.state)
+        prepared = self.prepare(config, self.locate(config.data or ""))
+        return audit_sequences(prepared, None if run is None else run.state.scaler)
 
-    def learn(self, config: SeriesConfig, prepared: PreparedSamples) -> SequenceState:
-        """Classes, variates, length, and the scale of the training series."""
-        assert isinstance(prepared, PreparedSequences)
-        return prepared.state
-
-    def build(self, config: SeriesConfig, state: SequenceState, name: str) -> nn.Module:
+    def build(self, config: SeriesConfig, state: SeriesState, name: str) -> nn.Module:
         """A network, or a baseline."""
         variates, classes = len(state.variates), len(state.classes)
         if name != OURS:
             return build_series_baseline(name, state.length, variates, classes)
         return create_model(config.model_name, **config.network_fields(variates, classes))
 
-    def fit_baseline(self, run: Run, name: str, training: Labelled, validation: Labelled) -> dict[str, Any] | None:
+    def fit_baseline(
+        self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]
+    ) -> dict[str, Any] | None:
         """By a closed form or a convex solver."""
-        truth, held = (torch.from_numpy(part.truth) for part in (training, validation))
-        return fit_series_baseline(run.models[name], training.inputs, truth, validation.inputs, held)
+        rows, held = ((part.inputs, part.target_tensor) for part in (training, validation))
+        return fit_series_baseline(run.models[name], *rows, *held)
 
     def check_stored(self, run: Run) -> None:
         """Every variate has its scale.
@@ -102,9 +118,9 @@ class Series(ClassTask[SeriesConfig, SequenceState]):
             ValueError: One has none.
         """
         state = run.state
-        same_length({"variates": state.variates, "mean": state.mean, "std": state.std})
+        same_length({"variates": state.variates, "mean": state.scaler.mean, "std": state.scaler.std})
 
-    def describe(self, run: Run, prepared: PreparedSamples) -> dict[str, Any]:
+    def describe(self, run: Run, prepared: Prepared[Values, SeriesState]) -> dict[str, Any]:
         """Splits, and what moved the logits of test series."""
         return {**super().describe(run, prepared), "importance": importance(run, prepared.part("test"))}
 
@@ -115,6 +131,14 @@ class Series(ClassTask[SeriesConfig, SequenceState]):
             "It is what the network uses, not what causes.",
         ]
         return in_folder(importance_frame(run.facts["importance"]), out, "importance.csv", notes)
+
+
+def check_constant(samples: Samples[Values], findings: Findings) -> None:
+    """Warn of series that never change."""
+    low, high = (edge(samples.inputs, axis=1) for edge in (np.fmin.reduce, np.fmax.reduce))
+    places = [samples.place(row) for row in np.flatnonzero((low == high).all(1)).tolist()]
+    if places:
+        findings.add("constant", "warning", "series never change", "Leave them out if that is not meant.", places)
 
 
 TASK = Series()

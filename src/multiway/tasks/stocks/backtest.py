@@ -1,13 +1,21 @@
 """What trading by the predictions would have returned, beside holding every ticker and beside random rankings."""
 
 import dataclasses
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.protocol import Row
+from multiway.tasks.answers import Answer
+from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.run import Run
+from multiway.tasks.stocks.answers import read_for
+from multiway.tasks.stocks.encode import Market, PreparedStocks, match
+from multiway.tasks.stocks.network import predicted
 from multiway.tasks.stocks.portfolio import (
     CALENDAR_YEAR,
     YEAR,
@@ -20,6 +28,9 @@ from multiway.tasks.stocks.portfolio import (
     sharpe,
     trade,
 )
+from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.samples import StockSamples
+from multiway.tasks.stocks.scores import Scored
 
 COST_BPS = 10.0
 DRAWS = 200
@@ -123,7 +134,7 @@ class Backtest:
         ]
 
 
-def backtest(
+def backtest_stocks(
     predictions: pd.DataFrame,
     *,
     top: float | None = None,
@@ -188,3 +199,88 @@ def _tables(predictions: pd.DataFrame) -> tuple[NDArray[np.datetime64], Floats, 
     p_up, returns = (known.pivot(index="date", columns="ticker", values=name) for name in ("p_up", "movement"))
     days = pd.to_datetime(p_up.index).to_numpy().astype("datetime64[D]")
     return days, p_up.to_numpy(float), returns.to_numpy(float)
+
+
+def backtest_run(run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+    """Trade the test days by a run; the returns day by day are written where a path is given.
+
+    Args:
+        run: A finished run.
+        data: Later prices of the same tickers; the run's own data if not given.
+        out: A .csv, .csv.gz, .parquet or .xlsx for the returns day by day.
+        options: `top` and `cost_bps`, see `backtest`.
+
+    Raises:
+        ConfigError: The run's labels are no movements, or an option is out of range.
+        DataError: The data is not sound, or holds no day to test.
+    """
+    check_target(out)
+    settings = {"top": options.get("top"), "cost_bps": options.get("cost_bps", COST_BPS)}
+    check_settings(**settings)
+    traded = backtest_stocks(tradable_predictions(run, data), **settings)
+    if out is not None:
+        write_table(traded.frame(), out)
+    notes = [traded.sentence(), *traded.assumptions(), *evening_texts(run), WORDS]
+    return Answer(frame=pd.DataFrame(traded.table()), files=() if out is None else (out,), notes=notes)
+
+
+def evening_texts(run: Run) -> list[str]:
+    """What to know of a run whose protocol reads texts by their day alone, one sentence or none."""
+    rules = run.config.protocol.rules
+    if run.state.encoder is None or rules is None or not rules.by_calendar:
+        return []
+    read = f"The protocol {run.config.protocol.name} reads texts by their calendar day"
+    return [f"{read}, so those of the evening before are read too, though the position is taken at that day's close."]
+
+
+def backtest_reloaded(run: Run, prepared: PreparedStocks) -> Backtest | None:
+    """The same of data that is read already; None where the run's labels are no movements."""
+    if not run.config.protocol.of_movements:
+        return None
+    if _every_day(run) == run.config.protocol.replace(borders=_every_day(run).borders):
+        return backtest_stocks(_predictions(run, prepared))
+    return backtest_stocks(_tradable(run, (prepared.panel, prepared.texts)))
+
+
+def tradable_predictions(run: Run, data: str | None = None) -> pd.DataFrame:
+    """Columns date, ticker, p_up and movement, of every ticker that could be traded on the test days.
+
+    Movements too small to be labelled are among them: nobody knows at the close before which these will be.
+
+    Raises:
+        ConfigError: The run's labels are no movements.
+        DataError: The data is not sound, or holds no day to test.
+    """
+    if not run.config.protocol.of_movements:
+        raise ConfigError(
+            f"backtest: the labels of the protocol {run.config.protocol.name} are no movements of prices, so there is "
+            f"nothing to trade. Got a run of it. Train with the protocol chronological."
+        )
+    return _tradable(run, read_for(run, data))
+
+
+def _tradable(run: Run, market: Market) -> pd.DataFrame:
+    return _predictions(run, match(run.state, run.config, market, _every_day(run)))
+
+
+def _every_day(run: Run) -> StockProtocol:
+    """The run's protocol and borders without its dead zone, so that no day is left out for how little it moved."""
+    protocol: StockProtocol = run.state.protocol(run.config.protocol)
+    return protocol.replace(down=0.0, up=0.0) if protocol.rules is None else protocol
+
+
+def _predictions(run: Run, prepared: PreparedStocks) -> pd.DataFrame:
+    samples = prepared.samples
+    rows = samples.splits["test"]
+    chosen = tradable(samples, rows, complete=run.config.protocol.complete)
+    if not chosen.any():
+        raise DataError(f"{prepared.panel.source}: no ticker can be traded on the test days. Give later prices.")
+    outputs = {OURS: predicted(run.model, prepared.inputs(rows), run.config, run.state.scale)}
+    these = Scored.of(run.config, samples, rows, chosen, outputs)
+    return these.frame("test")[["date", "ticker", "p_up", "movement"]]
+
+
+def tradable(samples: StockSamples, rows: NDArray[np.int64], *, complete: bool = False) -> NDArray[np.bool_]:
+    """`(rows, stocks)`: the movement is known and the window showed a price before it, or all that `complete` needs."""
+    shown = samples.is_complete(rows) if complete else samples.price_valid(rows).any(axis=2)
+    return np.asarray(shown & np.isfinite(samples.returns[rows]))

@@ -1,14 +1,17 @@
-"""Everything that determines a run that predicts the movements of stocks."""
+"""Everything that determines a run that predicts the movements of stocks, and the facts that it keeps."""
 
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from multiway.config import Config
-from multiway.data.encoders import TextOptions
-from multiway.data.stocks import StockOptions, StockProtocol
+from multiway.data.encoders import EncoderOptions
 from multiway.models import list_models, model_config
-from multiway.tasks.settings import check_model, network_fields, starting_from
+from multiway.tasks.options import check_model, network_fields, starting_from
+from multiway.tasks.stocks.options import StockOptions
+from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.state import Sizes
+from multiway.tasks.stored import SplitFacts
 from multiway.training import TrainingConfig
 
 Baseline = Literal["majority", "random", "previous", "arima", "logistic", "calendar"]
@@ -28,7 +31,7 @@ class StockConfig(Config):
     data: str | None = None
     """Prices: a file, a folder, or the name of a known data set; None for tables in memory."""
     read: StockOptions = StockOptions()
-    text: TextOptions = TextOptions()
+    text: EncoderOptions = EncoderOptions()
     protocol: StockProtocol = StockProtocol()
     model: dict[str, Any] = Field(default_factory=dict)
     """`name` of a classifier of stocks and its fields, without the sizes that the data set. The modality is
@@ -58,7 +61,7 @@ class StockConfig(Config):
                 "the target decides the loss: cross-entropy of movements, pinball of quantiles. Leave training.loss out"
             )
         self._target_fits()
-        self.network_config(2, 5, 3, 8)
+        self.network_config(Sizes(stocks=2, slots=5, price_features=3, text_features=8))
         return self
 
     def _target_fits(self) -> None:
@@ -69,7 +72,7 @@ class StockConfig(Config):
             raise ValueError(f"quantiles must ascend between 0 and 1. Got {levels}")
         if 0.5 not in levels:
             raise ValueError(f"quantiles need the median, 0.5, as the forecast. Got {levels}")
-        if self.protocol.name == "published-code" or self.protocol.complete:
+        if not self.protocol.of_movements or self.protocol.complete:
             raise ValueError("quantiles are of true movements, all of them. Leave published-code and complete out")
 
     @property
@@ -83,24 +86,46 @@ class StockConfig(Config):
         return self.model.get("modality", "multimodal" if self.model.get("fusion") == "product" else None)
 
     @property
-    def num_outputs(self) -> int:
-        """Logits of fall and rise, or one number per quantile."""
-        return 2 if self.target == "movement" else len(self.quantiles)
+    def levels(self) -> tuple[float, ...]:
+        """Probabilities of the levels that are predicted; none where directions are."""
+        return self.quantiles if self.target == "quantiles" else ()
 
-    def network_fields(self, stocks: int, slots: int, price_features: int, text_features: int | None) -> dict[str, Any]:
+    def network_fields(self, sizes: Sizes) -> dict[str, Any]:
         """Fields of `create_model` on this data; without texts the network reads prices."""
         modality: dict[str, Any] = {"modality": "price"}
-        if text_features is not None:
-            modality = {"modality": self.model.get("modality", "multimodal"), "text_features": text_features}
+        if sizes.text_features is not None:
+            modality = {"modality": self.model.get("modality", "multimodal"), "text_features": sizes.text_features}
         return network_fields(
-            self.model, num_stocks=stocks, num_slots=slots, price_features=price_features,
-            date_features=len(self.dates), num_outputs=self.num_outputs, **modality,
+            self.model, num_stocks=sizes.stocks, num_slots=sizes.slots, price_features=sizes.price_features,
+            date_features=len(self.dates), num_outputs=len(self.levels) or 2, **modality,
         )  # fmt: skip
 
-    def network_config(self, stocks: int, slots: int, price_features: int, text_features: int | None) -> Config:
+    def network_config(self, sizes: Sizes) -> Config:
         """Config of the network on this data.
 
         Raises:
             ConfigError: A field is unknown or does not fit.
         """
-        return model_config(self.model_name, **self.network_fields(stocks, slots, price_features, text_features))
+        return model_config(self.model_name, **self.network_fields(sizes))
+
+
+class SplitCounts(Config):
+    """Target days of a split, and the movements on them."""
+
+    days: int
+    first: str
+    last: str
+    count: int
+    rises: int
+    tickers: int
+    with_text: int
+
+
+class StockFacts(SplitFacts[SplitCounts]):
+    """What a stored run says of prices and texts."""
+
+    tickers: int
+    days: tuple[str, str]
+    texts: int
+    texts_dropped: dict[str, int]
+    encoder: str | None

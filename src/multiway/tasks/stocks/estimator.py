@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.stocks import StockPanel, StockTexts, read_stocks
 from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.run import Run
+from multiway.tasks.stocks.answers import prediction_table
 from multiway.tasks.stocks.config import OURS
-from multiway.tasks.stocks.prediction import evaluate_stocks, prediction_table
-from multiway.tasks.stocks.prepared import prepared_within, reading_of
+from multiway.tasks.stocks.encode import Market, match
+from multiway.tasks.stocks.explain import DayExplanation, chosen_pairs, explain_pairs
+from multiway.tasks.stocks.source import read_stocks
 
 
 @estimator
@@ -68,7 +69,7 @@ class StockMovementClassifier(Estimator):
 
     def forecast(self, prices: Any = None, texts: Any = None) -> pd.DataFrame:
         """One row per ticker for the session after the last day of the prices; those of `fit` if none are given."""
-        return prediction_table(self._run(), *self._read(prices, texts))
+        return prediction_table(self._run(), self._read(prices, texts))
 
     def predict_proba(self, prices: Any = None, texts: Any = None) -> NDArray[np.float64]:
         """Probabilities of fall and rise of the next session, `(tickers, 2)` in the order of `tickers_`."""
@@ -77,8 +78,7 @@ class StockMovementClassifier(Estimator):
 
     def predict(self, prices: Any = None, texts: Any = None) -> NDArray[np.int64]:
         """1 where the next session is expected to rise, 0 where to fall, in the order of `tickers_`."""
-        found: NDArray[np.int64] = self.forecast(prices, texts)["predicted"].to_numpy(np.int64)
-        return found
+        return np.asarray(self.forecast(prices, texts)["predicted"].to_numpy(np.int64))
 
     def score(self, prices: Any = None, texts: Any = None) -> float:
         """Share of right directions on the test days, from the run's first test day to the last day of the prices."""
@@ -91,11 +91,12 @@ class StockMovementClassifier(Estimator):
         run = self._run()
         if prices is None and texts is None:
             return self.scores_[self.scores_["split"] == "test"].reset_index(drop=True)
-        return pd.DataFrame(evaluate_stocks(run, *self._read(prices, texts), "test"))
+        prepared = run.task.prepare(run.config, self._read(prices, texts), run.state)
+        return pd.DataFrame(run.task.score(run, run.task.predict(run, prepared, "test"), "test"))
 
     def explain(
         self, prices: Any = None, texts: Any = None, *, date: str | None = None, tickers: Sequence[str] | None = None
-    ) -> Any:
+    ) -> list[DayExplanation]:
         """Explain answers, of the most confident test errors if no day is named.
 
         Args:
@@ -105,18 +106,16 @@ class StockMovementClassifier(Estimator):
             tickers: Some of the run's.
 
         Returns:
-            One `multiway.tasks.stocks.explanation.DayExplanation` for each day.
+            One for each day.
         """
-        from multiway.tasks.stocks.explanation import chosen_pairs, explain_pairs
-
         run = self._run()
-        prepared = prepared_within(run, *self._read(prices, texts))
+        prepared = match(run.state, run.config, self._read(prices, texts))
         return explain_pairs(run, prepared, chosen_pairs(run, prepared, date, tickers))
 
-    def _read(self, prices: Any, texts: Any) -> tuple[StockPanel, StockTexts | None]:
+    def _read(self, prices: Any, texts: Any) -> Market:
         run = self._run()
         if prices is not None:
-            return read_stocks(located(prices), reading_of(run, is_other=True), texts=texts)
+            return read_stocks(located(prices), run.config.read.replace(start=None, end=None), texts=texts)
         if texts is not None:
             raise ConfigError("StockMovementClassifier: texts come with their prices. Give both.")
         if run.prepared is None:

@@ -1,21 +1,23 @@
-"""Single answers and the backtest as sections of a report."""
+"""Single answers, movements by ticker and month, and the backtest as sections of a report."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from multiway.data.stocks.prepared import PreparedStocks
 from multiway.explain import DeletionCurves, average_curves
 from multiway.report import charts, text
 from multiway.report.curves import deletion_sections
 from multiway.report.scales import axis_numbers, axis_ticks, scale_of
-from multiway.report.sections import Answer, Cell, Chart, Part, Section, Table, Text
-from multiway.tasks.protocol import Row
+from multiway.report.sections import CaseAnswer, Chart, PagePart, Section, Table, TableCell, Text
+from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.backtest import WORDS, Backtest
-from multiway.tasks.stocks.explanation import TickerExplanation, explain_day, interesting
+from multiway.tasks.stocks.encode import PreparedStocks
+from multiway.tasks.stocks.explain import TickerExplanation, explain_day, interesting
 
 WRONG, RIGHT = 4, 2
 TESTED = 16
@@ -25,6 +27,12 @@ LONGEST = 300
 """Characters of a text that are shown."""
 LINES = {"long-short": "s0", "buy and hold": "s2"}
 CHANCE = "random rankings, 5 to 95 %"
+COUNTS = ["right", "rises", "all"]
+MAX_MONTHS = 12
+PALE = 10
+"""Movements at which a cell has half its colour."""
+FEWEST = 5
+"""Movements of a ticker whose share says something."""
 
 
 def next_session(rows: pd.DataFrame) -> Table:
@@ -48,19 +56,19 @@ def next_session(rows: pd.DataFrame) -> Table:
     )
 
 
-def interesting_answers(run: Run, prepared: PreparedStocks) -> Iterator[tuple[str, Answer]]:
+def interesting_answers(run: Run, prepared: PreparedStocks) -> Iterator[tuple[str, CaseAnswer]]:
     """The most confident errors and right answers of the test days, each with its heading."""
     for heading, sample, stock in interesting(run, prepared, WRONG, RIGHT):
         yield heading, answer(explain_day(run, prepared, sample, [stock], deletion=False).tickers[0])
 
 
-def answer(item: TickerExplanation) -> Answer:
+def answer(item: TickerExplanation) -> CaseAnswer:
     """One answer, and what moved it."""
     predicted = "rise" if item.p_up > 0.5 else "fall"
     actual = None if item.label is None else ("fall", "rise")[item.label]
     moved = "" if item.movement is None else f" ({signed_percent(item.movement)})"
     share = text.percent(100 * max(item.p_up, 1 - item.p_up), 0)
-    return Answer(
+    return CaseAnswer(
         name=f"{item.ticker}, {item.date}",
         sentence=f"predicted a {predicted} with {share}" + ("" if actual is None else f"; it was a {actual}{moved}"),
         is_wrong=actual is not None and actual != predicted,
@@ -70,12 +78,12 @@ def answer(item: TickerExplanation) -> Answer:
 
 def _parts(item: TickerExplanation) -> str:
     """What moved the answer: prices, texts, stocks, and where its attention falls."""
-    prices, texts = float(item.found.prices.sum()), float(item.found.texts.sum())
+    prices, texts = float(item.contributions.prices.sum()), float(item.contributions.texts.sum())
     parts = [f"Prices moved it by {text.signed(prices, 3)}, texts by {text.signed(texts, 3)}."]
-    stocks = item.found.of_stocks
-    order = [int(place) for place in np.argsort(-np.abs(stocks), kind="stable")[:STRONGEST] if stocks[place]]
+    stocks = item.contributions.of_stocks
+    order = [int(row) for row in np.argsort(-np.abs(stocks), kind="stable")[:STRONGEST] if stocks[row]]
     if order:
-        names = [f"{text.name(item.names[place])} {text.signed(float(stocks[place]), 3)}" for place in order]
+        names = [f"{text.name(item.names[row])} {text.signed(float(stocks[row]), 3)}" for row in order]
         parts.append(f"Days of {text.listing(names)} moved it most.")
     if item.looks:
         names = [f"{text.name(name)} {text.percent(100 * share)}" for name, share in item.looks]
@@ -87,10 +95,10 @@ def _texts(item: TickerExplanation) -> list[Table]:
     """Texts that moved it most, with bars in percent of the strongest."""
     shown = item.texts[:STRONGEST]
     most = max((abs(part.share) for part in shown), default=0.0) or 1.0
-    rows: list[list[Cell | str]] = [
+    rows: list[list[TableCell | str]] = [
         [
             text.signed(part.share, 4),
-            Cell(width=round(100 * abs(part.share) / most, 1), style="f0" if part.share > 0 else "f1"),
+            TableCell(width=round(100 * abs(part.share) / most, 1), style="f0" if part.share > 0 else "f1"),
             part.ticker,
             str(part.day),
             part.text[:LONGEST],
@@ -140,10 +148,10 @@ def _difference(curves: Sequence[DeletionCurves]) -> list[Section]:
     return [Text(words=words)]
 
 
-def backtest_part(found: Backtest, remarks: Sequence[str] = ()) -> Part:
+def backtest_part(traded: Backtest, remarks: Sequence[str] = ()) -> PagePart:
     """Return so far, the table of portfolios, and what the figures suppose."""
     heads = ["Portfolio", "Before costs", "After costs", "Sharpe ratio a year", "Traded a day", "Largest fall"]
-    return Part(
+    return PagePart(
         id="backtest",
         title="Backtest",
         side=[
@@ -152,35 +160,35 @@ def backtest_part(found: Backtest, remarks: Sequence[str] = ()) -> Part:
             WORDS,
         ],
         content=[
-            Text(words=_true_minus(found.sentence()), style="support"),
+            Text(words=_true_minus(traded.sentence()), style="support"),
             Chart(
-                drawing=_backtest_drawing(found),
+                drawing=_backtest_drawing(traded),
                 title="Return so far in percent, after costs",
                 legend=[*LINES.items(), (CHANCE, "b0")],
             ),
-            Table(columns=heads, rows=[_portfolio(row) for row in found.table()]),
-            *(Text(words=line) for line in (*found.assumptions(), *remarks)),
+            Table(columns=heads, rows=[_portfolio(row) for row in traded.table()]),
+            *(Text(words=line) for line in (*traded.assumptions(), *remarks)),
         ],
     )
 
 
-def _backtest_drawing(found: Backtest) -> charts.Drawing:
+def _backtest_drawing(traded: Backtest) -> charts.Drawing:
     """Return so far of every portfolio, over the band of random rankings."""
-    days = pd.DatetimeIndex(found.days)
+    days = pd.DatetimeIndex(traded.days)
     (seconds,) = axis_numbers([days])
     across = scale_of([seconds], margin=0.01)
-    wealth = {"long-short": found.track.wealth, "buy and hold": found.hold.wealth}
+    wealth = {"long-short": traded.track.wealth, "buy and hold": traded.hold.wealth}
     lines = {name: (LINES[name], 100 * (values - 1)) for name, values in wealth.items()}
-    low, high = (100 * edge for edge in found.band())
+    low, high = (100 * edge for edge in traded.band())
     up = scale_of([*(values for _, values in lines.values()), low, high, [0.0]])
-    return charts.lines(
+    return charts.line_drawing(
         lines,
         across.place(seconds),
         [str(day.date()) for day in days],
         up,
         axis_ticks([days], across, 6),
         describes="Return so far in percent, after costs",
-        bands=[charts.Series(CHANCE, "b0", low, high)],
+        bands=[charts.ChartSeries(CHANCE, "b0", low, high)],
         height=260,
         marks=[charts.level(float(up.place(0.0)), "best")],
     )
@@ -206,3 +214,77 @@ def signed_percent(share: float) -> str:
 def _true_minus(words: str) -> str:
     """Signs before numbers as the rest of the page has them; hyphens stay."""
     return re.sub(r"(?<!\w)-(?=\d)", "\u2212", words)
+
+
+def grid_part(test: pd.DataFrame) -> PagePart:
+    """Tables of test predictions: date, ticker, label and predicted."""
+    rows = pd.DataFrame(
+        {
+            "ticker": test["ticker"].astype(str),
+            "month": pd.DatetimeIndex(test["date"]).strftime("%Y-%m"),
+            "right": test["predicted"] == test["label"],
+            "rises": test["label"] == 1,
+            "all": 1,
+        }
+    )
+    keys = ("month", "ticker", ["ticker", "month"])
+    by_month, by_ticker, by_both = (rows.groupby(key)[COUNTS].sum() for key in keys)
+    months = [_row(month, *counts) for month, *counts in by_month.itertuples()]
+    return PagePart(
+        id="grid",
+        title="Tickers and months",
+        side=[
+            f"Share of the test movements whose direction {OURS} classified correctly.",
+            "Blue is above one half, orange below; the fewer movements, the paler.",
+        ],
+        content=[
+            Table(columns=["Month", "ACC", "Movements", "Rises"], rows=months, style="numbers confusion"),
+            *(_by_ticker(by_ticker, by_both, list(by_month.index)) if len(by_ticker) > 1 else []),
+        ],
+    )
+
+
+def _by_ticker(sums: pd.DataFrame, by_both: pd.DataFrame, months: list[str]) -> list[Section]:
+    """A row per ticker: all months, then the last twelve."""
+    shown = months[-MAX_MONTHS:]
+    cells = {cell: _cell(right, count) for cell, right, _, count in by_both.itertuples()}
+    rows = [
+        _row(name, right, rises, count, [cells.get((name, month), TableCell()) for month in shown])
+        for name, right, rises, count in sums.itertuples()
+    ]
+    columns = ["Ticker", "All", *shown, "Movements", "Rises"]
+    cut = f"The last {MAX_MONTHS} of {len(months)} months are shown." if len(months) > MAX_MONTHS else ""
+    remarks = [words for words in (_chance(sums["all"].to_numpy(), sums["right"].to_numpy()), cut) if words]
+    table = Table(title="By ticker", columns=columns, rows=rows, style="numbers confusion tall")
+    return [table, *(Text(words=words) for words in remarks)]
+
+
+def _row(name: str, right: int, rises: int, count: int, cells: Sequence[TableCell] = ()) -> list[TableCell | str]:
+    return [name, _cell(right, count), *cells, text.count(count), _share(rises, count)]
+
+
+def _cell(right: int, count: int) -> TableCell:
+    """The share, shaded by how far it is from one half and how many movements it is of."""
+    share = right / count
+    shade = min(1.0, 2 * abs(share - 0.5)) * count / (count + PALE)
+    style = "right" if share >= 0.5 else "wrong"
+    return TableCell(_share(right, count), style=style, shade=round(shade, 3), title=f"{text.count(count)} movements")
+
+
+def _share(part: int, count: int) -> str:
+    return text.percent(100 * part / count, 0)
+
+
+def _chance(counts: NDArray[np.int64], right: NDArray[np.int64]) -> str:
+    """Spread between tickers against that of tickers that are all alike, each share of so many movements."""
+    known = counts >= FEWEST
+    if known.sum() < 3:
+        return ""
+    share = right[known] / counts[known]
+    mean = right[known].sum() / counts[known].sum()
+    alike = math.sqrt(float((mean * (1 - mean) / counts[known]).mean()))
+    spread = float(np.sqrt(((share - mean) ** 2).mean()))
+    return (
+        f"Between the {int(known.sum())} tickers with at least {FEWEST} movements the share has a standard deviation "
+        f"of {text.number(100 * spread, 1)} points; if all were alike, chance would give {text.number(100 * alike, 1)}."
+    )

@@ -1,35 +1,36 @@
 """The task `stocks`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from torch import nn
 
 from multiway.auditing import AuditReport
-from multiway.auditing.stocks import audit_stocks
 from multiway.data import CheckReport
-from multiway.data.loading import pair_of
-from multiway.data.stocks import check_stocks, looks_like_stocks
-from multiway.data.stocks.encoding import encoder_of
-from multiway.data.stocks.prepared import PreparedStocks, StockState, match_stocks
+from multiway.data.sources.tables import pair_of
+from multiway.errors import DataError
+from multiway.models import create_model
+from multiway.models.arima import load_statsforecast
 from multiway.tasks.answers import Answer
-from multiway.tasks.protocol import OURS, SPLITS, VALIDATION, Context, Metric, Row, Task
+from multiway.tasks.protocol import OURS, VALIDATION, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
-from multiway.tasks.stocks import sections
-from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.evaluation import Scored, coverage_names, prediction_frame, score_rows
-from multiway.tasks.stocks.facts import StockFacts
-from multiway.tasks.stocks.fitting import QUANTILES, build_model, fit_model
-from multiway.tasks.stocks.options import STOCKS
-from multiway.tasks.stocks.over_seeds import intervals_of_means
-from multiway.tasks.stocks.prediction import evaluate_stocks, predict_next, predict_split
-from multiway.tasks.stocks.prepared import prepare, read, read_for
-from multiway.tasks.stocks.trading import backtest_run
+from multiway.tasks.split_task import SplitTask
+from multiway.tasks.stocks import page
+from multiway.tasks.stocks.answers import predict_next, read
+from multiway.tasks.stocks.audit import audit_stocks
+from multiway.tasks.stocks.baselines import QUANTILES, build_stock_baseline
+from multiway.tasks.stocks.checking import check_stocks
+from multiway.tasks.stocks.config import StockConfig, StockFacts
+from multiway.tasks.stocks.encode import Market, PreparedStocks, StockInputs, encoder_of, match, prepare_stocks
+from multiway.tasks.stocks.network import MovementLoss, of_network, validation_score
+from multiway.tasks.stocks.options import OPTIONS
+from multiway.tasks.stocks.scores import Scored, coverage_names, intervals_of_means
+from multiway.tasks.stocks.source import looks_like_stocks
+from multiway.tasks.stocks.state import StockState
 from multiway.tasks.stored import same_length
-from multiway.training import History
+from multiway.training import History, Objective
 
 COUNT = Metric(name="count", title="Movements", higher=None)
 OF_MOVEMENTS = (
@@ -46,30 +47,33 @@ OF_QUANTILES = (
 )
 
 
-class Stocks(Task[StockConfig, PreparedStocks, StockState]):
+class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
     """Rise or fall of stocks on the next day, from prices and texts."""
 
     name = "stocks"
-    page = sections
+    page = page
     config = StockConfig
     state = StockState
     facts = StockFacts
     sections_of_reading = ("read", "protocol")
     fields_of_validation = (*VALIDATION, "protocol", "target", "quantiles", "select")
-    options = STOCKS
+    options = OPTIONS
+    sample = Task.sample  # a compression of this network is not measured
 
     def recognises(self, source: Any) -> bool:
         """Prices in any of the known layouts."""
         return looks_like_stocks(source if isinstance(source, str | Path) else pair_of(source)[0])
 
     def prepare(
-        self, config: StockConfig, source: Any, state: StockState | None = None, *, progress: bool = False
-    ) -> PreparedStocks:
-        """See `multiway.tasks.stocks.prepared`; a source is a path, or prices and texts."""
-        if state is None:
-            return prepare(config, source, progress=progress)
-        protocol = state.protocol(config.protocol)
-        return match_stocks(state, *read(config, source), protocol, config.text, progress=progress)
+        self, config: StockConfig, source: str | Path | Market, state: StockState | None = None, *,
+        progress: bool = False,
+    ) -> PreparedStocks:  # fmt: skip
+        """See `multiway.tasks.stocks.encode`; a source is a path, or prices and texts."""
+        if state is not None:
+            return match(state, config, read(config, source, later=True), progress=progress)
+        if not config.levels and "arima" in config.baselines:
+            load_statsforecast()
+        return prepare_stocks(config, read(config, source), progress=progress)
 
     def check(self, config: StockConfig, source: Any) -> CheckReport:
         """What is in prices, or in a pair of prices and texts."""
@@ -77,7 +81,7 @@ class Stocks(Task[StockConfig, PreparedStocks, StockState]):
         return check_stocks(prices, config.read, config.protocol, texts=texts)
 
     def audit(self, config: StockConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.auditing.stocks`."""
+        """See `multiway.tasks.stocks.audit`."""
         panel, texts = read(config, self.locate(config.data or ""))
         state, encoder = None if run is None else run.state, None
         if texts is not None and len(texts.day) and config.modality != "price":
@@ -86,42 +90,59 @@ class Stocks(Task[StockConfig, PreparedStocks, StockState]):
 
     def learn(self, config: StockConfig, prepared: PreparedStocks) -> StockState:
         """Names, sizes and scale."""
-        return StockState.of(prepared)
+        return StockState.of(prepared.samples, prepared.panel, prepared.scale, prepared.encoded)
 
     def names(self, config: StockConfig, state: StockState) -> tuple[str, ...]:
         """The network and the baselines of the config; quantiles have those of the training days."""
-        return (OURS, *(config.baselines if config.target == "movement" else (QUANTILES,)))
+        return (OURS, QUANTILES) if config.levels else super().names(config, state)
 
     def build(self, config: StockConfig, state: StockState, name: str) -> nn.Module:
         """The network or a baseline."""
-        return build_model(config, state, name)
+        if name != OURS:
+            return build_stock_baseline(config, state, name)
+        return create_model(config.model_name, **config.network_fields(state.sizes))
 
-    def fit(self, run: Run, name: str, prepared: PreparedStocks, context: Context) -> History | dict[str, Any] | None:
-        """See `multiway.tasks.stocks.fitting`."""
-        return fit_model(run.models[name], name, prepared, run.config, context)
+    def objective(self, run: Run, training: StockInputs) -> Objective:
+        """Cross-entropy of directions, or pinball loss of quantiles."""
+        return MovementLoss.in_training(run.config, run.prepared)
+
+    def validated_by(self, run: Run, validation: StockInputs) -> tuple[Objective, Callable[[nn.Module], float] | None]:
+        """The loss without weights and smoothing, and the score that chooses the epoch."""
+        return MovementLoss(run.config, run.state.scale), validation_score(run.config, run.prepared)
+
+    def fit_baseline(
+        self, run: Run, name: str, training: StockInputs, validation: StockInputs
+    ) -> History | dict[str, Any] | None:
+        """Closed forms and counts; see `multiway.tasks.stocks.baselines`."""
+        model: Any = run.models[name]
+        facts: dict[str, Any] = model.fit(run.prepared)
+        return facts
 
     def check_stored(self, run: Run) -> None:
         """The scale is of what the network reads.
 
         Raises:
-            ValueError: They do not.
+            ValueError: It is not.
         """
         scale, sizes = run.state.scale, run.state.sizes
-        same_length({"centre": scale.centre, "spread": scale.spread, "price features": range(sizes["price_features"])})
+        same_length({"centre": scale.centre, "spread": scale.spread, "price features": range(sizes.price_features)})
         if scale.date_features != run.config.dates:
             raise ValueError(f"of dates {scale.date_features} in place of {run.config.dates}")
 
     def predict(self, run: Run, prepared: PreparedStocks, split: str) -> Scored:
-        """Probabilities of a rise, or quantiles, of every model."""
-        return predict_split(run, prepared, split)
+        """Probabilities of a rise, or quantiles, of every model for the target movements of a split.
 
-    def score(self, run: Run, predictions: Scored, split: str) -> list[Row]:
-        """Pooled over days and tickers, with intervals over blocks of days."""
-        return score_rows(predictions, split, run.config)
-
-    def tables(self, run: Run, predictions: Scored, split: str) -> dict[str, pd.DataFrame]:
-        """Predictions by day and ticker."""
-        return {"predictions": prediction_frame(predictions, split, run.config)}
+        Raises:
+            DataError: There are no days of that split.
+        """
+        rows = prepared.samples.splits[split]
+        mask = prepared.target_mask[rows]
+        if not mask.any():
+            raise DataError(f"{prepared.source}: {split} has no movement to score. Give prices that reach further.")
+        baselines: dict[str, Any] = {name: model for name, model in run.models.items() if name != OURS}
+        outputs = {name: model.says(prepared, rows) for name, model in baselines.items()}
+        outputs = {OURS: of_network(run, prepared, rows), **outputs}
+        return Scored.of(run.config, prepared.samples, rows, mask, outputs)
 
     def describe(self, run: Run, prepared: PreparedStocks) -> dict[str, Any]:
         """Days, texts and movements."""
@@ -132,30 +153,29 @@ class Stocks(Task[StockConfig, PreparedStocks, StockState]):
             "texts": 0 if texts is None else texts.count,
             "texts_dropped": {} if texts is None else texts.dropped,
             "encoder": run.state.encoder,
-            "splits": {split: _split_facts(prepared, split) for split in SPLITS},
+            **super().describe(run, prepared),
         }
-
-    def evaluate(self, run: Run, data: str, split: str) -> list[Row]:
-        """Scores of a split of other data, with the days of the run's borders."""
-        return evaluate_stocks(run, *read_for(run, data), split)
 
     def metrics(self, config: StockConfig) -> tuple[Metric, ...]:
         """Of directions, or of quantiles."""
-        if config.target == "movement":
+        if not config.levels:
             return OF_MOVEMENTS
-        titles = {name: f"Coverage of {name.removeprefix('coverage_')} %" for name in coverage_names(config.quantiles)}
+        titles = {name: f"Coverage of {name.removeprefix('coverage_')} %" for name in coverage_names(config.levels)}
         coverage = [Metric(name=name, title=title, higher=None) for name, title in titles.items()]
         return (*OF_QUANTILES, *coverage, COUNT)
 
     def sentence(self, run: Run) -> str:
         """Test scores."""
-        return sentence_of(run, *(("mcc", "acc") if run.config.target == "movement" else ("pinball", "mae")))
+        return sentence_of(run, *(("pinball", "mae") if run.config.levels else ("mcc", "acc")))
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
-        """Counts, the encoder, and intervals of the means over seeds."""
-        facts = runs[0].facts["splits"]
+        """Counts, the encoder, and 95 % intervals of the means over seeds; quantiles are no rises and falls."""
+        facts, config = runs[0].facts["splits"], runs[0].config
+        means = {} if config.levels or not config.draws else intervals_of_means(runs)
+        sides = [(f"{name}_{side}", interval, place) for name, interval in means.items()
+                 for place, side in enumerate(("low", "high"))]  # fmt: skip
         return {
-            **_intervals_of_means(runs),
+            **{name: None if interval is None else interval[place] for name, interval, place in sides},
             "encoder": runs[0].state.encoder,
             "counts": {split: part["count"] for split, part in facts.items()},
             "test_rises": facts["test"]["rises"],
@@ -167,39 +187,15 @@ class Stocks(Task[StockConfig, PreparedStocks, StockState]):
 
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """What moved the answers of some tickers and days."""
-        from multiway.tasks.stocks.explanation_files import explain
+        from multiway.tasks.stocks.explain_files import explain_stocks
 
-        return explain(run, out, options)
+        return explain_stocks(run, out, options)
 
     def backtest(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
         """What trading by the predictions would have returned."""
+        from multiway.tasks.stocks.backtest import backtest_run
+
         return backtest_run(run, data, out, options)
-
-
-def _split_facts(prepared: PreparedStocks, split: str) -> Row:
-    samples, rows = prepared.samples, prepared.samples.splits[split]
-    mask = prepared.target_mask[rows]
-    days = samples.target_days[rows]
-    return {
-        "days": len(rows),
-        "first": str(days.min()),
-        "last": str(days.max()),
-        "count": int(mask.sum()),
-        "rises": int((samples.labels[rows][mask] == 1).sum()),
-        "tickers": int(mask.any(0).sum()),
-        "with_text": int((mask & (samples.text_rows[rows] > 0).any(-1)).sum()),
-    }
-
-
-def _intervals_of_means(runs: Sequence[Run]) -> Row:
-    """95 % intervals of the means over seeds; none for quantiles, whose scores are not of rises and falls."""
-    if runs[0].config.target == "quantiles" or not runs[0].config.draws:
-        return {}
-    return {
-        f"{name}_{side}": None if interval is None else interval[place]
-        for name, interval in intervals_of_means(runs).items()
-        for place, side in enumerate(("low", "high"))
-    }
 
 
 TASK = Stocks()

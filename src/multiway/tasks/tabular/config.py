@@ -5,10 +5,10 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from multiway.config import Config
-from multiway.data.tabular import TableOptions, TableSplit
 from multiway.models import list_models, model_config
-from multiway.models.target_baselines import Baseline, usual_baselines
-from multiway.tasks.settings import check_model, network_fields, starting_from
+from multiway.models.target_baselines import Baseline
+from multiway.tasks.options import check_model, network_fields, starting_from
+from multiway.tasks.tabular.source import TableOptions, TableSplit
 from multiway.training import TrainingConfig
 
 NETWORK = "tabular_mlp"
@@ -25,8 +25,8 @@ class TabularConfig(Config):
     split: TableSplit = TableSplit()
     model: dict[str, Any] = Field(default_factory=dict)
     """Fields of `TabularMLP` without the inputs and outputs that the data set; `name` is one of its named sizes."""
-    baselines: tuple[Baseline, ...] = Field(default_factory=usual_baselines)
-    """Class shares or mean; logistic or ridge regression; gradient-boosted trees, which need scikit-learn."""
+    baselines: tuple[Baseline, ...] | None = None
+    """Of classes majority, logistic and trees, of numbers mean, ridge and trees (scikit-learn); all if not given."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     """`loss` is that of numbers; classes have cross-entropy."""
     draws: int = Field(200, ge=0)

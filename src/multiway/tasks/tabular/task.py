@@ -1,61 +1,67 @@
-"""The task `tabular`."""
+"""The task `tabular`: classes or numbers of the rows of a table."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
-import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.auditing.tables import audit_table
-from multiway.data import CheckReport
-from multiway.data.loading import pair_of
-from multiway.data.tabular import (
-    Encoding,
-    PreparedTable,
-    check_table,
-    joined_table,
-    looks_like_rows,
-    match_table,
-    prepare_table,
-    read_frame,
-)
-from multiway.data.writing import check_target
-from multiway.errors import ConfigError
+from multiway.data.checking import Hook
+from multiway.data.findings import Findings, listed, quoted
+from multiway.data.looking import looks_like_rows, read_frame
+from multiway.data.samples import Cells, Samples
+from multiway.errors import Fix
 from multiway.models import create_model
-from multiway.models.target_baselines import baseline_names, build_baseline
-from multiway.tasks import targets
-from multiway.tasks.answers import Answer, in_folder, written
+from multiway.models.target_baselines import build_baseline, usual_baselines
+from multiway.tasks import pages, targets
+from multiway.tasks.answers import Answer
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.options import names
-from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
+from multiway.tasks.options import read_names
+from multiway.tasks.protocol import OURS, Option, Row
 from multiway.tasks.run import Run
-from multiway.tasks.scores import sentence_of
+from multiway.tasks.samples import SampleTask, precise_outputs
+from multiway.tasks.scores import scored_metrics
 from multiway.tasks.stored import same_length
-from multiway.tasks.tabular import sections
 from multiway.tasks.tabular.config import TabularConfig
-from multiway.tasks.tabular.explaining import importance
-from multiway.tasks.tabular.facts import TabularFacts
-from multiway.tasks.tabular.fitting import fit_model, outputs_of
-from multiway.training import History
+from multiway.tasks.tabular.encode import TableState
+from multiway.tasks.tabular.explain import explained
+from multiway.tasks.tabular.source import rows_of
+from multiway.tasks.target_page import SplitPage, target_parts
+
+SUBJECT = pages.Subject(
+    kicker="Report on a table", rows="rows", selected_by=lambda run: "lowest validation loss", models=targets.WORDS,
+    setting=lambda run: {
+        "Target": run.state.target_name, "Columns": str(len(run.state.numbers + run.state.categories)),
+        "Inputs": str(len(run.state.names)), "Model": run.config.model_name,
+    },
+    interval="over rows, or over groups where they are known (bootstrap)", order=scored_metrics,
+)  # fmt: skip
+PAGE = SplitPage(
+    SUBJECT, lambda runs: target_parts(SUBJECT, runs, runs[0].state.classes),
+    titles={"samples": "Rows", "groups": "Groups", "classes": "Classes"}, total="samples",
+)  # fmt: skip
 
 
-class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
+class Tabular(SampleTask[TabularConfig, Cells, TableState]):
     """Classes or numbers of the rows of a table."""
 
     name = "tabular"
-    page = sections.PAGE
+    needs = "rows. Give a table"
     config = TabularConfig
-    state = Encoding
-    facts = TabularFacts
-    unit = "row"
-    sections_of_reading = ("read", "split")
+    state = TableState
+    page = PAGE
+    scored = targets.METRICS
+    sampled = 256
     options = (
         Option(name="target", field="read.target", help="Column to predict."),
-        Option(name="columns", field="read.columns", read=names, help="Input columns to keep: age,weight."),
-        Option(name="drop", field="read.drop", read=names, help="Columns to leave out: id,name."),
+        Option(name="columns", field="read.columns", read=read_names, help="Input columns to keep: age,weight."),
+        Option(name="drop", field="read.drop", read=read_names, help="Columns to leave out: id,name."),
         Option(name="kind", field="read.kind", choices=("auto", "classes", "number"), help="What the target is."),
         Option(name="group", field="read.group", help="Column whose rows stay in one split, such as a patient."),
         Option(name="time", field="read.time", help="Column of times: test on the latest rows."),
@@ -65,44 +71,63 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
         """Tables with words and without times, and rows with targets."""
         return isinstance(source, tuple) or looks_like_rows(source)
 
-    def prepare(
-        self, config: TabularConfig, source: Any, state: Encoding | None = None, *, progress: bool = False
-    ) -> PreparedTable:
-        """Rows, split and encoded; later ones matched by name."""
-        if state is not None:
-            return match_table(source, config.read, state)
-        return prepare_table(source, config.read, config.split)
+    def read(
+        self, config: TabularConfig, source: Any, findings: Findings, state: TableState | None = None,
+        *, has_target: bool = True,
+    ) -> Samples[Cells]:  # fmt: skip
+        """Rows of a table, or a pair of rows and targets."""
+        return rows_of(source, config.read, findings, state, has_target=has_target)
 
-    def check(self, config: TabularConfig, source: Any) -> CheckReport:
-        """What is in a table, or in a pair of rows and targets."""
-        rows, targets = pair_of(source)
-        if targets is None:
-            return check_table(rows, config.read, config.split)
-        table, target = joined_table(rows, targets)
-        return check_table(table, config.read.replace(target=target), config.split)
+    def learnt(self, config: TabularConfig, samples: Samples[Cells], train: NDArray[np.int64]) -> TableState:
+        """Levels, medians and scales."""
+        return TableState.fit(samples.take(train), config.read.max_levels)
+
+    def encode(
+        self, config: TabularConfig, samples: Samples[Cells], state: TableState, *, progress: bool = False
+    ) -> Samples[Tensor]:
+        """Scaled numbers, indicators of missing ones, and an input per level."""
+        return state.encoded(samples)
+
+    def described(self, samples: Samples[Cells]) -> dict[str, Any]:
+        """Columns of either kind."""
+        cells, kind = samples.inputs, "number" if samples.classes is None else "classes"
+        return {
+            "rows": len(samples), "numbers": listed(cells.of_numbers, 12) or None,
+            "categories": listed(cells.of_words, 12) or None, "kind": None if samples.target is None else kind,
+            "missing cells": sum(cells.missing().values()),
+        }  # fmt: skip
+
+    def missing(self, samples: Samples[Cells]) -> dict[str, int]:
+        """Missing cells by column."""
+        return samples.inputs.missing()
+
+    def hooks(self, config: TabularConfig) -> Sequence[Hook]:
+        """Levels beyond those that get an input."""
+        return (partial(check_levels, most=config.read.max_levels),)
 
     def audit(self, config: TabularConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.auditing.tables`."""
-        return audit_table(self.prepare(config, self.locate(config.data or "")), None if run is None else run.state)
+        prepared = self.prepare(config, self.locate(config.data or ""))
+        return audit_table(prepared, None if run is None else run.state.scaler)
 
-    def learn(self, config: TabularConfig, prepared: PreparedTable) -> Encoding:
-        """Levels, medians and scales of the training rows."""
-        return prepared.encoding
+    def settle(self, config: TabularConfig, state: TableState, *, progress: bool = False) -> TabularConfig:
+        """Baselines of such a target, where none were named.
 
-    def names(self, config: TabularConfig, state: Encoding) -> tuple[str, ...]:
-        """The network and the baselines of the config."""
-        return (OURS, *baseline_names(config.baselines, state.columns.classes))
+        Raises:
+            ConfigError: One is for targets of the other kind.
+        """
+        return config.replace(baselines=usual_baselines(config.baselines, is_class=state.classes is not None))
 
-    def build(self, config: TabularConfig, state: Encoding, name: str) -> nn.Module:
+    def build(self, config: TabularConfig, state: TableState, name: str) -> nn.Module:
         """A network, or a baseline."""
-        inputs, outputs = len(state.names), state.columns.num_outputs
+        inputs = len(state.names)
         if name != OURS:
-            return build_baseline(name, inputs, outputs)
-        return create_model(config.model_name, **config.network_fields(inputs, outputs))
+            return build_baseline(name, inputs, state.num_outputs)
+        return create_model(config.model_name, **config.network_fields(inputs, state.num_outputs))
 
-    def fit(self, run: Run, name: str, prepared: PreparedTable, context: Context) -> History | dict[str, Any] | None:
-        """See `multiway.tasks.tabular.fitting`."""
-        return fit_model(run.models[name], name, prepared, run.config, context)
+    def outputs(self, run: Run, name: str, samples: Samples[Tensor]) -> NDArray[np.float64]:
+        """In float64, where rows are few numbers each."""
+        return precise_outputs(run.models[name], samples.inputs, run.state.target)
 
     def check_stored(self, run: Run) -> None:
         """Every input has its scale and its levels.
@@ -110,68 +135,34 @@ class Tabular(Task[TabularConfig, PreparedTable, Encoding]):
         Raises:
             ValueError: They do not.
         """
-        state, columns = run.state, run.state.columns
+        state = run.state
         numbers = {"medians": state.medians, "mean": state.scaler.mean, "std": state.scaler.std}
-        same_length({"numbers": columns.numbers, **numbers})
-        same_length({"categories": columns.categories, "levels": state.levels})
-
-    def predict(self, run: Run, prepared: PreparedTable, split: str) -> targets.Predictions:
-        """Rows, with the probabilities or numbers of every model."""
-        table = prepared.part(split)
-        return targets.Predictions(
-            samples={"row": table.rows.tolist()}, names=table.columns.classes, truth=table.truth, groups=table.groups,
-            outputs={name: outputs_of(model, table, run.state) for name, model in run.models.items()},
-        )  # fmt: skip
-
-    def score(self, run: Run, predictions: targets.Predictions, split: str) -> list[Row]:
-        """Accuracy and AUC, or errors, and more."""
-        return predictions.scores(split, run.config.draws)
-
-    def tables(self, run: Run, predictions: targets.Predictions, split: str) -> dict[str, pd.DataFrame]:
-        """Predictions row by row."""
-        return {"predictions": predictions.frame(split)}
-
-    def describe(self, run: Run, prepared: PreparedTable) -> dict[str, Any]:
-        """How many rows are in each split, and of which class."""
-        return {"splits": {split: prepared.counts(split) for split in SPLITS}}
-
-    def metrics(self, config: TabularConfig) -> tuple[Metric, ...]:
-        """Accuracy decides, or the squared error."""
-        return targets.METRICS
-
-    def sentence(self, run: Run) -> str:
-        """Two test scores."""
-        return sentence_of(run, *(("mse", "mae") if run.state.columns.classes is None else ("acc", "auc")))
+        same_length({"numbers": state.numbers, **numbers})
+        same_length({"categories": state.categories, "levels": state.levels})
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """How many test rows there are."""
-        return {"test_rows": runs[0].facts["splits"]["test"]["rows"]}
+        return {"test_rows": runs[0].facts["splits"]["test"]["samples"]}
 
-    def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
-        """The rows of a file with their class or number beside them."""
-        if data is None:
-            raise ConfigError("predict: a run of tabular needs rows. Give a table with --data.")
-        check_target(out)
-        source = self.locate(data)
-        later = match_table(source, run.config.read, run.state, has_target=False)
-        found = targets.answers(outputs_of(run.model, later.table, run.state), run.state.columns.classes)
-        frame = read_frame(source, run.config.read).drop(columns=found.columns, errors="ignore")
-        return written(pd.concat([frame, found], axis=1), out, later.notes)
+    def beside(self, config: TabularConfig, source: Any, samples: Samples[Cells]) -> pd.DataFrame:
+        """The rows of the file."""
+        return read_frame(source, config.read)
 
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """How much each column matters, by shuffling it over the test rows."""
-        found = importance(run, reread(run).part("test"))
-        change = "ACC falls" if run.state.target is None else "MSE rises"
-        notes = [
-            f"test {change} by `importance` where the column is shuffled over the rows; shuffling `all` leaves chance.",
-            "Of columns that say the same, each looks unimportant. It is what the network uses, not what causes.",
-        ]
-        return in_folder(found, out, "importance.csv", notes)
+        prepared = reread(run)
+        return explained(run, prepared.raw.take(prepared.rows("test")), out)
 
-    def sample(self, run: Run, prepared: PreparedTable) -> tuple[Tensor | None, ...]:
-        """Some validation rows."""
-        rows = prepared.samples("validation").inputs
-        return (rows[torch.linspace(0, len(rows) - 1, min(256, len(rows))).round().long()],)
+
+def check_levels(samples: Samples[Cells], findings: Findings, most: int) -> None:
+    """Warn of categories of more levels than get an input."""
+    for name, column in zip(samples.inputs.of_words, samples.inputs.words.T, strict=True):
+        count = len(pd.unique(column))
+        if count > most:
+            rule = f"'{quoted(name)}' has {count:,} levels, of which the {most} most frequent get an input"
+            findings.add(
+                "levels", "warning", rule, ("Group them, or set max_levels (", Fix("read.max_levels", 200), ").")
+            )
 
 
 TASK = Tabular()

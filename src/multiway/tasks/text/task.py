@@ -1,40 +1,39 @@
-"""The task `text`."""
+"""The task `text`, and `TextClassifier`, the task in scikit-learn's manners."""
 
+import dataclasses
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 import pandas as pd
-from torch import nn
+from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.auditing.labelled_texts import audit_texts
-from multiway.data import CheckReport
-from multiway.data.encoders import TextOptions
-from multiway.data.labelled import Labelled, PreparedSamples
-from multiway.data.labelled_text import (
-    PreparedTexts,
-    TextState,
-    check_texts,
-    looks_like_texts,
-    match_texts,
-    prepare_texts,
-    read_frame,
-)
+from multiway.data.encoders import EncoderOptions
+from multiway.data.findings import Findings
+from multiway.data.samples import Prepared, Rows, Samples, read_samples
+from multiway.data.splitting import drawn_notes, split
+from multiway.errors import ConfigError, Fix, MultiwayWarning
 from multiway.metrics.classes import accuracy
 from multiway.tasks import pages, targets
-from multiway.tasks.answers import Answer, in_folder, written
-from multiway.tasks.class_page import class_page
-from multiway.tasks.class_task import ClassTask, probabilities
+from multiway.tasks.answers import Answer, in_folder
+from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.options import whole
-from multiway.tasks.protocol import Option, Row
+from multiway.tasks.options import read_whole
+from multiway.tasks.protocol import OURS, Option, Row
 from multiway.tasks.run import Run
+from multiway.tasks.sample_estimator import SampleClassifier
+from multiway.tasks.samples import SampleFacts, SampleTask
 from multiway.tasks.scores import deviation, mean
-from multiway.tasks.text import models
-from multiway.tasks.text.config import TextConfig
-from multiway.tasks.text.explaining import explain_graphs, explain_words
-from multiway.tasks.text.facts import TextFacts
+from multiway.tasks.target_page import class_page
+from multiway.tasks.text import network
+from multiway.tasks.text.audit import audit_texts
+from multiway.tasks.text.encode import TextState, words_in
+from multiway.tasks.text.explain import explain_graphs, explain_words
+from multiway.tasks.text.network import TextConfig
+from multiway.tasks.text.source import Strings, listed_texts, load_texts, looks_like_texts, texts_of
 from multiway.training import History
 
 EXPLAINED = 10
@@ -47,12 +46,21 @@ def _setting(run: Run) -> dict[str, str]:
     state, model = run.state, run.config.model
     layer = {"Layer": str(model["layer"])} if "layer" in model else {}
     return {
-        "Text": " and ".join(state.columns.texts), "Classes": str(len(state.classes)),
+        "Text": " and ".join(state.columns), "Classes": str(len(state.classes)),
         "Inputs": INPUTS[state.inputs].format(state.encoder), "Model": run.config.model_name, **layer,
     }  # fmt: skip
 
 
-class Text(ClassTask[TextConfig, TextState]):
+class TextFacts(SampleFacts):
+    """Of texts and the network on them."""
+
+    train_acc: float
+    """Share of the training texts that the network has right: how much it can express (TGA, figure 2)."""
+    attention_parameters: int | None = None
+    """Trained numbers of its attention layers, where it counts them."""
+
+
+class Text(SampleTask[TextConfig, Strings, TextState]):
     """Classes of texts."""
 
     name = "text"
@@ -60,11 +68,12 @@ class Text(ClassTask[TextConfig, TextState]):
     config = TextConfig
     state = TextState
     facts = TextFacts
+    split_field = Fix("read.split", like="NAME")
     scored = (*targets.CLASSES, targets.MORE["f1"], targets.MORE["hard_auc"])
     page = class_page(
         pages.Subject(
             kicker="Report on texts", rows="texts", selected_by=lambda run: "lowest validation loss",
-            models=models.WORDS, setting=_setting,
+            models=network.WORDS, setting=_setting,
             interval="over texts, or over groups where they are known (bootstrap)",
         )
     )  # fmt: skip
@@ -82,62 +91,97 @@ class Text(ClassTask[TextConfig, TextState]):
             name="encoder", field="text.encoder", commands=("train",),
             help="minilm, hashed, or any encoder of Hugging Face, by name or folder.",
         ),
-        Option(name="count", commands=("explain",), read=whole, help="Test texts to explain; 10 if not given."),
+        Option(name="count", commands=("explain",), read=read_whole, help="Test texts to explain; 10 if not given."),
     )  # fmt: skip
 
     def recognises(self, source: Any) -> bool:
         """Tables with columns called text and label, or the like, and lists of texts with classes."""
         return looks_like_texts(source)
 
+    def read(
+        self, config: TextConfig, source: Any, findings: Findings, state: TextState | None = None, *,
+        has_target: bool = True,
+    ) -> Samples[Strings]:  # fmt: skip
+        """Texts; later ones matched by the names of their columns."""
+        if state is None:
+            return texts_of(source, config.read, findings)
+        target = state.target_name if has_target else None
+        return texts_of(source, config.read, findings, state.columns, target, state.classes)
+
     def prepare(
         self, config: TextConfig, source: Any, state: TextState | None = None, *, progress: bool = False
-    ) -> PreparedTexts:
-        """Texts, split and encoded; later ones matched by the names of their columns."""
+    ) -> Prepared[Strings, TextState]:
+        """Texts, split and encoded at once, since training learns from encoded ones; later ones matched to it."""
         if state is not None:
-            return match_texts(source, config.read, state, config.text, progress=progress)
-        parts = (config.read, config.split, config.inputs, config.words, config.text)
-        return prepare_texts(source, *parts, progress=progress)
+            return super().prepare(config, source, state, progress=progress)
+        texts = read_samples(self.called(source), lambda findings: self._warned(config, source, findings))
+        if texts.target is None:
+            raise ConfigError(f"{texts.source}: a target to predict is needed. ", *texts.labelling)
+        splits = split(texts, config.split, fix=self.split_field)
+        state = self.learnt(config, texts, splits["train"])
+        seen = state.seen(texts.inputs.tolist(), config.text, progress=progress)
+        state = state.with_inputs(seen, splits["train"])
+        notes = (*texts.notes, *drawn_notes(texts, splits))
+        return Prepared(raw=texts, encoded=state.encoded(texts, seen), state=state, splits=splits, notes=notes)
 
-    def unlabelled(self, config: TextConfig, source: Any, state: TextState) -> PreparedTexts:
-        """Texts whose classes nobody needs to know."""
-        return match_texts(source, config.read, state, config.text, has_target=False)
+    def _warned(self, config: TextConfig, source: Any, findings: Findings) -> Samples[Strings]:
+        texts = self.read(config, source, findings)
+        for finding in findings.found:
+            if finding.severity == "warning":
+                warnings.warn(f"{findings.source}: {finding.line()}", MultiwayWarning, stacklevel=5)
+        return texts
 
-    def check(self, config: TextConfig, source: Any) -> CheckReport:
-        """What is in a table of texts, or in lists of texts and classes."""
-        return check_texts(source, config.read, config.split)
+    def learnt(self, config: TextConfig, samples: Samples[Strings], train: Rows) -> TextState:
+        """Columns and vocabulary of the training rows."""
+        return TextState.fit(samples.take(train), config.inputs, config.words, config.text)
+
+    def encode(
+        self, config: TextConfig, samples: Samples[Strings], state: TextState, *, progress: bool = False
+    ) -> Samples[Tensor]:
+        """Ids of words, scaled vectors, or ids of tokens."""
+        return state.encoded(samples, state.seen(samples.inputs.tolist(), config.text, progress=progress))
+
+    def described(self, samples: Samples[Strings]) -> dict[str, Any]:
+        """Texts and their lengths."""
+        lengths = [len(words_in(text)) for text in samples.inputs]
+        return {
+            "rows": len(samples),
+            "text": " and ".join(samples.columns),
+            "words": f"{np.median(lengths):.0f} in the middle, {max(lengths)} at most",
+            "different texts": len(set(samples.keys or ())),
+        }
+
+    def beside(self, config: TextConfig, source: Any, samples: Samples[Strings]) -> pd.DataFrame:
+        """The rows of the file."""
+        return load_texts(source, config.read, Findings("")).frame
 
     def audit(self, config: TextConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.auditing.labelled_texts`; nothing is encoded for it."""
-        hashed = TextOptions(encoder="hashed")
-        source = self.locate(config.data or "")
-        return audit_texts(prepare_texts(source, config.read, config.split, "words", config.words, hashed))
-
-    def learn(self, config: TextConfig, prepared: PreparedTexts) -> TextState:  # type: ignore[override]
-        """Columns, vocabulary and scale of the training rows."""
-        return prepared.state
+        """See `multiway.tasks.text.audit`; nothing is encoded for it."""
+        words = config.plain() | {"inputs": "words", "model": {}, "text": EncoderOptions(encoder="hashed").plain()}
+        return audit_texts(self.prepare(TextConfig.parse(words), self.locate(config.data or "")))
 
     def settle(self, config: TextConfig, state: TextState, *, progress: bool = False) -> TextConfig:
         """Name the encoder, which may be another one on another machine."""
         return config.replace(text=config.text.replace(encoder=state.encoder))
 
     def build(self, config: TextConfig, state: TextState, name: str) -> nn.Module:
-        """See `multiway.tasks.text.models`."""
-        return models.build(config, state, name)
+        """See `multiway.tasks.text.network`."""
+        return network.build(config, state, name)
 
-    def seen_by(self, run: Run, name: str, samples: Labelled) -> Labelled:
-        """See `multiway.tasks.text.models`."""
-        return models.seen_by(run, name, samples)
+    def seen_by(self, run: Run, name: str, samples: Samples[Tensor]) -> Samples[Tensor]:
+        """See `multiway.tasks.text.network`."""
+        return network.seen_by(run, name, samples)
 
     def fit_baseline(
-        self, run: Run, name: str, training: Labelled, validation: Labelled
+        self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]
     ) -> History | dict[str, Any] | None:
-        """See `multiway.tasks.text.models`."""
-        return models.fit_baseline(run.models[name], training, validation)
+        """See `multiway.tasks.text.network`."""
+        return network.fit_text_baseline(run.models[name], training, validation)
 
-    def describe(self, run: Run, prepared: PreparedSamples) -> dict[str, Any]:
+    def describe(self, run: Run, prepared: Prepared[Strings, TextState]) -> dict[str, Any]:
         """Samples of each split, and what the network has learnt of the training texts."""
         training, count = prepared.part("train"), getattr(run.model, "attention_parameters", None)
-        right = accuracy(training.truth, probabilities(run.model, training))
+        right = accuracy(training.truth, self.outputs(run, OURS, training))
         return {**super().describe(run, prepared), "train_acc": right, "attention_parameters": count}
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
@@ -146,23 +190,58 @@ class Text(ClassTask[TextConfig, TextState]):
         own = {"train_acc": mean(shares), "train_acc_sd": deviation(shares), "attention_parameters": count}
         return {**super().cell_facts(runs), **{name: value for name, value in own.items() if value is not None}}
 
-    def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
-        """The rows of a file with their class beside them."""
-        source = self.later(data, out)
-        later = self.unlabelled(run.config, source, run.state)
-        found = targets.answers(probabilities(run.model, later.samples), run.state.classes)
-        frame = read_frame(source, run.config.read).drop(columns=found.columns, errors="ignore")
-        return written(pd.concat([frame, found], axis=1), out, later.notes)
-
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """How far each word of some test texts moves the probability of the answer, by leaving it out."""
         test = reread(run).part("test")
         count = int(options.get("count") or EXPLAINED)
-        found, graphs = explain_words(run, test, count), explain_graphs(run, test, count)
+        words, graphs = explain_words(run, test, count), explain_graphs(run, test, count)
         notes = ["the probability of the predicted class falls by `importance` where the word is left out of the text."]
         if graphs is None:
-            return in_folder(found, out, "words.csv", notes)
-        return in_folder(found, out, "words.csv", notes if out else [*notes, GRAPHS], {"spectra.csv": graphs})
+            return in_folder(words, out, "words.csv", notes)
+        return in_folder(words, out, "words.csv", notes if out else [*notes, GRAPHS], {"spectra.csv": graphs})
 
 
 TASK = Text()
+
+
+@estimator
+class TextClassifier(SampleClassifier):
+    """Classify texts with a head on a frozen encoder, an encoder that is tuned, or a network from scratch.
+
+    Texts are a list, a series or an array of str.
+
+    Args:
+        inputs: vectors (of a frozen encoder), tokens (the encoder is tuned) or words (from scratch).
+        encoder: auto, minilm, hashed, or any encoder of Hugging Face by name or folder.
+        epochs: Passes over the training texts at most.
+        validation: Share of the texts that choose the best epoch.
+        test: Share of the texts that are scored once, at the end.
+        baselines: Some of majority, tfidf and vectors.
+        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
+        settings: Other fields of `TextConfig`, nested: `{"model": {"layer": "linear"}, "training": {"patience": 3}}`.
+        progress: Show a bar or lines on stderr.
+
+    `fit` sets `run_`, `scores_` (a frame) and `classes_`.
+    """
+
+    task = "text"
+
+    _: dataclasses.KW_ONLY
+    inputs: str = "vectors"
+    encoder: str = "auto"
+    validation: float = 0.15
+    test: float = 0.2
+    baselines: Sequence[str] = ("majority", "tfidf", "vectors")
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit on texts and their classes; nothing is written to disk but vectors in the cache.
+
+        Raises:
+            DataError: The texts are not sound, or too few to be split.
+        """
+        return super().fit(listed_texts(X), y)
+
+    def explain(self, X: Any) -> pd.DataFrame:
+        """How far the probability of each text's class falls when a word is left out: a row per word."""
+        texts = listed_texts(X)
+        return explain_words(self._run(), self._unlabelled(texts), len(texts))

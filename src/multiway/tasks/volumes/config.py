@@ -5,9 +5,13 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from multiway.config import Config, merge
-from multiway.data.volumes import AugmentOptions, VolumeOptions, VolumeSplit
+from multiway.data.augmentation import AugmentOptions
+from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
 from multiway.errors import closest
 from multiway.models import list_models, model_config
+from multiway.tasks.options import numbers, read_names
+from multiway.tasks.protocol import Option
+from multiway.tasks.stored import Facts
 from multiway.training import TrainingConfig
 
 Baseline = Literal["majority", "logistic", "cnn", "resnet18_3d", "resnet50_3d"]
@@ -19,6 +23,39 @@ TRAINING: dict[str, Any] = {
     "loss": "cross_entropy", "epochs": 60, "learning_rate": 1e-3, "weight_decay": 0.05, "patience": 0,
 }  # fmt: skip
 """Fields of `TrainingConfig` where classes of volumes differ from a forecast."""
+
+SCANS = (
+    Option(name="patient", field="read.patient", help="Column of the patient; splits keep a patient's scans together."),
+    Option(
+        name="size", field="read.size", read=numbers(int, 3),
+        help="Voxels to crop or pad to, about the centre: 64,64,64.",
+    ),
+    Option(
+        name="spacing", field="read.spacing", read=numbers(float, 3),
+        help="Millimetres per voxel to resample to: 1,1,1.",
+    ),
+    Option(
+        name="resample_to", field="read.resample_to", read=numbers(int, 3),
+        help="Voxels to stretch or shrink to: 28,28,28.",
+    ),
+    Option(name="orientation", field="read.orientation", help="Order and direction of the axes to turn to: RAS."),
+    Option(
+        name="window", field="read.window", read=numbers(float, 2),
+        help="Lowest and highest intensity that are told apart: -100,300.",
+    ),
+    Option(
+        name="axes", field="read.axes", read=read_names, help="Names of the three axes of arrays without an affine."
+    ),
+    Option(
+        name="keep_going", commands=("predict",), is_flag=True,
+        help="Go on after a scan that cannot be read, and list those.",
+    ),
+    Option(
+        name="cases", commands=("explain",), read=read_names,
+        help="Scans to explain, by name, separated by commas; a few if not given.",
+    ),
+)  # fmt: skip
+"""Options of the command line for scans, of classification and segmentation alike."""
 
 
 class VolumeConfig(Config):
@@ -79,3 +116,18 @@ class VolumeConfig(Config):
         """Fields of `create_model` on this data."""
         own = {name: value for name, value in self.model.items() if name != "name"}
         return {**own, "sizes": sizes, "in_channels": channels, "num_classes": num_classes}
+
+
+class VolumeCounts(Config):
+    """Cases of a split."""
+
+    cases: int
+    patients: int | None
+    classes: dict[str, int]
+
+
+class VolumeFacts(Facts):
+    """Of labelled cases."""
+
+    cases: int
+    splits: dict[str, VolumeCounts]

@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.volumes import Cases, cases_of_arrays, read_cases
+from multiway.data.sources.scans.cases import Arrays, Cases
+from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import ConfigError
 from multiway.tasks.estimator import Classifier, estimator, located, own_score, place_of
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.config import OURS
-from multiway.tasks.volumes.prediction import predict_cases
+from multiway.tasks.volumes.explain import explain_case
+from multiway.tasks.volumes.predict import predict_cases
 
-LABEL_KINDS = {"i": "number", "u": "number", "f": "number", "b": "bool"}
-"""By the kind of a NumPy type; all else is text."""
 AS_GIVEN: dict[str, Callable[[str], Any]] = {
     "text": str, "number": lambda name: int(float(name)), "bool": lambda name: name == "True",
 }  # fmt: skip
@@ -67,9 +67,7 @@ class VolumeClassifier(Classifier):
             return self._fit(located(X), self.config(X))
         if y is None:
             raise ConfigError("VolumeClassifier.fit: arrays need y, one class per case.")
-        config = self.config()
-        cases, classes = cases_of_arrays(X, y, options=config.read, split=config.split, patients=patients)
-        return self._fit((cases, LABEL_KINDS.get(classes.dtype.kind, "text")), config)
+        return self._fit(Arrays(x=X, y=y, patients=patients), self.config())
 
     def _take(self, run: Run) -> None:
         super()._take(run)
@@ -105,14 +103,10 @@ class VolumeClassifier(Classifier):
             steps: Points of the integral of gradients; fewer for large volumes if not given.
             seed: Of the random orders of the deletion test.
         """
-        from multiway.tasks.volumes.explanation import explain_case
-
         run, cases = self._run(), self._cases(X)
-        place = place_of(index, len(cases.names))
-        return explain_case(run, cases, place, gradients=gradients, deletion=deletion, steps=steps, seed=seed)
+        row = place_of(index, len(cases.names))
+        return explain_case(run, cases, row, gradients=gradients, deletion=deletion, steps=steps, seed=seed)
 
     def _cases(self, X: Any, y: Any = None) -> Cases:
-        read = self._run().config.read
-        if isinstance(X, str | Path):
-            return read_cases(located(X), read, same_sizes=False)
-        return cases_of_arrays(X, y, options=read)[0]
+        source = located(X) if isinstance(X, str | Path) else Arrays(x=X, y=y)
+        return read_cases(source, self._run().config.read, same_sizes=False)

@@ -1,41 +1,42 @@
 """The task `volumes`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-import pandas as pd
+import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
+from multiway.auditing.scans import ScanImages, scan_title, torn_cases
 from multiway.data import CheckReport
-from multiway.data.loading import pair_of
-from multiway.data.volumes import (
-    Arrays,
-    Cases,
+from multiway.data.sources.scans.cases import Arrays, Cases
+from multiway.data.sources.scans.checking import check_volumes, looks_like_volumes
+from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.volume import Array
+from multiway.data.sources.tables import pair_of
+from multiway.models.baselines import Majority, PooledLogistic
+from multiway.tasks.answers import Answer
+from multiway.tasks.protocol import OURS, Metric, Option, Row
+from multiway.tasks.run import Run
+from multiway.tasks.split_task import SplitTask
+from multiway.tasks.targets import thresholds_of, youden_thresholds
+from multiway.tasks.volumes import page
+from multiway.tasks.volumes.config import NETWORKS, SCANS, VolumeConfig, VolumeFacts
+from multiway.tasks.volumes.encode import (
     PreparedVolumes,
+    VolumeBatches,
     VolumeState,
-    check_volumes,
-    looks_like_volumes,
+    no_labels,
     prepare_later,
     prepare_volumes,
 )
-from multiway.tasks.answers import Answer
-from multiway.tasks.classes import thresholds_of, youden_thresholds
-from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Option, Row, Task
-from multiway.tasks.run import Run
-from multiway.tasks.scores import sentence_of
-from multiway.tasks.volumes import auditing, sections
-from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
-from multiway.tasks.volumes.evaluation import Scored, predict_split, score_rows, some_volumes, table_of
-from multiway.tasks.volumes.explanation import named_cases, write_explanations
-from multiway.tasks.volumes.facts import VolumeFacts
-from multiway.tasks.volumes.fitting import build_model, fit_model
-from multiway.tasks.volumes.options import SCANS
-from multiway.tasks.volumes.prediction import predict_scans
-from multiway.tasks.volumes.reload import interesting, reload_cases
-from multiway.training import History
+from multiway.tasks.volumes.explain import interesting, named_cases, reload_cases, write_explanations
+from multiway.tasks.volumes.network import VolumeLoss, auc_of, build_model, fit_pooled
+from multiway.tasks.volumes.predict import VolumePredictions, predict_scans, predict_split
+from multiway.training import Objective, TrainingConfig
+from multiway.training.losses import class_weights
 from multiway.training.memory import settled
 
 EXPLAINED = 4
@@ -50,15 +51,19 @@ METRICS = (
 )
 
 
-class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
+class Volumes(SplitTask[VolumeConfig, PreparedVolumes, VolumeState, VolumeBatches]):
     """Classes of scans."""
 
     name = "volumes"
-    page = sections
+    page = page
     config = VolumeConfig
     state = VolumeState
     facts = VolumeFacts
-    sections_of_reading = ("read", "split")
+    needs = "scans. Give a folder, a table or a file"
+    scored = METRICS
+    told = ("auc", "acc")
+    sampled = 8
+    by_steps = (OURS, *NETWORKS)
     options = (
         Option(name="label", field="read.label", help="Column of the class of each scan."),
         *SCANS,
@@ -77,11 +82,10 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
     def prepare(
         self, config: VolumeConfig, source: Any, state: VolumeState | None = None, *, progress: bool = False
     ) -> PreparedVolumes:
-        """A source is a path, cases, or cases and the kind of their labels."""
-        cases, kind = source if isinstance(source, tuple) else (source, "text")
+        """A source is a path, arrays in memory, or cases."""
         if state is None:
-            return prepare_volumes(cases, config.read, config.split, kind)
-        return prepare_later(cases, config.read, state)
+            return prepare_volumes(source, config.read, config.split)
+        return prepare_later(source, config.read, state)
 
     def check(self, config: VolumeConfig, source: Any) -> CheckReport:
         """What is in a set of scans, in an array, or in a pair of volumes and classes."""
@@ -91,41 +95,61 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
         return check_volumes(source, config.read, config.split)
 
     def audit(self, config: VolumeConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.tasks.volumes.auditing`."""
-        return auditing.audit(config, run)
+        """Whether scans or patients are in two splits, labels contradict, and scaling or the grid tells the class."""
+        source = self.locate(config.data or "")
+        torn = torn_cases(source, config.read)
+        if torn is not None:
+            return _audited(torn, (torn.prepared(index).values for index in range(torn.count)), None)
+        prepared = self.prepare(config, source)
+        return _audited(prepared.cases, prepared.values, prepared.scale if run is None else run.state.scale)
 
     def learn(self, config: VolumeConfig, prepared: PreparedVolumes) -> VolumeState:
         """Classes and sizes of the cases."""
-        return VolumeState(
-            classes=prepared.cases.classes, channels=int(prepared.values.shape[1]), scale=prepared.scale,
-            sizes=tuple(prepared.values.shape[2:]), axes=prepared.cases.axes, label_kind=prepared.label_kind,
-            spacings=prepared.spacings,
-        )  # fmt: skip
+        return prepared.state
 
     def settle(self, config: VolumeConfig, state: VolumeState, *, progress: bool = False) -> VolumeConfig:
         """Batches that fit into memory, where none were asked for."""
-        names = [name for name in self.names(config, state) if name in (OURS, *NETWORKS)]
+        names = [name for name in self.names(config, state) if name in self.by_steps]
         shape = (state.channels, *state.sizes)
         return settled(
             config, lambda: [self.build(config, state, name) for name in names], shape, "volumes", progress=progress
         )
 
-    def names(self, config: VolumeConfig, state: VolumeState) -> tuple[str, ...]:
-        """The network and the baselines of the config."""
-        return (OURS, *config.baselines)
-
     def build(self, config: VolumeConfig, state: VolumeState, name: str) -> nn.Module:
         """A classifier."""
         return build_model(config, state, name)
 
-    def fit(self, run: Run, name: str, prepared: PreparedVolumes, context: Context) -> History | dict[str, Any] | None:
-        """See `multiway.tasks.volumes.fitting`."""
-        return fit_model(run, name, prepared, context)
+    def objective(self, run: Run, training: VolumeBatches) -> Objective:
+        """Cross-entropy, of volumes that are changed at random."""
+        return self.objective_of(run, OURS, training)
+
+    def objective_of(self, run: Run, name: str, training: VolumeBatches) -> Objective:
+        """The same under the model's own training."""
+        how = self.training_of(run.config, name)
+        return VolumeLoss(run.config, class_weights(training.labels, len(run.state.classes), how), how.label_smoothing)
+
+    def training_of(self, config: VolumeConfig, name: str) -> TrainingConfig:
+        """Networks among the baselines may be trained otherwise."""
+        return config.training if name == OURS else config.network_training
+
+    def validated_by(self, run: Run, validation: VolumeBatches) -> tuple[None, Callable[[nn.Module], float] | None]:
+        """AUC, where validation has every class."""
+        return None, auc_of(validation, len(run.state.classes), run.config)
+
+    def fit_baseline(
+        self, run: Run, name: str, training: VolumeBatches, validation: VolumeBatches
+    ) -> dict[str, Any] | None:
+        """Count classes, or fit a logistic regression on means of blocks."""
+        model = run.models[name]
+        if isinstance(model, PooledLogistic):
+            return fit_pooled(model, training, validation, run.config)
+        cast(Majority, model).fit(torch.from_numpy(training.labels))
+        return None
 
     def calibrate(self, run: Run, prepared: PreparedVolumes) -> dict[str, Tensor]:
         """Thresholds of the second of two classes, by model."""
-        scored = self.predict(run, prepared, "validation")
-        return youden_thresholds(scored.labels, scored.probabilities)
+        predictions = self.predict(run, prepared, "validation")
+        return youden_thresholds(predictions.truth, predictions.outputs)
 
     def check_stored(self, run: Run) -> None:
         """Thresholds are numbers.
@@ -135,30 +159,13 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
         """
         thresholds_of(run.calibration, list(run.models))
 
-    def predict(self, run: Run, prepared: PreparedVolumes, split: str) -> Scored:
+    def predict(self, run: Run, prepared: PreparedVolumes, split: str) -> VolumePredictions:
         """Probabilities of every model."""
         return predict_split(run, prepared, split)
 
-    def score(self, run: Run, predictions: Scored, split: str) -> list[Row]:
-        """MedMNIST's AUC and ACC, and more."""
-        return score_rows(run, predictions, split)
-
-    def tables(self, run: Run, predictions: Scored, split: str) -> dict[str, pd.DataFrame]:
-        """Predictions case by case."""
-        return {"predictions": table_of(run, predictions, split)}
-
     def describe(self, run: Run, prepared: PreparedVolumes) -> dict[str, Any]:
-        """How many cases, patients and classes are in each split."""
-        cases = prepared.cases
-        return {"cases": cases.count, "splits": {split: _split_facts(cases, split) for split in SPLITS}}
-
-    def metrics(self, config: VolumeConfig) -> tuple[Metric, ...]:
-        """AUC decides."""
-        return METRICS
-
-    def sentence(self, run: Run) -> str:
-        """Test AUC and ACC."""
-        return sentence_of(run, "auc", "acc")
+        """How many cases there are, and patients and classes in each split."""
+        return {"cases": prepared.cases.count, **super().describe(run, prepared)}
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """How many test cases there are."""
@@ -166,23 +173,23 @@ class Volumes(Task[VolumeConfig, PreparedVolumes, VolumeState]):
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
         """The class of every scan."""
-        return predict_scans(run, data, out, options)
+        return predict_scans(run, self.later(data, out), out, options)
 
     def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
         """Maps of some test cases, or of the named ones."""
         cases, names = reload_cases(run), options.get("cases")
-        chosen = named_cases(cases, names) if names else [place for _, place in interesting(run, cases)][:EXPLAINED]
+        chosen = named_cases(cases, names) if names else [index for _, index in interesting(run, cases)][:EXPLAINED]
         return write_explanations(run, cases, chosen, run.explanation(out))
 
-    def sample(self, run: Run, prepared: PreparedVolumes) -> tuple[Tensor | None, ...]:
-        """Some validation volumes."""
-        return (some_volumes(prepared.batches("validation")),)
 
-
-def _split_facts(cases: Cases, split: str) -> Row:
-    rows = cases.indices(split)
-    patients = None if cases.patients is None else len({cases.patients[row] for row in rows})
-    return {"cases": len(rows), "patients": patients, "classes": cases.class_counts()[split]}
+def _audited(cases: Cases, volumes: Iterable[Array], scale: IntensityScale | None) -> AuditReport:
+    if cases.labels is None:
+        raise no_labels(cases)
+    images = ScanImages(cases.names, cases.patients, cases.splits, "volume")
+    for values, label in zip(volumes, cases.labels, strict=True):
+        images.add(values, cases.classes[label])
+    verdicts = images.verdicts(cases, scale, cases.options, images.labels)
+    return AuditReport.of(scan_title(cases.source, cases.splits), verdicts)
 
 
 TASK = Volumes()

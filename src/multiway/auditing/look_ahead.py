@@ -1,0 +1,131 @@
+"""Whether one series knows another's future: shifted copies, means that reach ahead, lines drawn to later values."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.auditing.report import Verdict, found
+from multiway.data.findings import quoted
+
+FORESEEN = 0.997
+"""Share of the squared error of a series' own past that another series must remove; honest leads remove less."""
+MOST_ROWS = 6000
+MOST_SERIES = 128
+MOST_LAGS = 48
+MOST_COLUMNS = 1600
+SETTLED = 1e-6
+"""Share of the variance below which a series' own past leaves nothing to tell."""
+STRAIGHT = 0.8
+"""Share of rows on straight lines from which on a series is called interpolated."""
+FEWEST_LINES = 6
+FEWEST_ROWS = 40
+
+Floats = NDArray[np.float64]
+
+
+def check_look_ahead(values: Floats, names: Sequence[str], lags: int) -> Verdict | None:
+    """Whether the next change of a series is told by the last rows of another.
+
+    Args:
+        values: `(rows, variates)`, NaN where missing.
+        names: Of the variates.
+        lags: Rows of the past that are looked at.
+    """
+    chosen = np.unique(np.linspace(0, len(names) - 1, min(len(names), MOST_SERIES)).astype(int))
+    if len(chosen) < 2 or len(values) < FEWEST_ROWS:
+        return None
+    removed = foreseen(values[:, chosen], lags)
+    pairs = np.argwhere(removed > FORESEEN)
+    if not len(pairs):
+        return f"no series knows the next value of another ({len(chosen):,} looked at)"
+    told = [
+        f"{quoted(names[chosen[other]])} knows {quoted(names[chosen[series]])} ({removed[series, other]:.1%})"
+        for series, other in pairs.tolist()
+    ]
+    return found(
+        "shifted", "error", "series know the future of others: beside a series' own past, another one's removes nearly "
+        "all error of its next value, as a copy that is shifted, or a mean that reaches ahead, does",
+        "Leave out what is made from later values.", told[:3], len(told),
+    )  # fmt: skip
+
+
+def foreseen(values: Floats, lags: int) -> Floats:
+    """`(series, others)` share of the squared error of own past that another's past removes from the next change.
+
+    Least squares on changes, learnt on the first half of the rows and judged on the second.
+    """
+    changes = _changes(values[-MOST_ROWS:])
+    count = changes.shape[1]
+    lags = int(np.clip(MOST_COLUMNS // count, 2, min(lags, MOST_LAGS, max(len(changes) // 20, 2))))
+    past = np.lib.stride_tricks.sliding_window_view(changes[:-1], lags, axis=0)  # (rows, series, lags)
+    past, following = past.reshape(len(past), -1), changes[lags:]
+    half = len(past) // 2
+    learnt, judged = _Moments(past[:half], following[:half]), _Moments(past[half:], following[half:])
+    own = np.arange(count * lags).reshape(count, lags)
+    shares = [_removed(learnt, judged, own, series) for series in range(count)]
+    return np.stack(shares)
+
+
+def _changes(values: Floats) -> Floats:
+    """Changes from row to row in deviations; a missing cell repeats the one before."""
+    filled = pd.DataFrame(values).ffill().bfill().fillna(0.0).to_numpy()
+    changes = np.diff(filled, axis=0)
+    spread = changes.std(0)
+    return np.asarray((changes - changes.mean(0)) / np.where(spread > 0, spread, 1))
+
+
+class _Moments:
+    """Products of columns and targets, from which every fit and its error follow."""
+
+    def __init__(self, past: Floats, following: Floats) -> None:
+        self.square = past.T @ past
+        self.cross = past.T @ following
+        self.total = np.square(following).sum(0)
+
+    def weights(self, columns: NDArray[np.int64], series: int) -> Floats:
+        """Least squares of one target on sets of columns, `(sets, columns)`."""
+        square = self.square[columns[:, :, None], columns[:, None, :]]
+        square = square + 1e-8 * max(float(self.total[series]), 1e-300) * np.eye(columns.shape[1])
+        return np.asarray(np.linalg.solve(square, self.cross[columns, series][:, :, None])[:, :, 0])
+
+    def error(self, weights: Floats, columns: NDArray[np.int64], series: int) -> Floats:
+        """Squared error of each set of weights."""
+        square = self.square[columns[:, :, None], columns[:, None, :]]
+        fitted = np.einsum("si,sij,sj->s", weights, square, weights)
+        return np.asarray(self.total[series] - 2 * (weights * self.cross[columns, series]).sum(1) + fitted)
+
+
+def _removed(learnt: _Moments, judged: _Moments, own: NDArray[np.int64], series: int) -> Floats:
+    """Share of the error of own past that each other series removes; 0 for itself."""
+    others = np.array([place for place in range(len(own)) if place != series], np.int64)
+    alone = own[series][None]
+    both = np.hstack([np.repeat(alone, len(others), 0), own[others]])
+    before = judged.error(learnt.weights(alone, series), alone, series)[0]
+    shares = np.zeros(len(own))
+    if before > SETTLED * judged.total[series]:
+        shares[others] = 1 - judged.error(learnt.weights(both, series), both, series) / before
+    return shares
+
+
+def check_interpolated(values: Floats, names: Sequence[str]) -> Verdict | None:
+    """Whether a series runs in straight lines from one value to a later one, which each row between then holds."""
+    drawn = [quoted(name) for name, column in zip(names, values.T, strict=True) if _is_drawn(column)]
+    if not drawn:
+        return "no series is drawn in straight lines between fewer values"
+    return found(
+        "interpolated", "error", f"{len(drawn)} of {len(names)} series run in straight lines between fewer values, so "
+        "that rows between know the value that comes", "Forecast the values that were measured.", drawn[:3], len(drawn),
+    )  # fmt: skip
+
+
+def _is_drawn(column: Floats) -> bool:
+    """Whether most rows lie on the line through their neighbours, on several lines that are not level."""
+    if len(column) < FEWEST_ROWS or np.isnan(column).all():
+        return False
+    steps, size = np.diff(column), np.nanstd(column)
+    sloped = np.abs(steps[1:]) > 1e-9 * size
+    straight = (np.abs(np.diff(steps)) <= 1e-7 * size) & sloped
+    turns = np.isfinite(steps[1:]) & ~straight & sloped
+    return bool(size > 0 and straight.mean() > STRAIGHT and turns.sum() >= FEWEST_LINES)

@@ -1,0 +1,130 @@
+"""What marks an image: a border that tells its class, such as a frame, or a value that its mask is painted in."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.auditing.probes import Floats, Ints, Parts, ProbeErrors
+from multiway.auditing.report import Verdict, found
+
+SIDE = 8
+"""Fields along each axis of a face."""
+SURE = 0.75
+"""Share of the commonest class's errors that a field of the border must surely remove."""
+AHEAD = 0.1
+"""By how much the border must tell more than the inside."""
+INSIDE = 0.9
+"""Share of the marked voxels, or of those on their edge, that have the value."""
+OUTSIDE = 0.002
+"""Share of all other voxels that may have it, too."""
+PAINTED = 0.8
+"""Share of the marked images that must be so."""
+FEWEST_MARKED = 3
+
+
+class Faces:
+    """Mean intensity of fields on the border of each image, and on planes through its inside."""
+
+    def __init__(self) -> None:
+        self.outside: list[Floats] = []
+        self.inside: list[Floats] = []
+
+    def add(self, image: NDArray[Any]) -> None:
+        """Take in one image `(channels, *sizes)`."""
+        sizes = image.shape[1:]
+        self.outside.append(_fields(image, [(0, size - 1) for size in sizes]))
+        core = _core(image)
+        self.inside.append(_fields(core, [tuple(size * part // 4 for part in (1, 2, 3)) for size in core.shape[1:]]))
+
+    def check(self, labels: Ints, parts: Parts, target: str = "the class") -> Verdict | None:
+        """Whether one field of the border tells what none of the inside does."""
+        if len({len(row) for row in self.outside}) > 1:
+            return None
+        border, inside = (_best(np.stack(rows), labels, parts) for rows in (self.outside, self.inside))
+        if border.surely_removed <= max(SURE, inside.removed + AHEAD):
+            return f"the border of the images does not tell {target} better than the inside does"
+        return found(
+            "border", "error", f"the border of the images tells {target}: the mean of one field makes {border.count} "
+            f"errors on cases held out, the best of the inside {inside.count}, the commonest class {border.usual}",
+            "Cut or fill the border alike for all cases.",
+        )  # fmt: skip
+
+
+def _fields(image: NDArray[Any], places: Sequence[Sequence[int]]) -> Floats:
+    return np.concatenate([plane.ravel() for plane in _planes(image, places)])
+
+
+def _planes(image: NDArray[Any], places: Sequence[Sequence[int]]) -> Iterator[Floats]:
+    for axis, chosen in enumerate(places, start=1):
+        for place in chosen:
+            yield _pooled(image.take(place, axis).astype(np.float64))
+
+
+def _core(image: NDArray[Any]) -> NDArray[Any]:
+    """The image without an eighth on either side of each axis."""
+    cuts = [max(size // 8, 1) for size in image.shape[1:]]
+    return image[
+        (
+            slice(None),
+            *(slice(cut, -cut if size > 2 * cut else None) for cut, size in zip(cuts, image.shape[1:], strict=True)),
+        )
+    ]
+
+
+def _pooled(plane: Floats) -> Floats:
+    """Means of at most `SIDE` fields along each axis after the channels."""
+    for axis in range(1, plane.ndim):
+        size = plane.shape[axis]
+        edges = np.linspace(0, size, min(size, SIDE) + 1).astype(np.int64)
+        widths = np.diff(edges).reshape([-1 if each == axis else 1 for each in range(plane.ndim)])
+        plane = np.add.reduceat(plane, edges[:-1], axis) / widths
+    return plane
+
+
+def _best(columns: Floats, labels: Ints, parts: Parts) -> ProbeErrors:
+    every = (ProbeErrors.of_column(column, labels, parts) for column in columns.T)
+    return min(every, key=lambda errors: errors.count)
+
+
+class Paint:
+    """Which images give their mask away."""
+
+    def __init__(self) -> None:
+        self.painted: list[bool] = []
+
+    def add(self, image: NDArray[Any], mask: NDArray[np.bool_]) -> None:
+        """Take in an image `(channels, *sizes)` and what is marked; images without a mark say nothing."""
+        if mask.any() and not mask.all():
+            edge = mask & ~_inner(mask)
+            self.painted.append(any(_tells(channel, part, mask) for channel in image for part in (mask, edge)))
+
+    def check(self) -> Verdict | None:
+        """Whether most marked images are painted."""
+        count, every = sum(self.painted), len(self.painted)
+        if every < FEWEST_MARKED:
+            return None
+        if count < PAINTED * every:
+            return f"no single value of the image tells the mask ({every:,} marked images looked at)"
+        return found(
+            "painted", "error", f"in {count:,} of {every:,} marked images one value marks the mask or its edge and "
+            "hardly anything else, as where annotations were saved into the image",
+            "Take the images from before they were annotated.",
+        )  # fmt: skip
+
+
+def _tells(channel: NDArray[Any], part: NDArray[np.bool_], mask: NDArray[np.bool_]) -> bool:
+    values, counts = np.unique(channel[part], return_counts=True)
+    outside = channel[~mask] == values[counts.argmax()]
+    return bool(counts.max() > INSIDE * part.sum() and outside.mean() < OUTSIDE)
+
+
+def _inner(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Marked voxels whose neighbours along the axes are all marked."""
+    inner = mask
+    for axis in range(mask.ndim):
+        padded = np.pad(mask, [(int(axis == each),) * 2 for each in range(mask.ndim)])
+        size = mask.shape[axis]
+        inner = inner & padded.take(range(size), axis) & padded.take(range(2, size + 2), axis)
+    return inner

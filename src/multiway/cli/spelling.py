@@ -1,0 +1,38 @@
+"""Fixes as the command line writes them: an option of the task where it has one for the field, else `--set`."""
+
+import json
+import shlex
+from typing import Any
+
+from multiway.cli import declared
+from multiway.errors import Fix, Spell
+
+
+def command_line(task: str | None) -> Spell:
+    """How a command on this task is told a fix."""
+
+    def spell(fix: Fix) -> str:
+        name = _option(fix.field, task)
+        text = fix.like or _text(fix.value, as_option=name is not None)
+        return f"--set {fix.field}={shlex.quote(text)}" if name is None else f"{name} {shlex.quote(text)}"
+
+    return spell
+
+
+def _option(field: str, task: str | None) -> str | None:
+    """The option for a field; of a task that is not known, the one that any has."""
+    if field == "data":
+        return "--data"
+    for name in declared.tasks() if task is None else (task,):
+        for option in declared.content()["tasks"][name]["options"]:
+            if (option["field"] or option["name"]) == field:
+                return "--" + str(option["name"]).replace("_", "-")
+    return None
+
+
+def _text(value: Any, *, as_option: bool) -> str:
+    if isinstance(value, str):
+        return value
+    if as_option and isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return json.dumps(value, separators=(",", ":"))

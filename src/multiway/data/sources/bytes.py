@@ -1,0 +1,149 @@
+"""Bytes of a file, unpacked up to a limit: a few bytes can stand for more than memory holds."""
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from multiway.data.findings import Findings, Unreadable, quoted
+from multiway.errors import Fix
+
+MAX_BYTES = 2**29
+"""What a compressed table may unfold to, unless `max_bytes` says otherwise."""
+ZIP = b"PK\x03\x04"
+MAX_COLUMNS = 100_000
+XZ_MEMORY = 2**28
+"""What the dictionary of an xz stream may take."""
+BROKEN = (OSError, EOFError, RuntimeError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+
+
+class _Several(ValueError):
+    """A ZIP archive does not hold exactly one file."""
+
+
+def unpacked(raw: bytes, limit: int, findings: Findings) -> bytes:
+    """Undo gzip, bzip2, xz, Zstandard, or a ZIP archive of one file; other bytes are themselves.
+
+    Raises:
+        Unreadable: The stream is broken, or stands for more than the limit or than memory has room for; it is noted.
+    """
+    form, room = _form_of(raw), free_memory() // 3
+    if form is None:
+        return raw
+    try:
+        content = FORMS[form][1](raw, min(limit, room) + 1)
+    except _Several as error:
+        rule = f"it is a ZIP archive of {error} files, and a table is one"
+        raise findings.fatal("text", rule, "Unpack it, and give one of them.") from None
+    except BROKEN as error:
+        what = "it is a ZIP or Excel file that is broken" if form == "ZIP" else f"its {form} stream is broken"
+        raise findings.fatal("unreadable", f"{what} ({quoted(error, 80)})", "Compress it again.") from None
+    if len(content) > limit:
+        raise too_large(f"it unpacks to more than {limit:,} bytes", 4 * limit, findings)
+    if len(content) > room:
+        rule = f"it unpacks to more than {room / 1e9:.2g} GB, a third of the free memory"
+        raise findings.fatal("memory", rule, "Write it as Parquet, or keep fewer rows.")
+    return content
+
+
+def first_bytes(path: Path, size: int) -> bytes:
+    """How a file's content begins, packed or not.
+
+    Raises:
+        OSError: Or another of `BROKEN`, where it cannot be read.
+    """
+    with path.open("rb") as file:
+        start = file.read(size)
+    form = _form_of(start)
+    return start if form is None else FORMS[form][1](path.read_bytes(), size)
+
+
+def _form_of(raw: bytes) -> str | None:
+    return next((form for form, (start, _) in FORMS.items() if raw.startswith(start)), None)
+
+
+def too_large(rule: str, needed: int, findings: Findings) -> Unreadable:
+    """Refuse what takes more than `max_bytes`, and say what lifts the limit."""
+    fix = ("Raise max_bytes if that is meant (", Fix("read.max_bytes", needed), "), or keep fewer rows.")
+    return findings.fatal("memory", rule, fix)
+
+
+def bytes_of(path: Path, findings: Findings) -> bytes:
+    """Read a file whole, if memory holds it beside what is made of it."""
+    try:
+        size, limit = path.stat().st_size, free_memory() // 3
+        if size > limit:
+            rule = (
+                f"its {size / 1e9:.2g} GB of text need three times that memory, and {limit * 3 / 1e9:.2g} GB are free"
+            )
+            raise findings.fatal("memory", rule, "Write it as Parquet, or keep fewer rows.")
+        return path.read_bytes()
+    except OSError as error:
+        raise findings.fatal(
+            "unreadable", f"it cannot be opened ({error.strerror})", "Check its permissions."
+        ) from None
+
+
+def check_columns(count: int, findings: Findings) -> None:
+    """Refuse more columns than any table has."""
+    if count > MAX_COLUMNS:
+        rule = f"it has {count:,} columns; at most {MAX_COLUMNS:,} are read ({count * 8e-6:.3g} MB for every row)"
+        raise findings.fatal("columns", rule, "Split it, or keep fewer series.")
+
+
+def check_memory(rows: int, columns: int, held: int, findings: Findings) -> None:
+    """Refuse what cannot fit: numbers in float64, twice for working on them, on top of what is held already."""
+    needed, free = rows * columns * 16 + held, free_memory()
+    if needed > free:
+        size = f"{rows:,} rows x {columns:,} columns"
+        rule = f"{size} would take {needed / 1e9:.2g} GB and {free / 1e9:.2g} GB are free"
+        raise findings.fatal("memory", rule, "Keep fewer rows or series.")
+
+
+def free_memory() -> int:
+    """Bytes that can be used without swapping."""
+    return int(psutil.virtual_memory().available)
+
+
+def _gunzip(raw: bytes, size: int) -> bytes:
+    return gzip.open(io.BytesIO(raw)).read(size)
+
+
+def _bunzip(raw: bytes, size: int) -> bytes:
+    return bz2.open(io.BytesIO(raw)).read(size)
+
+
+def _unxz(raw: bytes, size: int) -> bytes:
+    stream = lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+    content = stream.decompress(raw, size)
+    if len(content) < size and not stream.eof:
+        raise EOFError("it is cut short")
+    return content
+
+
+def _unzstd(raw: bytes, size: int) -> bytes:
+    import pyarrow
+
+    with pyarrow.CompressedInputStream(pyarrow.BufferReader(raw), "zstd") as stream:
+        return bytes(stream.read(size))
+
+
+def _unzip(raw: bytes, size: int) -> bytes:
+    archive = zipfile.ZipFile(io.BytesIO(raw))
+    names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX")]
+    if len(names) != 1:
+        raise _Several(len(names))
+    return archive.open(names[0]).read(size)
+
+
+FORMS: dict[str, tuple[bytes, Callable[[bytes, int], bytes]]] = {
+    "gzip": (b"\x1f\x8b", _gunzip), "bzip2": (b"BZh", _bunzip), "xz": (b"\xfd7zXZ\x00", _unxz), "ZIP": (ZIP, _unzip),
+    "Zstandard": (b"\x28\xb5\x2f\xfd", _unzstd),
+}  # fmt: skip
+"""First bytes of each form, and the first so many bytes of what it packs."""

@@ -1,0 +1,206 @@
+"""Cells of a table as they were read: as numbers, as text, without the marks that spreadsheets need."""
+
+import dataclasses
+import re
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.findings import Findings, Place, listed
+from multiway.data.sources.options import FileOptions
+
+TIME_NAMES = ("ds", "date", "datetime", "date_time", "time", "timestamp", "day", "month", "year", "week")
+ID_NAMES = ("unique_id", "item_id", "series_id", "id", "series")
+EMPTY_CELLS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "-nan", "null", "NULL", "Null", "None", "<NA>", "#N/A")
+EXACT_INTEGERS = 2.0**53
+MOSTLY_NUMBERS = 0.9
+"""Share of cells from which on a column is one of numbers, and the other cells are flaws."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class RawTable:
+    """Raw columns, and how to name a row to the user.
+
+    frame: Columns that are numbers throughout as such, others as they came.
+    rows: What the user calls each row: its 1-based line in a text file, else its 0-based position.
+    unit: Which of the two.
+    broken: Rows already reported as irregular, whose cells say nothing.
+    """
+
+    frame: pd.DataFrame
+    rows: NDArray[np.int64]
+    unit: Literal["line", "row"]
+    broken: NDArray[np.bool_]
+
+    @property
+    def names(self) -> list[str]:
+        """Columns in the order of the file."""
+        return [str(name) for name in self.frame.columns]
+
+    def place(self, row: int, column: str | None = None, value: object = None, detail: str | None = None) -> Place:
+        """Name a cell by its row in the file."""
+        shown = None if value is None else str(value)
+        return Place(row=int(self.rows[row]), unit=self.unit, column=column, value=shown, detail=detail)
+
+    def sound(self) -> "RawTable":
+        """The rows that are not broken."""
+        kept = ~self.broken
+        frame = self.frame[kept].reset_index(drop=True)
+        return dataclasses.replace(self, frame=frame, rows=self.rows[kept], broken=self.broken[kept])
+
+    def drop(self, columns: list[str]) -> "RawTable":
+        """Leave columns out."""
+        return dataclasses.replace(self, frame=self.frame.drop(columns=columns))
+
+
+NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+
+
+def parse_cells(raw: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Values; which cells are no finite number; which are integers that float64 would change."""
+    if pd.api.types.is_bool_dtype(raw) or not (pd.api.types.is_numeric_dtype(raw) or _is_text(raw)):
+        return np.full(len(raw), np.inf), raw.notna().to_numpy(bool), np.zeros(len(raw), dtype=bool)
+    if pd.api.types.is_numeric_dtype(raw):
+        values = raw.to_numpy(np.float64, na_value=np.nan)
+        return values, np.isinf(values), _changed_integers(raw, values)
+    return _parse_text(raw.astype("string").str.strip())
+
+
+def as_text(raw: pd.Series) -> pd.Series:
+    """Cells as they are written, without blanks around them: whole numbers without a point, nothing as nothing."""
+    if pd.api.types.is_float_dtype(raw) and raw.notna().any() and (raw.dropna() == raw.dropna().round()).all():
+        raw = raw.astype("Int64")
+    if raw.dtype == object:
+        raw = raw.map(sound_text, na_action="ignore")
+    return raw.astype("string").str.strip().fillna("")
+
+
+def words(raw: pd.Series) -> pd.Series:
+    """Cells as text without blanks around them; the usual words for nothing are empty."""
+    text = as_text(raw).astype(object)
+    return text.where(~text.isin(EMPTY_CELLS), "")
+
+
+def looks_numeric(text: pd.Series) -> bool:
+    """Whether most cells that hold something are numbers, or would be with a point for a comma."""
+    _, bad, _ = parse_cells(text)
+    present = int((text != "").sum())
+    if bad.sum() <= (1 - MOSTLY_NUMBERS) * present:
+        return True
+    return bool(np.mean([has_comma(cell) for cell in text[bad].iloc[:100]]) >= MOSTLY_NUMBERS)
+
+
+def sound_text(value: object) -> str:
+    """A value as text that can be written; half of a surrogate pair becomes a question mark."""
+    return str(value).encode("utf-8", "replace").decode()
+
+
+def has_comma(value: str) -> bool:
+    """Whether a text is a number but for a comma in place of the point."""
+    return value.count(",") == 1 and value.replace(",", "").lstrip("+-").isdigit()
+
+
+def _changed_integers(raw: pd.Series, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which cells of an integer column float64 does not keep."""
+    changed = np.zeros(len(raw), dtype=bool)
+    if pd.api.types.is_integer_dtype(raw):
+        large = np.flatnonzero(np.abs(values) >= EXACT_INTEGERS)
+        changed[large] = [int(values[row]) != int(raw.iloc[row]) for row in large]
+    return changed
+
+
+def _is_text(raw: pd.Series) -> bool:
+    return isinstance(raw.dtype, pd.StringDtype) or raw.dtype == object
+
+
+def _parse_text(text: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Python's own float, which rounds correctly, on the cells that are written as numbers."""
+    empty = (text.isna() | text.isin(EMPTY_CELLS)).to_numpy(bool)
+    number = text.str.fullmatch(NUMBER).to_numpy(bool, na_value=False)
+    values = np.full(len(text), np.nan)
+    values[number] = [float(cell) for cell in text[number]]
+    whole = text.str.fullmatch(r"[+-]?\d{16,}").to_numpy(bool, na_value=False)
+    inexact = np.zeros(len(text), dtype=bool)
+    inexact[whole] = [len(cell) > 300 or int(float(cell)) != int(cell) for cell in text[whole]]
+    bad = (~number & ~empty) | np.isinf(values)
+    values[bad] = np.inf
+    return values, bad, inexact & ~bad
+
+
+MARK = "'"
+FORMULA = re.compile(rf"{MARK}*[=+\-@\t\r\n]")
+"""What starts a formula, behind marks that the text had already."""
+MARKED = re.compile(rf"^{MARK}(?={MARK}*[=+\-@\t\r\n])")
+
+
+def escaped(text: str) -> str:
+    """The text behind a mark that keeps a spreadsheet from running it; numbers are no formulas."""
+    return MARK + text if FORMULA.match(text) and not re.fullmatch(NUMBER, text) else text
+
+
+def restored(text: str) -> str:
+    """Undo `escaped`."""
+    return MARKED.sub("", text)
+
+
+def escaped_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same columns with their names and their cells of text escaped; numbers and times stay what they are."""
+    safe = frame.set_axis([escaped(name) if isinstance(name, str) else name for name in frame.columns], axis=1)
+    for position, column in enumerate(safe.dtypes):
+        if is_text(column):
+            cells = [escaped(cell) if isinstance(cell, str) else cell for cell in safe.iloc[:, position]]
+            safe.isetitem(position, cells)
+    return safe
+
+
+def restored_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """Undo `escaped_frame` for cells."""
+    changed = {
+        name: column.astype("string").str.replace(MARKED, "", regex=True).astype(column.dtype)
+        for name, column in frame.items()
+        if is_text(column.dtype) and column.astype("string").str.startswith(MARK).any()
+    }
+    return frame.assign(**changed) if changed else frame  # type: ignore[arg-type]  # names are text here
+
+
+def is_text(dtype: Any) -> bool:
+    """Whether a column of that type can hold text."""
+    return pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype | pd.CategoricalDtype)
+
+
+WHOLE = r"[+-]?\d{1,3}(?:,\d{3})*"
+GROUPED = rf"{WHOLE}(?:\.\d*)?"
+CERTAIN = r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,})"
+"""What can be nothing but separators of thousands: 1,234 alone could be a decimal comma."""
+
+
+def with_plain_numbers(table: RawTable, options: FileOptions, findings: Findings) -> RawTable:
+    """Turn columns into numbers whose thousands are separated in every cell, and where one can mean nothing else."""
+    labels = options.labels
+    changed = {
+        name: _plain(column)
+        for name, column in table.frame.items()
+        if is_text(column.dtype)
+        and name not in labels
+        and str(name).lower() not in TIME_NAMES + ID_NAMES
+        and _is_grouped(column)
+    }
+    if not changed:
+        return table
+    findings.add("thousands", "note", f"commas separate thousands in columns {listed(changed)}")
+    return dataclasses.replace(table, frame=table.frame.assign(**changed))  # type: ignore[arg-type]
+
+
+def _is_grouped(column: pd.Series) -> bool:
+    text = column.astype("string").str.strip()
+    if not text.str.contains(",", regex=False).any():
+        return False
+    text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
+    return bool(text.str.fullmatch(GROUPED).all() and text.str.fullmatch(CERTAIN).any())
+
+
+def _plain(column: pd.Series) -> pd.Series:
+    text = column.astype("string").str.strip().str.replace(",", "")
+    return text.where(~text.isin(EMPTY_CELLS)).astype("Float64").astype("float64")

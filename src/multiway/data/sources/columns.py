@@ -1,0 +1,168 @@
+"""Which columns are times, names and values; and cells turned into numbers, naming each that is none."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.findings import Findings, Place, listed
+from multiway.data.sources.cells import ID_NAMES, TIME_NAMES, RawTable, has_comma, parse_cells
+from multiway.data.sources.options import ReadOptions
+from multiway.data.sources.times import looks_like_time
+from multiway.errors import Fix, Message
+
+VALUE_NAMES = ("y", "value", "target", "values")
+PARTIAL_TIMES = ("day", "month", "year", "week")
+AS_DECIMALS: Message = ("Set decimal to ',' (", Fix("read.decimal", ","), ")")
+"""What helps where points of numbers are commas."""
+
+
+def find_time_column(table: RawTable, options: ReadOptions, findings: Findings) -> str | None:
+    """The named column, else one with a usual name, else the first of dates, else a leading counter, else none."""
+    names = table.names
+    if options.time_column is not None:
+        return require_column(names, options.time_column, "time_column", findings)
+    usual = [name for name in names if name.lower() in TIME_NAMES and name.lower() not in PARTIAL_TIMES]
+    dated = [name for name in names if looks_like_time(table.frame[name])]
+    partial = [name for name in names if name.lower() in PARTIAL_TIMES]
+    if usual or dated or len(partial) == 1:
+        return (usual or dated or partial)[0]
+    if len(names) > 1 and _is_counter(table.frame[names[0]]):
+        return names[0]
+    findings.add("time", "note", "no column of times was found, so rows are counted 0, 1, 2, …")
+    return None
+
+
+def _is_counter(raw: pd.Series) -> bool:
+    if not pd.api.types.is_numeric_dtype(raw) or len(raw) < 3:
+        return False
+    steps = np.diff(raw.to_numpy(np.float64, na_value=np.nan))
+    return bool(steps[0] > 0 and steps[0] == np.round(steps[0]) and (steps == steps[0]).all())
+
+
+def require_column(names: list[str], name: str, option: str, findings: Findings) -> str:
+    """The name itself if it is there."""
+    return require_columns(names, [name], option, findings)[0]
+
+
+def require_columns(names: list[str], wanted: Sequence[str], option: str, findings: Findings) -> list[str]:
+    """The wanted names themselves if all are there."""
+    absent = [f"'{name}'" for name in wanted if name not in names]
+    if absent:
+        rule = f"{option} names {listed(absent)}, which {'is' if len(absent) == 1 else 'are'} not there"
+        raise findings.fatal("columns", rule, f"There are {listed(names)}.")
+    return list(wanted)
+
+
+def find_long_columns(
+    table: RawTable, time: str | None, options: ReadOptions, findings: Findings
+) -> tuple[str, str] | None:
+    """Columns of series names and of values if the table is long; None if it is wide."""
+    others = [name for name in table.names if name != time]
+    usual = {name.lower(): name for name in reversed(others)}
+    named = next((usual[name] for name in ID_NAMES if name in usual), None)
+    value = next((usual[name] for name in VALUE_NAMES if name in usual), None)
+    if options.id_column is not None or options.value_column is not None:
+        return _long_as_told(table, others, named, value, options, findings)
+    if named is not None and value is not None:
+        return named, value
+    return _long_by_shape(table, time, others)
+
+
+def _long_as_told(
+    table: RawTable, others: list[str], named: str | None, value: str | None, options: ReadOptions, findings: Findings
+) -> tuple[str, str]:
+    label = options.id_column or named
+    if label is None:
+        raise findings.fatal(
+            "columns",
+            "no column of series names was found",
+            (f"Set id_column to one of {listed(others)} (", Fix("read.id_column", like="NAME"), ")."),
+        )
+    require_column(others, label, "id_column", findings)
+    numeric = [name for name in others if name != label and pd.api.types.is_numeric_dtype(table.frame[name])]
+    chosen = options.value_column or value or (numeric[0] if len(numeric) == 1 else None)
+    if chosen is None:
+        raise findings.fatal(
+            "columns",
+            "the column of values is not clear",
+            (f"Set value_column to one of {listed(others)} (", Fix("read.value_column", like="NAME"), ")."),
+        )
+    return label, require_column(others, chosen, "value_column", findings)
+
+
+def _long_by_shape(table: RawTable, time: str | None, others: list[str]) -> tuple[str, str] | None:
+    """Three columns (time, text, number) where times repeat and no pair of time and text does."""
+    if time is None or len(others) != 2:
+        return None
+    numeric = [name for name in others if pd.api.types.is_numeric_dtype(table.frame[name])]
+    text = [name for name in others if name not in numeric]
+    if (
+        len(text) != 1
+        or table.frame[time].duplicated().mean() < 0.3
+        or parse_cells(table.frame[text[0]])[1].mean() < 0.9
+    ):
+        return None
+    return None if table.frame.duplicated([time, text[0]]).any() else (text[0], numeric[0])
+
+
+EMPTIED: Message = ("Correct them, or empty them and set missing to mask or ffill (", Fix("read.missing", "mask"), ").")
+CHOSEN: Message = ("Choose the columns of numbers with variates (", Fix("read.variates", like="NAME,NAME"), ")")
+
+
+def parse_numbers(
+    table: RawTable, columns: list[str], findings: Findings, *, emptied: Message = EMPTIED, chosen: Message = CHOSEN
+) -> NDArray[np.float64]:
+    """Numbers of the columns, NaN where a cell is empty; what is no finite number is a finding and left infinite.
+
+    emptied, chosen: What helps against such cells, and against columns of words, as parts of a message.
+    """
+    values = np.empty((len(table.frame), len(columns)), dtype=np.float64)
+    wrong: list[tuple[int, str, str]] = []
+    long: list[tuple[int, str, str]] = []
+    worded: list[tuple[str, str]] = []
+    for position, column in enumerate(columns):
+        raw = table.frame[column]
+        values[:, position], bad, inexact = parse_cells(raw)
+        bad = bad & ~table.broken
+        if bad.sum() > 0.9 * len(raw) and not has_comma(str(raw.iloc[int(np.argmax(bad))])):
+            worded.append((column, str(raw.iloc[int(np.argmax(bad))])))
+        else:
+            wrong += [(int(row), column, str(raw.iloc[row])) for row in np.flatnonzero(bad)]
+        long += [(int(row), column, str(raw.iloc[row])) for row in np.flatnonzero(inexact & ~table.broken)]
+    values[table.broken] = 0.0
+    _report_words(worded, [name for name in columns if name not in dict(worded)], chosen, findings)
+    _report_cells(table, wrong, long, emptied, findings)
+    return values
+
+
+def _report_words(worded: list[tuple[str, str]], numeric: list[str], chosen: Message, findings: Findings) -> None:
+    if worded:
+        places = [Place(column=column, value=value) for column, value in worded]
+        fix: Message = (*chosen, f": {listed(numeric)}.") if numeric else ("Give numbers.",)
+        findings.add("words", "error", "columns hold words, not numbers", fix, places)
+
+
+def _report_cells(
+    table: RawTable,
+    wrong: list[tuple[int, str, str]],
+    long: list[tuple[int, str, str]],
+    emptied: Message,
+    findings: Findings,
+) -> None:
+    if wrong:
+        wrong.sort()
+        comma = all(has_comma(value) for _, _, value in wrong)
+        points = ", or write points; leave out commas that separate thousands."
+        fix = (*AS_DECIMALS, points) if comma else emptied
+        rule = f"{_cells(len(wrong))} no finite number"
+        findings.add("number", "error", rule, fix, [table.place(*cell) for cell in wrong[:20]], count=len(wrong))
+    if long:
+        rule = f"{_cells(len(long))} a whole number with more digits than float64 keeps"
+        less = "Take a constant off the column, or write it as 1.5e22 if rounding is meant."
+        findings.add("digits", "error", rule, less, [table.place(*cell) for cell in sorted(long)[:20]], count=len(long))
+
+
+def _cells(count: int) -> str:
+    return "1 cell is" if count == 1 else f"{count} cells are"

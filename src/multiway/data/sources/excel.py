@@ -1,0 +1,162 @@
+"""Excel workbooks: the first sheet as a table of raw columns, and a table as a sheet."""
+
+import io
+import warnings
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.findings import Findings, Place, quoted
+from multiway.data.sources.bytes import ZIP, check_columns, too_large
+from multiway.data.sources.cells import RawTable, restored
+from multiway.data.sources.options import FileOptions
+from multiway.errors import DataError
+from multiway.extras import load_extra
+
+BROKEN = (OSError, EOFError, RuntimeError, ValueError, LookupError, TypeError, AttributeError, SyntaxError,
+          zipfile.BadZipFile, zlib.error)  # fmt: skip
+"""What openpyxl raises where the parts of a workbook are not as written; ParseError is a SyntaxError."""
+MOST_ROWS = 2**20
+"""Of a sheet of Excel; a file may name rows beyond them."""
+CELL = 8
+"""Bytes that a cell takes at least."""
+Row = tuple[Any, ...]
+
+
+def is_workbook(raw: bytes) -> bool:
+    """Whether bytes are a ZIP archive with the parts of an Excel file."""
+    return any(part.filename.startswith("xl/") for part in _parts(raw))
+
+
+def _parts(raw: bytes) -> list[zipfile.ZipInfo]:
+    try:
+        return zipfile.ZipFile(io.BytesIO(raw)).infolist() if raw.startswith(ZIP) else []
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return []
+
+
+def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTable:
+    """Read the first sheet: its first row are the names, and rows are called as Excel calls them.
+
+    Raises:
+        Unreadable: It unfolds to more than the limit, is broken, or holds no table; it is noted.
+        ConfigError: openpyxl is not installed.
+    """
+    needed = sum(part.file_size for part in _parts(raw))
+    if needed > options.max_bytes:
+        raise too_large(f"it unpacks to {needed:,} bytes, and a table may take {options.max_bytes:,}", needed, findings)
+    header, *rows = _cells(raw, options.max_bytes, findings) or [()]
+    kept = [row for row, cells in enumerate(rows) if cells]
+    if not kept or not header:
+        raise findings.fatal("empty", "its first sheet holds no table", "Put names into row 1, and rows below.")
+    check_columns(len(header), findings)
+    if (needed := len(header) * len(kept) * CELL) > options.max_bytes:
+        raise too_large(
+            f"its cells take {needed:,} bytes, and a table may take {options.max_bytes:,}", needed, findings
+        )
+    broken = np.array([len(rows[row]) > len(header) for row in kept])
+    _refuse_wide(np.array(kept)[broken] + 2, len(header), findings)
+    columns = {
+        place: _column([rows[row][place] if place < len(rows[row]) else None for row in kept])
+        for place in range(len(header))
+    }
+    frame = pd.DataFrame(columns).set_axis(_named(header, findings), axis=1)
+    return RawTable(frame=frame, rows=np.array(kept) + 2, unit="row", broken=broken)
+
+
+def _refuse_wide(rows: NDArray[np.int64], width: int, findings: Findings) -> None:
+    if len(rows):
+        places = [Place(row=int(row), unit="row") for row in rows[:20]]
+        rule = f"{len(rows)} rows have cells beyond the {width} columns that row 1 names"
+        findings.add("fields", "error", rule, "Name these columns, or empty the cells.", places, len(rows))
+
+
+def names_of_sheet(raw: bytes) -> list[str]:
+    """The first row of the first sheet, as far as it can be read."""
+    openpyxl = load_extra("openpyxl", "Reading Excel", "excel")
+    try:
+        rows = _sheet(openpyxl, raw).iter_rows(max_row=1, values_only=True)
+        return [restored(str(name).strip()) for row in rows for name in row if name is not None]
+    except BROKEN:
+        return []
+
+
+def _sheet(openpyxl: Any, raw: bytes) -> Any:
+    """The first sheet; what a file says of its own size need not be so."""
+    sheet = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True).worksheets[0]
+    sheet.reset_dimensions()
+    return sheet
+
+
+def _cells(raw: bytes, limit: int, findings: Findings) -> list[Row]:
+    """Values of the first sheet row by row, without the empty cells that end a row."""
+    openpyxl = load_extra("openpyxl", "Reading Excel", "excel")
+    rows: list[Row] = []
+    count = 0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what openpyxl does not keep: styles, validations
+            sheet = _sheet(openpyxl, raw)
+            for row in sheet.iter_rows(max_row=MOST_ROWS, values_only=True):
+                rows.append(_trimmed(row))
+                count += len(rows[-1])
+                if count * CELL > limit:
+                    raise too_large(f"its cells take more than {limit:,} bytes", 4 * limit, findings)
+    except BROKEN as error:
+        reason = quoted(" ".join(str(error).split()), 80)
+        raise findings.fatal("unreadable", f"it is no whole Excel file ({reason})", "Save it again.") from None
+    sheets = len(sheet.parent.worksheets)
+    if sheets > 1:
+        findings.add("sheets", "note", f"sheet '{quoted(sheet.title)}' is read, the first of {sheets}")
+    return rows
+
+
+def _trimmed(row: Row) -> Row:
+    end = len(row)
+    while end and row[end - 1] is None:
+        end -= 1
+    return row[:end]
+
+
+def _named(names: Row, findings: Findings) -> list[str]:
+    found = [
+        f"unnamed {position}" if name is None else restored(str(name).strip()) for position, name in enumerate(names)
+    ]
+    twice = next((name for name in found if found.count(name) > 1), None) if len(set(found)) < len(found) else None
+    if twice is not None:
+        raise findings.fatal("columns", "two columns have one name", "Rename one of them.", [Place(column=twice)])
+    return found
+
+
+def _column(cells: list[Any]) -> pd.Series:
+    """Numbers, times or truth values where all cells are; else text, empty where nothing stands."""
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds <= {int, float}:
+        return pd.Series([np.nan if cell is None else float(cell) for cell in cells], dtype="float64")
+    if kinds == {bool} and None not in cells:
+        return pd.Series(cells, dtype=bool)
+    if all(hasattr(kind, "year") for kind in kinds):
+        return pd.to_datetime(pd.Series(cells))
+    return pd.Series(["" if cell is None else str(cell) for cell in cells], dtype=object)
+
+
+def workbook_of(frame: pd.DataFrame, where: str) -> bytes:
+    """A workbook with one sheet; times with a zone are text, as Excel has none.
+
+    Raises:
+        DataError: A sheet cannot hold it.
+        ConfigError: openpyxl is not installed.
+    """
+    openpyxl = load_extra("openpyxl", "Writing Excel", "excel")
+    zoned = [name for name, dtype in frame.dtypes.items() if isinstance(dtype, pd.DatetimeTZDtype)]
+    content = io.BytesIO()
+    try:
+        frame.astype(dict.fromkeys(zoned, str)).to_excel(content, index=False, engine="openpyxl")
+    except (ValueError, openpyxl.utils.exceptions.IllegalCharacterError) as error:
+        reason = quoted(" ".join(str(error).split()), 120)
+        raise DataError(f"{where}: a sheet of Excel cannot hold it ({reason}). Write .csv or .parquet.") from None
+    return content.getvalue()

@@ -1,0 +1,71 @@
+"""JSON, one object on each line: read line by line, every broken one named."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from multiway.data.findings import Findings, Place
+from multiway.data.sources.bytes import too_large
+
+MAX_LINE = 16_000_000
+BROKEN = "lines hold no sound JSON object"
+
+
+def read_lines(path: Path, limit: int, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Number and object of each line; lines that hold none are a finding, and reading goes on.
+
+    A packed file may unfold to no more bytes than the limit.
+    """
+    try:
+        with path.open("rb") as file, _unpacked(file) as lines:
+            yield from objects_of(lines, limit if lines is not file else path.stat().st_size, findings)
+    except (OSError, EOFError, zlib.error) as error:
+        raise findings.fatal("unreadable", f"it cannot be read ({error})", "Write or copy it again.") from None
+
+
+def objects_of(lines: IO[bytes], most: int, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The same of lines that are open already, and of so many bytes at most."""
+    broken: list[Place] = []
+    count = 0
+    for number, line in enumerate(_capped(lines, most, findings), start=1):
+        if not line.strip():
+            continue
+        item = _object(line)
+        if item is None:
+            count += 1
+            if len(broken) < 20:
+                broken.append(Place(row=number, unit="line", value=line[:60].decode("utf-8", "replace").strip()))
+        else:
+            yield number, item
+    if count:
+        findings.add("json", "error", f"{count} {BROKEN}", "Correct them, or take them out.", broken, count)
+
+
+def _unpacked(file: IO[bytes]) -> IO[bytes]:
+    packed = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    return gzip.open(file) if packed else file  # type: ignore[return-value]
+
+
+def _capped(file: IO[bytes], most: int, findings: Findings) -> Iterator[bytes]:
+    number = read = 0
+    while line := file.readline(MAX_LINE + 1):
+        number, read = number + 1, read + len(line)
+        if len(line) > MAX_LINE:
+            rule = f"a line has more than {MAX_LINE:,} bytes"
+            raise findings.fatal("memory", rule, "Write one object on each line.", [Place(row=number, unit="line")])
+        if read > most:
+            raise too_large(f"it unpacks to more than {most:,} bytes", 4 * most, findings)
+        yield line
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    """The object, or nothing: bad JSON, bad UTF-8, nested without end, numbers without end, or no object."""
+    try:
+        item = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return item if isinstance(item, dict) else None

@@ -1,0 +1,56 @@
+"""What to do with the flaws of a file; nothing is repaired unless one of these says so."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from multiway.config import Config
+from multiway.data.sources.bytes import MAX_BYTES
+
+
+class FileOptions(Config):
+    """How the bytes of a table become columns, whatever it is a table of."""
+
+    encoding: str | None = None
+    """Text encoding; UTF-8, else Windows-1252, if not given."""
+    decimal: Literal[".", ","] = "."
+    """What separates the fraction of a number in a text file."""
+    day_first: bool | None = None
+    """Whether 01/02/2024 is the first of February; needed only where both readings make sense."""
+    max_bytes: int = Field(MAX_BYTES, gt=0)
+    """What a packed table may unfold to, and the cells of a Parquet file may take."""
+
+    @property
+    def labels(self) -> tuple[str | None, ...]:
+        """Columns that are text though they may look like numbers, besides those with usual names."""
+        return ()
+
+
+class ReadOptions(FileOptions):
+    """How a file or frame of series is read."""
+
+    time_column: str | None = None
+    """Column of times; found by name and content if not given."""
+    id_column: str | None = None
+    """Column of series names, in a long table."""
+    value_column: str | None = None
+    """Column of values, in a long table."""
+    variates: tuple[str, ...] | None = None
+    """Series to keep, in this order; all if not given."""
+    missing: Literal["error", "mask", "ffill"] = "error"
+    """Missing cells: refuse, keep out of scaler, loss and attention, or repeat the last value."""
+    sentinels: tuple[float, ...] = (-9999.0,)
+    """Numbers that mean missing; an empty list takes every number as it is."""
+    duplicates: Literal["error", "first", "last", "mean", "keep"] = "error"
+    """Rows with one time stamp: refuse, keep one, average, or take them as successive steps."""
+    gaps: Literal["error", "fill", "ignore"] = "error"
+    """Absent time stamps: refuse, insert missing rows, or take rows as successive steps."""
+    unsorted: Literal["error", "sort"] = "error"
+    """Rows not in the order of time: refuse or sort."""
+    frequency: str | None = None
+    """Step between times as a pandas alias (h, 10min, D, MS); inferred if not given."""
+
+    @property
+    def labels(self) -> tuple[str | None, ...]:
+        """The columns of times and of names."""
+        return (self.time_column, self.id_column)

@@ -1,0 +1,259 @@
+"""Images as bytes: files by Pillow, their heads first, and arrays brought to a size and to colours."""
+
+import collections
+import contextlib
+import dataclasses
+import functools
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from multiway.config import Config
+from multiway.data.findings import Failures, kept, quoted
+from multiway.errors import DataError, Fix, MultiwayError
+from multiway.extras import load_extra
+
+GREY, COLOUR, CLEAR = ("1", "L"), ("P", "RGB", "CMYK", "YCbCr", "HSV", "LAB"), ("LA", "La", "PA", "RGBA", "RGBa")
+LUMA = (299, 587, 114)
+"""Thousandths of red, green and blue that make grey (ITU-R 601), as Pillow takes them."""
+ORIENTATION, FIRST_TURNED = 0x0112, 5
+"""Tag of a photograph that says how it was held, and the first of its values that exchanges height and width."""
+BROKEN = (OSError, EOFError, SyntaxError, ValueError, TypeError, KeyError, IndexError, OverflowError, MemoryError)
+"""What Pillow raises on a file that is cut short or no image."""
+
+Bytes = NDArray[np.uint8]
+Channels = Literal["auto", "grey", "rgb"]
+
+
+class PictureOptions(Config):
+    """What is made of images whose sizes or colours differ."""
+
+    size: int | None = Field(None, ge=1, le=8192)
+    """Side in pixels that every image is resized to; unless given, all must be of one size."""
+    channels: Channels = "auto"
+    """What images become: `auto` is grey where all of them are grey, else colour."""
+    max_bytes: int = Field(4 * 2**30, gt=0)
+    """What all images together may take in memory, one byte per value."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Head:
+    """What a file says of its image before that is read.
+
+    sizes: Height and width, as the image is held.
+    """
+
+    sizes: tuple[int, int]
+    is_grey: bool
+    is_clear: bool
+    frames: int
+
+
+def is_picture(path: Path) -> bool:
+    """Whether a file has the ending of an image that Pillow reads."""
+    return path.suffix.lower() in _endings()
+
+
+def has_axes(shape: tuple[int, ...]) -> bool:
+    """Whether an array of this shape can hold images."""
+    return 0 not in shape and (len(shape) == 3 or (len(shape) == 4 and shape[3] in (1, 3, 4)))
+
+
+def check_form(shape: tuple[int, ...], dtype: np.dtype[Any], where: str) -> None:
+    """Refuse an array that holds no images of bytes.
+
+    Raises:
+        DataError: It is of another type or has other axes.
+    """
+    if dtype.kind != "b" and dtype != np.uint8:
+        raise DataError(
+            f"{where}: images are bytes from 0 to 255 (uint8). Got {dtype.name}. Scale and convert them: "
+            f"(255 * x).astype('uint8') where 1 is white."
+        )
+    if shape and shape[0] == 0:
+        raise DataError(f"{where}: it holds no images. Give some.")
+    if not has_axes(shape):
+        raise DataError(
+            f"{where}: images must be (images, height, width) or (images, height, width, channels) with 1, 3 or 4 "
+            f"channels. Got {shape}. Move the channels last."
+        )
+
+
+def check_room(count: int, form: tuple[int, ...], limit: int, where: str) -> None:
+    """Refuse images that take more memory than is allowed.
+
+    Raises:
+        DataError: They do.
+    """
+    needed = count * int(np.prod(form))
+    if needed > limit:
+        raise DataError(
+            f"{where}: {count:,} images of {' x '.join(map(str, form))} take {needed:,} bytes, and {limit:,} are "
+            "allowed. Make them smaller (", Fix("read.size", 64), "), or raise max_bytes (",
+            Fix("read.max_bytes", needed), ").",
+        )  # fmt: skip
+
+
+def read_pictures(
+    paths: Sequence[Path], names: Sequence[str], options: PictureOptions, failures: Failures | None = None
+) -> tuple[Bytes, list[int], tuple[str, ...]]:
+    """Read images of one size.
+
+    Args:
+        paths: Their files.
+        names: What messages call each.
+        options: Size and colours.
+        failures: Keeps what is wrong with single files, which are then left out; without it the first is raised.
+
+    Returns:
+        Values `(images, height, width, channels)`, the positions of the files that were read, and notes.
+
+    Raises:
+        DataError: A file is no sound image, sizes differ, or there is no room.
+    """
+    heads: dict[int, Head] = {}
+    for position, (path, name) in enumerate(zip(paths, names, strict=True)):
+        with kept(failures):
+            heads[position] = read_head(path, name)
+    grey = options.channels == "grey" or (options.channels == "auto" and all(head.is_grey for head in heads.values()))
+    form = (*_common_sizes(heads, names, options), 1 if grey else 3)
+    check_room(len(heads), form, options.max_bytes, "these files")
+    values = np.empty((len(heads), *form), np.uint8)
+    sound: list[int] = []
+    for position in heads:
+        with kept(failures):
+            values[len(sound)] = read_picture(paths[position], names[position], form)
+            sound.append(position)
+    return values[: len(sound)], sound, _notes(heads.values(), grey=grey)
+
+
+def read_head(path: Path, name: str) -> Head:
+    """Size and colours of an image, by the head of its file.
+
+    Raises:
+        DataError: It is no image, or one of more than eight bits per value.
+    """
+    with _opened(path, name) as image:
+        if image.mode not in (*GREY, *COLOUR, *CLEAR):
+            raise DataError(
+                f"{quoted(name, 80)}: images of bytes are needed, grey or in colour. Got Pillow's mode "
+                f"{quoted(image.mode)}. Convert it to eight bits per channel."
+            )
+        width, height = image.size
+        is_turned = image.getexif().get(ORIENTATION, 1) >= FIRST_TURNED
+        return Head(
+            sizes=(width, height) if is_turned else (height, width),
+            is_grey=image.mode in (*GREY, "LA", "La"),
+            is_clear=image.mode in CLEAR or "transparency" in image.info,
+            frames=int(getattr(image, "n_frames", 1)),
+        )
+
+
+def read_picture(path: Path, name: str, form: tuple[int, ...]) -> Bytes:
+    """Values of an image as `(height, width, channels)`: the first frame, held upright, laid on white, resized.
+
+    Raises:
+        DataError: It cannot be decoded.
+    """
+    height, width, channels = form
+    with _opened(path, name) as opened:
+        image = _library("PIL.ImageOps").exif_transpose(opened)
+        image = _on_white(image).convert("L" if channels == 1 else "RGB")
+        if image.size != (width, height):
+            image = image.resize((width, height), _library("PIL.Image").Resampling.BILINEAR)
+        return np.asarray(image, np.uint8).reshape(height, width, channels)
+
+
+def resized(images: NDArray[Any], options: PictureOptions) -> Bytes:
+    """Images `(images, height, width[, channels])` of bytes or truth values, with an axis of 1 or 3 channels.
+
+    A fourth channel is how opaque a pixel is: what is clear is laid on white.
+    """
+    values = 255 * images.astype(np.uint8) if images.dtype == bool else images
+    values = values[..., None] if values.ndim == 3 else values
+    if values.shape[3] == 4:
+        opaque = values[..., 3:].astype(np.uint16)
+        values = ((values[..., :3] * opaque + 255 * (255 - opaque)) // 255).astype(np.uint8)
+    if options.channels == "grey" and values.shape[3] == 3:
+        values = ((values.astype(np.uint32) @ np.array(LUMA, np.uint32) + 500) // 1000).astype(np.uint8)[..., None]
+    if options.channels == "rgb" and values.shape[3] == 1:
+        values = values.repeat(3, axis=3)
+    if options.size is None or values.shape[1:3] == (options.size, options.size):
+        return np.ascontiguousarray(values)
+    return np.stack([_resize(image, options.size) for image in values])
+
+
+def _resize(image: Bytes, side: int) -> Bytes:
+    library = _library("PIL.Image", "resizing images")
+    picture = library.fromarray(image[..., 0] if image.shape[2] == 1 else image)
+    small = picture.resize((side, side), library.Resampling.BILINEAR)
+    return np.asarray(small, np.uint8).reshape(side, side, -1)
+
+
+def _on_white(image: Any) -> Any:
+    if image.mode not in CLEAR and "transparency" not in image.info:
+        return image
+    clear = image.convert("RGBA")
+    ground = _library("PIL.Image").new("RGBA", clear.size, (255, 255, 255, 255))
+    ground.alpha_composite(clear)
+    return ground
+
+
+def _common_sizes(heads: dict[int, Head], names: Sequence[str], options: PictureOptions) -> tuple[int, int]:
+    """Height and width of all images.
+
+    Raises:
+        DataError: They differ, and no option says what to make of it.
+    """
+    if options.size is not None:
+        return options.size, options.size
+    count = collections.Counter(head.sizes for head in heads.values())
+    usual = count.most_common(1)[0][0] if count else (1, 1)
+    other = next((position for position, head in heads.items() if head.sizes != usual), None)
+    if other is not None:
+        (height, width), number = heads[other].sizes, len(heads) - count[usual]
+        raise DataError(
+            f"{quoted(names[other], 80)}: images of one size are needed. Got {height} x {width} beside "
+            f"{usual[0]} x {usual[1]}, {number} such. Resize all (", Fix("read.size", min(usual)), ").",
+        )  # fmt: skip
+    return usual
+
+
+def _notes(heads: Collection[Head], *, grey: bool) -> tuple[str, ...]:
+    counts = {
+        "images are partly clear and were laid on white": sum(head.is_clear for head in heads),
+        "images have several frames, of which the first was taken": sum(head.frames > 1 for head in heads),
+        "grey images became coloured ones": 0 if grey else sum(head.is_grey for head in heads),
+        "coloured images became grey ones": sum(not head.is_grey for head in heads) if grey else 0,
+    }
+    return tuple(f"{count:,} {what}" for what, count in counts.items() if count)
+
+
+@contextlib.contextmanager
+def _opened(path: Path, name: str) -> Iterator[Any]:
+    """An image open for reading; what goes wrong is said in one line."""
+    library = _library("PIL.Image")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", library.DecompressionBombWarning)
+            with library.open(path) as image:
+                yield image
+    except MultiwayError:
+        raise
+    except (*BROKEN, library.DecompressionBombError, library.DecompressionBombWarning) as error:
+        reason = quoted(" ".join(str(error).split()).replace(str(path), "it"), 80)
+        raise DataError(f"{quoted(name, 80)}: it is no sound image ({reason}). Replace or remove it.") from None
+
+
+@functools.cache
+def _endings() -> frozenset[str]:
+    return frozenset(_library("PIL.Image").registered_extensions())
+
+
+def _library(name: str, purpose: str = "reading images") -> Any:
+    return load_extra(name, purpose, "images")

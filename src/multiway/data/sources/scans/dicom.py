@@ -1,0 +1,317 @@
+"""DICOM: the slices of one series in a folder, sorted along their normal, in millimetres and rescaled units.
+
+Of each file the first group decides how it is read, so that nothing is unpacked on its word.
+"""
+
+import dataclasses
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.findings import listed, quoted
+from multiway.data.sources.arrays import check_bytes, opened
+from multiway.data.sources.scans.volume import Affine, Array, Volume, VolumeHeader, axes_of, check_affine
+from multiway.errors import DataError
+from multiway.extras import load_extra, silenced
+
+MAX_SLICES = 10_000
+EVEN = 0.02
+"""Share of the slice distance by which single distances may differ."""
+PLAIN_SYNTAXES = {  # to the order of bytes
+    "1.2.840.10008.1.2": "<",
+    "1.2.840.10008.1.2.1": "<",
+    "1.2.840.10008.1.2.2": ">",
+}
+UPRIGHT = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Slice:
+    """One file of a series.
+
+    position: Of the first voxel, in millimetres left, posterior and superior as DICOM counts; None if not said.
+    across, down: Directions of rising column and row.
+    spacing: Millimetres between rows and between columns.
+    """
+
+    name: str
+    series: str
+    rows: int
+    columns: int
+    stored: np.dtype[Any]
+    used: int
+    slope: float
+    intercept: float
+    position: tuple[float, ...] | None
+    across: tuple[float, ...]
+    down: tuple[float, ...]
+    spacing: tuple[float, ...]
+    thickness: float
+    pixels: bytes | None
+
+    @property
+    def geometry(self) -> tuple[object, ...]:
+        """What all slices of a volume share."""
+        return self.rows, self.columns, *np.round([*self.across, *self.down, *self.spacing], 3).tolist()
+
+
+def slices_in(folder: Path) -> list[Path]:
+    """Files of a folder that are DICOM, by name; an index of other files is none, and none of its paths is followed."""
+    return sorted(
+        path for path in folder.iterdir() if path.is_file() and path.name.upper() != "DICOMDIR" and is_dicom(path)
+    )
+
+
+def read_series(path: Path, limit: int, where: str) -> Volume:
+    """Read the slices of a folder, or of one file, as a volume with axes column, row and slice.
+
+    Raises:
+        DataError: A file is not sound, or the slices are not one volume.
+        ConfigError: pydicom is not installed.
+    """
+    slices, affine = _series(path, limit, where, pixels=True)
+    values = np.empty((1, slices[0].columns, slices[0].rows, len(slices)), type_of(slices))
+    for index, one in enumerate(slices):
+        values[0, :, :, index] = pixels_of(one).T
+    return Volume(values=values, affine=affine, source=where, axes=axes_of(affine))
+
+
+def read_series_header(path: Path, limit: int, where: str) -> VolumeHeader:
+    """Read all of a series but its pixels.
+
+    Raises:
+        DataError: As `read_series`, for what the headers tell.
+        ConfigError: pydicom is not installed.
+    """
+    slices, affine = _series(path, limit, where, pixels=False)
+    return VolumeHeader(
+        sizes=(slices[0].columns, slices[0].rows, len(slices)), channels=1, dtype=type_of(slices), affine=affine,
+        axes=axes_of(affine),
+    )  # fmt: skip
+
+
+def _series(path: Path, limit: int, where: str, *, pixels: bool) -> tuple[list[Slice], Affine]:
+    files = slices_in(path) if path.is_dir() else [path]
+    if not files or len(files) > MAX_SLICES:
+        raise DataError(
+            f"{where}: a folder of one series holds 1 to {MAX_SLICES:,} DICOM files. Got {len(files):,}. Give a folder "
+            f"of slices, or another format."
+        )
+    check_bytes(sum(file.stat().st_size for file in files), None, limit, where)
+    slices = [
+        read_slice(file, limit, where if file == path else f"{where}, {quoted(file.name)}", pixels) for file in files
+    ]
+    _check_alike(slices, where)
+    ordered, step = _sorted(slices, where)
+    check_bytes(type_of(slices).itemsize * len(slices) * slices[0].rows * slices[0].columns, None, limit, where)
+    return ordered, _affine(ordered[0], step, where)
+
+
+def _check_alike(slices: list[Slice], where: str) -> None:
+    series = {one.series for one in slices}
+    if len(series) > 1:
+        counts = [sum(one.series == name for one in slices) for name in sorted(series)]
+        raise DataError(
+            f"{where}: a folder must hold one series. Got {len(series)}, of {listed(counts)} files. Put each series "
+            f"into a folder of its own."
+        )
+    odd = next((one for one in slices if one.geometry != slices[0].geometry), None)
+    if odd is not None:
+        raise DataError(
+            f"{where}: slices of a volume share size, direction and spacing. {odd.name} has {odd.rows} x {odd.columns} "
+            f"pixels and {slices[0].name} {slices[0].rows} x {slices[0].columns}, or another direction or spacing. "
+            f"Remove what is no slice (a localiser, say)."
+        )
+
+
+def _sorted(slices: list[Slice], where: str) -> tuple[list[Slice], NDArray[np.float64] | None]:
+    """Slices along their normal, and the step from one to the next."""
+    if len(slices) == 1:
+        return slices, None
+    if any(one.position is None for one in slices):
+        raise DataError(f"{where}: slices need ImagePositionPatient to be put in order. Convert it with its geometry.")
+    normal = np.cross(slices[0].across, slices[0].down)
+    ordered = sorted(slices, key=lambda one: float(np.dot(normal, one.position or (0, 0, 0))))
+    places = np.array([one.position for one in ordered]) @ normal
+    steps = np.diff(places)
+    usual = float(np.median(steps))
+    _check_steps(steps, usual, ordered, where)
+    first, last = (np.array(ordered[end].position, dtype=np.float64) for end in (0, -1))
+    return ordered, (last - first) / (len(slices) - 1)
+
+
+def _check_steps(steps: NDArray[np.float64], usual: float, ordered: list[Slice], where: str) -> None:
+    flat = np.flatnonzero(steps <= 1e-4)
+    if len(flat):
+        pair = f"{ordered[flat[0]].name} and {ordered[flat[0] + 1].name}"
+        raise DataError(f"{where}: two slices lie in one place: {pair}. Keep one of them, or one series only.")
+    odd = np.flatnonzero(np.abs(steps - usual) > max(EVEN * usual, 1e-2))
+    if len(odd):
+        gap = float(steps[odd[0]])
+        missing = abs(gap / usual - round(gap / usual)) < EVEN and gap > usual
+        what = f"{round(gap / usual) - 1} missing" if missing else "slices are not evenly spaced"
+        raise DataError(
+            f"{where}: {what}: {gap:.4g} mm between {ordered[odd[0]].name} and {ordered[odd[0] + 1].name}, "
+            f"{usual:.4g} mm elsewhere. Add what is missing, or resample the series to NIfTI first."
+        )
+
+
+def _affine(first: Slice, step: NDArray[np.float64] | None, where: str) -> Affine:
+    """Column, row and slice to millimetres right, anterior, superior; DICOM's first two directions are the opposite."""
+    between_rows, between_columns = first.spacing
+    if step is None:
+        step = np.cross(first.across, first.down) * (first.thickness or 1.0)
+    affine = np.eye(4)
+    affine[:3, 0] = np.array(first.across) * between_columns
+    affine[:3, 1] = np.array(first.down) * between_rows
+    affine[:3, 2] = step
+    affine[:3, 3] = first.position or (0.0, 0.0, 0.0)
+    affine[:2] *= -1
+    return check_affine(affine, where)
+
+
+def is_dicom(path: Path) -> bool:
+    """Whether a file has DICOM's mark."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(132)[128:] == b"DICM"
+    except OSError:
+        return False
+
+
+def read_slice(path: Path, limit: int, where: str, pixels: bool) -> Slice:
+    """Read a file whole, and keep its pixels where they are asked for.
+
+    Raises:
+        DataError: It is not sound, or packs its pixels.
+        ConfigError: pydicom is not installed.
+    """
+    pydicom = load_extra("pydicom", "Reading DICOM", "volumes")
+    check_bytes(path.stat().st_size, None, limit, where)
+    with opened(path, where) as stream:
+        raw = stream.read()
+    try:
+        with silenced("pydicom"):
+            syntax = _syntax(pydicom, raw)
+            if syntax in PLAIN_SYNTAXES:
+                return _slice(pydicom.dcmread(io.BytesIO(raw)), syntax, path.name, where, pixels)
+    except DataError:
+        raise
+    except RecursionError:
+        raise DataError(f"{where}: its sequences are nested too deeply to be meant. Write it again.") from None
+    except Exception as error:  # whatever pydicom makes of broken bytes: dozens of types, by the element that is hit
+        reason = quoted(" ".join(str(error).split()) or type(error).__name__, 80)
+        raise DataError(f"{where}: it is no sound DICOM file ({reason}). Write or copy it again.") from None
+    name = quoted(pydicom.uid.UID_dictionary.get(syntax, (syntax,))[0], 60)
+    raise DataError(
+        f"{where}: pixels must be stored plainly. Got transfer syntax {name}. Unpack it first (dcmdjpeg), or "
+        f"convert the series to NIfTI (dcm2niix)."
+    )
+
+
+def _syntax(pydicom: Any, raw: bytes) -> str:
+    """Transfer syntax by the first group alone, so that nothing is unpacked on the word of the file."""
+    stream = io.BytesIO(raw)
+    if pydicom.filereader.read_preamble(stream, False) is None:
+        raise ValueError("the mark DICM is missing")
+    group = pydicom.filereader.read_dataset(stream, False, True, stop_when=lambda tag, *_: tag >> 16 != 2)
+    return str(group.get("TransferSyntaxUID", "1.2.840.10008.1.2"))
+
+
+def _slice(data: Any, syntax: str, name: str, where: str, pixels: bool) -> Slice:
+    frames, samples = int(data.get("NumberOfFrames") or 1), int(data.get("SamplesPerPixel") or 1)
+    if frames != 1 or samples != 1:
+        raise DataError(
+            f"{where}: a slice has one frame and one sample per pixel. Got {frames} frames, {samples} samples. Convert "
+            f"it to NIfTI (dcm2niix)."
+        )
+    rows, columns, bits = (int(data[name].value) for name in ("Rows", "Columns", "BitsAllocated"))
+    used = int(data.get("BitsStored") or bits)
+    if bits not in (8, 16, 32) or rows < 1 or columns < 1 or not 1 <= used <= bits:
+        raise DataError(
+            f"{where}: pixels have 8, 16 or 32 bits and lie in rows and columns. Got {used} of {bits} bits, {rows} x "
+            f"{columns}. Convert it first."
+        )
+    if int(data.get("HighBit", used - 1)) != used - 1:
+        raise DataError(f"{where}: its high bit must be {used - 1}. Got {data.get('HighBit')}. Convert it first.")
+    signed = int(data.get("PixelRepresentation") or 0) == 1
+    item = data.get_item("PixelData") if "PixelData" in data else None
+    held = item.value if item is not None and isinstance(item.value, bytes) else b""
+    declared = getattr(item, "length", len(held))
+    needed = rows * columns * bits // 8
+    if not needed <= len(held) <= needed + 1 or declared != len(held):
+        raise DataError(
+            f"{where}: {rows} x {columns} pixels of {bits} bits take {needed:,} bytes. It declares "
+            f"{declared:,} and holds {len(held):,}. It is "
+            f"cut short or its header lies; copy it again."
+        )
+    return Slice(
+        name=quoted(name), series=str(data.get("SeriesInstanceUID", "")), rows=rows, columns=columns,
+        stored=np.dtype(f"{PLAIN_SYNTAXES[syntax]}{'i' if signed else 'u'}{bits // 8}"),
+        used=used,
+        slope=_number(data, "RescaleSlope", 1.0, where), intercept=_number(data, "RescaleIntercept", 0.0, where),
+        position=_numbers(data, "ImagePositionPatient", 3, None, where),
+        across=(_numbers(data, "ImageOrientationPatient", 6, UPRIGHT, where) or UPRIGHT)[:3],
+        down=(_numbers(data, "ImageOrientationPatient", 6, UPRIGHT, where) or UPRIGHT)[3:],
+        spacing=_numbers(data, "PixelSpacing", 2, None, where) or _no_spacing(where),
+        thickness=_number(data, "SpacingBetweenSlices", 0.0, where) or _number(data, "SliceThickness", 0.0, where),
+        pixels=held[:needed] if pixels else None,
+    )  # fmt: skip
+
+
+def _no_spacing(where: str) -> tuple[float, ...]:
+    raise DataError(f"{where}: it says no PixelSpacing, so its voxels have no size. Convert it with its geometry.")
+
+
+def _number(data: Any, name: str, default: float, where: str) -> float:
+    return (_numbers(data, name, 1, (default,), where) or (default,))[0]
+
+
+def _numbers(
+    data: Any, name: str, count: int, default: tuple[float, ...] | None, where: str
+) -> tuple[float, ...] | None:
+    """Finite numbers of an element; the default where it is absent or empty."""
+    value = data.get(name)
+    if value is None or value == "":
+        return default
+    parts = tuple(float(part) for part in (value if count > 1 else [value]))
+    if len(parts) != count or not np.isfinite(parts).all():
+        raise DataError(f"{where}: {name} must be {count} finite numbers. Got {listed(parts)}. Write it again.")
+    return parts
+
+
+def type_of(slices: list[Slice]) -> np.dtype[Any]:
+    """The stored type where all slices share it and none is rescaled, int16 where that holds all, else float32."""
+    if all(_fits_int16(one) for one in slices):
+        return np.dtype(np.int16)
+    plain = all(one.slope == 1 and one.intercept == 0 for one in slices)
+    types = {one.stored.newbyteorder("=") for one in slices}
+    return types.pop() if plain and len(types) == 1 else np.dtype(np.float32)
+
+
+def _fits_int16(one: Slice) -> bool:
+    """Whether every value that the slice could hold is a whole number of 16 bits, though it may be rescaled."""
+    if one.slope != int(one.slope) or one.intercept != int(one.intercept) or one.stored == np.uint8:
+        return False
+    low, high = (
+        (-(1 << (one.used - 1)), (1 << (one.used - 1)) - 1) if one.stored.kind == "i" else (0, (1 << one.used) - 1)
+    )
+    ends = [end * one.slope + one.intercept for end in (low, high)]
+    return -(2**15) <= min(ends) and max(ends) < 2**15
+
+
+def pixels_of(one: Slice) -> Array:
+    """Rescaled `(rows, columns)`; bits beyond those used are cleared, and the sign is that of the highest used."""
+    values = np.frombuffer(one.pixels or b"", one.stored).reshape(one.rows, one.columns)
+    if one.used < 8 * one.stored.itemsize:
+        values = np.bitwise_and(values, np.array((1 << one.used) - 1).astype(one.stored))
+        if one.stored.kind == "i":
+            sign = np.array(1 << (one.used - 1)).astype(one.stored)
+            values = np.bitwise_xor(values, sign) - sign
+    if one.slope == 1 and one.intercept == 0:
+        return values
+    with np.errstate(over="ignore", invalid="ignore"):
+        return (values.astype(np.float64) * one.slope + one.intercept).astype(np.float32)

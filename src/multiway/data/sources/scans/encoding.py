@@ -1,0 +1,150 @@
+"""What training learns of scans: how to bring intensities near 0 and 1, and the sizes of the voxels it saw."""
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from multiway.data.findings import listed
+from multiway.data.sources.scans.options import VolumeOptions
+from multiway.data.sources.scans.volume import Array, millimetres
+from multiway.errors import ConfigError, Fix, MultiwayWarning
+
+BYTES = (0.0, 255.0)
+Spacings = tuple[tuple[float, float], ...]
+"""Least and greatest millimetres per voxel, axis by axis."""
+APART = 1.1
+"""Factor beyond the spacings of the training from which on a scan is called another."""
+MOST_LOOKED_AT, MOST_NAMED = 64, 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class IntensityScale:
+    """Subtract `centre` and divide by `spread`, for each channel.
+
+    per_volume: Use mean and deviation of each volume itself instead; `centre` and `spread` are unused.
+    """
+
+    centre: tuple[float, ...]
+    spread: tuple[float, ...]
+    per_volume: bool = False
+
+    @classmethod
+    def fit(cls, volume: Callable[[int], Array], rows: Sequence[int], options: VolumeOptions) -> Self:
+        """Learn from the training volumes and no others, one at a time.
+
+        Args:
+            volume: Gives the values of a row, `(channels, *sizes)`.
+            rows: Those of the training.
+            options: `normalise` and `window`.
+
+        Raises:
+            ConfigError: `normalise` is `unit` and there is neither a window nor bytes.
+        """
+        first, kind = volume(rows[0]), options.normalise
+        channels = len(first)
+        if kind == "auto":
+            kind = "unit" if options.window is not None or first.dtype == np.uint8 else "train"
+        if kind == "unit":
+            low, high = options.window or _range_of(first)
+            return cls(centre=(low,) * channels, spread=(high - low,) * channels)
+        if kind == "train":
+            return cls(*_moments(volume, rows))
+        return cls(centre=(0.0,) * channels, spread=(1.0,) * channels, per_volume=kind == "volume")
+
+    def apply_to(self, values: Array) -> Tensor:
+        """Normalise one volume `(channels, *sizes)`."""
+        return self.apply(torch.from_numpy(np.ascontiguousarray(values))[None])[0]
+
+    def apply(self, volumes: Tensor) -> Tensor:
+        """Normalise `(batch, channels, *sizes)` to float32, each volume by itself."""
+        if self.per_volume:
+            return _by_itself(volumes)
+        shape = (-1, *[1] * (volumes.ndim - 2))
+        centre, spread = (
+            torch.tensor(values, dtype=torch.float32, device=volumes.device).view(shape)
+            for values in (self.centre, self.spread)
+        )
+        return (volumes.to(torch.float32) - centre) / spread
+
+
+def _range_of(values: Array) -> tuple[float, float]:
+    if values.dtype != np.uint8:
+        raise ConfigError(
+            f"read: normalise=unit needs a window or volumes of bytes. Got {values.dtype} and no window. Set window (",
+            Fix("read.window", like="LOW,HIGH"),
+            "), or normalise to train.",
+        )
+    return BYTES
+
+
+def _moments(volume: Callable[[int], Array], rows: Sequence[int]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and deviation per channel over all voxels, in float64, one volume at a time; a constant has spread 1."""
+
+    def mean(values: Array) -> Array:
+        return np.asarray(values.mean(tuple(range(1, values.ndim)), dtype=np.float64))
+
+    centre = np.array([mean(volume(row)) for row in rows]).mean(0)
+    squares = [
+        mean(np.square(values.astype(np.float64) - centre.reshape(-1, *[1] * (values.ndim - 1))))
+        for values in map(volume, rows)
+    ]
+    spread = np.sqrt(np.mean(squares, axis=0))
+    return tuple(centre.tolist()), tuple(np.where(spread > 0, spread, 1.0).tolist())
+
+
+def _by_itself(volumes: Tensor) -> Tensor:
+    values = volumes.to(torch.float64)
+    axes = tuple(range(2, volumes.ndim))
+    centre = values.mean(axes, keepdim=True)
+    spread = values.std(axes, correction=0, keepdim=True)
+    return ((values - centre) / torch.where(spread > 0, spread, 1.0)).to(torch.float32)
+
+
+def evenly(count: int, most: int) -> Tensor:
+    """Indices of so many at most, evenly spread."""
+    return torch.from_numpy(np.linspace(0, count - 1, min(most, count)).round().astype(np.int64))
+
+
+def spacings_of(spacing: Callable[[int], tuple[float, ...] | None], rows: Sequence[int]) -> Spacings | None:
+    """Least and greatest spacing of scans, by some of many; None where none of them says it.
+
+    Args:
+        spacing: Gives the millimetres per voxel of a row.
+        rows: Those of the training.
+    """
+    looked_at = (spacing(rows[position]) for position in evenly(len(rows), MOST_LOOKED_AT).tolist())
+    known = [steps for steps in looked_at if steps is not None]
+    return tuple((min(axis), max(axis)) for axis in zip(*known, strict=True)) if known else None
+
+
+def warn_of_spacing(spacing: tuple[float, ...] | None, trained: Spacings | None) -> None:
+    """Warn where the voxels of a prepared scan are larger or smaller than those that training saw."""
+    if spacing is not None and _is_other(spacing, trained):
+        _warn(f"scans of {millimetres(spacing)}", trained)
+
+
+def warn_of_spacings(scans: Mapping[str, tuple[float, ...] | None], trained: Spacings | None) -> None:
+    """Warn once of all prepared scans, by name, whose voxels are larger or smaller than those that training saw."""
+    others = [f"{name} ({millimetres(steps)})" for name, steps in scans.items() if steps and _is_other(steps, trained)]
+    if others:
+        _warn(f"{len(others)} of {len(scans)} scans with others, {listed(others, MOST_NAMED)}", trained)
+
+
+def _is_other(spacing: Iterable[float], trained: Spacings | None) -> bool:
+    within = zip(spacing, trained or (), strict=trained is not None)
+    return not all(low / APART <= step <= high * APART for step, (low, high) in within)
+
+
+def _warn(given: str, trained: Spacings | None) -> None:
+    seen = " x ".join(f"{low:.3g}" if high <= 1.01 * low else f"{low:.3g} to {high:.3g}" for low, high in trained or ())
+    warnings.warn(
+        f"the run was trained on voxels of {seen} mm. Got {given}, on which it may be far worse. Resample them, or set "
+        f"read.spacing in training, which brings every scan to one.",
+        MultiwayWarning,
+        stacklevel=3,
+    )

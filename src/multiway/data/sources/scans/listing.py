@@ -1,0 +1,299 @@
+"""Which files make up a data set: rows of a table, entries of a JSON datalist, or the scans of a folder."""
+
+import collections
+import dataclasses
+import itertools
+import json
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from multiway.data.findings import Failures, Findings, Unreadable, kept, listed, quoted
+from multiway.data.sources.options import ReadOptions
+from multiway.data.sources.scans.dicom import slices_in
+from multiway.data.sources.scans.options import VolumeOptions
+from multiway.data.sources.scans.reading import DICOM_ENDINGS, foreign_form, is_scan, refuse_foreign
+from multiway.data.sources.tables import load_table
+from multiway.errors import DataError, Fix
+
+MAX_DATALIST = 64_000_000
+PATIENT_NAMES = ("patient", "patient_id", "patientid", "subject", "subject_id")
+SPLIT_WORDS = {
+    "train": "train", "training": "train", "val": "validation", "valid": "validation", "validation": "validation",
+    "test": "test", "testing": "test",
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One case as it is listed; strings as they stand there.
+
+    place: Row or entry, as messages call it.
+    """
+
+    place: str
+    file: Path
+    label: str | int | float | None = None
+    patient: str | None = None
+    mask: Path | None = None
+    split: str | None = None
+
+
+def list_entries(path: Path, options: VolumeOptions, failures: Failures | None = None) -> list[Entry]:
+    """All cases of a table, a datalist, a folder, or of one scan.
+
+    Args:
+        path: Where they are listed.
+        options: Names of columns, and the folder that paths start from.
+        failures: Takes what is wrong with single entries, which are left out; without it the first is raised.
+
+    Raises:
+        DataError: The list is not sound, or names a file that is not there or not below its folder.
+    """
+    refuse_foreign(path)
+    if path.is_dir():
+        return _folder(path)
+    if path.suffix.lower() == ".json":
+        return _some(_datalist(path, options, failures), failures)
+    if is_scan(path):
+        return [Entry(place=quoted(path.name, 80), file=path)]
+    return _some(_table(path, options, failures), failures)
+
+
+def _some(entries: list[Entry], failures: Failures | None) -> list[Entry]:
+    """The entries, if any is left."""
+    if not entries and failures:
+        raise failures.pop()
+    return entries
+
+
+def _folder(folder: Path) -> list[Entry]:
+    """Scans below a folder, in the order of their names; a folder of slices is one scan, and hidden ones are none."""
+    files: list[Path] = []
+    for path, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        here = Path(path)
+        scans = [here / name for name in sorted(names) if is_scan(here / name) and not name.startswith(".")]
+        single = [file for file in scans if not file.name.lower().endswith(DICOM_ENDINGS)]
+        files += single if single or not slices_in(here) else [here]
+    if not files:
+        other = next((file for file in sorted(folder.rglob("*")) if foreign_form(file)), folder)
+        refuse_foreign(other)
+        raise DataError(
+            f"{quoted(folder, 200)}: there is no scan in it. Give a folder with .nii, .nii.gz, .npy, .npz or DICOM "
+            f"files."
+        )
+    return [Entry(place=quoted(file.relative_to(folder) if file != folder else file.name, 120), file=file)
+            for file in sorted(files)]  # fmt: skip
+
+
+def _table(path: Path, options: VolumeOptions, failures: Failures | None) -> list[Entry]:
+    findings = Findings(quoted(path.name, 80))
+    patient_column = options.patient or "patient"
+    try:
+        table = load_table(path, ReadOptions(id_column=patient_column, time_column=options.path), findings)
+    except Unreadable:
+        raise findings.error() from None
+    if findings.errors():
+        raise findings.error()
+    where = findings.source
+    columns = _columns(table.names, options, where)
+    root = _root(path, options)
+    entries = []
+    for row in range(len(table.frame)):
+        cells = {kind: _cell(table.frame[name].iloc[row]) for kind, name in columns.items()}
+        with kept(failures):
+            entries.append(_entry(cells, f"{where}, {table.place(row)}", root, options))
+    return entries
+
+
+def _columns(names: list[str], options: VolumeOptions, where: str) -> dict[str, str]:
+    """Columns that are there, by what they say."""
+    if options.path not in names:
+        raise DataError(
+            f"{where}: there is no column '{quoted(options.path)}' of files. Got {listed(names)}. Name it (",
+            Fix("read.path", like="NAME"),
+            ").",
+        )
+    usual = {name.lower(): name for name in reversed(names)}
+    patient = options.patient or next((usual[name] for name in PATIENT_NAMES if name in usual), None)
+    if options.patient is not None and options.patient not in names:
+        raise DataError(f"{where}: there is no column '{quoted(patient)}' of patients. Got {listed(names)}.")
+    if options.label != "label" and options.label not in names:
+        raise DataError(f"{where}: there is no column '{quoted(options.label)}' of labels. Got {listed(names)}.")
+    columns = {
+        "file": options.path, "label": options.label, "patient": patient, "mask": options.mask, "split": options.split,
+    }  # fmt: skip
+    return {kind: name for kind, name in columns.items() if name is not None and name in names}
+
+
+def _cell(value: Any) -> Any:
+    """A cell as text or whole number; None where it is empty."""
+    if value is None or value is pd.NA or (isinstance(value, float) and value != value):
+        return None
+    if isinstance(value, bool):
+        return str(value)
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int | float) else str(value).strip() or None
+
+
+def _entry(cells: dict[str, Any], place: str, root: Path, options: VolumeOptions) -> Entry:
+    file, mask, split = cells.get("file"), cells.get("mask"), cells.get("split")
+    if not isinstance(file, str):
+        raise DataError(f"{place}: a file is needed in '{quoted(options.path)}'. Got {quoted(file)}. Give one per row.")
+    if split is not None and str(split).lower() not in SPLIT_WORDS:
+        raise DataError(f"{place}: a split is train, validation or test. Got '{quoted(split)}'. Correct it.")
+    patient = cells.get("patient")
+    if "patient" in cells and patient is None:
+        raise DataError(f"{place}: a patient is needed in every row, or in none. Fill it in.")
+    return Entry(
+        place=place,
+        file=_resolved(file, root, place),
+        label=cells.get("label"),
+        patient=None if patient is None else str(patient),
+        mask=None if mask is None else _resolved(str(mask), root, place),
+        split=None if split is None else SPLIT_WORDS[str(split).lower()],
+    )
+
+
+def _root(path: Path, options: VolumeOptions) -> Path:
+    return Path(options.root) if options.root is not None else path.parent
+
+
+def _resolved(text: str, root: Path, place: str) -> Path:
+    """A path below the root, whatever it says and wherever links lead."""
+    if "\x00" in text:
+        raise DataError(f"{place}: a path holds no NUL character. Got '{quoted(text)}'. Correct it.")
+    base = Path(os.path.abspath(root))  # noqa: PTH100 - messages and paths name folders as the user does
+    full = Path(os.path.normpath(base / text))
+    outside = DataError(
+        f"{place}: files must lie below {quoted(base, 120)}, links followed. Got '{quoted(text, 120)}'. Move them, or "
+        f"name the folder that holds them all (",
+        Fix("read.root", like="FOLDER"),
+        ").",
+    )
+    if not full.is_relative_to(base):
+        raise outside
+    if not full.exists():
+        raise DataError(f"{place}: there is no file '{quoted(text, 120)}' in {quoted(base, 120)}. Correct the path.")
+    if not full.resolve().is_relative_to(base.resolve()):
+        raise outside
+    return full
+
+
+def _datalist(path: Path, options: VolumeOptions, failures: Failures | None) -> list[Entry]:
+    """A JSON list of `{"image": ..., "label": ...}`, or Decathlon's lists `training`, `validation` and `test`.
+
+    A label that names a file is a segmentation mask. Decathlon's `test` has no labels; where others have them, it is
+    left out.
+    """
+    where = quoted(path.name, 80)
+    content = _json(path, where)
+    groups = {"": content} if isinstance(content, list) else {
+        name: content[name] for name in content if name.lower() in SPLIT_WORDS and isinstance(content[name], list)
+    } if isinstance(content, dict) else {}  # fmt: skip
+    if not any(groups.values()):
+        raise DataError(
+            f"{where}: a datalist is a list of entries, or a mapping with lists 'training', 'validation' and 'test'. "
+            f"Got {type(content).__name__}. Write it so, or give a table."
+        )
+    root = _root(path, options)
+    given = len([name for name, items in groups.items() if items]) > 1
+    entries = []
+    for name, index, item in ((name, *pair) for name, items in groups.items() for pair in enumerate(items)):
+        with kept(failures):
+            split = SPLIT_WORDS[name.lower()] if given else None
+            entries.append(_item(item, f"{where}, {name or 'entry'} {index}", split, root, options))
+    return _labelled(entries)
+
+
+def label_names(path: Path) -> tuple[str, ...] | None:
+    """Names of the labels 0, 1, 2 ... as a datalist gives them, in Decathlon's way or nnU-Net's; None without any.
+
+    Decathlon maps values to names, nnU-Net names to values.
+    """
+    content = _json(path, quoted(path.name, 80))
+    given = content.get("labels") if isinstance(content, dict) else None
+    if not isinstance(given, dict):
+        return None
+    pairs = [(key, name) if str(key).isdecimal() else (name, key) for key, name in given.items()]
+    names = {int(value): str(name) for value, name in pairs if str(value).isdecimal() and len(str(value)) < 4}
+    return tuple(names.get(value, str(value)) for value in range(max(names) + 1)) if names else None
+
+
+def _labelled(entries: list[Entry]) -> list[Entry]:
+    """Leave out a test list without labels and masks where the others have them."""
+
+    def has(entry: Entry) -> bool:
+        return entry.label is not None or entry.mask is not None
+
+    test = [entry for entry in entries if entry.split == "test"]
+    others = [entry for entry in entries if entry.split != "test"]
+    if not (test and others and all(map(has, others)) and not any(map(has, test))):
+        return entries
+    only_training = {entry.split for entry in others} == {"train"}
+    return [dataclasses.replace(entry, split=None) for entry in others] if only_training else others
+
+
+def _json(path: Path, where: str) -> Any:
+    try:
+        if path.stat().st_size > MAX_DATALIST:
+            raise DataError(f"{where}: a datalist has at most {MAX_DATALIST:,} bytes. Got {path.stat().st_size:,}.")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{where}: it cannot be opened ({error.strerror}). Check its permissions.") from None
+    except RecursionError:
+        raise DataError(f"{where}: it is nested too deeply to be a datalist. Write it again.") from None
+    except DataError:
+        raise
+    except ValueError as error:  # among them JSONDecodeError and UnicodeDecodeError
+        raise DataError(f"{where}: it is no JSON ({quoted(error, 80)}). Write it again.") from None
+
+
+def _item(item: Any, place: str, split: str | None, root: Path, options: VolumeOptions) -> Entry:
+    if isinstance(item, str):
+        item = {"image": item}
+    if not isinstance(item, dict):
+        raise DataError(f"{place}: an entry maps 'image' and 'label' to a file and its label. Got {quoted(item)}.")
+    file = item.get("image", item.get(options.path))
+    label, mask = item.get(options.label), item.get(options.mask)
+    if isinstance(label, str) and is_scan(Path(label)):
+        label, mask = None, label
+    if isinstance(file, list) or isinstance(label, list | dict) or isinstance(mask, list | dict):
+        raise DataError(f"{place}: a case has one file and one label. Got {quoted(item, 80)}. Merge channels first.")
+    patient = options.patient or next((name for name in item if str(name).lower() in PATIENT_NAMES), None)
+    cells = {"file": file, "label": _cell(label), "mask": mask, "split": item.get(options.split, split)}
+    if patient in item:
+        cells["patient"] = _cell(item[patient])
+    return _entry(cells, place, root, options)
+
+
+def case_names(files: Iterable[Path]) -> tuple[str, ...]:
+    """A name per file, all different and safe in a file name: its own, with as many folders as tell it apart."""
+    parts = [[_safe(part) for part in _plain(file).parts if part != "/"] for file in files]
+    names = [item[-1] for item in parts]
+    depth = 1
+    while len(set(names)) < len(names) and depth < max(map(len, parts)):
+        depth += 1
+        repeated = {name for name, count in collections.Counter(names).items() if count > 1}
+        names = ["-".join(item[-depth:]) if name in repeated else name for name, item in zip(names, parts, strict=True)]
+    seen: dict[str, None] = {}
+    for name in names:
+        free = (f"{name}-{count}" for count in itertools.count(2))
+        seen[name if name not in seen else next(other for other in free if other not in seen)] = None
+    return tuple(seen)
+
+
+def _plain(file: Path) -> Path:
+    return file.with_name(re.sub(r"(?i)\.(nii\.gz|nii|npy|npz|dcm|dicom|ima)$", "", file.name) or "case")
+
+
+def _safe(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "_", text)[:80].lstrip(".") or "_"

@@ -1,0 +1,264 @@
+"""`read_cases`: a MedMNIST file, a table of files, a folder of scans or arrays as cases."""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.findings import Failures, Finding, kept, listed, quoted
+from multiway.data.samples import SPLITS
+from multiway.data.sources.scans.cases import SAME_SIZE, Arrays, Cases
+from multiway.data.sources.scans.listing import Entry, case_names, label_names, list_entries
+from multiway.data.sources.scans.medmnist import is_medmnist, read_medmnist
+from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
+from multiway.data.sources.scans.preparing import differing, prepared_header
+from multiway.data.sources.scans.reading import read_header, read_volume
+from multiway.data.sources.scans.splitting import named_splits, split_cases
+from multiway.data.sources.scans.volume import BARE_AXES, Volume, VolumeHeader, millimetres
+from multiway.data.splitting import Splits
+from multiway.errors import DataError, Fix
+
+Source = str | Path | Arrays | Cases
+"""A path, arrays in memory, or cases that were read already."""
+
+
+class FileScans:
+    """Volumes that are files of their own."""
+
+    def __init__(self, entries: Sequence[Entry], options: VolumeOptions) -> None:
+        self.entries, self.options = entries, options
+
+    def header(self, index: int) -> VolumeHeader:
+        """What is said of a volume before it is read."""
+        file, options = self.entries[index].file, self.options
+        with _placed(self.place(index), file):
+            return read_header(file, max_bytes=options.max_bytes, channels=options.channels)
+
+    def volume(self, index: int) -> Volume:
+        """The volume as it is in the file."""
+        return self._read(index, self.entries[index].file, self.options.channels)
+
+    def mask(self, index: int) -> Volume | None:
+        """Its segmentation mask as it is in the file."""
+        file = self.entries[index].mask
+        return None if file is None else self._read(index, file, False)
+
+    def place(self, index: int) -> str:
+        """File, or table and row."""
+        return self.entries[index].place
+
+    def _read(self, index: int, file: Path, channels: bool) -> Volume:
+        with _placed(self.place(index), file):
+            volume = read_volume(file, max_bytes=self.options.max_bytes, channels=channels)
+        place, name = self.place(index), quoted(file.name, 80)
+        return dataclasses.replace(volume, source=place if place.endswith(name) else f"{place}, {name}")
+
+
+@contextlib.contextmanager
+def _placed(place: str, file: Path) -> Iterator[None]:
+    """Put the row of the table before what is wrong with a file."""
+    try:
+        yield
+    except DataError as error:
+        if place.endswith(quoted(file.name, 80)):
+            raise
+        first, *rest = error.args
+        raise DataError(f"{place}: {first}", *rest) from None
+
+
+def read_cases(
+    source: Source,
+    options: VolumeOptions | None = None,
+    split: VolumeSplit | None = None,
+    *,
+    same_sizes: bool = True,
+    failures: Failures | None = None,
+) -> Cases:
+    """Find the cases of a source: headers, labels and splits, not yet the voxels.
+
+    Args:
+        source: A MedMNIST .npz; a CSV, TSV, Parquet or JSON list of files; a folder of scans; one scan; or arrays.
+        options: How to read and prepare.
+        split: How to split what does not say itself. Without it, files are not opened yet and only splits that the
+            data names are there, as for prediction; `channels` and `sizes` are then None.
+        same_sizes: Refuse cases that differ in size after preparing; else `sizes` is None where they do.
+        failures: Takes what is wrong with single cases, which are left out; without it the first is raised.
+
+    Raises:
+        DataError: The source is not sound: one line with the file, the row, the value and the fix.
+    """
+    options = options or VolumeOptions()
+    if isinstance(source, Cases):
+        return source
+    if isinstance(source, Arrays):
+        return source.cases(options, split)
+    path = Path(source)
+    if not path.exists():
+        raise DataError(f"{quoted(path, 200)} does not exist. Give a .npz, a table of files, or a folder of scans.")
+    if path.suffix.lower() == ".npz" and path.is_file() and is_medmnist(path):
+        cases = read_medmnist(path, options)
+        return dataclasses.replace(cases, notes=(*cases.notes, *one_class_notes(cases)))
+    entries = list_entries(path, options, failures)
+    cases = _listed_cases(path, entries, options, failures)
+    if split is None:
+        return dataclasses.replace(cases, splits=_only_named(entries))
+    with kept(failures):
+        _check_files(entries, cases.source)
+    with kept(failures):
+        cases = dataclasses.replace(cases, splits=_splits(entries, cases, split))
+    return _with_headers(cases, same_sizes, failures)
+
+
+def _listed_cases(path: Path, entries: list[Entry], options: VolumeOptions, failures: Failures | None) -> Cases:
+    where, classes = quoted(path.name, 80), tuple[str, ...]()
+    labels = patients = None
+    with kept(failures):
+        labels, classes = _classes(entries, where)
+    with kept(failures):
+        patients = _patients(entries)
+    names = label_names(path) if path.suffix.lower() == ".json" else None
+    if names is not None and labels is not None:
+        classes = tuple(names[int(name)] if name.isdecimal() and int(name) < len(names) else name for name in classes)
+    return Cases(
+        names=case_names(entry.file for entry in entries), labels=labels, classes=classes, patients=patients,
+        axes=options.axes or BARE_AXES, source=where, options=options, scans=FileScans(entries, options),
+        has_masks=any(entry.mask is not None for entry in entries), mask_names=names,
+    )  # fmt: skip
+
+
+def one_class_notes(cases: Cases) -> tuple[str, ...]:
+    """One line for each split of one class."""
+    if cases.labels is None:
+        return ()
+    present = {split: np.unique(cases.labels[rows]) for split, rows in cases.splits.items()}
+    return tuple(
+        f"{split} has one class only, {quoted(cases.classes[labels[0]])}: AUC is undefined there"
+        for split, labels in present.items() if len(labels) == 1
+    )  # fmt: skip
+
+
+def _classes(entries: Sequence[Entry], where: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+    """Labels as positions in the sorted classes: whole numbers by value, words by letter."""
+    given = [entry.label for entry in entries]
+    if all(label is None for label in given):
+        return None, ()
+    missing = next((entry for entry in entries if entry.label is None), None)
+    if missing is not None:
+        raise DataError(f"{missing.place}: a label is needed in every row, or in none. Fill it in, or drop the row.")
+    odd = next((entry for entry in entries if not isinstance(entry.label, str | int)), None)
+    if odd is not None:
+        raise DataError(f"{odd.place}: a label is a word or a whole number. Got {quoted(odd.label)}. Correct it.")
+    if any(isinstance(label, str) for label in given):
+        given = [str(label) for label in given]
+    classes = sorted(set(given))  # type: ignore[type-var]
+    if len(classes) > max(50, len(given) // 2):
+        raise DataError(
+            f"{where}: {len(classes)} different labels for {len(given)} cases are no classes: {listed(classes, 4)}. "
+            f"Name another column (",
+            Fix("read.label", like="NAME"),
+            ").",
+        )
+    position = {label: index for index, label in enumerate(classes)}
+    return np.array([position[label] for label in given], dtype=np.int64), tuple(map(str, classes))
+
+
+def _patients(entries: Sequence[Entry]) -> tuple[str, ...] | None:
+    patients = [entry.patient for entry in entries]
+    if all(patient is None for patient in patients):
+        return None
+    missing = next((entry for entry in entries if entry.patient is None), None)
+    if missing is not None:
+        raise DataError(f"{missing.place}: a patient is needed for every case, or for none. Fill it in.")
+    return tuple(map(str, patients))
+
+
+def _only_named(entries: Sequence[Entry]) -> Splits:
+    names = np.array([entry.split or "" for entry in entries])
+    return {split: np.flatnonzero(names == split) for split in SPLITS if split in names}
+
+
+def _check_files(entries: Sequence[Entry], where: str) -> None:
+    seen: dict[Path, str] = {}
+    for entry in entries:
+        if entry.file in seen:
+            raise DataError(
+                f"{where}: a file must be listed once. {quoted(entry.file.name)} is in {seen[entry.file]} and "
+                f"{entry.place}. Drop one of them."
+            )
+        seen[entry.file] = entry.place
+
+
+def _splits(entries: Sequence[Entry], cases: Cases, split: VolumeSplit) -> Splits:
+    names = [entry.split for entry in entries]
+    if any(name is not None for name in names):
+        places = [entry.place for entry in entries]
+        return named_splits(names, cases.labels, cases.patients, split, cases.source, places)
+    return split_cases(cases.count, cases.labels, cases.patients, split, cases.source)
+
+
+def _with_headers(cases: Cases, same_sizes: bool, failures: Failures | None) -> Cases:
+    """Open every header: sizes and channels after preparing, and notes on what differs."""
+    before: dict[str, VolumeHeader] = {}
+    after: dict[str, VolumeHeader] = {}
+    for index, name in enumerate(cases.names):
+        with kept(failures):
+            header = cases.scans.header(index)
+            after[name] = prepared_header(header, cases.options, cases.scans.place(index))
+            before[name] = header
+    if not after:
+        return cases
+    with kept(failures):
+        _check_alike(after, same_sizes, cases.source)
+    first = next(iter(after.values()))
+    geometry = (finding.line() for finding in geometry_findings(before, cases.options))
+    return dataclasses.replace(
+        cases,
+        channels=first.channels,
+        sizes=first.sizes if len({header.sizes for header in after.values()}) == 1 else None,
+        axes=first.axes,
+        dtype=np.result_type(*{header.dtype for header in after.values()}),
+        notes=(*geometry, *one_class_notes(cases)),
+    )
+
+
+def _check_alike(headers: dict[str, VolumeHeader], same_sizes: bool, source: str) -> None:
+    channels = {name: str(header.channels) for name, header in headers.items()}
+    if len(set(channels.values())) > 1:
+        raise DataError(f"{source}: {differing('cases differ in channels', channels)}. Use one kind of scan.")
+    sizes = {name: "x".join(map(str, header.sizes)) for name, header in headers.items()}
+    if same_sizes and len(set(sizes.values())) > 1:
+        raise DataError(f"{source}: {differing('cases differ in size', sizes)}. ", *SAME_SIZE)
+
+
+def geometry_findings(headers: dict[str, VolumeHeader], options: VolumeOptions) -> Iterator[Finding]:
+    """What differs between scans and the option that fixes it, and voxels that are no cubes."""
+    bare = [name for name, header in headers.items() if not header.is_placed]
+    if bare:
+        rule = (
+            f"{len(bare)} of {len(headers)} scans do not say how they lie (qform and sform codes are 0), so they are "
+            f"taken as LAS: {listed(bare, 4)}"
+        )
+        yield Finding(
+            kind="geometry", severity="warning", rule=rule, fix="Set their geometry if left and right matter."
+        )
+    spacings = {name: millimetres(header.spacing) for name, header in headers.items()}
+    to_one = Fix("read.spacing", [1, 1, 1])
+    if options.spacing is None and len(set(spacings.values())) > 1:
+        fix = ("Set spacing to interpolate to one (", to_one, ").")
+        rule = differing("spacings differ", spacings)
+        yield Finding(kind="geometry", severity="warning", rule=rule, fix=fix)
+    turned = {name: header.orientation or "none" for name, header in headers.items()}
+    if options.orientation is None and len(set(turned.values())) > 1:
+        fix = ("Set orientation to turn all (", Fix("read.orientation", "RAS"), ").")
+        yield Finding(kind="geometry", severity="warning", rule=differing("orientations differ", turned), fix=fix)
+    long = {name: spacing for name, spacing in spacings.items() if _is_anisotropic(headers[name])}
+    if options.spacing is None and options.resample_to is None and long:
+        fix = ("Set spacing if that matters (", to_one, ").")
+        yield Finding(kind="geometry", severity="note", rule=differing("voxels are no cubes", long), fix=fix)
+
+
+def _is_anisotropic(header: VolumeHeader) -> bool:
+    return header.spacing is not None and max(header.spacing) > 1.05 * min(header.spacing)

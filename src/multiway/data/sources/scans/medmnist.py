@@ -1,0 +1,163 @@
+"""A .npz with `train_images`, `train_labels`, `val_...` and `test_...`, as MedMNIST publishes its sets."""
+
+import functools
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.catalogue import known_by_file
+from multiway.data.findings import listed, quoted
+from multiway.data.sources.arrays import Archive
+from multiway.data.sources.scans.cases import Cases
+from multiway.data.sources.scans.options import VolumeOptions
+from multiway.data.sources.scans.preparing import prepared_header
+from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader, check_channels
+from multiway.errors import DataError, Fix
+
+PARTS = {"train": "train", "validation": "val", "test": "test"}
+
+
+class ArchiveScans:
+    """Volumes of the three parts, one after another.
+
+    The images of a part are read when one is asked for, and kept until another part is.
+
+    Raises:
+        DataError: An array is missing or is no array of volumes.
+    """
+
+    def __init__(self, path: Path, options: VolumeOptions) -> None:
+        self.where = quoted(path.name, 80)
+        self.archive = Archive(path, options.max_bytes, self.where)
+        _check_parts(self.archive, self.where)
+        self.headers = {split: self.archive.header(f"{part}_images") for split, part in PARTS.items()}
+        self.rank = 5 if options.channels else 4
+        for split in PARTS:
+            self._check_images(split)
+        self.counts = {split: header.shape[0] for split, header in self.headers.items()}
+        self._images = functools.lru_cache(maxsize=1)(self._read_images)
+        self._starts = dict(zip(PARTS, np.cumsum([0, *self.counts.values()])[:-1].tolist(), strict=True))
+
+    def _check_images(self, split: str) -> None:
+        shape = self.headers[split].shape
+        form = "(cases, channels, size, size, size)" if self.rank == 5 else "(cases, size, size, size)"
+        if len(shape) != self.rank or 0 in shape:
+            fix = (". Set channels for an axis of channels (", Fix("read.channels", True), ")")
+            raise DataError(
+                f"{self.where}: '{PARTS[split]}_images' must be {form} with cases in it. Got {shape}",
+                *(fix if len(shape) == 5 else ()),
+                ". Save volumes so, or list files in a table.",
+            )
+        if self.rank == 5:
+            check_channels(shape[1], shape[2:], f"{self.where}, '{PARTS[split]}_images'")
+        if shape[1:] != self.headers["train"].shape[1:]:
+            raise DataError(
+                f"{self.where}: volumes of all parts must have one shape. Got {self.headers['train'].shape[1:]} in "
+                f"'train_images' and {shape[1:]} in '{PARTS[split]}_images'."
+            )
+
+    def _find(self, index: int) -> tuple[str, int]:
+        split = next(name for name in reversed(PARTS) if index >= self._starts[name])
+        return split, index - self._starts[split]
+
+    def _read_images(self, split: str) -> Array:
+        images = self.archive.read(f"{PARTS[split]}_images")
+        return images.astype(np.uint8) if images.dtype == bool else images
+
+    def header(self, index: int) -> VolumeHeader:
+        """What is said of a volume before it is read."""
+        header = self.headers[self._find(index)[0]]
+        dtype = np.dtype(np.uint8) if header.dtype == bool else header.dtype.newbyteorder("=")
+        channels = header.shape[1] if self.rank == 5 else 1
+        return VolumeHeader(sizes=header.shape[-3:], channels=channels, dtype=dtype, affine=None)
+
+    def volume(self, index: int) -> Volume:
+        """The volume as it is in the file."""
+        split, row = self._find(index)
+        values = self._images(split)[row]
+        return Volume(values=values if self.rank == 5 else values[None], affine=None, source=self.place(index))
+
+    def mask(self, index: int) -> None:
+        """Nothing: these files hold no masks."""
+
+    def place(self, index: int) -> str:
+        """File, array and row."""
+        split, row = self._find(index)
+        return f"{self.where}, {PARTS[split]}_images[{row}]"
+
+
+def is_medmnist(path: Path) -> bool:
+    """Whether a .npz has arrays of images and labels.
+
+    Raises:
+        DataError: It is no sound archive.
+    """
+    names = Archive(path, 0, quoted(path.name, 80)).names
+    return any(name.endswith(("_images", "_labels")) for name in names)
+
+
+def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
+    """Read the labels and the headers; images stay in the file.
+
+    Raises:
+        DataError: An array is missing, counts differ, or a label is outside the classes.
+    """
+    scans = ArchiveScans(path, options)
+    labels, known = {split: _labels(scans, split) for split in PARTS}, known_by_file(path)
+    classes, positions = _classes(scans.where, labels, None if known is None else known.classes)
+    stops = np.cumsum([0, *scans.counts.values()])
+    header = prepared_header(scans.header(0), options, scans.where)
+    notes = []
+    if known is not None and known.shapes and not options.shape_transform:
+        fix = Fix("read.shape_transform", True)
+        notes.append(f"{scans.where} holds shapes; its authors vary their brightness ({fix})")
+    if known is not None and tuple(scans.counts.values()) != known.counts:
+        notes.append(
+            f"{scans.where} has {listed(scans.counts.values())} cases, not the published {listed(known.counts)}"
+        )
+    return Cases(
+        names=tuple(f"{split}-{row:05d}" for split, count in scans.counts.items() for row in range(count)),
+        labels=positions, classes=classes,
+        splits={split: np.arange(stops[part], stops[part + 1]) for part, split in enumerate(PARTS)},
+        channels=header.channels, sizes=header.sizes, axes=header.axes, source=scans.where, options=options,
+        scans=scans, dtype=header.dtype, notes=tuple(notes),
+    )  # fmt: skip
+
+
+def _check_parts(archive: Archive, where: str) -> None:
+    missing = [f"{part}_{kind}" for part in PARTS.values() for kind in ("images", "labels")
+               if f"{part}_{kind}" not in archive.names]  # fmt: skip
+    if missing:
+        raise DataError(
+            f"{where}: images and labels of train, val and test are needed. It lacks {listed(missing)} and holds "
+            f"{listed(archive.names)}. Save all six, or list files in a table."
+        )
+
+
+def _labels(scans: ArchiveScans, split: str) -> NDArray[np.int64]:
+    name = f"{PARTS[split]}_labels"
+    header, count = scans.archive.header(name), scans.counts[split]
+    if header.dtype.kind not in "iub" or header.shape not in ((count,), (count, 1)):
+        raise DataError(
+            f"{scans.where}: '{name}' must hold one whole number for each of the {count} images of its part. "
+            f"Got {header.dtype.name} {header.shape}. Save as many labels as images."
+        )
+    return scans.archive.read(name).reshape(-1).astype(np.int64)
+
+
+def _classes(
+    where: str, labels: dict[str, NDArray[np.int64]], names: tuple[str, ...] | None
+) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Classes of a known set by its names, else the labels of the training part; and all labels as their positions."""
+    known = np.arange(len(names)) if names else np.unique(labels["train"])
+    for split, values in labels.items():
+        outside = np.flatnonzero(~np.isin(values, known))
+        if len(outside):
+            rule = f"a label of the set is 0 to {len(known) - 1}" if names else "every label must occur in training"
+            raise DataError(
+                f"{where}: {rule}. Got {values[outside[0]]} in '{PARTS[split]}_labels' row {outside[0]} "
+                f"({len(outside)} such). Known labels: {listed(known)}. Correct them."
+            )
+    positions = np.searchsorted(known, np.concatenate(list(labels.values()))).astype(np.int64)
+    return names or tuple(map(str, known.tolist())), positions

@@ -1,0 +1,231 @@
+"""NIfTI-1 and NIfTI-2 files: nibabel parses and scales, and what a header declares is checked before it is believed."""
+
+import contextlib
+import dataclasses
+import gzip
+import io
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multiway import files
+from multiway.data.findings import quoted
+from multiway.data.sources.arrays import MOST_DEFLATED, check_bytes, translated
+from multiway.data.sources.scans.volume import Affine, Array, Volume, VolumeHeader, axes_of, check_affine
+from multiway.errors import DataError, Fix
+from multiway.extras import load_extra, silenced
+
+SIZES = {1: 348, 2: 540}
+"""Bytes of a header, by the version of the format."""
+LARGEST_OFFSET = 1 << 24
+LARGEST_REST = 4096
+SMALLER: dict[str, type[np.generic]] = {
+    "b": np.uint8, "?": np.uint8, "e": np.float32, "q": np.int32, "l": np.int32, "L": np.uint32, "Q": np.uint32,
+}  # fmt: skip
+"""Types that NIfTI's readers seldom know, and what is written in their place."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class NiftiHeader(VolumeHeader):
+    """What is needed of a header.
+
+    is_placed: Whether it says how the voxels lie; else the affine is nibabel's for such files, LAS by the voxels' size.
+    stored: Type and byte order in the file.
+    start: Bytes before the voxels.
+    slope, intercept: Values are `slope * stored + intercept`; None where they are the stored ones.
+    """
+
+    stored: np.dtype[Any]
+    start: int
+    slope: float | None
+    intercept: float
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes, that of channels last if there are several."""
+        return self.sizes if self.channels == 1 else (*self.sizes, self.channels)
+
+
+def read_nifti_header(path: Path, limit: int, where: str, channels: bool) -> NiftiHeader:
+    """Read and check the header, and compare the size it declares with the limit and with the file.
+
+    Raises:
+        DataError: It is no sound NIfTI header.
+        ConfigError: nibabel is not installed.
+    """
+    header = _parse(path, where)
+    slope, intercept = _scaling(float(header["scl_slope"]), float(header["scl_inter"]), where)
+    shape = _shape([int(size) for size in header["dim"]], channels, where)
+    stored, start, affine = _stored(header, where), _start(header, where), _affine(header, where)
+    result = NiftiHeader(
+        sizes=shape[:3], channels=math.prod(shape[3:]), affine=affine, axes=axes_of(affine), stored=stored, start=start,
+        dtype=stored.newbyteorder("=") if slope is None else np.dtype(np.float32), slope=slope, intercept=intercept,
+        is_placed=int(header["qform_code"]) > 0 or int(header["sform_code"]) > 0,
+    )  # fmt: skip
+    packed = path.stat().st_size
+    present = (packed * MOST_DEFLATED if _is_packed(path) else packed) - start
+    check_bytes(math.prod(shape) * int(stored.itemsize), present, limit, where)
+    check_bytes(result.nbytes, None, limit, where)
+    return result
+
+
+def _parse(path: Path, where: str) -> Any:
+    """The header as nibabel parses it, nothing of it checked."""
+    nibabel = load_extra("nibabel", "Reading NIfTI", "volumes")
+    with _unpacked(path, where) as stream:
+        raw = stream.read(SIZES[2])
+    is_second = len(raw) == SIZES[2] and raw[4:8] == b"n+2\x00"
+    if not is_second and (len(raw) < SIZES[1] or raw[344:348] != b"n+1\x00"):
+        raise DataError(
+            f"{where}: it is no NIfTI file, or cut short in its header. Give .nii or .nii.gz in one file; convert "
+            f"pairs of .hdr and .img first."
+        )
+    with silenced("nibabel.global"):
+        if is_second:
+            return nibabel.Nifti2Header(raw, check=False)
+        return nibabel.Nifti1Header(raw[: SIZES[1]], check=False)
+
+
+def _stored(header: Any, where: str) -> np.dtype[Any]:
+    try:
+        stored: np.dtype[Any] = np.dtype(header.get_data_dtype())
+    except KeyError:  # a code that is none of the format's
+        stored = np.dtype(np.void)
+    if stored.kind not in "iuf" or stored.itemsize > 8:
+        code = int(header["datatype"])
+        raise DataError(f"{where}: its voxels must be plain numbers. Got NIfTI type {code}. Convert them first.")
+    return stored
+
+
+def _start(header: Any, where: str) -> int:
+    start = float(header["vox_offset"])
+    if not (header.sizeof_hdr <= start <= LARGEST_OFFSET and start == int(start)):
+        raise DataError(f"{where}: its voxels must begin behind the header. Got offset {start:g}. Write it again.")
+    return int(start)
+
+
+def _shape(dim: list[int], channels: bool, where: str) -> tuple[int, ...]:
+    """Sizes of the axes; axes of one voxel behind the third are dropped."""
+    rank, sizes = dim[0], dim[1 : max(min(dim[0], 7), 0) + 1]
+    if not 1 <= rank <= 7 or any(size < 1 for size in sizes):
+        raise DataError(
+            f"{where}: its header must name 1 to 7 axes of at least one voxel. Got {rank} axes, sizes "
+            f"{tuple(dim[1:])}. Write it again."
+        )
+    while len(sizes) > 3 and sizes[-1] == 1:
+        sizes = sizes[:-1]
+    if len(sizes) < 3 or len(sizes) > (4 if channels else 3):
+        head = f"{where}: a volume has three axes. Got {len(sizes)}, sizes {tuple(sizes)}. "
+        if len(sizes) != 4:
+            raise DataError(f"{head}Convert it.")
+        raise DataError(f"{head}Take its last axis as channels (", Fix("read.channels", True), "), or split it.")
+    return tuple(sizes)
+
+
+def _scaling(slope: float, intercept: float, where: str) -> tuple[float | None, float]:
+    if not (np.isfinite(slope) and np.isfinite(intercept)):
+        raise DataError(
+            f"{where}: its scaling must be finite. Got slope {slope:g}, intercept {intercept:g}. Set them in the "
+            f"header (1 and 0 keep the stored values)."
+        )
+    return (None, 0.0) if slope == 0 or (slope == 1 and intercept == 0) else (slope, intercept)
+
+
+def _affine(header: Any, where: str) -> Affine:
+    """The header's own choice: sform, else qform, else spacing alone."""
+    spacing = np.asarray(header["pixdim"][1:4], dtype=np.float64)
+    if not (np.isfinite(spacing).all() and (spacing > 0).all()) and int(header["sform_code"]) <= 0:
+        shown = ", ".join(f"{step:g}" for step in spacing)
+        raise DataError(f"{where}: voxels must have a size above 0. Got spacing {shown} mm. Set it in the header.")
+    try:
+        with silenced("nibabel.global"), np.errstate(all="ignore"):
+            affine = np.asarray(header.get_best_affine(), dtype=np.float64)
+    except Exception as error:  # nibabel raises by what the quaternion is: several of its own errors and ValueError
+        reason = quoted(" ".join(str(error).split()), 80)
+        raise DataError(f"{where}: its orientation is broken ({reason}). Write its geometry again.") from None
+    return check_affine(affine, where)
+
+
+def read_nifti(path: Path, limit: int, where: str, channels: bool) -> Volume:
+    """Read a NIfTI file; values are scaled to float32 where the header scales them.
+
+    Raises:
+        DataError: It is not sound: its header, or fewer bytes of voxels than that declares.
+        ConfigError: nibabel is not installed.
+    """
+    header = read_nifti_header(path, limit, where, channels)
+    raw = bytearray(math.prod(header.shape) * int(header.stored.itemsize))
+    with _unpacked(path, where) as stream:
+        stream.seek(header.start)
+        done = stream.readinto(raw)
+        if done < len(raw):
+            raise DataError(f"{where}: it ends after {done:,} of {len(raw):,} bytes of voxels. Write or copy it again.")
+        if len(stream.read(LARGEST_REST + 1)) > LARGEST_REST:  # reading to the end also compares gzip's checksum
+            raise DataError(f"{where}: it goes on behind the voxels that its header declares. Write it again.")
+        values = _scaled(np.ndarray(header.shape, header.stored, raw, order="F"), header)
+    values = values[None] if header.channels == 1 else np.moveaxis(values, -1, 0)
+    return Volume(values=values, affine=header.affine, source=where, axes=header.axes, is_placed=header.is_placed)
+
+
+def _scaled(stored: Array, header: NiftiHeader) -> Array:
+    """Values in float32, scaled a slice at a time in float64."""
+    if header.slope is None:
+        return stored.astype(header.dtype, copy=False)
+    scale = load_extra("nibabel.volumeutils", "Reading NIfTI", "volumes").apply_read_scaling
+    values = np.empty(stored.shape, np.float32, order="F")
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is infinite and refused as a voxel
+        for index in range(stored.shape[-1]):
+            values[..., index] = scale(stored[..., index], header.slope, header.intercept)
+    return values
+
+
+def _is_packed(path: Path) -> bool:
+    return path.name.lower().endswith(".gz")
+
+
+@contextlib.contextmanager
+def _unpacked(path: Path, where: str) -> Iterator[io.BufferedIOBase]:
+    with translated(where), gzip.open(path) if _is_packed(path) else path.open("rb") as stream:
+        yield stream
+
+
+def write_nifti(path: Path, values: Array, affine: Affine | None) -> None:
+    """Write a volume or map, whole or not at all.
+
+    Args:
+        path: Ends in .nii or .nii.gz.
+        values: `(x, y, z)` or `(x, y, z, channels)`; 64-bit whole numbers and truth values are made smaller.
+        affine: Of the volume that the values belong to; the identity if None.
+
+    Raises:
+        DataError: The values are no volume, or the name ends otherwise.
+        ConfigError: nibabel is not installed.
+        RunError: The folder cannot be written.
+    """
+    nibabel = load_extra("nibabel", "Writing NIfTI", "volumes")
+    if values.ndim not in (3, 4) or not path.name.lower().endswith((".nii", ".nii.gz")):
+        raise DataError(
+            f"{quoted(path.name, 80)}: NIfTI files end in .nii or .nii.gz and hold 3 axes, or 4 with channels. Got "
+            f"shape {values.shape}."
+        )
+    kept = values.astype(SMALLER.get(values.dtype.char, values.dtype), copy=False)
+    image = nibabel.Nifti1Image(kept, np.eye(4) if affine is None else affine)
+    image.header.set_xyzt_units("mm")
+    packed = image.to_bytes()
+    files.write_with(
+        path, lambda temporary: temporary.write_bytes(gzip.compress(packed, 6, mtime=0) if _is_packed(path) else packed)
+    )
+
+
+def write_grid(folder: Path, name: str, values: Array, affine: Affine | None) -> Path:
+    """Write NIfTI, or .npy where there is no affine, into a folder that is made if need be; return its path."""
+    files.make_folder(folder)
+    path = folder / (name + (".npy" if affine is None else ".nii.gz"))
+    if affine is None:
+        files.write_array(path, values)
+    else:
+        write_nifti(path, values, affine)
+    return path

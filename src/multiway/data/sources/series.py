@@ -1,0 +1,178 @@
+"""Labelled series of one number of variates, padded to one length, and how they are read."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from multiway.data.findings import Findings, Place, listed
+from multiway.data.sources.bytes import free_memory
+from multiway.data.sources.options import FileOptions
+from multiway.errors import DataError, Fix
+
+
+class SequenceOptions(FileOptions):
+    """What the columns of a long table are, and how long series may be; files of archives say the former themselves."""
+
+    target: str | None = None
+    """Column of classes; found by name (class, label) if not given."""
+    id: str | None = None
+    """Column that names the series of each row; found by name if not given."""
+    time: str | None = None
+    """Column of times, by which the rows of a series are put in order; found by name, else rows are as they stand."""
+    group: str | None = None
+    """Column of groups, such as patients, whose series all fall into one split; it is no input."""
+    columns: tuple[str, ...] | None = None
+    """Columns of values to keep; all others if not given."""
+    length: int | None = Field(None, gt=0)
+    """Steps that every series is padded to; those of the longest if not given. A longer one is refused."""
+    missing: Literal["mask", "error"] = "mask"
+    """Missing values: leave them out of what a model sees, or refuse."""
+
+    @model_validator(mode="after")
+    def _roles_differ(self) -> Self:
+        roles = [name for name in (self.target, self.id, self.time, self.group) if name is not None]
+        if len(set(roles)) < len(roles):
+            raise ValueError(f"target, id, time and group are different columns. Got {', '.join(roles)}")
+        return self
+
+
+Values = NDArray[np.float64]
+PARTS = ("train", "test")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Sequences:
+    """Series with what is known of each.
+
+    values: `(series, steps, variates)` float64, NaN where missing and behind the end of a shorter series.
+    names: What the user calls each series.
+    variates: What each variate is called.
+    labels: Class of each series as text; None where the source has none.
+    groups: Group of each series, if a column of groups is named.
+    parts: `train` or `test` for each series, where the source names its official split.
+    notes: What was done on the way in, one line each.
+    """
+
+    values: Values
+    names: tuple[str, ...]
+    variates: tuple[str, ...]
+    source: str
+    labels: tuple[str, ...] | None = None
+    groups: tuple[str, ...] | None = None
+    parts: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Steps of each series up to its last observed one."""
+        return lengths_of(self.values)
+
+    def missing(self) -> NDArray[np.int64]:
+        """Missing values of each series before its end, by variate."""
+        return missing_of(self.values)
+
+    def resized(self, length: int) -> Self:
+        """The same, padded or cut to a length.
+
+        Raises:
+            DataError: A series is longer.
+        """
+        longer = np.flatnonzero(self.lengths > length)
+        if len(longer):
+            raise DataError(
+                f"{self.source}: series may have {length} steps. {listed([self.names[longer[0]]])} has "
+                f"{self.lengths[longer[0]]}, and {len(longer)} of {len(self)} are longer. Cut them, or train with a "
+                "larger length (", Fix("read.length", int(self.lengths.max())), ").",
+            )  # fmt: skip
+        return dataclasses.replace(self, values=padded_series(list(self.values[:, :length]), length))
+
+
+def lengths_of(values: Values) -> NDArray[np.int64]:
+    """Steps of each series up to its last observed one."""
+    observed = np.asarray(np.isfinite(values).any(2))
+    return np.where(observed.any(1), observed.shape[1] - observed[:, ::-1].argmax(1), 0)
+
+
+def missing_of(values: Values) -> NDArray[np.int64]:
+    """Missing values of each series before its end, by variate; padding is none."""
+    inside = np.arange(values.shape[1])[:, None] < lengths_of(values)[:, None, None]
+    return np.asarray((np.isnan(values) & inside).sum(1))
+
+
+def padded_series(series: Sequence[NDArray[Any]], length: int | None = None) -> Values:
+    """Series `(steps, variates)` as one array `(series, length, variates)`, NaN behind their ends.
+
+    Raises:
+        DataError: That array would not fit into memory.
+    """
+    steps = max(map(len, series)) if length is None else length
+    shape = (len(series), steps, series[0].shape[1])
+    if 2 * 8 * np.prod(shape, dtype=float) > free_memory():
+        raise DataError(
+            f"series: {shape[0]:,} series of {steps:,} steps and {shape[2]} variates do not fit into memory. Give "
+            f"fewer, or cut the longest."
+        )
+    values = np.full(shape, np.nan)
+    for row, each in enumerate(series):
+        values[row, : len(each)] = each
+    return values
+
+
+def joined_series(train: Sequences, test: Sequences, source: str) -> Sequences:
+    """An official split as one set of series.
+
+    Raises:
+        DataError: The two have different numbers of variates, or one has no classes.
+    """
+    if train.values.shape[2] != test.values.shape[2]:
+        counts = " and ".join(str(each.values.shape[2]) for each in (train, test))
+        raise DataError(f"{source}: train and test must have the same variates. Got {counts}. Give files of one set.")
+    if train.labels is None or test.labels is None:
+        raise DataError(f"{source}: both parts of an official split need classes. Give files with a class each.")
+    steps = max(train.values.shape[1], test.values.shape[1])
+    both = dict(zip(PARTS, (train, test), strict=True))
+    return Sequences(
+        values=np.concatenate([padded_series(list(each.values), steps) for each in both.values()]),
+        names=tuple(f"{part} {name}" for part, each in both.items() for name in each.names),
+        parts=tuple(part for part, each in both.items() for _ in each.names),
+        variates=train.variates, labels=(*train.labels, *test.labels), source=source,
+        notes=tuple(dict.fromkeys((*train.notes, *test.notes))),
+    )  # fmt: skip
+
+
+def check_observed(series: Sequence[Values], places: Sequence[Place], findings: Findings) -> None:
+    """Refuse series that hold no value, and those of another number of variates.
+
+    Raises:
+        Unreadable: There are such; they are noted.
+    """
+    empty = [place for each, place in zip(series, places, strict=True) if not np.isfinite(each).any()]
+    if empty:
+        raise findings.fatal(
+            "empty", f"{len(empty)} series {'holds' if len(empty) == 1 else 'hold'} no value", "Leave them out.", empty
+        )
+    count = series[0].shape[1]
+    wrong = [place for each, place in zip(series, places, strict=True) if each.shape[1] != count]
+    if wrong:
+        rule = f"every series has as many variates as the first one, {count}"
+        raise findings.fatal("dimensions", rule, "Correct these.", wrong)
+
+
+def numbered_variates(count: int) -> tuple[str, ...]:
+    """Names of variates that have none."""
+    return ("value",) if count == 1 else tuple(f"variate {place}" for place in range(1, count + 1))
+
+
+def class_text(text: str) -> str:
+    """A class of a text file: what is written as 1.0000000e+00 is 1."""
+    text = text.strip()
+    is_number = re.fullmatch(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?", text) is not None
+    return str(int(float(text))) if is_number and float(text).is_integer() else text

@@ -1,0 +1,252 @@
+"""From a path, a pandas or a polars frame to a table of raw columns."""
+
+import csv
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.parquet
+
+from multiway.data.findings import Findings, Place, Unreadable, quoted
+from multiway.data.sources.bytes import bytes_of, check_columns, check_memory, too_large
+from multiway.data.sources.cells import RawTable, restored_frame, with_plain_numbers
+from multiway.data.sources.excel import is_workbook, read_workbook
+from multiway.data.sources.options import FileOptions
+from multiway.data.sources.text import read_text
+from multiway.errors import DataError
+
+BROKEN = (OSError, pa.ArrowException, LookupError, TypeError, ValueError, AttributeError, RuntimeError)
+"""What pyarrow and pandas raise where the bytes of a Parquet file, or of the notes in it, are not as written."""
+CELL = 8
+"""Bytes of a number in memory."""
+
+
+def read_parquet(path: Path, limit: int, findings: Findings) -> pd.DataFrame:
+    """Read a file whose cells take no more bytes than the limit and whose text is sound.
+
+    Raises:
+        Unreadable: It is another, or no whole Parquet file; it is noted.
+    """
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            _check_sizes(file.metadata, names, path, limit, findings)
+        if len(set(names)) < len(names):
+            raise repeated(sorted({name for name in names if names.count(name) > 1}), findings)
+        table = pyarrow.parquet.read_table(path)
+        table.validate(full=True)
+        frame: pd.DataFrame = table.to_pandas()
+        return frame
+    except BROKEN as error:
+        reason = quoted(" ".join(str(error).split()), 120)
+        rule = f"it is not a whole Parquet file ({reason})"
+        raise findings.fatal("unreadable", rule, "Write or copy it again.") from None
+
+
+def repeated(names: list[str], findings: Findings) -> Unreadable:
+    """Refuse two columns of one name."""
+    places = [Place(column=name) for name in names]
+    return findings.fatal("columns", "two columns have one name", "Rename one of them.", places)
+
+
+def _check_sizes(
+    about: pyarrow.parquet.FileMetaData, names: list[str], path: Path, limit: int, findings: Findings
+) -> None:
+    check_columns(len(names), findings)
+    cells = sum(chunk.num_values for chunk in _chunks(about))
+    needed = max(cells, about.num_rows) * CELL
+    words = _bytes_of_words(path, about) if needed <= limit else 0
+    if (needed := needed + words) > limit:
+        size = f"{about.num_rows:,} rows x {len(names):,} columns"
+        raise too_large(f"{size} take {needed:,} bytes, and a table may take {limit:,}", needed, findings)
+    check_memory(about.num_rows, len(names), words, findings)
+
+
+def _chunks(about: pyarrow.parquet.FileMetaData) -> list[pyarrow.parquet.ColumnChunkMetaData]:
+    groups = map(about.row_group, range(about.num_row_groups))
+    return [group.column(index) for group in groups for index in range(group.num_columns)]
+
+
+def _bytes_of_words(path: Path, about: pyarrow.parquet.FileMetaData) -> int:
+    """Bytes of all text, of which the file may hold each different one once."""
+    columns = map(about.schema.column, range(about.num_columns))
+    words = [each.path for each in columns if each.physical_type == "BYTE_ARRAY" and not each.max_repetition_level]
+    if not words:
+        return 0
+    with pyarrow.parquet.ParquetFile(path, read_dictionary=words) as file:
+        groups = (file.read_row_group(index, columns=words) for index in range(about.num_row_groups))
+        return sum(_decoded(chunk) for group in groups for column in group.columns for chunk in column.chunks)
+
+
+def _decoded(chunk: pa.Array) -> int:
+    """Bytes of an array of words once every row has a word of its own."""
+    if not pa.types.is_dictionary(chunk.type):
+        return int(chunk.nbytes)
+    lengths = pyarrow.compute.binary_length(chunk.dictionary)
+    return int(pyarrow.compute.sum(lengths.take(chunk.indices)).as_py() or 0)
+
+
+def source_name(source: Any) -> str:
+    """What messages call the source: the file's name, escaped."""
+    return quoted(Path(source).name, 80) if isinstance(source, str | Path) else "frame"
+
+
+def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTable:
+    """Read CSV (packed or not), Excel, Parquet, pandas or polars; note flaws of the form, not yet of the values."""
+    if not isinstance(source, str | Path):
+        return with_plain_numbers(_from_frame(as_pandas(source), findings), options, findings)
+    path = Path(source)
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise DataError(f"{quoted(path, 200)} {what}. Give the path of a CSV, Excel or Parquet file.")
+    return with_plain_numbers(_from_file(path, options, findings), options, findings)
+
+
+def load_texts_table(source: Any, options: FileOptions, findings: Findings) -> RawTable:
+    """The same for a table of texts: a CSV may have one column, and then no separator."""
+    try:
+        return load_table(source, options, findings)
+    except Unreadable:
+        column = _only_column(Path(source), findings)
+        if column is None:
+            raise
+        return column
+
+
+def _only_column(path: Path, findings: Findings) -> RawTable | None:
+    """A CSV of one column, which has no separator to be found; None where a row has more, or it is no such file."""
+    if findings.found[-1].kind != "separator" or path.suffix.lower() != ".csv":
+        return None
+    encoding = "utf-8-sig" if findings.encoding == "utf-8" else findings.encoding
+    with path.open(encoding=encoding, errors="replace", newline="") as file:
+        reader = csv.reader(file)
+        (name, *_), *rows = [row for row in reader if row]
+    if any(len(row) > 1 for row in rows):
+        return None
+    findings.found.pop()
+    frame = pd.DataFrame({name.strip(): [text for (text,) in rows]})
+    return RawTable(frame=frame, rows=np.arange(len(rows)), unit="row", broken=np.zeros(len(rows), dtype=bool))
+
+
+def _from_file(path: Path, options: FileOptions, findings: Findings) -> RawTable:
+    if path.suffix.lower() in {".parquet", ".pq"} or _first_bytes(path, findings).startswith(b"PAR1"):
+        return _from_frame(read_parquet(path, options.max_bytes, findings), findings)
+    raw = bytes_of(path, findings)
+    table = read_workbook(raw, options, findings) if is_workbook(raw) else read_text(raw, options, findings)
+    return _without_row_numbers(dataclasses.replace(table, frame=restored_frame(table.frame)), findings)
+
+
+def as_pandas(source: Any) -> pd.DataFrame:
+    """A pandas or polars frame, a series, or an array of rows by columns, as a pandas frame.
+
+    Raises:
+        DataError: It is none of these.
+    """
+    if isinstance(source, pd.Series):
+        return source.to_frame(str(source.name or "value"))
+    if isinstance(source, pd.DataFrame):
+        return source
+    if isinstance(source, np.ndarray) and source.ndim in (1, 2):
+        columns = source.reshape(len(source), -1)
+        return pd.DataFrame(columns, columns=[f"series {place}" for place in range(columns.shape[1])])
+    import narwhals.stable.v2 as nw
+
+    try:
+        native = nw.from_native(source, eager_only=True, allow_series=True)
+        frame: pd.DataFrame = (native.to_frame() if isinstance(native, nw.Series) else native).to_pandas()
+    except TypeError:
+        kind = type(source).__name__
+        fix = "Call collect() first." if "Lazy" in kind else "Give a path, or a pandas or polars frame."
+        raise DataError(f"frame: a table is needed. Got {kind}. {fix}") from None
+    return frame
+
+
+def pair_of(source: Any) -> tuple[Any, Any]:
+    """Data in memory and what comes with them: targets, masks or texts; None where they come alone.
+
+    Raises:
+        DataError: More than two parts are given.
+    """
+    if not isinstance(source, tuple):
+        return source, None
+    if len(source) != 2:
+        raise DataError(f"data in memory are one part or a pair such as (X, y). Got {len(source)} parts.")
+    return source
+
+
+def library_of(source: Any) -> str:
+    """Name of the library that a frame or a series is of; a path or an array gives pandas."""
+    if isinstance(source, pd.DataFrame | pd.Series | np.ndarray | str | Path):
+        return "pandas"
+    import narwhals.stable.v2 as nw
+
+    return str(nw.get_native_namespace(nw.from_native(source, eager_only=True, allow_series=True)).__name__)
+
+
+def as_library(frame: pd.DataFrame, library: str) -> Any:
+    """A frame in polars where that is asked for; else as it is."""
+    if library != "polars":
+        return frame
+    import polars
+
+    return polars.from_pandas(frame)
+
+
+def _first_bytes(path: Path, findings: Findings) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(8)
+    except OSError as error:
+        raise findings.fatal(
+            "unreadable", f"it cannot be opened ({error.strerror})", "Check its permissions."
+        ) from None
+
+
+def _from_frame(frame: pd.DataFrame, findings: Findings) -> RawTable:
+    """Bring a meaningful index into the columns; nothing of the caller's frame changes."""
+    check_columns(frame.shape[1], findings)
+    frame = _plain_index(frame)
+    frame = frame.set_axis([_column_name(name) for name in frame.columns], axis=1)
+    twice = [str(name) for name in frame.columns[frame.columns.duplicated()]]
+    if twice:
+        raise repeated(twice, findings)
+    if not len(frame) or not len(frame.columns):
+        raise findings.fatal("empty", "it holds no rows" if not len(frame) else "it holds no columns", "Give some.")
+    rows = np.arange(len(frame))
+    return RawTable(frame=frame, rows=rows, unit="row", broken=np.zeros(len(frame), dtype=bool))
+
+
+def _plain_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Keep an index that says something (times, names, levels) as columns; drop mere row numbers."""
+    index = frame.index
+    if isinstance(index, pd.PeriodIndex):
+        index = index.to_timestamp()
+    named = [name for name in index.names if name is not None]
+    if not named and pd.api.types.is_integer_dtype(index.dtype):
+        return frame.reset_index(drop=True)
+    if not isinstance(index, pd.MultiIndex) and index.name in (None, *frame.columns):
+        index = index.rename("time" if "time" not in frame.columns else "index")
+    return frame.set_axis(index, axis=0).reset_index()
+
+
+def _column_name(name: object) -> str:
+    return " ".join(map(str, name)).strip() if isinstance(name, tuple) else str(name)
+
+
+def _without_row_numbers(table: RawTable, findings: Findings) -> RawTable:
+    """Drop the unnamed column of row numbers that pandas writes, and an unnamed empty last column."""
+    dropped = []
+    for position in {0, len(table.names) - 1}:
+        name = table.names[position]
+        if name == f"unnamed {position}" and len(table.names) > 2:
+            column = table.frame[name]
+            numbers = pd.api.types.is_numeric_dtype(column) and np.array_equal(column, np.arange(len(column)))
+            if numbers or (position and (column.astype(str) == "").all()):
+                what = "row numbers" if numbers else "nothing"
+                findings.add("columns", "note", f"unnamed column {position + 1} holds {what} and is left out")
+                dropped.append(name)
+    return table.drop(dropped)

@@ -1,0 +1,334 @@
+"""From the bytes of a text file to columns: numbers where a whole column is numbers, every irregular row named."""
+
+import csv
+import dataclasses
+import io
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from multiway.data.findings import Findings, Place, quoted
+from multiway.data.sources.bytes import MAX_COLUMNS, check_memory, unpacked
+from multiway.data.sources.cells import EMPTY_CELLS, EXACT_INTEGERS, ID_NAMES, TIME_NAMES, RawTable, restored
+from multiway.data.sources.options import FileOptions
+from multiway.errors import Fix
+
+SEPARATORS = (",", ";", "\t", "|")
+EXPORT = "Export it as CSV again."
+BELOW = "below the text"
+OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Lines:
+    """Decoded text: its header's names, and the text below the header.
+
+    first: 1-based line on which the text below the header begins.
+    """
+
+    names: list[str]
+    body: str
+    separator: str
+    first: int
+
+
+def split_text(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> Lines:
+    """Undo compression and encoding, find header and separator; refuse what cannot be a table or cannot fit."""
+    lines = _lines(decoded_text(raw, encoding, limit, findings), findings)
+    check_memory(lines.body.count("\n") + 1, len(lines.names), len(lines.body), findings)
+    return lines
+
+
+def decoded_text(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> str:
+    """Undo compression and encoding; refuse what is no text."""
+    return characters(_text_only(unpacked(raw, limit, findings), findings), encoding, findings)
+
+
+def _text_only(raw: bytes, findings: Findings) -> bytes:
+    """The bytes themselves, unless they are no text at all."""
+    if not raw.strip():
+        raise findings.fatal("empty", "the file is empty", "Give a file with a header and rows.")
+    if raw.startswith(OLD_EXCEL):
+        raise findings.fatal("text", "it is an Excel file of the old form (.xls)", "Save it as .xlsx or CSV.")
+    if b"\x00" in raw and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        at = raw.index(b"\x00")
+        line, start = raw.count(b"\n", 0, at) + 1, raw.rfind(b"\n", 0, at) + 1
+        detail = f"character {at - start + 1}"
+        raise findings.fatal(
+            "text", "it holds a NUL byte, so it is no sound text file", EXPORT, [Place(row=line, detail=detail)]
+        )
+    return raw
+
+
+def characters(raw: bytes, encoding: str | None, findings: Findings) -> str:
+    """Text of some bytes with line ends as one sign; a wrong encoding and lost characters are noted."""
+    if encoding is None and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "utf-16"
+    findings.encoding = encoding or "utf-8"
+    try:
+        text = raw.decode(encoding or "utf-8-sig")
+    except LookupError:
+        raise findings.fatal(
+            "encoding",
+            f"no encoding is called '{quoted(encoding)}'",
+            ("Set encoding to utf-8 or cp1252 (", Fix("read.encoding", "utf-8"), ")."),
+        ) from None
+    except UnicodeError as error:
+        place = _place_of_byte(raw, error)
+        if encoding is not None:
+            rule = f"it is not text in {quoted(encoding)}"
+            fix = ("Set encoding to another, or leave it out (", Fix("read.encoding"), ").")
+            raise findings.fatal("encoding", rule, fix, [place]) from None
+        findings.encoding = "cp1252"
+        wrong = ("Set encoding if names look wrong (", Fix("read.encoding", like="NAME"), ").")
+        findings.add("encoding", "warning", "it is not UTF-8; read as Windows-1252", wrong, [place])
+        text = raw.decode("cp1252", errors="replace")
+    _note_lost(text, findings)
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _place_of_byte(raw: bytes, error: UnicodeError) -> Place:
+    at = error.start if isinstance(error, UnicodeDecodeError) else 0
+    return Place(row=raw.count(b"\n", 0, at) + 1, detail=f"byte 0x{raw[at]:02x}")
+
+
+def _note_lost(text: str, findings: Findings) -> None:
+    """U+FFFD is what a program writes that could not decode: the letters are gone from the file itself."""
+    count = text.count("�")
+    if count:
+        row = text.count("\n", 0, text.index("�")) + 1
+        rule = f"{count} characters were lost to a wrong encoding before the file was written (U+FFFD)"
+        fix = "Numbers are not touched; write the names anew if they matter."
+        findings.add("encoding", "warning", rule, fix, [Place(row=row)], count=count)
+
+
+def _lines(text: str, findings: Findings) -> Lines:
+    """Find header and separator; a file of numbers alone has no header."""
+    blank = len(text) - len(text.lstrip("\n"))
+    header, _, rest = text[blank:].partition("\n")
+    separator = _separator(header, rest)
+    if header.count(separator) >= MAX_COLUMNS:
+        raise _too_wide(header.count(separator) + 1, text.count("\n"), findings)
+    refuse_open_quote(
+        header, separator, blank + 1, findings, "a quotation mark in the header is not closed on its line"
+    )
+    names = next(csv.reader([header], delimiter=separator), [])
+    if all(map(_is_number, names)) and not _is_count(names):
+        findings.add("header", "note", "the first line holds numbers, so columns are named 0, 1, 2, …")
+        return Lines(names=[str(i) for i in range(len(names))], body=text[blank:], separator=separator, first=blank + 1)
+    if not rest.strip():
+        raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
+    names = [restored(name.strip()) for name in names]
+    _check_names(names, findings)
+    if len(names) == 1 and not _is_number(rest.lstrip("\n").partition("\n")[0] or "0"):
+        shown = " ".join("tab" if mark == "\t" else mark for mark in SEPARATORS)
+        place = Place(row=blank + 1, value=header)
+        raise findings.fatal(
+            "separator", "no column separator was found", f"Separate columns by one of {shown}", [place]
+        )
+    return Lines(names=names, body=rest, separator=separator, first=blank + 2)
+
+
+def refuse_open_quote(
+    text: str, separator: str, first: int, findings: Findings, rule: str = "a quotation mark is never closed"
+) -> None:
+    """Name the line whose quotation mark swallows all that follows; a record put below the text shows whether it does.
+
+    Without this, the lines that it swallowed would be reported as fields too few.
+    """
+    if '"' not in text:
+        return
+    reader = csv.reader(itertools.chain(io.StringIO(text.rstrip("\n") + "\n"), [BELOW]), delimiter=separator)
+    start, end, last = 0, 0, list[str]()
+    try:
+        for record in reader:
+            start, end, last = end, reader.line_num, record
+        if last == [BELOW]:
+            return
+    except csv.Error:
+        start = end
+        rule = f"a field has more than {csv.field_size_limit():,} characters, as where a quotation mark is not closed"
+    place = Place(row=first + start, value=text.split("\n")[start])
+    raise findings.fatal("fields", rule, "Close it, or remove it.", [place])
+
+
+def _separator(header: str, rest: str) -> str:
+    """The mark that is in the header most often, and in the first row as often."""
+    row = rest.partition("\n")[0]
+    return max(SEPARATORS, key=lambda mark: (header.count(mark) == row.count(mark) > 0, header.count(mark)))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_count(names: list[str]) -> bool:
+    """Whether names are 0, 1, 2, …, as a program writes them that had none."""
+    return len(names) > 1 and names == [str(position) for position in range(len(names))]
+
+
+def _check_names(names: list[str], findings: Findings) -> None:
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names):
+        if name and name in seen:
+            detail = f"columns {seen[name] + 1} and {position + 1}"
+            raise findings.fatal(
+                "columns",
+                "two columns have one name",
+                "Rename one of them.",
+                [Place(row=1, column=name, detail=detail)],
+            )
+        seen[name] = position
+
+
+def _too_wide(columns: int, rows: int, findings: Findings) -> Exception:
+    gigabytes = columns * max(rows, 1) * 8 / 1e9
+    rule = f"it has {columns:,} columns and would take {gigabytes:.2g} GB; at most {MAX_COLUMNS:,} columns are read"
+    return findings.fatal("columns", rule, "Split it, or keep fewer series.")
+
+
+def read_text(raw: bytes, options: FileOptions, findings: Findings) -> RawTable:
+    """Read CSV bytes: columns that are numbers throughout as float64, all others as strings."""
+    lines = split_text(raw, options.encoding, options.max_bytes, findings)
+    try:
+        if len(lines.names) > 1 and ("\n\n" in lines.body.rstrip("\n") or lines.body.startswith("\n")):
+            raise _NotPlain  # blank lines: rows and lines no longer run in step
+        if lines.body.count('"') % 2:
+            raise _NotPlain  # a quotation mark without a partner
+        frame = _parse(lines, options)
+        if '"' in lines.body and lines.body.rstrip("\n").count("\n") + 1 != len(frame):
+            raise _NotPlain  # quoted line breaks: the same
+    except (pa.ArrowInvalid, _NotPlain):
+        regular, rows, broken = _regular(lines, findings)
+        return RawTable(frame=_parse(regular, options), rows=rows, unit="line", broken=broken)
+    rows = np.arange(len(frame)) + lines.first
+    return RawTable(frame=frame, rows=rows, unit="line", broken=np.zeros(len(frame), dtype=bool))
+
+
+class _NotPlain(Exception):
+    """The text needs the reader that counts fields."""
+
+
+def _parse(lines: Lines, options: FileOptions) -> pd.DataFrame:
+    """Parse numbers where whole columns are finite numbers and their integers exact; the rest stays text."""
+    keys = [f"f{position}" for position in range(len(lines.names))]
+    texts = {key for key, name in zip(keys, lines.names, strict=True) if _is_label(name, options)}
+    types = dict.fromkeys(texts, pa.string())
+    source = lines.body.rstrip("\n").encode("utf-8", errors="replace") + b"\n"
+    table = _read_inferred(source, keys, types, lines, options)
+    suspects = [key for key in keys if not (key in texts or _is_sound(table[key]))]
+    if suspects:
+        raw = _read_arrow(source, keys, dict.fromkeys(suspects, pa.string()), lines, options, suspects)
+    columns = {
+        position: raw[key].to_pandas() if key in suspects
+        else table[key].to_pandas() if key in texts
+        else table[key].cast(pa.float64()).to_numpy()
+        for position, key in enumerate(keys)
+    }  # fmt: skip
+    return pd.DataFrame(columns).set_axis(_named(lines.names), axis=1)
+
+
+def _is_label(name: str, options: FileOptions) -> bool:
+    """Times and series names are text even where they look like numbers: 007 is not 7, and NA is a name."""
+    return name in options.labels or name.lower() in TIME_NAMES + ID_NAMES
+
+
+def _read_inferred(
+    source: bytes, keys: list[str], types: dict[str, pa.DataType], lines: Lines, options: FileOptions
+) -> pa.Table:
+    """Let types be inferred from the first block; where a later block disagrees, read everything as text."""
+    try:
+        return _read_arrow(source, keys, types, lines, options, None)
+    except pa.ArrowInvalid as error:
+        if "conversion error" not in str(error):
+            raise
+    return _read_arrow(source, keys, dict.fromkeys(keys, pa.string()), lines, options, None)
+
+
+def _read_arrow(
+    source: bytes,
+    keys: list[str],
+    types: dict[str, pa.DataType],
+    lines: Lines,
+    options: FileOptions,
+    only: list[str] | None,
+) -> pa.Table:
+    return pyarrow.csv.read_csv(
+        io.BytesIO(source),
+        read_options=pyarrow.csv.ReadOptions(column_names=keys, block_size=min(len(source) + 1, 1 << 30)),
+        parse_options=pyarrow.csv.ParseOptions(
+            delimiter=lines.separator, newlines_in_values='"' in lines.body, ignore_empty_lines=False
+        ),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=types,
+            include_columns=only,
+            null_values=EMPTY_CELLS,
+            strings_can_be_null=False,
+            decimal_point=options.decimal,
+        ),
+    )
+
+
+def _is_sound(column: pa.ChunkedArray) -> bool:
+    """Whether inferred numbers are finite, and small enough for every integer among them to be exact."""
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return False
+    values = column.cast(pa.float64(), safe=False).to_numpy()
+    return bool(np.nanmax(np.abs(values), initial=0.0) < EXACT_INTEGERS)
+
+
+def _named(names: list[str]) -> list[str]:
+    return [name or f"unnamed {position}" for position, name in enumerate(names)]
+
+
+def _regular(lines: Lines, findings: Findings) -> tuple[Lines, NDArray[np.int64], NDArray[np.bool_]]:
+    """Read record by record; name those whose number of fields is wrong, and cut or pad them to go on."""
+    refuse_open_quote(lines.body, lines.separator, lines.first, findings)
+    width, last = len(lines.names), lines.first
+    kept: list[list[str]] = []
+    rows: list[int] = []
+    broken: list[bool] = []
+    wrong: list[Place] = []
+    reader = csv.reader(io.StringIO(lines.body), delimiter=lines.separator)
+    for record in _records(reader, findings):
+        if record:
+            broken.append(len(record) != width)
+            if broken[-1]:
+                value = lines.separator.join(record)
+                wrong.append(Place(row=last, detail=f"{len(record)} fields", value=value))
+            kept.append((record + [""] * width)[:width])
+            rows.append(last)
+        last = lines.first + reader.line_num
+    if wrong:
+        _add_field_counts(lines, wrong, len(kept), findings)
+    body = io.StringIO()
+    csv.writer(body, delimiter=lines.separator, lineterminator="\n").writerows(kept)
+    return dataclasses.replace(lines, body=body.getvalue()), np.array(rows, dtype=np.int64), np.array(broken)
+
+
+def _records(reader: Any, findings: Findings) -> Iterator[list[str]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise findings.fatal("text", f"it is not a regular table ({error})", EXPORT) from None
+
+
+def _add_field_counts(lines: Lines, wrong: list[Place], rows: int, findings: Findings) -> None:
+    rule = f"{len(wrong)} of {rows} rows do not have the {len(lines.names)} fields of the header"
+    if len(wrong) < rows:
+        fix = "Fix these rows: a field too many or too few shifts every column after it."
+        findings.add("fields", "error", rule, fix, wrong)
+        return
+    comma = lines.separator == "," and any(char.isdigit() for char in wrong[0].value or "")
+    fix = "Numbers with a decimal comma need ';' between columns." if comma else "Fix the header or the rows."
+    raise findings.fatal("fields", rule, fix, wrong)

@@ -1,0 +1,233 @@
+"""From a raw column to times: stamps under one format for all rows, or whole numbers."""
+
+import datetime
+import itertools
+import re
+import warnings
+import zoneinfo
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.tseries.api import guess_datetime_format
+
+from multiway.data.findings import Findings
+from multiway.data.sources.cells import EXACT_INTEGERS, RawTable
+from multiway.data.sources.options import FileOptions
+from multiway.errors import Fix
+
+ISO = "ISO8601"
+QUARTER = r"\d{4}[- ]?Q[1-4]|Q[1-4][- ]?\d{4}"
+WRITE = "Write every time in one form, such as 2024-01-31 23:00."
+
+
+def parse_times(
+    table: RawTable, column: str, options: FileOptions, findings: Findings, *, field: str = "read.time_column"
+) -> tuple[pd.Index, NDArray[np.bool_]]:
+    """Times of the rows that have a sound one, and which rows those are; the others are findings.
+
+    field: Of the config, that names the column of times.
+    """
+    raw = table.frame[column]
+    if isinstance(raw.dtype, pd.PeriodDtype):
+        raw = raw.dt.to_timestamp()
+    if pd.api.types.is_datetime64_any_dtype(raw):
+        stamps: pd.Index = pd.DatetimeIndex(raw)
+    elif pd.api.types.is_numeric_dtype(raw):
+        stamps = _whole(raw.to_numpy(np.float64, na_value=np.nan), findings)
+    else:
+        stamps = _from_text(table, column, options, findings, field)
+    good = ~np.asarray(stamps.isna())
+    _report_bad(table, column, good, findings)
+    kept = stamps[good]
+    return (_microseconds(kept) if isinstance(kept, pd.DatetimeIndex) else kept.astype(np.int64)), good
+
+
+def looks_like_time(raw: pd.Series) -> bool:
+    """Whether the first text that is there reads as a date."""
+    if pd.api.types.is_datetime64_any_dtype(raw) or isinstance(raw.dtype, pd.PeriodDtype):
+        return True
+    if pd.api.types.is_numeric_dtype(raw):
+        return False
+    first = next((text for text in map(str, raw.iloc[:20]) if text.strip()), "")
+    if re.fullmatch(QUARTER, first.strip(), re.IGNORECASE):
+        return True
+    return len(first) >= 6 and bool(_formats([first], None))
+
+
+def _microseconds(stamps: pd.DatetimeIndex) -> pd.DatetimeIndex:
+    """One unit for all sources, unless nanoseconds are used."""
+    coarse = stamps.as_unit("us")
+    return coarse if bool((coarse == stamps).all()) else stamps
+
+
+def _whole(values: NDArray[np.float64], findings: Findings) -> pd.Index:
+    """Whole numbers, or dates where all are written as 20240131 or as 202401 with a jump at each new year."""
+    with np.errstate(invalid="ignore"):
+        values = np.where((values == np.round(values)) & (np.abs(values) <= EXACT_INTEGERS), values, np.nan)
+    known = values[~np.isnan(values)]
+    for form, low, high in (("%Y%m%d", 19000101, 22001231), ("%Y%m", 190001, 220012)):
+        if len(known) and known.min() >= low and known.max() <= high:
+            uneven = len(known) > 2 and len(np.unique(np.diff(known))) > 1
+            dates = pd.to_datetime(pd.Series(known.astype(np.int64).astype(str)), format=form, errors="coerce")
+            if not dates.isna().any() and (form == "%Y%m%d" or uneven):
+                findings.add("time", "note", f"whole numbers such as {int(known[0])} are read as dates")
+                stamps = pd.Series(pd.NaT, index=range(len(values)), dtype=dates.dtype)
+                stamps[~np.isnan(values)] = dates.to_numpy()
+                return pd.DatetimeIndex(stamps)
+    return pd.Index(values)
+
+
+def _from_text(table: RawTable, column: str, options: FileOptions, findings: Findings, field: str) -> pd.Index:
+    text = table.frame[column].astype("string").str.strip()
+    present = text.notna() & (text != "")
+    if not present.any():
+        fix = ("Name another column (", Fix(field, like="NAME"), ").")
+        raise findings.fatal("time", "the time column is empty", fix, [table.place(0, column)])
+    quarters = text.str.fullmatch(QUARTER, case=False, na=False)
+    if quarters[present].mean() > 0.5:
+        return _quarters(text.where(quarters))
+    if text[present].str.fullmatch(r"[+-]?\d+(\.0*)?").all():
+        return _whole(pd.to_numeric(text.where(present)).to_numpy(np.float64, na_value=np.nan), findings)
+    return _stamps(text.where(present), table, column, options, findings, field)
+
+
+def _quarters(text: pd.Series) -> pd.DatetimeIndex:
+    """First days of quarters such as 2003Q1 or Q1 2003."""
+    year = text.str.extract(r"(\d{4})", expand=False)
+    month = pd.to_numeric(text.str.extract(r"(?i)Q([1-4])", expand=False)) * 3 - 2
+    return pd.DatetimeIndex(pd.to_datetime(year + "-" + month.astype("string"), format="%Y-%m", errors="coerce"))
+
+
+def _stamps(
+    text: pd.Series, table: RawTable, column: str, options: FileOptions, findings: Findings, field: str
+) -> pd.DatetimeIndex:
+    """Read under the format that fits most rows; refuse to guess between two that fit all."""
+    zoned = bool(text.str.extract(OFFSET, expand=False).notna().any())
+    iso = _read(text, ISO, zoned)
+    readings = {ISO: iso}
+    if _failures(iso, text):
+        sample = text.dropna().drop_duplicates()
+        sample = pd.concat([sample.iloc[:3], sample.iloc[3 :: max(1, len(sample) // 5)]])
+        readings |= {form: _read(text, form, zoned) for form in _formats(list(sample), options.day_first)}
+    fewest = min(_failures(times, text) for times in readings.values())
+    best = {form: times for form, times in readings.items() if _failures(times, text) == fewest}
+    if fewest == len(text.dropna()):
+        place = table.place(0, column, text.iloc[0])
+        fix = (f"{WRITE} Or name another column (", Fix(field, like="NAME"), ").")
+        raise findings.fatal("time", "the times cannot be understood", fix, [place])
+    # Where nothing fits better than the standard form, a stray stamp is a stray stamp.
+    stamps = best[ISO] if ISO in best else _settle(best, table, column, findings)
+    if zoned:
+        stamps, said = in_own_zone(stamps, text)
+        findings.add("time", "note", said)
+    return stamps
+
+
+def _settle(best: dict[str, pd.DatetimeIndex], table: RawTable, column: str, findings: Findings) -> pd.DatetimeIndex:
+    """Of readings that fit equally, take the one whose times run forwards; if that does not settle it, refuse."""
+    first = next(iter(best.values()))
+    if all(times.equals(first) for times in best.values()):
+        return first
+    forwards = {form: times for form, times in best.items() if times.dropna().is_monotonic_increasing}
+    if len(forwards) != 1:
+        place = table.place(0, column, table.frame[column].iloc[0])
+        rule = "day and month can be read either way"
+        raise findings.fatal(
+            "time", rule, ("Set day_first to true or false (", Fix("read.day_first", True), ")."), [place]
+        )
+    form, times = next(iter(forwards.items()))
+    order = "day before month" if form.index("%d") < form.index("%m") else "month before day"
+    findings.add("time", "note", f"dates are read {order}, because then they run forwards")
+    return times
+
+
+def _formats(sample: list[str], day_first: bool | None) -> list[str]:
+    orders = (True, False) if day_first is None else (day_first,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a guess that turns day and month around is checked on every row here
+        guesses = [guess_datetime_format(text, dayfirst=order) for text, order in itertools.product(sample, orders)]
+    return list(dict.fromkeys(guess for guess in guesses if guess is not None))
+
+
+def _read(text: pd.Series, form: str, zoned: bool) -> pd.DatetimeIndex:
+    """Parse strictly, NaT where a row does not fit."""
+    try:
+        return pd.DatetimeIndex(pd.to_datetime(text, format=form, errors="coerce", utc=zoned))
+    except (ValueError, OverflowError):
+        return pd.DatetimeIndex([pd.NaT] * len(text))
+
+
+def _failures(times: pd.DatetimeIndex, text: pd.Series) -> int:
+    return int((np.asarray(times.isna()) & text.notna().to_numpy()).sum())
+
+
+def _report_bad(table: RawTable, column: str, good: NDArray[np.bool_], findings: Findings) -> None:
+    """Say which rows have no sound time; rows already reported as irregular are passed over."""
+    bad = np.flatnonzero(~good & ~table.broken)
+    if not len(bad):
+        return
+    raw = table.frame[column]
+    places = [table.place(int(row), column, raw.iloc[row]) for row in bad[:20]]
+    rule = f"{len(bad)} of {len(raw)} times are absent or not written like the others"
+    if not good.any():
+        raise findings.fatal("time", rule, WRITE, places, count=len(bad))
+    findings.add(
+        "time", "error", rule, f"{WRITE} Mixed orders of day and month cannot be told apart.", places, len(bad)
+    )
+
+
+OFFSET = r":\d\d(?:\.\d+)?\s*(Z|[+-]\d\d:?\d\d)$"
+USUAL = (
+    "Europe/London", "Europe/Berlin", "Europe/Helsinki", "America/New_York", "America/Chicago", "America/Denver",
+    "America/Los_Angeles", "America/Halifax", "America/Sao_Paulo", "Australia/Sydney", "Australia/Adelaide",
+    "Pacific/Auckland",
+)  # fmt: skip
+"""Zones that are tried first: many others share their clocks, and the best known should name them."""
+SAMPLE = 200
+
+
+def in_own_zone(stamps: pd.DatetimeIndex, text: pd.Series) -> tuple[pd.DatetimeIndex, str]:
+    """Stamps in UTC brought to the zone of their texts, and what is said of it.
+
+    One offset is a zone by itself. Several are those of the first zone whose clocks show them all; UTC stays where no
+    zone does.
+    """
+    offsets = _minutes(text)
+    known = ~np.asarray(stamps.isna()) & ~np.isnan(offsets)
+    different = np.unique(offsets[known])
+    if len(different) == 1:
+        zone = datetime.timezone(datetime.timedelta(minutes=float(different[0])))
+        local = stamps if different[0] == 0 else stamps.tz_convert(zone)
+        return local, f"times have the offset {zone} and keep it"
+    name = _zone_of(stamps[known], offsets[known])
+    if name is None:
+        return stamps, "times have UTC offsets of no one zone and are brought to UTC"
+    return stamps.tz_convert(name), f"times have the offsets of {name} and keep them"
+
+
+def _minutes(text: pd.Series) -> NDArray[np.float64]:
+    """Offsets from UTC; NaN where none is written."""
+    found = text.str.extract(OFFSET, expand=False).str.replace(":", "").str.replace("Z", "+0000")
+    parts = (found.str[1:3], found.str[3:5])
+    hours, minutes = (pd.to_numeric(part).to_numpy(float, na_value=np.nan) for part in parts)
+    sign = np.where((found.str[0] == "-").to_numpy(bool, na_value=False), -1, 1)
+    return np.asarray(sign * (60 * hours + minutes))
+
+
+def _zone_of(stamps: pd.DatetimeIndex, offsets: NDArray[np.float64]) -> str | None:
+    """The first zone whose clocks show these offsets, seen on some stamps and then on all."""
+    turns = np.flatnonzero(np.diff(offsets))
+    some = np.unique([*turns, *(turns + 1), *np.linspace(0, len(stamps) - 1, SAMPLE).astype(int)])
+    others = sorted(zoneinfo.available_timezones() - set(USUAL))
+    names = (name for name in (*USUAL, *others) if _shows(name, stamps[some], offsets[some]))
+    return next((name for name in names if _shows(name, stamps, offsets)), None)
+
+
+def _shows(name: str, stamps: pd.DatetimeIndex, offsets: NDArray[np.float64]) -> bool:
+    try:
+        local = stamps.tz_convert(name)
+    except (OSError, ValueError, KeyError):  # a name that this machine lists and cannot read
+        return False
+    shown = (local.tz_localize(None) - stamps.tz_localize(None)) / pd.Timedelta(minutes=1)
+    return bool((np.asarray(shown) == offsets).all())

@@ -1,0 +1,250 @@
+"""Training, validation and test rows of any samples: as the data name them, by time, by folds or by shares."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from multiway.config import Config
+from multiway.data.findings import listed
+from multiway.data.samples import SPLITS, Rows, Samples
+from multiway.data.samples import Splits as Splits
+from multiway.errors import DataError, Fix, Message
+
+DRAWN = ("test", "validation")
+EMPTY = np.empty(0, np.int64)
+FEWEST = 2
+"""Samples of a split where the target is a number: R² of one is undefined."""
+
+
+class Shares(Config):
+    """How much of the data validates and tests; the rest is trained on."""
+
+    validation: float = Field(0.15, gt=0, lt=1)
+    """Share to choose the best epoch on."""
+    test: float = Field(0.2, gt=0, lt=1)
+    """Share to test on, once, at the end."""
+
+    @model_validator(mode="after")
+    def _leaves_a_rest(self) -> Self:
+        if self.validation + self.test >= 1:
+            raise ValueError(f"validation and test must leave some to train on. Got {self.validation} and {self.test}")
+        return self
+
+
+class SplitShares(Shares):
+    """Shares that are drawn."""
+
+    seed: int = Field(0, ge=0)
+    """Which random split it is."""
+
+
+class Folds(SplitShares):
+    """Shares, or one of several folds; copies of a sample are never in two splits."""
+
+    folds: int | None = Field(None, ge=2)
+    """Test on one of so many equal parts in place of the share `test`."""
+    fold: int = Field(0, ge=0)
+    """Which of them, from 0."""
+    copies: Literal["drop", "keep"] = "drop"
+    """With a column of splits: leave out training rows that are in a later split too, or keep the split as it is."""
+
+    @model_validator(mode="after")
+    def _fold_is_one_of_them(self) -> Self:
+        if self.fold >= (self.folds or 1):
+            raise ValueError(f"fold counts from 0 and is below folds. Got {self.fold} and {self.folds}")
+        return self
+
+
+def split(samples: Samples[Any], how: SplitShares, *, fix: Fix | None = None) -> Splits:
+    """Rows of each split.
+
+    What the data name stays; what they do not is drawn from their training samples. Else samples with times are cut in
+    their order, those of one time together, and all others are drawn: copies and groups together, classes in their
+    proportions as far as that allows.
+
+    Args:
+        samples: With classes, groups, keys, times and the official split, where they are known.
+        how: Shares, or folds.
+        fix: What helps where the data name the splits and one is empty.
+
+    Raises:
+        DataError: A split would be empty, or training without a class.
+    """
+    if samples.official is not None:
+        splits = _official(samples, samples.official, how)
+    elif samples.times is not None:
+        splits = _by_time(samples.times, how)
+    else:
+        splits = _folds(samples, how) if isinstance(how, Folds) and how.folds else _drawn(samples, _every(samples), how)
+    check_splits(samples, splits, fix)
+    return {name: splits[name] for name in SPLITS}
+
+
+def check_splits(samples: Samples[Any], splits: Splits, fix: Fix | None = None) -> None:
+    """Whether every split has samples, and the training all classes.
+
+    Raises:
+        DataError: It has not.
+    """
+    least = 1 if samples.classes is not None else FEWEST
+    word, absent = samples.word, absent_classes(samples, splits.get("train", EMPTY))
+    if not all(len(splits.get(name, EMPTY)) >= least for name in SPLITS):
+        needs = word if least == 1 else f"two {word} or more, as numbers of one have no spread"
+        counts = ", ".join(f"{name} {len(splits.get(name, EMPTY))}" for name in SPLITS)
+        raise DataError(f"{samples.source}: each split needs {needs}. Got {counts}. ", *_filling(samples, fix))
+    if absent:
+        rule = f"train has no {word} of {listed(absent)}. Give more of it, or split otherwise."
+        raise DataError(f"{samples.source}: {rule}")
+
+
+def absent_classes(samples: Samples[Any], rows: Rows) -> list[str]:
+    """Classes that none of the rows is of."""
+    present = set() if samples.labels is None else set(samples.labels[rows].tolist())
+    return [name for place, name in enumerate(samples.classes or ()) if place not in present]
+
+
+def drawn_notes(samples: Samples[Any], splits: Splits) -> tuple[str, ...]:
+    """What was drawn, where the data name some splits, and what is left out of them."""
+    if samples.official is None:
+        return ()
+    left = sum(map(bool, samples.official)) - sum(map(len, splits.values()))
+    copies = (f"{left} {samples.word} are left out of a split, as they are in a later one too",) if left else ()
+    drawn = tuple(
+        f"{samples.source} names no part {name}: {len(splits[name]):,} of its training {samples.word} were drawn"
+        for name in SPLITS[1:] if name not in samples.official
+    )  # fmt: skip
+    return (*drawn, *copies)
+
+
+def _filling(samples: Samples[Any], fix: Fix | None) -> Message:
+    """What fills an empty split: more of the classes that one sample has, which only train; else other shares."""
+    classes = samples.classes or ()
+    counts = np.bincount(EMPTY if samples.labels is None else samples.labels, minlength=len(classes))
+    single = [classes[place] for place in np.flatnonzero(counts == 1).tolist()]
+    if samples.official is not None and fix is not None:
+        return (f"Give such {samples.word}, or name another column of splits (", fix, ").")
+    if single:
+        rest = "has one, or drop the class" if len(single) == 1 else "have one each, or drop the classes"
+        return (f"Give more {samples.word} of {listed(single)}, which {rest}.",)
+    more = " or groups" if samples.groups is not None else ""
+    return (f"Give more {samples.word}{more}, or change the shares (", Fix("split.test", 0.3), ").")
+
+
+def _every(samples: Samples[Any]) -> Rows:
+    return np.arange(len(samples))
+
+
+def _official(samples: Samples[Any], official: Sequence[str], how: SplitShares) -> Splits:
+    """As the data say; the rest of the splits is drawn from what trains."""
+    names = np.array(official)
+    given = {name: np.flatnonzero(names == name) for name in SPLITS if name in official}
+    owed = [name for name in ("test", "validation") if name not in given]
+    if "train" not in given:
+        raise DataError(f"{samples.source}: a part train is needed beside {listed(given)}. Add it.")
+    if isinstance(how, Folds) and how.copies == "drop" and samples.keys is not None:
+        given = _without_copies(given, samples.keys)
+    return {**given, **_drawn(samples, given["train"], how, owed)} if owed else given
+
+
+def _without_copies(splits: Splits, keys: Sequence[str]) -> Splits:
+    """Each split without what is in a later one too."""
+    seen: set[str] = set()
+    kept: Splits = {}
+    for name in [name for name in reversed(SPLITS) if name in splits]:
+        kept[name] = np.array([row for row in splits[name].tolist() if keys[row] not in seen], dtype=np.int64)
+        seen |= {keys[row] for row in splits[name].tolist()}
+    return kept
+
+
+def _by_time(times: pd.Index, how: SplitShares) -> Splits:
+    """Cut the rows in the order of time; a cut inside one time moves to its first row."""
+    order = np.argsort(times.to_numpy(), kind="stable")
+    ordered = times[order]
+    shares = (1 - how.test - how.validation, 1 - how.test)
+    first, last = (int(ordered.searchsorted(ordered[round(share * len(times))])) for share in shares)
+    return {"train": order[:first], "validation": order[first:last], "test": order[last:]}
+
+
+def _folds(samples: Samples[Any], how: Folds) -> Splits:
+    """One fold tests, and validation takes its share of the others."""
+    every, count = _every(samples), how.folds or 0
+    names = [f"fold {place}" for place in range(count)]
+    parts = _shares(samples, every, dict.fromkeys(names[1:], 1 / count), how.seed)
+    parts[names[0]] = parts.pop("train")
+    test = parts[names[how.fold]]
+    rest = _shares(samples, np.setdiff1d(every, test), {"validation": how.validation}, how.seed)
+    return {**rest, "test": test}
+
+
+def _drawn(samples: Samples[Any], rows: Rows, how: SplitShares, names: Sequence[str] = DRAWN) -> Splits:
+    return _shares(samples, rows, {name: getattr(how, name) for name in names}, how.seed)
+
+
+def _shares(samples: Samples[Any], rows: Rows, shares: dict[str, float], seed: int) -> Splits:
+    """Draw shares of some rows, copies and groups together."""
+    some = samples.take(rows) if len(rows) < len(samples) else samples
+    names: Sequence[str] | None = some.groups or some.keys
+    if some.groups is not None and some.keys is not None:
+        names = _joined(some.keys, some.groups)
+    drawn = draw_shares(groups_of(len(rows), some.labels, names), shares, seed)
+    return {name: rows[places] for name, places in drawn.items()}
+
+
+def _joined(keys: Sequence[str], groups: Sequence[str]) -> list[str]:
+    """A name for each row that it shares with all rows of its key or its group, and theirs in turn."""
+    parent: dict[object, object] = {}
+
+    def root(item: object) -> object:
+        while parent.setdefault(item, item) != item:
+            parent[item] = item = parent[parent[item]]
+        return item
+
+    for key, group in zip(keys, groups, strict=True):
+        parent[root(("key", key))] = root(("group", group))
+    return [str(root(("key", key))) for key in keys]
+
+
+def groups_of(
+    count: int, labels: NDArray[np.int64] | None, names: Sequence[str] | None
+) -> list[tuple[int, NDArray[np.int64]]]:
+    """Commonest class and rows of each group, in the order of first appearance.
+
+    Without names each row is a group; without labels all are of one class.
+    """
+    rows: dict[object, list[int]] = {}
+    for row in range(count):
+        rows.setdefault(row if names is None else names[row], []).append(row)
+    groups = [np.array(group, dtype=np.int64) for group in rows.values()]
+    return [(0 if labels is None else int(np.bincount(labels[group]).argmax()), group) for group in groups]
+
+
+def draw_shares(groups: list[tuple[int, NDArray[np.int64]]], shares: dict[str, float], seed: int) -> Splits:
+    """Take shuffled groups of each class for the named splits until their shares are met; the rest trains."""
+    chance = np.random.default_rng(seed)
+    taken: dict[str, list[NDArray[np.int64]]] = {name: [] for name in ("train", *shares)}
+    owed = dict.fromkeys(shares, 0.0)
+    for label in sorted({label for label, _ in groups}):
+        members = [group for one, group in groups if one == label]
+        order = [members[row] for row in chance.permutation(len(members))]
+        total = sum(map(len, order))
+        for name, share in shares.items():
+            owed[name] += share * total  # what rounding kept from one class is made up in the next
+            while len(order) > 1 and owed[name] >= len(order[-1]) / 2:
+                owed[name] -= len(order[-1])
+                taken[name].append(order.pop())
+        taken["train"] += order
+    return {name: np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64) for name, parts in taken.items()}
+
+
+def fix_of_empty(labels: Rows | None, classes: Sequence[str], samples: str, otherwise: str) -> str:
+    """What fills an empty split: more samples of classes of one, which only train; else what fits any other data."""
+    counts = np.bincount(EMPTY if labels is None else labels, minlength=len(classes))
+    single = [classes[place] for place in np.flatnonzero(counts == 1).tolist()]
+    if not single:
+        return otherwise
+    rest = "has one, or drop the class" if len(single) == 1 else "have one each, or drop the classes"
+    return f"Give more {samples} of {listed(single)}, which {rest}."

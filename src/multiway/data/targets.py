@@ -1,0 +1,120 @@
+"""Targets of samples: classes by name, or numbers."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.findings import Findings, listed, quoted
+from multiway.data.sources.cells import RawTable, has_comma, looks_numeric, parse_cells, words
+from multiway.data.sources.columns import AS_DECIMALS
+from multiway.errors import DataError, Fix, Message
+
+FEW_NUMBERS = 10
+"""Up to so many different whole numbers are classes, if they repeat."""
+ROWS_PER_CLASS = 5
+MAX_CLASSES = 1000
+TargetKind = Literal["auto", "classes", "number"]
+AS_NUMBERS: Message = ("Give another target, or set kind to number if it is one (", Fix("read.kind", "number"), ").")
+OTHER_COLUMN: Message = ("Name another column (", Fix("read.target", like="NAME"), ").")
+
+
+def read_target(
+    table: RawTable,
+    name: str,
+    classes: tuple[str, ...] | None,
+    kind: TargetKind,
+    findings: Findings,
+    *,
+    otherwise: Message = AS_NUMBERS,
+) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
+    """Targets of all rows and, unless they are numbers, the names of their classes, which later data take as given.
+
+    kind: Of the target; `auto` takes words, truth values and a few whole numbers as classes, all else as numbers.
+    otherwise: What helps where they are no classes.
+    """
+    raw = table.frame[name]
+    text = words(raw)
+    _refuse_missing(table, name, text, findings)
+    if classes is not None or (kind != "number" and _are_classes(raw, text, kind)):
+        return _labels(table, name, text, classes, kind, findings, otherwise)
+    return _numbers(table, name, text, findings), None
+
+
+def _refuse_missing(table: RawTable, name: str, text: pd.Series, findings: Findings) -> None:
+    rows = np.flatnonzero(text == "")
+    if len(rows):
+        rule = f"{len(rows)} of {len(text)} rows have no target"
+        places = [table.place(int(row), name) for row in rows[:20]]
+        raise findings.fatal("target", rule, "Fill it in, or leave these rows out.", places, len(rows))
+
+
+def _are_classes(raw: pd.Series, text: pd.Series, kind: TargetKind) -> bool:
+    if kind == "classes" or pd.api.types.is_bool_dtype(raw) or not looks_numeric(text):
+        return True
+    values = parse_cells(text)[0]
+    distinct = len(np.unique(values))
+    return bool((values == np.round(values)).all() and distinct <= min(FEW_NUMBERS, len(values) / ROWS_PER_CLASS))
+
+
+def _labels(
+    table: RawTable,
+    name: str,
+    text: pd.Series,
+    classes: tuple[str, ...] | None,
+    kind: TargetKind,
+    findings: Findings,
+    otherwise: Message,
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    found = in_order(text.unique())
+    most = MAX_CLASSES if kind == "classes" else min(MAX_CLASSES, len(text) / 2)
+    if classes is None and not 2 <= len(found) <= most:
+        count = "one class" if len(found) == 1 else f"{len(found):,} classes in {len(text):,} rows"
+        raise findings.fatal("target", f"the target '{quoted(name)}' has {count}", otherwise)
+    codes = pd.Index(classes or found, dtype=object).get_indexer(pd.Index(text))
+    unknown = np.flatnonzero(codes < 0)
+    if len(unknown):
+        places = [table.place(int(row), name, text.iloc[row]) for row in unknown[:20]]
+        rule = f"{len(unknown)} targets are none of the classes {listed(classes or ())}"
+        raise findings.fatal("target", rule, "Correct them, or leave these rows out.", places, len(unknown))
+    return codes.astype(np.float64), classes or found
+
+
+def in_order(names: NDArray[np.object_]) -> tuple[str, ...]:
+    """Numbers in their order, words by the alphabet."""
+    values, bad, _ = parse_cells(pd.Series(names, dtype="string"))
+    order = np.argsort(values, kind="stable") if not bad.any() else np.argsort(names.astype(str), kind="stable")
+    return tuple(str(name) for name in names[order])
+
+
+def classes_of(labels: Sequence[str], source: str, word: str) -> tuple[str, ...]:
+    """Every class of training labels once: numbers in their order, words by the alphabet.
+
+    Raises:
+        DataError: A sample has none, all have one, or there are nearly as many as samples.
+    """
+    absent = [row for row, label in enumerate(labels) if not label]
+    if absent:
+        raise DataError(f"{source}: every one of the {word} needs a class. Number {absent[0]} has none. Fill it in.")
+    classes = in_order(np.array(sorted(set(labels)), dtype=object))
+    if not 2 <= len(classes) <= min(MAX_CLASSES, len(labels) / 2):
+        rule = f"two classes or more are needed, with two {word} or more each"
+        got = f"Got {len(classes)} ({listed(classes, 4)}) in {len(labels)} {word}"
+        raise DataError(f"{source}: {rule}. {got}. ", *OTHER_COLUMN)
+    return classes
+
+
+def _numbers(table: RawTable, name: str, text: pd.Series, findings: Findings) -> NDArray[np.float64]:
+    values, bad, _ = parse_cells(text)
+    rows = np.flatnonzero(bad)
+    if len(rows):
+        cells = [text.iloc[row] for row in rows[:20]]
+        start: Message = (*AS_DECIMALS, ". ") if all(map(has_comma, cells)) else ("Correct them. ",)
+        fix = (*start, "If they are classes, set kind to classes (", Fix("read.kind", "classes"), ").")
+        places = [table.place(int(row), name, cell) for row, cell in zip(rows, cells, strict=False)]
+        raise findings.fatal("target", f"{len(rows)} targets are no finite number", fix, places, len(rows))
+    if len(values) > 1 and (values == values[0]).all():
+        raise findings.fatal("target", f"the target '{quoted(name)}' never changes", "Give another target.")
+    return values

@@ -1,0 +1,120 @@
+"""What layers refuse, in words: each check names the rule, the values and the fix."""
+
+import math
+from collections.abc import Collection, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from multiway.errors import ConfigError, DtypeError, ShapeError, closest
+
+
+def check_choice(argument: str, name: str, known: Collection[str], layer: str = "KroneckerAttention") -> str:
+    """Refuse a name that is not known."""
+    if name not in known:
+        raise ConfigError(f"{layer}: {argument}={name!r} is not one of {', '.join(known)}{closest(name, known)}")
+    return name
+
+
+def check_heads(dim: int, num_heads: int, num_modes: int, rotary: bool) -> None:
+    """Refuse heads that do not divide the features, odd ones where pairs are turned, and no modes."""
+    if num_modes < 1:
+        raise ShapeError(f"KroneckerAttention: at least one mode is needed. Got num_modes={num_modes}.")
+    check_heads_divide("KroneckerAttention", dim, num_heads)
+    if rotary and dim // num_heads % 2:
+        raise ShapeError(
+            f"KroneckerAttention: rotary modes need an even head size. Got dim={dim} / num_heads={num_heads} = "
+            f"{dim // num_heads}."
+        )
+
+
+def check_modes(name: str, modes: Sequence[int], num_modes: int, layer: str = "KroneckerAttention") -> tuple[int, ...]:
+    """Refuse modes that are none; each once, in order."""
+    chosen = tuple(sorted(set(modes)))
+    if any(not 0 <= mode < num_modes for mode in chosen):
+        raise ShapeError(f"{layer}: {name}={tuple(modes)} must lie in 0..{num_modes - 1}; modes skip the batch axis.")
+    return chosen
+
+
+def check_pairs(layer: str, dim: int, num_heads: int, rotary_modes: Sequence[int]) -> None:
+    """Refuse heads with an odd number of features, or fewer pairs of them than modes that turn."""
+    head_dim, fewest = dim // num_heads, 2 * len(rotary_modes)
+    if rotary_modes and (head_dim % 2 or head_dim < fewest):
+        raise ShapeError(
+            f"{layer}: {len(rotary_modes)} rotary modes need an even head size of at least {fewest}, a pair of "
+            f"features each. Got dim={dim} / num_heads={num_heads} = {head_dim}."
+        )
+
+
+def refuse_leak(causal_modes: Sequence[int], attended_modes: Sequence[int]) -> None:
+    """Refuse modes that attend beside a causal one: their queries and keys are pooled over its later positions."""
+    for causal in causal_modes:
+        others = [mode for mode in attended_modes if mode != causal]
+        if others:
+            raise ConfigError(
+                f"KroneckerAttention: with causal_modes={causal_modes}, modes {others} may not attend: they "
+                f"pool over later positions of mode {causal}. Attend only mode {causal}, or accept the leak with "
+                f"pool_over_causal=True."
+            )
+
+
+def check_heads_divide(layer: str, dim: int, num_heads: int) -> None:
+    """Refuse heads that do not divide the features."""
+    if num_heads < 1 or dim % num_heads:
+        raise ShapeError(f"{layer}: num_heads must divide dim. Got dim={dim}, num_heads={num_heads}.")
+
+
+def checked_sizes(
+    where: str, in_sizes: Sequence[int], out_sizes: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Both lists as tuples.
+
+    Raises:
+        ShapeError: They are not lists of whole numbers from 1 on, as many in both and at least one.
+    """
+    lists = [tuple(sizes) if isinstance(sizes, Sequence) else sizes for sizes in (in_sizes, out_sizes)]
+    good = all(isinstance(sizes, tuple) and all(_is_size(size) for size in sizes) for sizes in lists)
+    if not good or not lists[0] or len(lists[0]) != len(lists[1]):
+        counts = f" ({len(lists[0])} and {len(lists[1])} modes)" if good else ""
+        raise ShapeError(
+            f"{where}: in_sizes and out_sizes must be lists of whole numbers from 1 on, one output size per mode and "
+            f"at least one mode. Got in_sizes={lists[0]} and out_sizes={lists[1]}{counts}."
+        )
+    return lists[0], lists[1]
+
+
+def check_fit(where: str, linear: nn.Linear, in_sizes: Sequence[int], out_sizes: Sequence[int]) -> None:
+    """Refuse sizes that do not multiply to the features of a dense layer.
+
+    Raises:
+        ShapeError: They do not.
+    """
+    products = math.prod(in_sizes), math.prod(out_sizes)
+    if products != (linear.in_features, linear.out_features):
+        raise ShapeError(
+            f"{where}: in_sizes and out_sizes must multiply to the layer's {linear.in_features} inputs and "
+            f"{linear.out_features} outputs. Got {tuple(in_sizes)}, that is {products[0]}, and {tuple(out_sizes)}, "
+            f"that is {products[1]}."
+        )
+
+
+def _is_size(size: object) -> bool:
+    return isinstance(size, int) and not isinstance(size, bool) and size >= 1
+
+
+def check_dtype(layer: str, name: str, x: Tensor, weight: Tensor) -> None:
+    """Refuse an input of another type than the layer's parameters, unless autocast brings both to one.
+
+    Raises:
+        DtypeError: It is.
+    """
+    if x.dtype == weight.dtype or _is_autocast(x):
+        return
+    raise DtypeError(
+        f"{layer}: {name} must have the type of the layer's parameters, {weight.dtype}. Got {x.dtype}; convert one of "
+        f"them, as {name}.to({weight.dtype})."
+    )
+
+
+def _is_autocast(x: Tensor) -> bool:
+    return not x.is_meta and x.is_floating_point() and torch.is_autocast_enabled(x.device.type)

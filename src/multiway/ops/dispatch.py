@@ -1,0 +1,342 @@
+"""Which way an equation is computed: as it stands, in fewer and larger products, or by a kernel.
+
+The one file that chooses. An equation stands in a file of its own and is decorated with `faster`; whoever calls it sees
+no plan. Every way gives the same numbers to rounding.
+"""
+
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+
+from multiway.kernels import attention, compiled, lean
+from multiway.kernels.attention import Factor
+from multiway.ops import chains, plans, products
+from multiway.ops.graph import Damping, attention_adjacency, banded_graph_filter, damping_reach, graph_filter
+from multiway.ops.graph_strips import strip_graph_filter
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+MAX_MERGED = 64
+"""Neighbouring modes up to this size together are attended by one matrix."""
+LONGEST = 1 - 1e-6
+"""Damping that one which is learnt counts as at most, where lags are left out."""
+STRIPS_FROM = 32
+"""Steps that are worth a strip."""
+BANDED_FROM = 3
+"""Lengths beyond this many reaches are filtered in blocks, of which each step then meets at most three."""
+
+
+def faster(
+    choose: Callable[Concatenate[Callable[P, Result], P], Result | None],
+) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
+    """Compute an equation by the way that `choose` finds for its arguments; as it stands where that finds none."""
+
+    def decorate(equation: Callable[P, Result]) -> Callable[P, Result]:
+        @functools.wraps(equation)
+        def run(*args: P.args, **options: P.kwargs) -> Result:
+            result = choose(equation, *args, **options)
+            return equation(*args, **options) if result is None else result
+
+        return run
+
+    return decorate
+
+
+def is_open(x: Tensor, *, cpu: bool = False, autocast: bool = True) -> bool:
+    """Whether a kernel made of torch's operations may take `x`: nothing but autograd follows them one by one.
+
+    Compilers, exporters, vmap, functional and forward derivatives follow equations best; the meta device has no others.
+
+    Args:
+        x: What the kernel reads.
+        cpu: Whether the kernel is for the processor alone.
+        autocast: Whether the kernel works under autocast.
+    """
+    followed = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    if followed or forward_ad._current_level >= 0 or x.is_meta or (cpu and not x.is_cpu):
+        return False
+    return autocast or not torch.is_autocast_enabled(x.device.type)
+
+
+def in_graph() -> bool:
+    """Whether a graph is being compiled or exported; sizes may then be symbols, and must not choose the way."""
+    return torch.compiler.is_compiling()
+
+
+def is_transformed() -> bool:
+    """Whether functorch or forward derivatives stand between the operations and their numbers."""
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+def without_autocast(x: Tensor) -> contextlib.AbstractContextManager[object]:
+    """Compute in the precision of the operands; the meta device has no autocast to switch off."""
+    return contextlib.nullcontext() if x.is_meta else torch.autocast(x.device.type, enabled=False)
+
+
+def members(tensors: Iterable[Tensor]) -> list[Tensor]:
+    """Tensors of a list; indexing a `ParameterList`, as parametrised members need, costs more than a small product."""
+    if type(tensors) is list:
+        return tensors
+    if isinstance(tensors, nn.ParameterList) and len(tensors._parameters) == len(tensors):
+        return cast(list[Tensor], list(tensors._parameters.values()))
+    return list(tensors)
+
+
+def fast_nd_linear(
+    equation: Callable[..., Tensor],
+    x: Tensor,
+    weights: Iterable[Tensor],
+    biases: Iterable[Tensor] = (),
+    *,
+    full_bias: Tensor | None = None,
+    descending: bool = False,
+) -> Tensor | None:
+    """A compiled chain of products, a plan for one term, or a cut for several."""
+    weights, biases = members(weights), members(biases)
+    shapes, count = tuple([weight.shape for weight in weights]), len(weights)
+    parameters = [*weights, *biases] if full_bias is None else [*weights, full_bias]
+    if compiled.can_run(x, *parameters):
+        kind = "full" if full_bias is not None else None if not biases else "descending" if descending else "ascending"
+        chain = _nd_linear_chain(shapes, len(x), kind)
+        if chain is not None:
+            plain = functools.partial(_nd_linear_of, equation, count, kind)
+            return compiled.run_chain(chain, plain, x, *parameters)
+    if not in_graph() and is_transformed():
+        return None
+    way = _usual_way(shapes, bool(biases), descending) if in_graph() else _way(shapes, len(x), bool(biases), descending)
+    if isinstance(way, plans.Cut):
+        bias = products.fold_biases(weights, biases, descending=descending) if biases else full_bias
+        return products.multi_mode_linear_terms(x, weights, bias, way)
+    return products.multi_mode_linear(x, weights, biases, way, full_bias=full_bias, descending=descending)
+
+
+def fast_tt_linear(
+    equation: Callable[..., Tensor], x: Tensor, cores: Iterable[Tensor], bias: Tensor | None = None
+) -> Tensor | None:
+    """A compiled chain of products, or a cut of the train into two halves."""
+    cores = members(cores)
+    shapes, count = tuple([core.shape for core in cores]), len(cores)
+    parameters = cores if bias is None else [*cores, bias]
+    if compiled.can_run(x, *parameters):
+        chain = _tensor_train_chain(shapes, len(x), bias is not None)
+        if chain is not None:
+            plain = functools.partial(_tt_linear_of, equation, count)
+            return compiled.run_chain(chain, plain, x, *parameters)
+    if not in_graph() and is_transformed():
+        return None
+    cut = _usual_train_cut(shapes) if in_graph() else _train_cut(shapes, len(x))
+    return products.tensor_train_product(x, cores, bias, cut)
+
+
+def graph_attention(
+    key: Float[Tensor, "*batch length dim"],
+    value: Float[Tensor, "*batch length out"],
+    damping: Damping,
+    *,
+    causal: bool = False,
+    normalisation: str = "none",
+    banded: bool | None = None,
+    lag_tolerance: float | None = None,
+) -> Float[Tensor, "*batch length out"]:
+    """Filter by time and content: Y = (I + Ψ) V with Ψ = Ω ⊙ ReLU(K Kᵀ / √d) (TGA sec. 3), in the cheapest form.
+
+    Args:
+        key: Keys (TGA: K).
+        value: Signals at the vertices (TGA: V).
+        damping: As for `time_adjacency`.
+        causal: Whether a step sees only what came before.
+        normalisation: As for `graph_filter`.
+        banded: Whether to leave out lags that no longer count, in cost linear in length; by cost if not given. A graph
+            that is exported keeps the dense form unless told.
+        lag_tolerance: What Ω may weigh in a row at the lags left out; rounding if not given.
+    """
+    reach = functools.partial(_reach, damping, torch.finfo(key.dtype).eps if lag_tolerance is None else lag_tolerance)
+    form: dict[str, Any] = {"causal": causal, "normalisation": normalisation}
+    if banded is None and not torch.compiler.is_exporting():
+        banded, may_drop = key.shape[-2] > BANDED_FROM * reach(), True
+    else:
+        may_drop = banded is not False
+    if banded:
+        return banded_graph_filter(key, value, damping, reach=reach(), **form)
+    if (
+        is_open(value, cpu=True)
+        and not isinstance(damping, Tensor)
+        and value.numel()
+        and value.shape[-2] >= STRIPS_FROM
+    ):
+        return strip_graph_filter(key, value, damping, reach=reach() if may_drop else None, **form)
+    return graph_filter(value, attention_adjacency(key, damping, causal=causal), normalisation)
+
+
+def fast_mix(
+    equation: Callable[..., Tensor], value: Tensor, factors: Sequence[Factor], num_heads: int, combine: str
+) -> Tensor | None:
+    """Values laid out once, small neighbouring modes joined, and modes in the order that costs least."""
+    if not in_graph() and is_transformed():
+        return None
+    if combine == "sum":
+        return attention.mix_and_add(value, factors, num_heads)
+    sizes: Sequence[int] = value.shape[1:-1]
+    out_sizes = [
+        size if factor is None else factor_shape(factor)[0] for size, factor in zip(sizes, factors, strict=True)
+    ]
+    sizes, factors = merge_small(sizes, factors)
+    joined = value.reshape(value.shape[0], *sizes, value.shape[-1])
+    mixed = attention.mix_by_modes(joined, factors, _cheapest_order(factors), num_heads)
+    return mixed.reshape(value.shape[0], *out_sizes, value.shape[-1])
+
+
+def fast_softmax(equation: Callable[..., Tensor], logits: Tensor, mask: Tensor | None = None) -> Tensor | None:
+    """Vanishing weights set to zero, and the result alone kept for the gradient."""
+    return attention.flushed_softmax(logits, mask) if is_open(logits) else None
+
+
+def fast_pooling(
+    equation: Callable[..., object], x: Tensor, weight: Tensor
+) -> tuple[Tensor, list[tuple[Tensor, float]]] | None:
+    """Sums of two modes or more in the fewest passes."""
+    if x.ndim <= 3 or not is_open(x, autocast=False):
+        return None
+    values, sums = attention.project_and_sum(x, weight)
+    tokens = math.prod(x.shape[1:-1])
+    return values, [(total, tokens / max(total.shape[1], 1)) for total in sums]
+
+
+def fast_scores(equation: Callable[..., Tensor], query: Tensor, key: Tensor, weight: Tensor) -> Tensor | None:
+    """Compiled, without the values of tanh in memory."""
+    return compiled.run_scores(equation, query, key, weight)
+
+
+def fast_gate(equation: Callable[..., Tensor], gate_up: Tensor) -> Tensor | None:
+    """With the input alone kept for the gradient."""
+    return lean.lean_gated(gate_up) if is_open(gate_up) else None
+
+
+def fast_norm(equation: Callable[..., Tensor], x: Tensor, weight: Tensor, eps: float) -> Tensor | None:
+    """With the input and a number for each row kept for the gradient."""
+    return lean.lean_rms_norm(x, weight, eps) if is_open(x) else None
+
+
+def fast_dropout(equation: Callable[..., Tensor], x: Tensor, p: float, training: bool = True) -> Tensor | None:
+    """Drawn four numbers at a time on a processor."""
+    return lean.drop(x, p) if training and p and lean.can_meet(p) and is_open(x, cpu=True) else None
+
+
+def _nd_linear_of(equation: Callable[..., Tensor], count: int, kind: str | None, x: Tensor, *given: Tensor) -> Tensor:
+    """The equation of so many weights and what follows them."""
+    if kind == "full":
+        return equation(x, given[:count], full_bias=given[count])
+    return equation(x, given[:count], given[count:], descending=kind == "descending")
+
+
+def _tt_linear_of(equation: Callable[..., Tensor], count: int, x: Tensor, *given: Tensor) -> Tensor:
+    return equation(x, given[:count], *given[count:])
+
+
+def merge_small(sizes: Sequence[int], factors: Sequence[Factor]) -> tuple[list[int], list[Factor]]:
+    """Join small square factors of neighbouring modes into their Kronecker product, the first mode never.
+
+    Products of 7 x 7 matrices run at a tenth of the speed of 49 x 49 ones, so seven times the operations pay.
+    """
+    sizes, factors = list(sizes), list(factors)
+    for mode in reversed(range(1, len(sizes) - 1)):
+        pair, joined = factors[mode : mode + 2], sizes[mode] * sizes[mode + 1]
+        if joined <= MAX_MERGED and all(map(_is_square, pair, sizes[mode : mode + 2])):
+            sizes[mode : mode + 2], factors[mode : mode + 2] = [joined], [_kronecker(*pair)]  # type: ignore[arg-type]
+    return sizes, factors
+
+
+def factor_shape(factor: Tensor | tuple[Tensor, Tensor]) -> tuple[int, int]:
+    """Rows and columns of a factor: queries and keys."""
+    if isinstance(factor, tuple):
+        return factor[0].shape[-2], factor[1].shape[-2]
+    return factor.shape[-2], factor.shape[-1]
+
+
+def _is_square(factor: Factor, size: int) -> bool:
+    return isinstance(factor, Tensor) and factor.shape[-2:] == (size, size)
+
+
+def _kronecker(left: Tensor, right: Tensor) -> Tensor:
+    joined = left[..., :, None, :, None] * right[..., None, :, None, :]
+    return joined.flatten(-4, -3).flatten(-2)
+
+
+def _cheapest_order(factors: Sequence[Factor]) -> list[int]:
+    """Last mode first while it is in place, unless cross-attention changes sizes: then the one that shrinks most."""
+    given = [(mode, factor_shape(factor)) for mode, factor in enumerate(factors) if factor is not None]
+    if in_graph():  # sizes may be symbols, which cannot be ordered
+        return [mode for mode, _ in reversed(given)]
+
+    def growth(item: tuple[int, tuple[int, int]]) -> tuple[float, int]:
+        rows, columns = item[1]
+        return 1 / max(columns, 1) - 1 / max(rows, 1), -item[0]
+
+    return [mode for mode, _ in sorted(given, key=growth)]
+
+
+Shapes = tuple[tuple[int, ...], ...]
+
+
+@functools.lru_cache(maxsize=4096)
+def _nd_linear_chain(shapes: Shapes, rows: int, bias: str | None) -> compiled.Chain | None:
+    """Of weights `(out, in)` or `(terms, out, in)`."""
+    in_sizes, out_sizes, terms = _sizes(shapes)
+    return chains.nd_linear_chain(in_sizes, out_sizes, terms, plans.rounded_rows(rows), bias)
+
+
+@functools.lru_cache(maxsize=4096)
+def _tensor_train_chain(shapes: Shapes, rows: int, has_bias: bool) -> compiled.Chain | None:
+    return chains.tensor_train_chain(*_train_sizes(shapes), plans.rounded_rows(rows), has_bias)
+
+
+@functools.lru_cache(maxsize=4096)
+def _way(shapes: Shapes, rows: int | None, has_biases: bool, descending: bool) -> plans.Cut | tuple[plans.Step, ...]:
+    in_sizes, out_sizes, terms = _sizes(shapes)
+    batch = plans.ROWS if rows is None else plans.rounded_rows(rows)
+    if len(shapes[0]) == 3:
+        return plans.cheapest_cut(in_sizes, out_sizes, (terms,) * len(shapes), batch)
+    return plans.cheapest_plan(in_sizes, out_sizes, batch, has_biases, descending)
+
+
+@functools.lru_cache(maxsize=4096)
+def _train_cut(shapes: Shapes, rows: int | None) -> plans.Cut:
+    return plans.cheapest_cut(*_train_sizes(shapes), plans.ROWS if rows is None else plans.rounded_rows(rows))
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _usual_way(shapes: Shapes, has_biases: bool, descending: bool) -> plans.Cut | tuple[plans.Step, ...]:
+    """For a graph, which serves batches of every size."""
+    return _way(tuple(map(tuple, shapes)), None, has_biases, descending)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _usual_train_cut(shapes: Shapes) -> plans.Cut:
+    return _train_cut(tuple(map(tuple, shapes)), None)
+
+
+def _sizes(shapes: Shapes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Of inputs, of outputs, and the number of terms."""
+    terms = shapes[0][0] if len(shapes[0]) == 3 else 1
+    return tuple(shape[-1] for shape in shapes), tuple(shape[-2] for shape in shapes), terms
+
+
+def _train_sizes(shapes: Shapes) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Of inputs, of outputs, and the ranks."""
+    ranks = (*(shape[0] for shape in shapes), shapes[-1][3])
+    return tuple(shape[1] for shape in shapes), tuple(shape[2] for shape in shapes), ranks
+
+
+def _reach(damping: Damping, tolerance: float) -> int:
+    """Lags that count, of the graph that looks farthest."""
+    if isinstance(damping, Tensor):
+        damping = min(float(damping.detach().max()), LONGEST)
+    return damping_reach(damping, tolerance)

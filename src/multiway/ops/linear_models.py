@@ -1,0 +1,206 @@
+"""Models that one look at the moments of the data fits: the last value, ridge regression, logistic regression."""
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from multiway.errors import ConfigError, DataError, ShapeError
+
+CELLS_PER_CHUNK = 8_000_000
+CURVATURE = 0.5
+"""Greatest curvature of a log loss by its logits (Böhning 1992)."""
+ITERATIONS, HISTORY, SLOPE = 200, 20, 1e-7
+
+Solution = tuple[Tensor, Tensor]
+"""Weight `(classes, features)` and bias `(classes,)`."""
+
+
+def naive(past: Tensor, horizon: int) -> Tensor:
+    """Repeat the last value: `(batch, lookback, variates)` to `(batch, horizon, variates)`."""
+    return past[:, -1:].expand(-1, horizon, -1)
+
+
+def seasonal_naive(past: Tensor, horizon: int, season: int) -> Tensor:
+    """Repeat the last season; a look-back shorter than one leaves the naive forecast."""
+    if season > past.shape[1]:
+        return naive(past, horizon)
+    steps = torch.arange(horizon, device=past.device) % season
+    return past[:, past.shape[1] - season :][:, steps]
+
+
+def ridge_path(
+    gram: Float[Tensor, "*groups rows columns"], cross: Float[Tensor, "*groups in out"], penalties: Sequence[float]
+) -> Iterator[Float[Tensor, "*groups out in"]]:
+    """Yield, penalty by penalty, the weights that minimise ‖Y - X Wᵀ‖² + penalty ‖W‖².
+
+    W = ((XᵀX + λI)⁻¹ XᵀY)ᵀ with XᵀX = U diag(e) Uᵀ, so each penalty costs one product and no new factorisation. The
+    penalty is added to the sum over rows as it is, so its meaning depends on the number of rows and on the scale of
+    X. Computed in float64; eigenvalues that rounding made negative count as zero.
+
+    Args:
+        gram: XᵀX, symmetric: `(*groups, in, in)`.
+        cross: XᵀY.
+        penalties: λ > 0 each; each solution is made when it is asked for.
+
+    Raises:
+        ShapeError: `gram` is not square, or `cross` does not belong to it.
+        ConfigError: A penalty is not a positive number.
+        DataError: A moment is NaN or infinite.
+    """
+    _check_moments(gram, cross, penalties)
+    values, vectors = torch.linalg.eigh(gram.double())
+    rotated = cross.double().mT @ vectors  # (*groups, out, in)
+    values = values.clamp_min(0)[..., None, :]
+    return ((rotated / (values + penalty)) @ vectors.mT for penalty in penalties)
+
+
+def _check_moments(gram: Tensor, cross: Tensor, penalties: Sequence[float]) -> None:
+    if gram.shape[-1] != gram.shape[-2] or cross.shape[:-1] != gram.shape[:-1]:
+        raise ShapeError(
+            f"ridge_path: gram must be (*groups, in, in) and cross (*groups, in, out). Got gram {tuple(gram.shape)} "
+            f"and cross {tuple(cross.shape)}."
+        )
+    wrong = [penalty for penalty in penalties if not (penalty > 0 and math.isfinite(penalty))]
+    if wrong:
+        raise ConfigError(f"ridge_path: every penalty must be a positive number. Got {wrong}.")
+    for name, moments in {"gram": gram, "cross": cross}.items():
+        if not bool(moments.isfinite().all()):
+            raise DataError(f"ridge_path: {name} has a NaN or an infinity; leave out or fill missing rows first.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Moments:
+    """Sums over windows of X (past) and Y (future), both with the window's last value subtracted; float64.
+
+    gram: XᵀX, `(variates, lookback, lookback)`.
+    cross: XᵀY, `(variates, lookback, horizon)`.
+    square: ΣY², `(variates,)`.
+    count: Target cells, `(variates,)`.
+    """
+
+    gram: Tensor
+    cross: Tensor
+    square: Tensor
+    count: Tensor
+
+    def shared(self) -> "Moments":
+        """Sums over variates as well."""
+        sums = {field.name: getattr(self, field.name).sum(0, keepdim=True) for field in dataclasses.fields(self)}
+        return Moments(**sums)
+
+    def squared_error(self, weight: Tensor) -> float:
+        """Sum of (Y - X Wᵀ)² from the moments alone: ΣY² - 2 tr(W XᵀY) + tr(W XᵀX Wᵀ)."""
+        linear = (weight * self.cross.mT).sum()
+        quadratic = ((weight @ self.gram) * weight).sum()
+        return float(self.square.sum() - 2 * linear + quadratic)
+
+
+def ridge_moments(rows: Float[Tensor, "variates rows"], count: int, lookback: int) -> Moments:
+    """Moments of `count` successive windows of complete rows; what follows a window's look-back is its future.
+
+    Successive windows share all rows but one, so Σ x[t+i] x[t+j] follows from its neighbour on the diagonal by one
+    product that enters and one that leaves, and only the first of each diagonal is a sum over windows, found by
+    FFT: O(rows log rows + lookback (lookback + horizon)) per variate in place of O(rows lookback (lookback +
+    horizon)). Rows are centred first, which changes nothing but the rounding.
+    """
+    rows = rows.double()
+    rows = rows - rows.mean(1, keepdim=True)
+    span = rows.shape[1] - count + 1
+    size = max(CELLS_PER_CHUNK // (lookback * span + rows.shape[1]), 1)
+    parts = [_lag_moments(part, count, lookback) for part in torch.split(rows, size)]
+    gram, cross, square = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
+    cells = torch.full((len(rows),), float(count * (span - lookback)), dtype=torch.float64)
+    return Moments(gram=gram, cross=cross, square=square, count=cells)
+
+
+def _lag_moments(rows: Tensor, count: int, lookback: int) -> tuple[Tensor, Tensor, Tensor]:
+    products = _lag_products(rows, count, lookback)
+    last = lookback - 1
+    row, corner = products[:, last, None, :], products[:, last, None, None, last]
+    steps = products - products[:, :, last, None] - row + corner
+    running = F.pad(rows.square().cumsum(1), (1, 0))
+    squares = (running[:, count:] - running[:, :-count])[:, lookback:]
+    total = (squares - 2 * row[:, 0, lookback:] + corner[:, 0]).sum(1)
+    return steps[..., :lookback].contiguous(), steps[..., lookback:].contiguous(), total
+
+
+def _lag_products(rows: Tensor, count: int, lookback: int) -> Tensor:
+    """Σ over t < count of x[t+i] x[t+j], for i < lookback and every j of a window."""
+    span = rows.shape[1] - count + 1
+    size = 1 << (rows.shape[1] - 1).bit_length()
+    spectrum = torch.fft.rfft(rows[:, :count], size).conj() * torch.fft.rfft(rows, size)
+    first = torch.fft.irfft(spectrum, size)[:, :span]
+    ahead = F.pad(rows, (0, lookback)).unfold(1, span, 1)  # beyond the last row: never read below
+    enter = rows[:, count : count + lookback - 1, None] * ahead[:, count : count + lookback - 1]
+    leave = rows[:, : lookback - 1, None] * ahead[:, : lookback - 1]
+    by_lag = torch.cat([first[:, None], enter - leave], 1).cumsum(1)  # (variates, i, j - i)
+    i, j = torch.arange(lookback)[:, None], torch.arange(span)
+    return by_lag.flatten(1)[:, torch.minimum(i, j) * span + (i - j).abs()]
+
+
+def logistic_path(
+    x: Float[Tensor, "samples features"], y: Int[Tensor, " samples"], penalties: Sequence[float], num_classes: int
+) -> Iterator[Solution]:
+    """Yield, penalty by penalty, the weight and bias of the least mean log loss + penalty / 2 * |weight|².
+
+    The bias is not penalised. For two classes, weights of d/2 and -d/2 stand for one weight of d, and cost half of
+    what it would. Each solution starts the search of the next, so give the largest penalty first.
+
+    Features may be sparse: the search then scales each by its own curvature, and leaves their correlation alone.
+    """
+    values, vectors = _curvatures(x)
+    weight, bias = (
+        torch.zeros(shape, dtype=x.dtype, device=x.device) for shape in ((num_classes, x.shape[1]), (num_classes,))
+    )
+    for penalty in penalties:
+        steepness = (CURVATURE * values.clamp_min(0) + penalty).sqrt()
+        basis = 1 / steepness if vectors is None else vectors / steepness
+        weight, bias = _minimise(x, y, penalty, basis, weight, bias)
+        yield weight, bias
+
+
+def _curvatures(x: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Mean squares of the features along the directions in which they do not correlate; of sparse ones as they are."""
+    if x.is_sparse:
+        x = x.coalesce()
+        sums = torch.zeros(x.shape[1], dtype=x.dtype, device=x.device)
+        return sums.index_add_(0, x.indices()[1], x.values().square()) / len(x), None
+    values, vectors = torch.linalg.eigh(x.T @ x / len(x))
+    return values, vectors
+
+
+def _minimise(x: Tensor, y: Tensor, penalty: float, basis: Tensor, weight: Tensor, bias: Tensor) -> Solution:
+    """L-BFGS in a basis in which no curvature of the objective exceeds one, whatever the features' correlation.
+
+    The bound is that of ridge regression, so one eigendecomposition serves all classes and penalties. Of sparse
+    features the basis is one number each.
+    """
+    steep = math.sqrt(CURVATURE)
+    start = weight / basis if basis.ndim == 1 else torch.linalg.solve(basis, weight.T).T.contiguous()
+    free = [start.requires_grad_(), (bias * steep).requires_grad_()]
+    solver = torch.optim.LBFGS(
+        free, max_iter=ITERATIONS, history_size=HISTORY, tolerance_grad=SLOPE, tolerance_change=0.0,
+        line_search_fn="strong_wolfe",
+    )  # fmt: skip
+
+    def objective() -> Tensor:
+        solver.zero_grad()
+        with torch.enable_grad():
+            weight, bias = _in(basis, free[0]), free[1] / steep
+            loss = F.cross_entropy(F.linear(x, weight, bias), y) + penalty / 2 * weight.square().sum()
+            loss.backward()
+        value: Tensor = loss.detach()
+        return value
+
+    solver.step(objective)
+    return _in(basis, free[0].detach()), free[1].detach() / steep
+
+
+def _in(basis: Tensor, weight: Tensor) -> Tensor:
+    """Weights of the features by those of the basis."""
+    return weight * basis if basis.ndim == 1 else weight @ basis.T

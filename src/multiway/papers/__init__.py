@@ -1,0 +1,26 @@
+"""The papers' own room: their tables as printed, a recipe per cell, what measures them, and the equations as printed.
+
+`recipes/` has a grid of cells per table, `settings/` what a paper states of all its experiments, `tables/` every figure
+in print, once, and `spaces/` the searches. `peers/` holds the networks that stand beside ours in these tables,
+`protocols/` splits and labels as published, `reference/` the equations, apart from the code that they test. Nothing of
+the product imports this room: it registers recipes, spaces, models and protocols below it.
+"""
+
+from typing import TYPE_CHECKING
+
+from multiway.lazy import lazily
+
+if TYPE_CHECKING:
+    from multiway.papers.cells import recipe_names as recipe_names
+    from multiway.papers.cells import recipes_of as recipes_of
+    from multiway.papers.cells import reproducible_names as reproducible_names
+    from multiway.papers.cells import table_names as table_names
+    from multiway.papers.printed import load_published as load_published
+    from multiway.papers.printed import published_tables as published_tables
+    from multiway.papers.reproducing import reproduce as reproduce
+    from multiway.papers.rows import beside_published as beside_published
+    from multiway.papers.rows import list_published as list_published
+    from multiway.papers.rows import list_recipes as list_recipes
+    from multiway.papers.rows import published as published
+
+__getattr__ = lazily(__name__)

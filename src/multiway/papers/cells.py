@@ -1,0 +1,102 @@
+"""Cells of published tables: one YAML grid per table, one recipe per cell, whose figures the printed table has."""
+
+import fnmatch
+import functools
+from pathlib import Path
+from typing import Any
+
+from multiway.config import load_yaml
+from multiway.errors import ConfigError, closest
+from multiway.papers.grid import GridCell, RecipeGrid, Reference, resolve
+from multiway.papers.printed import load_published, published_tables
+from multiway.workflows.recipe import Recipe, RecipeSource, register_recipes
+from multiway.workflows.space import register_space
+
+ROOM = Path(__file__).parent
+
+
+def recipe_names(pattern: str = "*") -> list[str]:
+    """Names that match a shell pattern, sorted."""
+    return sorted(fnmatch.filter(_tables_of_recipes(), pattern))
+
+
+def table_names() -> list[str]:
+    """Names of the tables that have recipes of their own."""
+    return list(_tables())
+
+
+def reproducible_names() -> list[str]:
+    """Names of these, and of the published tables that they measure."""
+    return list(_homes())
+
+
+def recipes_of(table: str) -> dict[str, Recipe]:
+    """All cells of one table, by recipe name, row by row as printed; of a published one those that measure it.
+
+    Raises:
+        ConfigError: No recipe belongs to that table.
+
+    """
+    known = _homes()
+    if table not in known:
+        near, names = closest(table, known), ", ".join(known)
+        raise ConfigError(f"no recipe belongs to a table called {table}{near} Known: {names}.")
+    return {name: _recipe(name) for home in known[table] for name in cells_of(home)}
+
+
+@functools.cache
+def cells_of(table: str) -> dict[str, GridCell]:
+    """Where the cells of a table of recipes stand, by recipe name."""
+    grid = _grid(table)
+    return {grid.name_of(cell): cell for cell in grid.all_cells()}
+
+
+@functools.cache
+def _homes() -> dict[str, tuple[str, ...]]:
+    """Tables of recipes and published tables that these measure, each with the tables whose recipes it runs."""
+    elsewhere = {name: load_published(name).measured_by for name in published_tables()}
+    own = {name: (name,) for name in _tables()}
+    return dict(sorted((own | {name: tables for name, tables in elsewhere.items() if tables}).items()))
+
+
+@functools.cache
+def _tables() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in (ROOM / "recipes").glob("*.yaml")))
+
+
+@functools.cache
+def _tables_of_recipes() -> dict[str, str]:
+    return {name: table for table in _tables() for name in cells_of(table)}
+
+
+@functools.cache
+def _grid(table: str) -> RecipeGrid:
+    fields = load_yaml(ROOM / "recipes" / f"{table}.yaml")
+    names = {part.get("paper") for part in (fields, *fields.get("variants", {}).values())} - {None}
+    papers = {name: load_yaml(ROOM / "settings" / f"{name}.yaml") for name in names}
+    return RecipeGrid.parse({**fields, "papers": papers}, f"{table}.yaml")
+
+
+def _recipe(name: str) -> Recipe:
+    table = _tables_of_recipes()[name]
+    cell = cells_of(table)[name]
+    fields = resolve(_grid(table), cell)
+    figures = _figures(Reference.parse(fields.pop("printed")), cell, fields)
+    published = {**fields["published"], **figures}
+    return Recipe.parse({**fields, "table": table, "published": published}, f"{table}.yaml: {name}")
+
+
+def _figures(printed: Reference, cell: GridCell, fields: dict[str, Any]) -> dict[str, float]:
+    """What the table in print has of a cell: where nothing else is stated, by the names of variant, row and data."""
+    if printed.table is None:
+        return {}
+    table = load_published(printed.table)
+    own = (cell.variant, fields["variant"].lower()) if fields["variant"] else (table.own,)
+    method = printed.method or next((name for name in own if name in table.methods), None)
+    column = printed.column or table.column_of(fields["row"], fields["data"])
+    return table.scores(method, column, cell.horizons[0] if table.horizons else None) if method and column else {}
+
+
+register_recipes(RecipeSource(recipe_names, _recipe))
+for _path in (ROOM / "spaces").glob("*.yaml"):
+    register_space(_path)

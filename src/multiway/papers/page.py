@@ -1,0 +1,152 @@
+"""One page with every published method beside what was measured here."""
+
+import datetime
+import itertools
+import time
+from collections.abc import Sequence
+
+from multiway.papers.cells import recipes_of
+from multiway.papers.figures import cost_parts, curve_parts
+from multiway.papers.printed import HIGHER_IS_BETTER, MEAN, Figure, Head, Line, PublishedTable, published_beside
+from multiway.papers.rows import FACTS, filled, lines_beside
+from multiway.report import Page, PagePart, render, text
+from multiway.report.scales import title
+from multiway.report.sections import Table, TableCell, Text
+from multiway.tasks.protocol import Row
+
+SIDE = (
+    "Lines in bold were measured here; ± is the standard deviation over seeds.",
+    "The best of a column is marked, to the digits that the paper prints.",
+)
+
+
+def page_of(name: str, cells: Sequence[Row]) -> str:
+    """One self-contained HTML page.
+
+    name: Of the table of recipes.
+    cells: Rows of `reproduce`.
+    """
+    table = published_beside(name)
+    lines = [] if table is None else lines_beside(name, table, cells)
+    return render(
+        Page(
+            title=name,
+            kicker="Published and measured",
+            source=table.source if table else "",
+            created=datetime.datetime.fromtimestamp(time.time(), datetime.UTC).isoformat(timespec="seconds"),
+            verdict=_verdict(table, lines) if table and lines else "",
+            parts=[
+                _beside(table, lines) if table else None,
+                *((*curve_parts(name, table, cells), *cost_parts(name, table, cells)) if table else ()),
+                PagePart(id="measured", title="Measured", content=[_measured(cells)]),
+                _notes(name, table, cells),
+            ],
+        )
+    )
+
+
+def _verdict(table: PublishedTable, lines: Sequence[Line]) -> str:
+    """How often we are the best, and how often as good as the paper's own method."""
+    printed = [line for line in lines if line.horizon != MEAN]
+    sentence = "Ours is the best or equal in {} of {} columns".format(*_won(table, printed))
+    if table.own is None:
+        return f"{sentence}."
+    own = table.methods[table.own].title
+    won, columns = _won(table, [line for line in printed if line.is_ours or line.method == own])
+    return f"{sentence}, and as good as {own} or better in {won} of {columns}."
+
+
+def _won(table: PublishedTable, lines: Sequence[Line]) -> tuple[int, int]:
+    """Columns, horizon by horizon, in which one of ours is marked, and all of them."""
+    heads = [head for head in table.heads if head[1] in HIGHER_IS_BETTER]
+    groups = _by_horizon(lines)
+    marked = [_marked_ours(group, head, table.decimals(head)) for group in groups for head in heads]
+    known = [each for each in marked if each is not None]
+    return sum(known), len(known)
+
+
+def _marked_ours(lines: Sequence[Line], head: Head, decimals: int) -> bool | None:
+    """Whether one of ours is marked; None where there is none to mark."""
+    ours = [
+        cell
+        for line, cell in zip(lines, _column(lines, head, decimals), strict=True)
+        if line.is_ours and head in line.figures
+    ]
+    return any(cell.is_best for cell in ours) if ours else None
+
+
+def _beside(table: PublishedTable, lines: Sequence[Line]) -> PagePart:
+    content = [_section(table, group) for group in _by_horizon(lines)]
+    return PagePart(id="published", title="Published", content=content, side=SIDE)
+
+
+def _by_horizon(lines: Sequence[Line]) -> list[list[Line]]:
+    return [list(group) for _, group in itertools.groupby(lines, key=lambda line: line.horizon)]
+
+
+def _section(table: PublishedTable, lines: Sequence[Line]) -> Table:
+    """Every method at one horizon."""
+    heads = [head for head in table.heads if any(head in line.figures for line in lines)]
+    facts = [fact for fact in FACTS if any(line.facts.get(fact) for line in lines)]
+    beside = [[str(line.facts.get(fact) or "") for line in lines] for fact in facts]
+    columns = [_column(lines, head, table.decimals(head)) for head in heads]
+    horizon = lines[0].horizon
+    return Table(
+        columns=["Method", *(fact.capitalize() for fact in facts), *(metric.upper() for _, metric in heads)],
+        rows=[list(row) for row in zip([line.method for line in lines], *beside, *columns, strict=True)],
+        title="" if horizon is None else "Mean over the horizons" if horizon == MEAN else f"Horizon {horizon}",
+        groups=[("", 1 + len(facts)), *_groups(heads)],
+        strong=[row for row, line in enumerate(lines) if line.is_ours],
+        style="numbers scores",
+    )
+
+
+def _groups(heads: Sequence[Head]) -> list[tuple[str, int]]:
+    return [(title(column), len(list(group))) for column, group in itertools.groupby(heads, key=lambda head: head[0])]
+
+
+def _column(lines: Sequence[Line], head: Head, decimals: int) -> list[TableCell]:
+    """Figures of one metric, the best marked."""
+    higher = HIGHER_IS_BETTER.get(head[1])
+    values = [line.figures[head].value for line in lines if head in line.figures]
+    has_best = higher is not None and len(values) > 1
+    best = text.number((max if higher else min)(values), decimals) if has_best else ""
+    return [_cell(line.figures.get(head), decimals, best) for line in lines]
+
+
+def _cell(figure: Figure | None, decimals: int, best: str) -> TableCell:
+    if figure is None:
+        return TableCell(text.MISSING)
+    words = text.number(figure.value, decimals)
+    small = "" if figure.deviation is None else f"±\u202f{text.number(figure.deviation, decimals)}"
+    return TableCell(words, small, is_best=words == best)
+
+
+def _measured(cells: Sequence[Row]) -> Table:
+    """All that was measured, baselines among it."""
+    names = list(dict.fromkeys(name for cell in cells for name in cell))
+    rows = filled([{name: cell.get(name) for name in names} for cell in cells])
+    return Table(
+        columns=[title(name) for name in rows[0]], rows=[[_shown(value) for value in row.values()] for row in rows]
+    )
+
+
+def _shown(value: object) -> str:
+    return text.number(value, 4) if isinstance(value, float | None) else str(value)
+
+
+def _notes(name: str, table: PublishedTable | None, cells: Sequence[Row]) -> PagePart:
+    """What has to be known of the published figures, and of our cells."""
+    recipes = recipes_of(name)
+    notes = [*(table.notes if table else ()), *(recipes[cell["recipe"]].note for cell in cells)]
+    words = [note for note in dict.fromkeys(notes) if note]
+    content = [Text(words=each, style="support") for each in (*words, *(_slips(table) if table else ()))]
+    return PagePart(id="notes", title="Notes", content=content)
+
+
+def _slips(table: PublishedTable) -> list[str]:
+    titles = {name: method.title for name, method in table.methods.items()}
+    return [
+        f"{titles[slip.method]}, {slip.column} {slip.metric}: its other figures give {slip.implied:g}."
+        for slip in table.slips
+    ]

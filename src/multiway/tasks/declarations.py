@@ -1,0 +1,136 @@
+"""What a task is declared with: options, context, and what its config, data, state and page have to give."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, Self, TypeVar
+
+from multiway.config import Config
+from multiway.training import RunFolder, TrainingConfig
+
+Row = dict[str, Any]
+"""A row of a table: column names to plain values."""
+OURS = "multiway"
+"""Name of the model that a run is about; every other model is a baseline."""
+SPLITS = ("train", "validation", "test")
+VALIDATION = ("data", "read", "split", "training.loss", "training.validation_loss", "training.seed")
+"""See `Task.fields_of_validation`; a seed is no setting to choose."""
+IN_MEMORY = "Write it to a file, or use multiway.check and the estimators, which take data in memory."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Option:
+    """An option of the command line that belongs to a task.
+
+    name: As in `--name`, with underscores.
+    field: Its place in the config, "read.missing"; empty for options of commands on finished runs.
+    commands: Which commands take it.
+    read: From the text of the command line to a value; raises ValueError with what is wanted.
+    choices: The values it can have, if they are few.
+    """
+
+    name: str
+    help: str
+    field: str = ""
+    commands: tuple[str, ...] = ("train", "check", "audit")
+    read: Callable[[str], Any] = str
+    choices: tuple[str, ...] = ()
+    is_flag: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Context:
+    """What the work on a run carries along: where it is kept, and whether progress is shown."""
+
+    folder: RunFolder | None = None
+    progress: bool = False
+
+    def part(self, name: str) -> Self:
+        """The context of a baseline's own training."""
+        return self if self.folder is None else dataclasses.replace(self, folder=self.folder.part(name))
+
+
+class TaskConfig(Protocol):
+    """A frozen `Config` with at least these fields."""
+
+    @property
+    def data(self) -> str | None:
+        """Path of the data, or the name of a known data set; None for data in memory."""
+
+    @property
+    def training(self) -> TrainingConfig:
+        """How the model is trained, its seed among it."""
+
+    def replace(self, **changes: Any) -> Self:
+        """Copy with some fields changed."""
+
+    def plain(self) -> dict[str, Any]:
+        """Fields as YAML and JSON can hold them."""
+
+
+class Prepared(Protocol):
+    """Data ready to be learnt from."""
+
+    @property
+    def source(self) -> str:
+        """Where it came from."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a reader of the scores should know, one line each."""
+
+    def content(self) -> Iterable[object]:
+        """Everything that was read, as arrays, texts and numbers: what the digest is made of."""
+
+
+class State(Protocol):
+    """What training learnt of the data and a loaded run needs to rebuild its models."""
+
+    def plain(self) -> dict[str, Any]:
+        """Values for JSON, exact."""
+
+    @classmethod
+    def parse(cls, plain: dict[str, Any]) -> Self:
+        """Undo `plain`."""
+
+
+class Page(Protocol):
+    """The report of a task: a module, or an object."""
+
+    @property
+    def SUBJECT(self) -> Any:  # a constant where it is a module
+        """What every page has to know of the task; see `pages.Subject`."""
+
+    def report(self, runs: Sequence[Any]) -> str:
+        """One HTML page on runs that differ in their seed."""
+
+    def compare(self, groups: Sequence[Sequence[Any]]) -> str:
+        """One HTML page that sets groups of runs side by side."""
+
+
+class Cell(Protocol):
+    """A cell of a published table, as a recipe describes it."""
+
+    @property
+    def row(self) -> str:
+        """Name of the row, a data set."""
+
+    @property
+    def variant(self) -> str | None:
+        """What tells cells of one row apart."""
+
+    @property
+    def form(self) -> str | None:
+        """`paper` or another form of the paper's model."""
+
+    @property
+    def horizons(self) -> tuple[int, ...]:
+        """Horizons that the cell is the mean of; empty where there are none."""
+
+    @property
+    def figures(self) -> Mapping[str, float]:
+        """Published scores by metric."""
+
+
+ConfigT = TypeVar("ConfigT", bound=Config)
+PreparedT = TypeVar("PreparedT", bound=Prepared)
+StateT = TypeVar("StateT", bound=State)

@@ -1,0 +1,167 @@
+"""From a panel to scaled windows beside the ridge forecast of them, and what training learns of it."""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from multiway.config import Config
+from multiway.data.scaling import Floats, Scaler, mase_scales
+from multiway.errors import DataError
+from multiway.tasks.forecasting.config import ForecastConfig
+from multiway.tasks.forecasting.floor import Floor, fit_floor
+from multiway.tasks.forecasting.frequency import season_of
+from multiway.tasks.forecasting.panel import Panel, targets_last
+from multiway.tasks.forecasting.source import later_panel, read_panel
+from multiway.tasks.forecasting.splitting import borders_of, published_split, whole_borders, young_series
+from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, split_windows
+
+
+class ForecastState(Config):
+    """All that the models are rebuilt from and later data is read by."""
+
+    names: tuple[str, ...]
+    """Of the variates, in the order of the models: those that are forecast last."""
+    frequency: str | None
+    """Step between times as a pandas alias; None for integer times."""
+    season: int
+    """Steps in a season."""
+    scaler: Scaler
+    """Fitted on the training rows."""
+    mase_scale: Floats
+    """`(targets,)`, the denominators of MASE in scaled units."""
+    shared: bool
+    """One matrix of weights serves all variates, as validation has it."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of the variates that are forecast."""
+        return self.names[-len(self.mase_scale) :]
+
+    @property
+    def target_scaler(self) -> Scaler:
+        """Scaling of the variates that are forecast."""
+        return self.scaler.last(len(self.mase_scale))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PreparedPanel:
+    """A panel, split, scaled by its training rows, and cut into windows.
+
+    windows: Of each split; of later data, which is not split, the same ones under every name.
+    young: Series without a value in the training rows: in no window, scaled by all rows that they have.
+    notes: What a reader of the scores should know about data and splits, one line each.
+    """
+
+    panel: Panel
+    borders: Borders
+    scaler: Scaler
+    windows: Mapping[str, Windows]
+    young: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, panel: Panel, config: ForecastConfig) -> Self:
+        """Split, scale and window; whatever can be wrong with the data shows here, before anything is written.
+
+        Raises:
+            DataError: The panel is too short, or its step is not known.
+            ConfigError: The split contradicts the data.
+        """
+        panel.future_times(1)  # a step that is unknown is unknown before the training, too
+        borders, notes = borders_of(panel, config.split), (*panel.notes, *_about_season(config, panel))
+        young = young_series(panel, borders)
+        other = published_split(config.split.protocol)
+        if other is not None:
+            scaler = other.scale(panel.values)
+            windows = other.split(all_windows(panel, scaler, **_sizes(config)), config.split.seed, panel.source)
+            notes = (*panel.notes, other.note, *_about_season(config, panel))
+            return cls(panel=panel, borders=borders, scaler=scaler, windows=windows, notes=notes)
+        scaler = Scaler.fit(panel.values[slice(*borders.train)])
+        scaled = scaler.transform(np.where(young, np.nan, panel.values))
+        windows = split_windows(scaled, borders, **_sizes(config))
+        if young.any():
+            scaler = scaler.taking(Scaler.fit(panel.values), young)
+        names = tuple(name for name, is_young in zip(panel.names, young, strict=True) if is_young)
+        return cls(panel=panel, borders=borders, scaler=scaler, windows=windows, young=names, notes=notes)
+
+    @classmethod
+    def later(cls, panel: Panel, scaler: Scaler, config: ForecastConfig) -> Self:
+        """Windows over all rows of later data, to score.
+
+        Raises:
+            DataError: There are too few rows for one window, or there is no value to compare with.
+        """
+        windows = all_windows(panel, scaler, **_sizes(config))
+        if np.isnan(panel.values[config.lookback :, -windows.num_targets :]).all():
+            raise DataError(
+                f"{panel.source}: no value to score stands after the first {config.lookback} rows. Give more."
+            )
+        borders = whole_borders(panel.num_rows)
+        every = dict.fromkeys(borders.by_name(), windows)
+        return cls(panel=panel, borders=borders, scaler=scaler, windows=every, notes=panel.notes)
+
+    @property
+    def source(self) -> str:
+        """File name, or "frame"."""
+        return self.panel.source
+
+    def content(self) -> Iterator[object]:
+        """Names, times and values of the panel."""
+        yield from (self.panel.names, self.panel.times.to_numpy(), self.panel.values)
+
+    @functools.cached_property
+    def floor(self) -> Floor:
+        """The ridge forecast, fitted when it is first needed."""
+        return fit_floor(self.windows["train"].of_targets(), self.windows["validation"].of_targets())
+
+
+def prepare_panel(config: ForecastConfig, source: Any) -> PreparedPanel:
+    """Read a file or frame and cut it into windows; see `Prepared.of`.
+
+    Raises:
+        DataError: The file has a flaw that no policy covers, or is too short.
+        ConfigError: The split contradicts the data.
+    """
+    return PreparedPanel.of(targets_last(read_panel(source, config.read), config.targets), config)
+
+
+def read_later(config: ForecastConfig, state: ForecastState, source: Any) -> Panel:
+    """Read a file or frame as a run read its own; see `later_panel`."""
+    return later_panel(source, config.read, state.names, state.frequency)
+
+
+def prepare_later(config: ForecastConfig, state: ForecastState, source: Any) -> PreparedPanel:
+    """Read later data and cut it into windows; see `Prepared.later`."""
+    return PreparedPanel.later(read_later(config, state, source), state.scaler, config)
+
+
+def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
+    """Names, season and scaling of the training rows, and the kind of ridge that validation prefers."""
+    panel, scaler, season = prepared.panel, prepared.scaler, _season_in(config, prepared.panel)
+    training = scaler.transform(panel.values[slice(*prepared.borders.train)])
+    targets = mase_scales(training, season)[-prepared.windows["train"].num_targets :]
+    return ForecastState(
+        names=panel.names, frequency=panel.frequency, season=season, scaler=scaler,
+        mase_scale=targets, shared=prepared.floor.shared,
+    )  # fmt: skip
+
+
+def _season_in(config: ForecastConfig, panel: Panel) -> int:
+    """Steps in a season: as configured, or from the frequency."""
+    return config.season or season_of(panel.frequency)
+
+
+def _about_season(config: ForecastConfig, panel: Panel) -> tuple[str, ...]:
+    season = _season_in(config, panel)
+    if season <= config.lookback:
+        return ()
+    words = f"The season of {season} steps is longer than the look-back of {config.lookback}: seasonal_naive is naive."
+    return (words,)
+
+
+def _sizes(config: ForecastConfig) -> dict[str, Any]:
+    """Of the windows."""
+    return {"lookback": config.lookback, "horizon": config.horizon, "num_targets": config.num_targets}

@@ -1,0 +1,165 @@
+"""What the network attended to, per mode, under the user's own names and times, and whether it matters."""
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway.errors import ConfigError, Fix, RunError
+from multiway.explain import Explanation as Explanation
+from multiway.explain import (
+    ModeMap,
+    deletion_test,
+    draw_explanation,
+    lag_labels,
+    load_explanation,
+    mode_maps,
+    save_explanation,
+    strongest,
+    time_labels,
+)
+from multiway.models import HOTForecaster
+from multiway.models.blocks import need_maps
+from multiway.models.ridge_and_network import members_of
+from multiway.report import text
+from multiway.report.attention import figures
+from multiway.report.sections import HeatMaps, PagePart, Table, TableCell
+from multiway.tasks.answers import Answer
+from multiway.tasks.forecasting.encode import PreparedPanel
+from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.windows import Windows, last_window
+from multiway.tasks.page_parts import NOT_ATTRIBUTION
+from multiway.tasks.run import Run
+
+FOLDER = "explanation"
+MODES = ("variate", "time")
+MAX_WINDOWS = 256
+
+
+def explain(run: Run, panel: Panel, windows: Windows | None) -> Explanation:
+    """One map per mode and block: of the last window of a panel, and averaged over at most 256 windows, evenly spread.
+
+    Raises:
+        RunError: The run has no network.
+        ConfigError: The network has no map per mode.
+    """
+    patch, lookback = network_of(run).config.patch_length, run.config.lookback
+    times = time_labels(panel.times[-lookback:], patch)
+    last = _maps(run, *last_window(panel, run.state.scaler, lookback), times, sample="last window")
+    if windows is None:
+        return Explanation(average=last, last=last)
+    batch = windows.spread(MAX_WINDOWS)
+    average = _maps(run, batch["past"], batch.get("past_observed"), lag_labels(lookback, patch))
+    return Explanation(average=average, last=last)
+
+
+def mapped(run: Run) -> list[HOTForecaster]:
+    """The networks of a run that have a map per mode."""
+    members = members_of(model_of(run).network)
+    return [each for each in members if isinstance(each, HOTForecaster) and each.config.has_maps]
+
+
+def network_of(run: Run) -> HOTForecaster:
+    """The first network of a run, which must have a map per mode.
+
+    Raises:
+        RunError: There is none.
+        ConfigError: It has no map per mode.
+    """
+    members = members_of(model_of(run).network)
+    if not members:
+        raise RunError(
+            "explain: the run has no network, and ridge attends to nothing. Set network to true in training (",
+            Fix("network", True),
+            ").",
+        )
+    network = members[0]
+    if not isinstance(network, HOTForecaster):
+        raise ConfigError(
+            f"explain: a {type(network).__name__} has no map of variates and times. "
+            "Set model.name to hot_forecaster in training (",
+            Fix("model.name", "hot_forecaster"),
+            ").",
+        )
+    need_maps(network, network.config)
+    return network
+
+
+@torch.no_grad()
+def _maps(run: Run, past: Tensor, observed: Tensor | None, times: Sequence[str], **facts: Any) -> list[ModeMap]:
+    """Maps of every network of a run, its heads beside those of the others."""
+    found = [network.forward_with_maps(past, observed)[1] for network in mapped(run)]
+    maps = [[torch.cat(modes, 1) for modes in zip(*blocks, strict=True)] for blocks in zip(*found, strict=True)]
+    return mode_maps(maps, MODES, (run.state.names, times), **facts)
+
+
+def write_explanation(run: Run, out: Path | None) -> Answer:
+    """Write the stored maps as arrays and PNG files, beside the run or elsewhere; say what is strongest."""
+    assert run.folder is not None
+    network_of(run)
+    stored = run.folder.path / FOLDER
+    maps = load_explanation(stored)
+    if out is not None:
+        save_explanation(out, maps)
+    return Answer(files=draw_explanation(out or stored, maps), notes=strongest(maps.average))
+
+
+DELETION_WINDOWS = 64
+
+
+def attention_part(run: Run, prepared: PreparedPanel | None) -> PagePart:
+    """Maps over test windows, and the deletion test where the data are still there."""
+    maps = load_explanation(run.folder.path / FOLDER).average if run.folder and mapped(run) else []
+    tested = None if prepared is None or not maps else _deletion(run, prepared.windows["test"], maps)
+    side = [
+        "One map per mode. Each row is a position that looks.",
+        "The shade says how much of its look falls on each column.",
+        NOT_ATTRIBUTION,
+    ]
+    content = [HeatMaps(figures=figures(maps)) if maps else None, tested]
+    return PagePart(id="attention", title="Attention", side=side, content=content)
+
+
+def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> Table | None:
+    """Hide what the first block attends to most, and as much at random, and see what the forecast loses."""
+    batch = windows.spread(DELETION_WINDOWS)
+    found = [
+        (item, deletion_test(item, functools.partial(_error_without, run, batch, item.mode)))
+        for item in maps
+        if item.layer == 0 and len(item.key_labels) > 1
+    ]
+    decimals = text.decimals_for([error for _, test in found for error in (test.error_attended, test.error_random)])
+    rows: list[list[TableCell | str]] = [
+        [
+            item.mode,
+            TableCell(f"{test.num_hidden} of {len(item.key_labels)}", style="left"),
+            *(text.number(error, decimals) for error in (test.error_attended, test.error_random, test.error_intact)),
+        ]
+        for item, test in found
+    ]
+    words = (
+        "If attention marks what matters, hiding what is attended most should hurt more than hiding as much at random."
+    )
+    heads = ["Error, attended most", "Error, at random", "Error, nothing hidden"]
+    table = Table(
+        title="Deletion test", columns=["Mode", TableCell("Hidden", style="left"), *heads], rows=rows, note=words
+    )
+    return table if rows else None
+
+
+@torch.no_grad()
+def _error_without(run: Run, batch: dict[str, Tensor], mode: str, positions: NDArray[Any]) -> float:
+    """Squared error of the network where it cannot see some positions of a mode."""
+    network = model_of(run).network
+    assert network is not None
+    seen = batch.get("past_observed", torch.ones_like(batch["past"], dtype=torch.bool)).clone()
+    if mode == "time":
+        seen.unflatten(1, (-1, network_of(run).config.patch_length))[:, positions] = False
+    else:
+        seen[:, :, positions] = False
+    return float((network(batch["past"], seen) - batch["future"]).square().mean())

@@ -1,0 +1,166 @@
+"""Forecasts with time stamps and intervals: after the end of the data, and from past moments."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway.errors import ConfigError, DataError, Fix
+from multiway.tasks.forecasting.network import all_forecasts, model_of
+from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.windows import Windows, all_windows, last_window
+from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.run import Run
+
+
+def future_frame(run: Run, panel: Panel, levels: tuple[float, ...] | None, layout: str) -> pd.DataFrame:
+    """Forecast after the last row of a panel.
+
+    Long: `unique_id, ds, multiway, multiway-lo-80, multiway-hi-80, …`. Wide: `ds`, a column per series, and its bands
+    as `name-lo-80`, `name-hi-80`.
+
+    Raises:
+        DataError: The panel has fewer rows than the look-back.
+        ConfigError: The layout is neither, or a level was not fitted.
+    """
+    levels = run.config.levels if levels is None else levels
+    columns = forecast_columns(run, panel, levels)
+    times = panel.future_times(run.config.horizon)
+    if layout == "wide":
+        return pd.DataFrame({"ds": times, **_wide(run.state.targets, columns)})
+    if layout != "long":
+        raise ConfigError(f"predict: layout is long or wide, got {layout!r}.")
+    repeated = {column: values.T.ravel() for column, values in columns.items()}
+    names = run.state.targets
+    ids = np.repeat(np.array(names, dtype=object), len(times))
+    return pd.DataFrame({"unique_id": ids, "ds": times.append([times] * (len(names) - 1)), **repeated})
+
+
+def _wide(names: tuple[str, ...], columns: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
+    """A column per series and band, `name-lo-80`."""
+    wide = {
+        f"{name}{column.removeprefix(OURS)}": values[:, index]
+        for index, name in enumerate(names)
+        for column, values in columns.items()
+    }
+    if "ds" in wide or len(wide) < len(names) * len(columns):
+        raise ConfigError(
+            "predict: two columns of the wide table would have one name. Set layout to long (",
+            Fix("layout", "long"),
+            ").",
+        )
+    return wide
+
+
+def forecast_columns(run: Run, panel: Panel, levels: tuple[float, ...]) -> dict[str, NDArray[np.float64]]:
+    """Point forecast and bands, `(horizon, targets)` each, in the units of the data."""
+    scaler = run.state.target_scaler
+    past, observed = last_window(panel, run.state.scaler, run.config.lookback)
+    with torch.no_grad():
+        scaled = model_of(run)(past, observed)[0].double().numpy()
+    columns = {OURS: scaler.inverse(scaled)}
+    for level in levels:
+        radius = radius_of(run, level)
+        columns[f"{OURS}-lo-{level:g}"] = scaler.inverse(scaled - radius)
+        columns[f"{OURS}-hi-{level:g}"] = scaler.inverse(scaled + radius)
+    return columns
+
+
+def radius_of(run: Run, level: float) -> NDArray[np.float64]:
+    """Half-width of the band of one level, `(horizon, variates)`, scaled."""
+    if level not in run.config.levels:
+        fitted = ", ".join(f"{known:g}" for known in run.config.levels)
+        raise ConfigError(
+            f"predict: intervals were fitted for levels {fitted}; got {level:g}. Set levels in training (",
+            Fix("levels", [80, 95]),
+            ").",
+        )
+    return run.calibration["radii"][run.config.levels.index(level)].double().numpy()
+
+
+def backtest_frame(run: Run, panel: Panel, cutoffs: int | Sequence[Any] = 10, step: int | None = None) -> pd.DataFrame:
+    """Forecast from several past moments, in batches: `unique_id, ds, cutoff, y, multiway, ridge, …`.
+
+    The model is not fitted again, so cutoffs inside its training rows flatter it.
+
+    Args:
+        run: A fitted run.
+        panel: History with what came after the cutoffs.
+        cutoffs: Last known times; or how many, of which the last is a horizon before the end.
+        step: Rows between counted cutoffs; the horizon if not given.
+
+    Raises:
+        DataError: The panel is too short, or a cutoff leaves no room for its look-back or horizon.
+        ConfigError: No cutoff was asked for.
+    """
+    windows = all_windows(panel, run.state.scaler, run.config.lookback, run.config.horizon)
+    rows = _first_rows(run, panel, cutoffs, step, len(windows))
+    names = run.state.targets
+    ends, steps, variates = rows + run.config.lookback, run.config.horizon, len(names)
+    ahead = (ends[:, None] + np.arange(steps)).repeat(variates, 0).ravel()  # in the order cutoff, variate, step
+    return pd.DataFrame(
+        {
+            "unique_id": pd.Index(names).take(np.tile(np.repeat(np.arange(variates), steps), len(ends))),
+            "ds": panel.times.take(ahead),
+            "cutoff": panel.times.take(np.repeat(ends - 1, steps * variates)),
+            "y": panel.values[ahead.reshape(-1, variates, steps)[:, 0], -variates:].transpose(0, 2, 1).ravel(),
+            **_forecasts(run, windows, torch.from_numpy(rows)),
+        },
+        copy=False,  # the columns are new already
+    )
+
+
+def _first_rows(
+    run: Run, panel: Panel, cutoffs: int | Sequence[Any], step: int | None, count: int
+) -> NDArray[np.int64]:
+    """First past row of each cutoff's window."""
+    if isinstance(cutoffs, int):
+        step = run.config.horizon if step is None else step
+        if cutoffs < 1 or step < 1:
+            raise ConfigError(f"backtest: cutoffs and step are at least 1. Got cutoffs={cutoffs}, step={step}.")
+        return np.arange(count - 1, -1, -step)[:cutoffs][::-1].copy()
+    if not len(cutoffs):
+        raise ConfigError("backtest: give at least one cutoff.")
+    rows: NDArray[np.int64] = np.array([panel.row_of(moment) for moment in cutoffs]) - run.config.lookback + 1
+    outside = [moment for row, moment in zip(rows, cutoffs, strict=True) if not 0 <= row < count]
+    if outside:
+        raise _no_room(run, panel, outside[0])
+    return rows
+
+
+def _no_room(run: Run, panel: Panel, moment: Any) -> DataError:
+    lookback, horizon = run.config.lookback, run.config.horizon
+    return DataError(
+        f"{panel.source}: the cutoff {moment} leaves no room for lookback {lookback} or horizon {horizon}. "
+        f"Choose one from {panel.times[lookback - 1]} to {panel.times[-horizon - 1]}."
+    )
+
+
+@torch.no_grad()
+def _forecasts(run: Run, windows: Windows, rows: Tensor) -> dict[str, NDArray[np.float64]]:
+    """Every model's forecasts in the units of the data, flat in the order cutoff, variate, step."""
+    parts: dict[str, list[Tensor]] = {}
+    for _, batch in windows.batches(rows):
+        for name, forecast in all_forecasts(run, batch["past"], batch.get("past_observed")).items():
+            parts.setdefault(name, []).append(forecast)
+    whole = {name: run.state.target_scaler.inverse(torch.cat(each).double().numpy()) for name, each in parts.items()}
+    return {name: values.transpose(0, 2, 1).ravel() for name, values in whole.items()}
+
+
+def score_backtest(frame: pd.DataFrame) -> list[Row]:
+    """MSE and MAE of every model by cutoff, in the units of the data."""
+    models = [name for name in frame.columns if name not in {"unique_id", "ds", "cutoff", "y"}]
+    parts = frame.groupby("cutoff", sort=True)
+    return [
+        {"cutoff": str(cutoff), "model": model, **_means((part[model] - part["y"]).dropna())}
+        for cutoff, part in parts
+        for model in models
+    ]
+
+
+def _means(error: pd.Series) -> dict[str, float]:
+    return {"mse": float((error**2).mean()), "mae": float(error.abs().mean())}

@@ -1,0 +1,204 @@
+"""The models of a run: ridge beside a network, how they are built, and how they are trained on windows."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, cast, get_args
+
+import torch
+from torch import Tensor, nn
+
+from multiway.models import HOTForecaster, OLinear, create_model
+from multiway.models.olinear import Bases
+from multiway.models.ridge_and_network import MeanOfNetworks, RidgeAndNetwork, members_of
+from multiway.models.windows import Baseline as WindowBaselineName
+from multiway.models.windows import WindowBaseline, fill_gaps
+from multiway.ops.linear_models import CELLS_PER_CHUNK
+from multiway.tasks.forecasting.config import ForecastConfig
+from multiway.tasks.forecasting.encode import PreparedPanel
+from multiway.tasks.forecasting.windows import Windows
+from multiway.tasks.protocol import OURS, Context, Row
+from multiway.tasks.run import Run
+from multiway.training import LOSSES, Batch, History, TrainingConfig, train
+
+CONSTANT = 1e-4
+"""Variance below which a step counts as constant, in units of the training rows' own."""
+
+
+def model_of(run: Run) -> RidgeAndNetwork:
+    """Our model of a forecasting run."""
+    return cast(RidgeAndNetwork, run.models[OURS])
+
+
+def all_forecasts(run: Run, past: Tensor, observed: Tensor | None = None) -> dict[str, Tensor]:
+    """The chosen forecast, `multiway`, and every baseline's."""
+    baselines = {name: model(past, observed) for name, model in run.models.items() if name != OURS}
+    return {**model_of(run).all_forecasts(past, observed), **baselines}
+
+
+class WindowLoss:
+    """Loss of a forecaster on a batch of windows: the mean over horizons of the mean error of their first steps.
+
+    A forecaster may answer several times, one batch after another; the loss is the mean over its answers.
+
+    horizons: Whose errors weigh alike; all steps if not given.
+    """
+
+    def __init__(self, name: str, horizons: Sequence[int] = ()) -> None:
+        self.loss = LOSSES[name]
+        self.horizons = horizons
+
+    def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Sum over observed cells, and their number."""
+        forecast = model(batch["past"], batch.get("past_observed"))
+        target, seen = (_for_each_answer(batch.get(name), forecast) for name in ("future", "future_observed"))
+        assert target is not None
+        if not self.horizons:
+            return self.loss(forecast, target, seen)
+        shares = [target.shape[1] / (steps * len(self.horizons)) for steps in self.horizons]
+        parts = [
+            self.loss(forecast[:, :steps], target[:, :steps], None if seen is None else seen[:, :steps])
+            for steps in self.horizons
+        ]
+        total, count = (
+            torch.stack([share * part for share, part in zip(shares, each, strict=True)]).sum()
+            for each in zip(*parts, strict=True)
+        )
+        return total, count
+
+
+def _for_each_answer(cells: Tensor | None, forecast: Tensor) -> Tensor | None:
+    """The cells of a batch, as often as it was answered."""
+    if cells is None or len(cells) == len(forecast):
+        return cells
+    return cells.repeat(len(forecast) // len(cells), 1, 1)
+
+
+def fit_forecaster(
+    model: RidgeAndNetwork, prepared: PreparedPanel, config: ForecastConfig, context: Context
+) -> History | None:
+    """Take over ridge in closed form and train the network, where there is one."""
+    model.floor.set_weight(prepared.floor.weight)
+    if model.network is None:
+        return None
+    history = train_on_windows(model.network, prepared, config.training, context, config.horizons)
+    for member in members_of(model.network):
+        _place_young(member, prepared.windows["train"].never_observed)
+    return history
+
+
+def build_forecast_baseline(name: str, config: ForecastConfig, num_variates: int) -> nn.Module:
+    """A baseline of the config by its name."""
+    sizes = {"num_variates": num_variates, "lookback": config.lookback, "horizon": config.horizon}
+    if name in get_args(WindowBaselineName):
+        return WindowBaseline(name, num_targets=config.num_targets, **sizes)  # type: ignore[arg-type]
+    return create_model(name, **sizes)
+
+
+def build_network(config: ForecastConfig, num_variates: int) -> Any:
+    """The network of the config, or several that start apart and forecast by their mean: one kind, then its partner."""
+    kinds = [kind for kind in config.kinds(num_variates) for _ in range(config.members)]
+    networks = [create_model(name, **fields) for name, fields in kinds]
+    return networks[0] if len(networks) == 1 else MeanOfNetworks(networks)
+
+
+def fit_forecast_baseline(
+    model: nn.Module, prepared: PreparedPanel, config: ForecastConfig, context: Context
+) -> History | Row | None:
+    """Train a baseline, or fit it in closed form."""
+    if not isinstance(model, WindowBaseline):
+        return train_on_windows(model, prepared, config.peer_training, context, config.horizons)
+    return model.fit(*_examples(model, prepared.windows["train"]), *_examples(model, prepared.windows["validation"]))
+
+
+def _examples(model: WindowBaseline, windows: Windows) -> tuple[Tensor, Tensor]:
+    """Features and flat targets of all windows whose targets are there."""
+    batch = windows.gather(torch.arange(len(windows)))
+    future, seen = batch["future"].flatten(1), batch.get("future_observed")
+    keep = torch.ones(len(future), dtype=torch.bool) if seen is None else seen.flatten(1).all(1)
+    return model.features(batch["past"], batch.get("past_observed"))[keep], future[keep]
+
+
+def train_on_windows(
+    model: nn.Module,
+    prepared: PreparedPanel,
+    training: TrainingConfig,
+    context: Context,
+    horizons: Sequence[int] = (),
+    watch: Callable[[nn.Module], dict[str, list[float]]] | None = None,
+) -> History:
+    """Train a forecaster; validation keeps its best weights. `horizons` and `watch` as of `WindowLoss` and `train`."""
+    for member in members_of(model):
+        _set_from_training(member, prepared)
+    return train(
+        model,
+        WindowLoss(training.loss, horizons),
+        prepared.windows["train"],
+        prepared.windows["validation"],
+        training,
+        validation_objective=WindowLoss(training.validation_loss or training.loss, horizons),
+        watch=watch,
+        run=context.folder,
+        progress=context.progress,
+    )
+
+
+def _set_from_training(model: nn.Module, prepared: PreparedPanel) -> None:
+    """What a forecaster takes from the training windows in closed form, before any step."""
+    if isinstance(model, HOTForecaster) and model.floor is not None:
+        model.set_floor(prepared.floor.weight)
+    if isinstance(model, OLinear):
+        model.set_bases(step_bases(prepared.windows["train"]))
+
+
+def _place_young(model: nn.Module, young: Tensor) -> None:
+    """Give variates that were never seen in training a place among the others."""
+    if isinstance(model, HOTForecaster):
+        _place_among_others(model.variates, young)
+    if isinstance(model, OLinear):
+        model.set_apart(young)
+
+
+@torch.no_grad()
+def _place_among_others(vectors: Tensor | None, young: Tensor) -> None:
+    """Variates that were never seen in training get the mean of the vectors that were learnt."""
+    if vectors is not None and young.any():
+        vectors[young] = vectors[~young].mean(0)
+
+
+def step_bases(windows: Windows) -> Bases:
+    """Eigenvectors of the correlation of steps, mean over variates, the largest eigenvalue first.
+
+    Gaps hold the last observed value. A variate that is constant at a step has no correlation and is left out.
+    """
+    return Bases(_basis(_correlation(windows, "past")), _basis(_correlation(windows, "future")))
+
+
+def _basis(correlation: Tensor) -> Tensor:
+    vectors: Tensor = torch.linalg.eigh(correlation).eigenvectors
+    return vectors.T.flip(0)
+
+
+def _correlation(windows: Windows, part: Literal["past", "future"]) -> Tensor:
+    """Pearson's over windows, `(steps, steps)` in float64; the identity if every variate is left out."""
+    steps = windows.lookback if part == "past" else windows.horizon
+    total = torch.zeros(windows.num_variates, steps, 1, dtype=torch.float64)
+    product = torch.zeros(windows.num_variates, steps, steps, dtype=torch.float64)
+    for x in _steps(windows, part):
+        total += x.sum(1).unsqueeze(2)
+        product.baddbmm_(x.mT, x)
+    mean = total / len(windows)
+    covariance = product / len(windows) - mean @ mean.mT
+    variance = covariance.diagonal(dim1=1, dim2=2)
+    varies = (variance > CONSTANT).all(1)
+    scale = variance[varies].sqrt()
+    correlation: Tensor = covariance[varies] / (scale.unsqueeze(1) * scale.unsqueeze(2))
+    return correlation.mean(0) if varies.any() else torch.eye(steps, dtype=torch.float64)
+
+
+def _steps(windows: Windows, part: str) -> Iterator[Tensor]:
+    """All windows in chunks, `(variates, windows, steps)` in float64."""
+    size = max(CELLS_PER_CHUNK // (windows.num_variates * (windows.lookback + windows.horizon)), 1)
+    for index in torch.split(torch.arange(len(windows)), size):
+        batch = windows.gather(index)
+        seen = batch.get(f"{part}_observed")
+        filled = batch[part] if seen is None else fill_gaps(batch[part], seen)
+        yield filled.double().permute(2, 0, 1)

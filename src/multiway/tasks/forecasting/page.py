@@ -1,0 +1,309 @@
+"""What the report of a forecasting run says: forecasts, the choice, where the error lies, coverage, attention."""
+
+import functools
+import statistics
+import timeit
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from multiway.compress.measuring import count_flops
+from multiway.errors import MultiwayError
+from multiway.report import text
+from multiway.report.diagnostics import step_lines, timeline, variate_bars
+from multiway.report.forecasts import ForecastPanel, groups
+from multiway.report.scales import title
+from multiway.report.scores import Score, Scores
+from multiway.report.sections import Chart, PagePart, Panels, Section, Table, TableCell, Text
+from multiway.tasks import pages
+from multiway.tasks.comparing import comparison, names_of
+from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
+from multiway.tasks.forecasting.explain import attention_part
+from multiway.tasks.forecasting.forecasts import forecast_columns
+from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.splitting import published_split
+from multiway.tasks.page_parts import split_table
+from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.run import Run
+
+HISTORY_WINDOWS = 2
+ERROR = "MSE, scaled"
+
+
+def report(runs: Sequence[Run]) -> str:
+    """The HTML report of runs that differ in their seed; the first is shown in detail."""
+    return pages.report(SUBJECT, runs, head(runs), sections(runs, _data_of(runs[0])))
+
+
+def compare(runs_of: Sequence[Sequence[Run]]) -> str:
+    """Several runs, each with its seeds, on one page, with the error of each by step."""
+    return comparison(SUBJECT, runs_of, [_compared_steps(runs_of)])
+
+
+def head(runs: Sequence[Run]) -> pages.Summary:
+    """The choice on validation and what the test rows make of it, costs, the data check and the splits."""
+    run = runs[0]
+    has_network = "floor_error" in run.facts["selection"]
+    chosen = f"Validation chose {run.facts['selection']['sentence']}"
+    return pages.Summary(
+        verdict=chosen if has_network else "Ridge makes the forecast; no network was trained.",
+        support=list(_support(SUBJECT.scores(runs), has_network)),
+        splits=_splits(run),
+        costs=_costs(run),
+        tables=choice_tables(run, pages.colours_of(SUBJECT.scores(runs))) if has_network else (),
+    )
+
+
+def sections(runs: Sequence[Run], prepared: PreparedPanel | None) -> Iterator[PagePart]:
+    """Forecasts first; those parts that need the data are left out when its file is no longer there."""
+    run, colours = runs[0], pages.colours_of(SUBJECT.scores(runs))
+    panels = [] if prepared is None else _forecasts(run, prepared)
+    shown: Section = Text(words="Forecasts need the data, which could not be read again.")
+    yield PagePart(
+        id="forecasts",
+        title="Forecasts",
+        side=[
+            "History, forecast and bands in the data’s own units; each chart has its own scale.",
+            "Point at a chart, or focus it and use the arrow keys, to read its values.",
+        ],
+        content=[Panels(groups=groups(panels, colours)) if panels else shown],
+    )
+    yield _errors_part(run, colours)
+    yield _coverage(run)
+    yield attention_part(run, prepared)
+
+
+def _setting(run: Run) -> dict[str, str]:
+    return {
+        "Look-back": f"{run.config.lookback} steps",
+        "Horizon": f"{run.config.horizon} steps",
+        "Step": run.state.frequency or "row",
+        "Season": f"{run.state.season} steps",
+        "Series": str(len(run.state.names)),
+        "Model": text.listing([name for name, _ in run.config.kinds(1)]) if run.config.network else "ridge",
+    }
+
+
+SUBJECT = pages.Subject(
+    kicker="Forecast report",
+    rows="rows",
+    setting=_setting,
+    selected_by=lambda run: "lowest validation loss",
+    about=["Scaled scores are in standard deviations of the training rows."],
+    reference="ridge",
+)
+
+
+def _data_of(run: Run) -> PreparedPanel | None:
+    try:
+        return None if run.config.data is None else prepare_panel(run.config, run.task.locate(run.config.data))
+    except (MultiwayError, OSError):
+        return None
+
+
+def _splits(run: Run) -> PagePart:
+    parts = run.facts["splits"]
+    titles = {"first": "First", "last": "Last", "rows": "Rows", "windows": "Windows"}
+    ends = [pd.Index([_time(part["first"]), _time(part["last"])]) for part in parts.values()]
+    honest = "In order of time: fitted on the first, chosen on the second, scored once on the last."
+    other = published_split(run.config.split.protocol)
+    side = [honest if other is None else other.note]
+    content: list[Section] = [timeline(list(parts), ends), split_table(parts, titles, total="rows")]
+    return PagePart(id="splits", title="Splits", side=side, content=content)
+
+
+def _time(words: str) -> int | pd.Timestamp:
+    """Stamps and integers come back from JSON as text."""
+    return int(words) if words.lstrip("-").isdigit() else pd.Timestamp(words)
+
+
+def _support(scores: Scores, has_network: bool) -> Iterator[str]:
+    """What the test rows make of the choice, and of the network alone."""
+    own, ridge = (scores.get(model, "mse", scale="scaled") for model in (OURS, "ridge"))
+    if own.value is None:
+        return
+    others = [model for model in scores.models() if model == "ridge" or "naive" in model]
+    against = [f"{_relative(own, scores.get(name, 'mse', scale='scaled'))} {title(name)}" for name in others]
+    beside = f": {text.listing(against)}." if against else "."
+    beaten = " It is no better than ridge there: the gain seen on validation did not hold."
+    remark = beaten if has_network and own.number > ridge.number else ""
+    yield f"On the test rows its MSE is {text.number(own.value, text.decimals_for([own.number]))}{beside}{remark}"
+    network = scores.get("network", "mse", scale="scaled")
+    if network.value is not None and ridge.value is not None:
+        verb = "is no better than" if network.number >= ridge.number else "beats"
+        yield f"The network alone {verb} ridge on the test rows: its MSE is {_relative(network, ridge)} it."
+    if has_network:
+        yield RULE
+
+
+def _relative(own: Score, other: Score) -> str:
+    """Say "1.8 % below", "0.4 % above" or "within 0.05 % of"."""
+    if not (np.isfinite(own.number) and np.isfinite(other.number) and other.number):
+        return "not comparable with"
+    change = 100 * (own.number / other.number - 1)
+    if abs(change) < 0.05:
+        return "within 0.05\u202f% of"
+    return f"{text.percent(abs(change))} {'below' if change < 0 else 'above'}"
+
+
+@torch.no_grad()
+def _costs(run: Run) -> dict[str, list[tuple[str, str]]]:
+    """FLOPs and latency of one window."""
+    past, model = torch.zeros(1, run.config.lookback, len(run.state.names)), model_of(run)
+    models = {"ridge": model.floor, **({} if model.network is None else {"network": model.network})}
+    return {
+        name: [
+            ("FLOPs per window", text.magnitude(count_flops(module, past))),
+            ("Latency per window", text.duration(_latency(functools.partial(module, past)))),
+        ]
+        for name, module in models.items()
+    }
+
+
+def _latency(call: Callable[[], Any]) -> float:
+    """Median of five calls, after one that warms up."""
+    return statistics.median(timeit.repeat(call, number=1, repeat=6)[1:])
+
+
+def _forecasts(run: Run, prepared: PreparedPanel) -> list[ForecastPanel]:
+    """The steps after the end of the data, and the last test window with what happened."""
+    horizon, panel = run.config.horizon, prepared.panel
+    stop = prepared.borders.test[1]
+    before, actual = panel.slice(0, stop - horizon), panel.values[stop - horizon : stop, -len(run.state.targets) :]
+    future = _panels(run, panel, panel.future_times(horizon), None, "After the end of the data")
+    return future + _panels(run, before, panel.times[stop - horizon : stop], actual, "Last test window")
+
+
+def _panels(run: Run, panel: Panel, times: pd.Index, actual: Any, group: str) -> list[ForecastPanel]:
+    levels = run.config.levels
+    columns, values = forecast_columns(run, panel, levels), panel.values[:, -len(run.state.targets) :]
+    shown = max(HISTORY_WINDOWS * run.config.horizon, run.config.lookback)
+    return [
+        ForecastPanel(
+            name=name,
+            times=times,
+            group=group,
+            history_times=panel.times[-shown:],
+            history=values[-shown:, index],
+            lines={OURS: columns[OURS][:, index]},
+            actual=None if actual is None else actual[:, index],
+            bands={
+                level: (columns[f"{OURS}-lo-{level:g}"][:, index], columns[f"{OURS}-hi-{level:g}"][:, index])
+                for level in levels
+            },
+        )
+        for index, name in enumerate(run.state.targets)
+    ]
+
+
+def _errors(run: Run, column: str) -> dict[str, NDArray[np.float64]]:
+    """Mean squared test error by model along a column."""
+    parts = run.tables["errors"].query("split == 'test'").groupby("model", sort=False)
+    return {str(model): part.groupby(column, sort=False)["mse"].mean().to_numpy() for model, part in parts}
+
+
+def _errors_part(run: Run, colours: dict[str, int]) -> PagePart:
+    lines = {title(name): (f"s{colours[name]}", values) for name, values in _errors(run, "step").items()}
+    bars = variate_bars(run.state.targets, _errors(run, "variate"), colours, ERROR)
+    side = ["Test error by distance into the future and by variate."]
+    return PagePart(id="errors", title="Where the error lies", side=side, content=[_steps(lines), bars])
+
+
+def _compared_steps(runs_of: Sequence[Sequence[Run]]) -> PagePart:
+    found = [_errors(runs[0], "step").get(OURS) for runs in runs_of]
+    lines = {
+        name: (f"s{index}", values)
+        for index, (name, values) in enumerate(zip(names_of(runs_of), found, strict=True))
+        if values is not None
+    }
+    side = ["Test error by distance into the future."]
+    return PagePart(id="errors", title="Error by step", side=side, content=[_steps(lines)])
+
+
+def _steps(lines: dict[str, tuple[str, NDArray[np.float64]]]) -> Chart | None:
+    if not lines:
+        return None
+    return Chart(
+        drawing=step_lines(lines, f"{ERROR} by step of the horizon", from_zero=True),
+        title=f"{ERROR}, by step of the horizon",
+        legend=[(name, style) for name, (style, _) in lines.items()],
+    )
+
+
+def _coverage(run: Run) -> PagePart:
+    """How often each band held the actual value, in all and by step."""
+    coverage = run.facts["coverage"]
+    styles = {row["level"]: f"v{min(index, 2)}" for index, row in enumerate(coverage)}
+    lines = {f"{row['level']:g} % band": (styles[row["level"]], np.array(row["by_step"])) for row in coverage}
+    claims = [(level, style, f"{level:g} % claimed") for level, style in styles.items()]
+    words = "Measured coverage in percent, by step of the horizon; the level lines are the claims"
+    chart = Chart(drawing=step_lines(lines, "coverage in percent by step of the horizon", claims=claims), title=words)
+    side = ["How often the band held the actual value on the test rows, against what it claims."]
+    table = _coverage_table(run, styles)
+    return PagePart(id="coverage", title="Interval coverage", side=side, content=[table, chart] if coverage else [])
+
+
+def _coverage_table(run: Run, styles: dict[float, str]) -> Table:
+    decimals = text.decimals_for([row["width"] for row in run.facts["coverage"]])
+    rows: list[list[TableCell | str]] = [
+        [
+            TableCell(
+                text.percent(row["level"], 0 if float(row["level"]).is_integer() else 1), swatch=styles[row["level"]]
+            ),
+            text.percent(row["actual"]),
+            text.signed(row["actual"] - row["level"], 1),
+            text.number(row["width"], decimals),
+        ]
+        for row in run.facts["coverage"]
+    ]
+    return Table(columns=["Claimed", "Measured", "Difference, points", "Mean width, scaled"], rows=rows)
+
+
+RULE = (
+    "The blend's validation error is a parabola in the network's share. Validation is one stretch of time, so the "
+    "share goes only part of the way from a prior to the lowest point, the less the more that point differs between "
+    "blocks of windows that share no rows, and the smaller the prior. That is one half, or twice what ridge saves of "
+    "the last value's error if this is less. On validation the blend costs at most 2 % more than ridge. Earlier steps "
+    "have shorter blocks and more of them, so every part of the horizon has its own share."
+)
+
+
+def choice_tables(run: Run, colours: dict[str, int]) -> list[Section]:
+    """Validation errors of ridge, the network and the blend."""
+    chosen = run.facts["selection"]
+    errors = {"ridge": chosen["floor_error"], "network": chosen["network_error"], OURS: chosen["blend_error"]}
+    decimals = text.decimals_for(errors.values())
+    rows: list[list[TableCell | str]] = [
+        [
+            TableCell(model, swatch=f"s{colours.get(model, 4)}", tag="chosen" if model == OURS else ""),
+            text.number(error, decimals),
+            "" if model == "ridge" else text.signed(error - errors["ridge"], decimals),
+            TableCell(f"{chosen['weight']:.0%} network in the mean" if model == OURS else "", style="left"),
+        ]
+        for model, error in errors.items()
+    ]
+    columns: list[TableCell | str] = ["Model", "MSE", "against ridge", TableCell("Remark", style="left")]
+    return [Table(title="The choice on validation", columns=columns, rows=rows, strong=[2]), _shares(chosen["shares"])]
+
+
+def _shares(shares: Sequence[Row]) -> Table:
+    """The network's share from the first steps to the last, and what it rests on."""
+    starts = [0, *(share["stop"] for share in shares)]
+    rows: list[list[TableCell | str]] = [
+        [
+            f"{start + 1} to {share['stop']}",
+            f"{share['weight']:.0%}",
+            f"{share['prior']:.0%}",
+            text.number(share["optimum"], 2),
+            "" if share["deviation"] is None else text.number(share["deviation"], 2),
+            str(share["blocks"]),
+        ]
+        for start, share in zip(starts, shares, strict=False)
+    ]
+    heads = ["Steps", "Share of the network", "Prior", "Best on validation", "Standard error", "Blocks"]
+    return Table(title="Share of the network by step", columns=heads, rows=rows)

@@ -1,0 +1,126 @@
+"""A panel: several series observed at the same times."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.findings import listed
+from multiway.errors import DataError, Fix
+from multiway.tasks.forecasting.frequency import integer_step, time_like
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Panel:
+    """Values of every variate at every time, in the units of the file.
+
+    values: float64 `(time, variates)`; NaN where missing.
+    times: DatetimeIndex, or an index of integers.
+    names: One per variate.
+    frequency: Step between times as a pandas alias; None for integer times.
+    layout: How the file was laid out.
+    source: File name, or "frame".
+    notes: What was detected and done on the way in, one line each.
+    """
+
+    values: NDArray[np.float64]
+    times: pd.Index
+    names: tuple[str, ...]
+    frequency: str | None
+    layout: Literal["wide", "long"]
+    source: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def num_rows(self) -> int:
+        """Number of times."""
+        return len(self.values)
+
+    @property
+    def num_variates(self) -> int:
+        """Number of series."""
+        return len(self.names)
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether any value is missing."""
+        return bool(np.isnan(self.values).any())
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Rows from `start` up to `stop`."""
+        return dataclasses.replace(self, values=self.values[start:stop], times=self.times[start:stop])
+
+    def row_of(self, moment: Any) -> int:
+        """The last row of a time.
+
+        Raises:
+            DataError: It is none of the panel's times.
+        """
+        try:
+            rows = np.flatnonzero(self.times == time_like(self.times, moment))
+        except (TypeError, ValueError):
+            rows = np.empty(0, dtype=np.int64)
+        if not len(rows):
+            raise DataError(
+                f"{self.source}: the cutoff {moment} is none of its times, {self.times[0]} to {self.times[-1]}."
+            )
+        return int(rows[-1])
+
+    def future_times(self, count: int) -> pd.Index:
+        """The next `count` times after the last; steps of days and more keep their hour when clocks change.
+
+        Raises:
+            DataError: The times have no regular step and none was given.
+        """
+        last = self.times[-1]
+        if not isinstance(self.times, pd.DatetimeIndex):
+            return pd.Index(np.arange(1, count + 1) * integer_step(self.times) + int(last))
+        if self.frequency is None:
+            raise DataError(
+                f"{self.source}: the step between times is unknown, so none can follow. "
+                "Set frequency, such as h or D (",
+                Fix("read.frequency", "D"),
+                ").",
+            )
+        ahead = pd.date_range(last, periods=count + 1, freq=self.frequency).as_unit(self.times.unit)
+        return pd.DatetimeIndex(ahead[ahead > last][:count])
+
+
+def targets_last(panel: Panel, targets: Sequence[str]) -> Panel:
+    """Put the series that are forecast behind those that are seen alone; without any, leave the panel as it is.
+
+    Raises:
+        DataError: A target is absent, or nothing else is there.
+    """
+    if not targets:
+        return panel
+    seen = [name for name in panel.names if name not in targets]
+    if not seen:
+        raise DataError(
+            f"{panel.source}: targets {listed(targets)} leave no series to forecast them from. It has "
+            f"{listed(panel.names)}. Leave targets out to forecast every series from its own past."
+        )
+    return match_panel(panel, [*seen, *targets])
+
+
+def match_panel(panel: Panel, names: Sequence[str]) -> Panel:
+    """Bring the variates into the order of `names`; others are dropped with a note.
+
+    Raises:
+        DataError: A name is absent.
+    """
+    place = {name: position for position, name in enumerate(panel.names)}
+    absent = [name for name in names if name not in place]
+    if absent:
+        verb = "is" if len(absent) == 1 else "are"
+        raise DataError(
+            f"{panel.source}: columns are matched by name, and {listed(absent, 5)} {verb} lacking. "
+            f"It has {listed(panel.names)}. Add or rename."
+        )
+    extra = [name for name in panel.names if name not in set(names)]
+    notes = (*panel.notes, f"columns {listed(extra)} are not used.") if extra else panel.notes
+    order = [place[name] for name in names]
+    return dataclasses.replace(panel, values=panel.values[:, order], names=tuple(names), notes=notes)

@@ -1,0 +1,210 @@
+"""Scores of several forecasts over the same windows: per variate and step, on the scaled and the file's own scale."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway.data import Scaler
+from multiway.tasks.forecasting.windows import Windows
+from multiway.tasks.protocol import OURS, Row
+
+Forecasts = Mapping[str, Tensor]
+Predict = Callable[[Tensor, Tensor | None], Forecasts]
+SMALLEST = torch.finfo(torch.float32).tiny
+
+
+@dataclasses.dataclass(kw_only=True)
+class ForecastErrors:
+    """Sums over windows, `(horizon, variates)` float64 each; divide by `count` for means.
+
+    size: Of the actual values, as `symmetric` in the units of the file over their deviation.
+    inside, beyond: `(levels, horizon, variates)`: values within the bands, and how far the others lie outside; without
+        levels where a forecast has no bands.
+    """
+
+    count: Tensor
+    squared: Tensor
+    absolute: Tensor
+    symmetric: Tensor
+    size: Tensor
+    inside: Tensor
+    beyond: Tensor
+
+    @classmethod
+    def zeros(cls, horizon: int, variates: int, levels: int) -> Self:
+        """Nothing summed yet."""
+        sizes = {field.name: (horizon, variates) for field in dataclasses.fields(cls)}
+        sizes |= dict.fromkeys(("inside", "beyond"), (levels, horizon, variates))  # type: ignore[arg-type]
+        return cls(**{name: torch.zeros(size, dtype=torch.float64) for name, size in sizes.items()})
+
+    def add(self, forecast: Tensor, truth: "_Truth", radii: Tensor) -> None:
+        """Add a batch of forecasts `(batch, horizon, variates)`; cells that are not observed add nothing."""
+        error = (forecast - truth.target).abs_()
+        if truth.keep is not None:
+            error = torch.where(truth.keep, error, 0)
+        squared = error.square().sum(0).double()
+        if not torch.isfinite(squared).all():  # beyond float32, whose range ends at an error of 1e19
+            squared = error.double().square().sum(0)
+        self.count += truth.count
+        self.squared += squared
+        self.absolute += error.sum(0)
+        self.symmetric += (error / ((forecast + truth.offset).abs_() + truth.size)).sum(0) * 2
+        self.size += truth.total
+        for index, radius in enumerate(radii):
+            self.inside[index] += truth.count - (error > radius).sum(0)
+            self.beyond[index] += (error - radius).clamp_min_(0).sum(0)
+
+    def first(self, steps: int) -> Self:
+        """Those of the first steps alone."""
+        tensors = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return type(self)(**{name: each.narrow(each.ndim - 2, 0, steps) for name, each in tensors.items()})
+
+    def coverage(self) -> Tensor:
+        """Share of values inside the bands by step, `(levels, horizon)`."""
+        return self.inside.sum(2) / self.count.sum(1).clamp_min(1)
+
+
+class _Truth:
+    """Targets of a batch, and what every forecast's scores need of them."""
+
+    def __init__(self, target: Tensor, keep: Tensor | None, offset: Tensor) -> None:
+        self.target, self.keep, self.offset = target.contiguous(), keep, offset
+        self.count = torch.full(target.shape[1:], float(len(target))) if keep is None else keep.sum(0)
+        size = (self.target + offset).abs_()
+        self.total = (size if keep is None else torch.where(keep, size, 0)).sum(0)
+        self.size = size.clamp_min_(SMALLEST)
+
+
+@torch.no_grad()
+def measure(
+    windows: Windows, predict: Predict, scaler: Scaler, radii: Tensor | None = None
+) -> dict[str, ForecastErrors]:
+    """Errors of every forecast that `predict` makes, over all windows; those of ours also against its bands.
+
+    radii: Half-widths of the bands, `(levels, horizon, variates)`, scaled.
+    """
+    offset = torch.from_numpy(scaler.mean / scaler.std).float()
+    none = torch.zeros(0, windows.horizon, windows.num_targets)
+    bands = {} if radii is None else {OURS: radii}
+    totals: dict[str, ForecastErrors] = {}
+    for _, batch in windows.batches():
+        truth = _Truth(batch["future"], batch.get("future_observed"), offset)
+        added: dict[int, str] = {}
+        for name, forecast in predict(batch["past"], batch.get("past_observed")).items():
+            own, twin = bands.get(name, none), added.setdefault(id(forecast), name)
+            if twin != name:  # one forecast under two names is counted once
+                totals[name] = totals[twin]
+                continue
+            total = totals.setdefault(name, ForecastErrors.zeros(windows.horizon, windows.num_targets, len(own)))
+            total.add(forecast.contiguous(), truth, own)
+    return totals
+
+
+def coverage_rows(errors: ForecastErrors, radii: Tensor, levels: Sequence[float]) -> list[Row]:
+    """Coverage in percent and scaled width of the bands of every level, the coverage also by step."""
+    inside, width = 100 * errors.coverage(), 2 * radii.double().mean((1, 2))
+    return [
+        {
+            "level": level,
+            "actual": float(inside[i].mean()),
+            "width": float(width[i]),
+            "by_step": inside[i].tolist(),
+        }
+        for i, level in enumerate(levels)
+    ]
+
+
+class Units(NamedTuple):
+    """What scores in the units of the file, MASE and the bands need: `(variates,)` twice, radii and their levels."""
+
+    std: NDArray[np.float64]
+    mase_scale: NDArray[np.float64]
+    radii: Tensor
+    levels: Sequence[float] = ()
+
+
+def forecast_rows(errors: Mapping[str, ForecastErrors], split: str, units: Units) -> list[Row]:
+    """Mean scores of every model, one row per metric and scale; None where a score is undefined.
+
+    mse, mae, rmse: mean over windows, steps and variates, rmse its root.
+    mase: MAE over the in-sample MAE of the seasonal naive forecast on the training rows, averaged over variates.
+    smape: mean of 2 |f - y| / (|f| + |y|), from 0 to 2; wape: sum of |f - y| over that of |y|. Both depend on the
+        level of a series, so they are in the units of the file alone.
+    pinball: mean over the quantiles that the bands and the forecast, as the median, are; coverage_80: share of values
+        inside the 80 % band. Of ours alone.
+    """
+    return [
+        _row(model, split, scale, metric, value)
+        for model, error in errors.items()
+        for scale, metric, value in (*_means(error, units), *(_of_bands(error, units) if model == OURS else ()))
+    ]
+
+
+def horizon_rows(errors: Mapping[str, ForecastErrors], split: str, units: Units, horizons: Sequence[int]) -> list[Row]:
+    """Scaled MSE and MAE of every model over its first steps, called by their number."""
+    return [
+        _row(model, split, scale, f"{metric}_{steps}", value)
+        for steps, (model, error) in itertools.product(horizons, errors.items())
+        for scale, metric, value in _means(error.first(steps), units)
+        if scale == "scaled" and metric in ("mse", "mae")
+    ]
+
+
+def _row(model: str, split: str, scale: str, metric: str, value: float | None) -> Row:
+    return {"model": model, "split": split, "scale": scale, "metric": metric, "value": value, "low": None, "high": None}
+
+
+def _means(error: ForecastErrors, units: Units) -> Iterator[tuple[str, str, float | None]]:
+    total, std = float(error.count.sum().clamp_min(1)), torch.from_numpy(units.std)
+    squared, absolute = (float(part.sum()) for part in (error.squared * std.square(), error.absolute * std))
+    size = float((error.size * std).sum())
+    yield "scaled", "mse", float(error.squared.sum()) / total
+    yield "scaled", "mae", float(error.absolute.sum()) / total
+    yield "scaled", "mase", _mase(error, torch.from_numpy(units.mase_scale))
+    yield "original", "mse", squared / total
+    yield "original", "mae", absolute / total
+    yield "original", "rmse", (squared / total) ** 0.5
+    yield "original", "wape", absolute / size if size else None
+    yield "original", "smape", float(error.symmetric.sum()) / total
+
+
+def _mase(error: ForecastErrors, scale: Tensor) -> float:
+    per_variate = error.absolute.sum(0) / error.count.sum(0).clamp_min(1)
+    usable = scale > 0
+    return float((per_variate[usable] / scale[usable]).mean()) if bool(usable.any()) else 0.0
+
+
+def _of_bands(error: ForecastErrors, units: Units) -> Iterator[tuple[str, str, float | None]]:
+    """For e = |f - y|, the two quantiles of a band of tail p lose 2 p r + max(e - r, 0), and the median e / 2."""
+    if not len(error.inside):
+        return
+    tails = (0.5 - torch.tensor(units.levels, dtype=torch.float64) / 200)[:, None, None]
+    lost = error.absolute / 2 + (2 * tails * units.radii * error.count + error.beyond).sum(0)
+    cells = float(error.count.sum().clamp_min(1)) * (2 * len(tails) + 1)
+    yield "original", "pinball", float((lost * torch.from_numpy(units.std)).sum()) / cells
+    for level, inside in zip(units.levels, error.coverage(), strict=True):
+        yield "original", f"coverage_{level:g}", float(inside.mean())
+
+
+def error_frame(errors: Mapping[str, ForecastErrors], split: str, names: tuple[str, ...]) -> pd.DataFrame:
+    """Scaled errors by split, model, variate and step, as a tidy table; NaN where no value was there."""
+    parts = []
+    for model, error in errors.items():
+        steps, variates = error.count.shape
+        columns = {
+            "split": split,
+            "model": model,
+            "variate": np.tile(np.array(names, dtype=object), steps),
+            "step": np.repeat(np.arange(1, steps + 1), variates),
+            "mse": (error.squared / error.count).flatten().numpy(),
+            "mae": (error.absolute / error.count).flatten().numpy(),
+        }
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)

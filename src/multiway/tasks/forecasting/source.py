@@ -1,0 +1,288 @@
+"""Bytes to a panel: one pass over a file or frame that notes every flaw and applies the chosen policies."""
+
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.findings import CheckReport, Findings, Unreadable, listed, quoted, soundly
+from multiway.data.sources import columns as col
+from multiway.data.sources.cells import RawTable
+from multiway.data.sources.options import ReadOptions
+from multiway.data.sources.tables import load_table, source_name
+from multiway.data.sources.times import parse_times
+from multiway.errors import DataError, Fix, MultiwayError
+from multiway.tasks.forecasting.frequency import check_frequency, infer_frequency, season_of
+from multiway.tasks.forecasting.panel import Panel, match_panel
+from multiway.tasks.forecasting.policies import (
+    CHOOSE,
+    Draft,
+    in_time_order,
+    note_flaw,
+    on_step,
+    once_each,
+    report_constant,
+    with_missing,
+    without_gaps,
+)
+from multiway.tasks.forecasting.splitting import SplitOptions, about_young, borders_of, young_series
+
+MAX_CELLS = 2_000_000_000
+"""Of a panel that a long table makes."""
+
+
+def read_panel(source: Any, options: ReadOptions | None = None) -> Panel:
+    """Read a file or frame under the chosen policies.
+
+    Args:
+        source: Path of a CSV, CSV.gz or Parquet file, or a pandas or polars frame; wide or long.
+        options: What to do with flaws; by default every flaw is refused.
+
+    Raises:
+        DataError: A flaw that no policy covers: one line with the file, the place, the value and the fix.
+    """
+    return soundly(source_name(source), lambda findings: _read(source, options or ReadOptions(), findings))
+
+
+def check_file(source: Any, options: ReadOptions | None = None, split: SplitOptions | None = None) -> CheckReport:
+    """Say what is in a file and all that is wrong with it under these policies and this split.
+
+    Raises:
+        DataError: There is no such file, or the source is no table.
+    """
+    findings = Findings(source_name(source))
+    panel = None
+    with contextlib.suppress(Unreadable):
+        panel = _read(source, options or ReadOptions(), findings)
+    if panel is not None and split is not None and not findings.errors():
+        _look_at_split(panel, split, findings)
+    missing = {} if panel is None else _missing_by_name(panel)
+    summary = _summary(panel, findings)
+    return CheckReport(source=findings.source, summary=summary, findings=findings.ordered(), missing=missing)
+
+
+def _look_at_split(panel: Panel, split: SplitOptions, findings: Findings) -> None:
+    """Note series that begin after the training rows; a split that cannot be made is a matter of training."""
+    try:
+        young = young_series(panel, borders_of(panel, split))
+    except MultiwayError:
+        return
+    if young.any():
+        names = [name for name, is_young in zip(panel.names, young, strict=True) if is_young]
+        findings.add("young", "warning", about_young(names), count=len(names))
+
+
+def _missing_by_name(panel: Panel) -> dict[str, int]:
+    counts = np.isnan(panel.values).sum(0)
+    return {name: int(count) for name, count in zip(panel.names, counts, strict=True) if count}
+
+
+def _summary(panel: Panel | None, findings: Findings) -> dict[str, Any]:
+    if panel is None:
+        return {"encoding": findings.encoding}
+    counts = {
+        kind: sum(finding.count for finding in findings.found if finding.kind == kind)
+        for kind in ("sentinel", "duplicates", "gaps", "constant")
+    }
+    return {
+        "rows": panel.num_rows,
+        "variates": panel.num_variates,
+        "names": listed(panel.names, 12),
+        "from": str(panel.times[0]),
+        "to": str(panel.times[-1]),
+        "step": panel.frequency or "row",
+        "season": season_of(panel.frequency),
+        "layout": panel.layout,
+        "encoding": findings.encoding,
+        "missing cells": int(np.isnan(panel.values).sum()),
+        "sentinel cells": counts["sentinel"],
+        "repeated times": counts["duplicates"],
+        "gaps": counts["gaps"],
+        "constant columns": counts["constant"],
+    }
+
+
+def _read(source: Any, options: ReadOptions, findings: Findings) -> Panel:
+    """Read as far as the file allows, noting flaws; the panel is sound only where no finding is an error."""
+    if options.frequency is not None:
+        check_frequency(options.frequency)
+    table = load_table(source, options, findings)
+    time = col.find_time_column(table, options, findings)
+    table, times = _timed(table, time, options, findings)
+    long = col.find_long_columns(table, time, options, findings)
+    draft = (
+        _wide(table, time, times, options, findings)
+        if long is None
+        else pivoted(table, time, long, times, options, findings)
+    )
+    _note_layout(time, long, draft, findings)
+    draft = once_each(in_time_order(draft, options, findings), options, findings)
+    frequency = infer_frequency(draft.times)
+    if options.frequency is not None and isinstance(draft.times, pd.DatetimeIndex):
+        frequency = options.frequency
+    draft = on_step(draft, options, findings)
+    draft = with_missing(without_gaps(draft, frequency, options, findings), options, findings)
+    report_constant(draft, findings)
+    layout: Literal["wide", "long"] = "wide" if long is None else "long"
+    notes = tuple(finding.line() for finding in findings.found if finding.severity != "error")
+    return Panel(
+        values=draft.values, times=draft.times, names=draft.names, frequency=frequency, layout=layout,
+        source=findings.source, notes=notes,
+    )  # fmt: skip
+
+
+def _timed(table: RawTable, time: str | None, options: ReadOptions, findings: Findings) -> tuple[RawTable, pd.Index]:
+    """The rows whose time is sound, and those times."""
+    if time is None:
+        return table, pd.RangeIndex(len(table.frame))
+    times, good = parse_times(table, time, options, findings)
+    if good.all():
+        return table, times
+    frame = table.frame[good].reset_index(drop=True)
+    return dataclasses.replace(table, frame=frame, rows=table.rows[good], broken=table.broken[good]), times
+
+
+def _note_layout(time: str | None, long: tuple[str, str] | None, draft: Draft, findings: Findings) -> None:
+    """Say how the table was understood."""
+    when = "rows are counted" if time is None else f"times in '{quoted(time)}'"
+    if long is None:
+        text = f"read as wide: {when}, {len(draft.names)} series in columns"
+    else:
+        names, values = (f"'{quoted(name)}'" for name in long)
+        text = f"read as long: {when}, names in {names}, values in {values}, {len(draft.names)} series"
+    findings.add("layout", "note", text)
+
+
+def _wide(table: RawTable, time: str | None, times: pd.Index, options: ReadOptions, findings: Findings) -> Draft:
+    names = [name for name in table.names if name != time]
+    if options.variates is not None:
+        names = col.require_columns(names, options.variates, "variates", findings)
+    if not names:
+        rule = "there is no column of values" + ("" if time is None else f" beside '{quoted(time)}'")
+        raise findings.fatal("columns", rule, "Give at least one series; columns are separated by , ; | or tabs.")
+    values = col.parse_numbers(table, names, findings)
+    return Draft(values=values, times=times, names=tuple(names), origin=np.arange(len(times))[:, None], table=table)
+
+
+def pivoted(
+    table: RawTable, time: str | None, long: tuple[str, str], times: pd.Index, options: ReadOptions, findings: Findings
+) -> Draft:
+    """Pivot: a row per time, a column per series in order of appearance, NaN where a series has no row."""
+    label, value = long
+    unused = [name for name in table.names if name not in (time, label, value)]
+    if unused:
+        findings.add("columns", "warning", f"columns {listed(unused)} are not used")
+    numbers = col.parse_numbers(table, [value], findings)[:, 0]
+    labels = _labels(table, label, findings)
+    names = list(options.variates) if options.variates is not None else list(dict.fromkeys(labels))
+    if options.variates is not None:
+        names = col.require_columns(list(dict.fromkeys(labels)), names, "variates", findings)
+    rows = np.flatnonzero(pd.Index(names).get_indexer(pd.Index(labels)) >= 0)
+    order = np.argsort(times[rows].to_numpy(), kind="stable")
+    return _pivot(
+        table, times[rows[order]], labels[rows[order]], numbers[rows[order]], rows[order], names, options, findings
+    )
+
+
+def _labels(table: RawTable, label: str, findings: Findings) -> NDArray[np.object_]:
+    """Series names as text; whole numbers without a fraction."""
+    raw = table.frame[label]
+    if pd.api.types.is_float_dtype(raw) and (raw == np.round(raw)).all():
+        raw = raw.astype(np.int64)
+    absent = np.flatnonzero((raw.isna() | (raw.astype(str).str.strip() == "")).to_numpy(bool) & ~table.broken)
+    if len(absent):
+        places = [table.place(int(row), label) for row in absent[:20]]
+        raise findings.fatal("columns", f"{len(absent)} rows name no series", "Name them.", places, count=len(absent))
+    labels: NDArray[np.object_] = raw.astype(str).to_numpy(dtype=object)
+    return labels
+
+
+def _pivot(
+    table: RawTable,
+    times: pd.Index,
+    labels: NDArray[np.object_],
+    numbers: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    names: list[str],
+    options: ReadOptions,
+    findings: Findings,
+) -> Draft:
+    stamps, unique = times.factorize()
+    series = pd.Index(names).get_indexer(pd.Index(labels))
+    if len(unique) * len(names) > MAX_CELLS:
+        size = len(unique) * len(names) * 8e-9
+        rule = f"{len(names):,} series at {len(unique):,} different times would take {size:.1f} GB"
+        raise findings.fatal("memory", rule, ("Choose fewer with variates (", CHOOSE, ")."))
+    cells = pd.Series(np.asarray(stamps) * len(names) + series)
+    repeated = np.flatnonzero(cells.duplicated())
+    if len(repeated):
+        numbers = _once(table, cells, numbers, rows, times, repeated, options, findings)
+    kept = np.flatnonzero(~cells.duplicated(keep="last" if options.duplicates == "last" else "first"))
+    values = np.full((len(unique), len(names)), np.nan)
+    origin = np.full(values.shape, -1, dtype=np.int64)
+    values[stamps[kept], series[kept]], origin[stamps[kept], series[kept]] = numbers[kept], rows[kept]
+    index = pd.DatetimeIndex(unique) if isinstance(times, pd.DatetimeIndex) else pd.Index(unique)
+    return Draft(values=values, times=index, names=tuple(names), origin=origin, table=table)
+
+
+def _once(
+    table: RawTable,
+    cells: pd.Series,
+    numbers: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    times: pd.Index,
+    repeated: NDArray[np.int64],
+    options: ReadOptions,
+    findings: Findings,
+) -> NDArray[np.float64]:
+    """Report repeats of one series at one time; average them if that is the policy."""
+    places = [table.place(int(rows[row]), detail=f"time {times[row]}") for row in repeated[:20]]
+    rule = f"{len(repeated)} rows repeat a time of their series"
+    policy = "error" if options.duplicates == "keep" else options.duplicates
+    note_flaw("duplicates", policy, rule, places, len(repeated), findings, " (Not keep: the table is long.)")
+    if options.duplicates == "mean":
+        means: NDArray[np.float64] = pd.Series(numbers).groupby(cells).transform("mean").to_numpy()
+        return means
+    return numbers
+
+
+def later_panel(source: Any, options: ReadOptions, names: Sequence[str], frequency: str | None) -> Panel:
+    """Read a file or frame under a run's policies and bring its columns into the run's order by name.
+
+    Raises:
+        DataError: It lacks a series, or its rows are not as far apart as those of the training.
+    """
+    try:
+        panel = read_panel(source, options.replace(variates=tuple(names)))
+    except DataError as error:
+        if not any(isinstance(part, Fix) for part in error.args):
+            raise
+        kept = " A run keeps the options it was trained with: fix the file, or train anew."
+        raise DataError(*error.args, kept) from None
+    return _at_frequency(match_panel(panel, names), frequency, strict=options.gaps != "ignore")
+
+
+def _at_frequency(panel: Panel, frequency: str | None, *, strict: bool) -> Panel:
+    """Take over a run's step, also where the panel is too short to infer one; if strict, only where it follows it.
+
+    Raises:
+        DataError: The rows are not that far apart.
+    """
+    if frequency is None or not isinstance(panel.times, pd.DatetimeIndex):
+        return panel
+    if not strict or _follows(panel.times, frequency):
+        return dataclasses.replace(panel, frequency=frequency)
+    raise DataError(
+        f"{panel.source}: the run was trained on steps of {frequency}; these rows follow "
+        f"{panel.frequency or 'no regular step'}. Resample them, or train a run on them."
+    )
+
+
+def _follows(times: pd.DatetimeIndex, frequency: str) -> bool:
+    """Whether most stamps are on the grid of the step, and most of the grid is there."""
+    grid = pd.date_range(times[0], times[-1], freq=frequency)
+    return bool(len(grid)) and bool(min(times.isin(grid).mean(), grid.isin(times).mean()) > 0.5)

@@ -1,0 +1,187 @@
+"""Where training, validation and test targets lie: always in the order of time."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import Field, field_validator
+
+from multiway.auditing import WindowSplit
+from multiway.config import Config
+from multiway.data.findings import listed
+from multiway.data.scaling import Scaler
+from multiway.errors import ConfigError, DataError, Fix
+from multiway.lazy import load_extensions
+from multiway.tasks.forecasting.frequency import time_like
+from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.windows import Borders, Windows
+
+PROTOCOLS = ("auto", "ett_hourly", "ett_quarter_hourly", "fraction", "dates")
+ETT_MONTHS = (12, 4, 4)
+ETT_NAMES = ("HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL", "OT")
+ETT_FREQUENCIES = {"h": "ett_hourly", "15min": "ett_quarter_hourly"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class PublishedSplit:
+    """A way to scale and split windows that was published and leaks; a module of the papers adds it to `PUBLISHED`.
+
+    note: What it is worth, for whoever reads its scores.
+    scale: From all rows, `(time, variates)`.
+    split: Of all windows, by a seed, with the name of the data: windows of every split.
+    audited: The windows as an audit looks at them.
+    """
+
+    note: str
+    scale: Callable[[NDArray[np.float64]], Scaler]
+    split: Callable[[Windows, int, str], dict[str, Windows]]
+    audited: Callable[[Panel, Mapping[str, Windows], Scaler], WindowSplit]
+
+
+PUBLISHED: dict[str, PublishedSplit] = {}
+
+
+def published_split(protocol: str) -> PublishedSplit | None:
+    """The published protocol of that name; None where it is one of ours, or none at all."""
+    if protocol not in PROTOCOLS and protocol not in PUBLISHED:
+        load_extensions("window protocols")
+    return PUBLISHED.get(protocol)
+
+
+class SplitOptions(Config):
+    """How rows are split."""
+
+    protocol: str = "fraction"
+    """One of `PROTOCOLS`, or a published one of the papers."""
+    train: float = Field(default=0.7, gt=0, lt=1)
+    """Share of rows to train on, rounded down."""
+    test: float = Field(default=0.2, gt=0, lt=1)
+    """Share of rows to test on, rounded down; validation is the rest."""
+    validation_start: str | None = None
+    """First validation time, for the protocol `dates`."""
+    test_start: str | None = None
+    """First test time, for the protocol `dates`."""
+    seed: int = Field(default=0, ge=0)
+    """Of a published protocol that draws."""
+
+    @field_validator("protocol")
+    @classmethod
+    def _protocol_is_known(cls, protocol: str) -> str:
+        if protocol not in PROTOCOLS and published_split(protocol) is None:
+            *others, last = map(repr, (*PROTOCOLS, *PUBLISHED))
+            raise ValueError(f"Input should be {', '.join(others)} or {last}")
+        return protocol
+
+
+def borders_of(panel: Panel, options: SplitOptions) -> Borders:
+    """Borders of a panel under the chosen protocol.
+
+    `auto` means the ETT borders for a panel with the columns, step and length of an ETT file, else `fraction`.
+
+    Raises:
+        DataError: The panel is too short for the protocol, or a date lies outside it.
+        ConfigError: The options contradict themselves.
+    """
+    protocol = _detected(panel) if options.protocol == "auto" else options.protocol
+    if published_split(protocol) is not None:
+        return whole_borders(panel.num_rows)
+    if protocol == "dates":
+        return date_borders(panel.times, options.validation_start, options.test_start)
+    if protocol == "fraction":
+        return fraction_borders(panel.num_rows, options.train, options.test)
+    borders = ett_borders("hour" if protocol == "ett_hourly" else "quarter")
+    if borders.test[1] > panel.num_rows:
+        raise DataError(
+            f"{panel.source}: the protocol {protocol} uses {borders.test[1]:,} rows. Got {panel.num_rows:,}. "
+            f"Set protocol to fraction or dates (",
+            Fix("split.protocol", "fraction"),
+            ").",
+        )
+    return borders
+
+
+def _detected(panel: Panel) -> str:
+    if panel.names == ETT_NAMES and panel.frequency in ETT_FREQUENCIES:
+        protocol = ETT_FREQUENCIES[panel.frequency]
+        if panel.num_rows >= ett_borders("hour" if protocol == "ett_hourly" else "quarter").test[1]:
+            return protocol
+    return "fraction"
+
+
+def ett_borders(kind: Literal["hour", "quarter"]) -> Borders:
+    """12, 4 and 4 months of 30 days, as every published ETT table uses; later rows are unused."""
+    day = 24 if kind == "hour" else 96
+    train, validation, test = (months * 30 * day for months in ETT_MONTHS)
+    return Borders(
+        train=(0, train), validation=(train, train + validation), test=(train + validation, train + validation + test)
+    )
+
+
+def whole_borders(rows: int) -> Borders:
+    """All rows in every split."""
+    return Borders(train=(0, rows), validation=(0, rows), test=(0, rows))
+
+
+def fraction_borders(rows: int, train: float = 0.7, test: float = 0.2) -> Borders:
+    """First `int(train * rows)` rows, last `int(test * rows)` rows, and validation between them."""
+    first, last = int(train * rows), rows - int(test * rows)
+    if not 0 < first < last < rows:
+        raise ConfigError(f"split: shares train={train} and test={test} of {rows} rows leave no row for one split.")
+    return Borders(train=(0, first), validation=(first, last), test=(last, rows))
+
+
+def date_borders(times: pd.Index, validation_start: str | None, test_start: str | None) -> Borders:
+    """Split at two times: validation starts at the first row not before one, test at the other."""
+    if validation_start is None or test_start is None:
+        raise ConfigError(
+            "split: the protocol `dates` needs validation_start and test_start. Set both (",
+            Fix("split.validation_start", like="DATE"),
+            " ",
+            Fix("split.test_start", like="DATE"),
+            ").",
+        )
+    first, last = (_row_of(times, moment) for moment in (validation_start, test_start))
+    if not 0 < first < last < len(times):
+        raise DataError(
+            f"split: validation_start={validation_start} is row {first} and test_start={test_start} is row {last} of "
+            f"{len(times)}; each split needs rows. The data goes from {times[0]} to {times[-1]}."
+        )
+    return Borders(train=(0, first), validation=(first, last), test=(last, len(times)))
+
+
+def _row_of(times: pd.Index, moment: str) -> int:
+    try:
+        return int(times.searchsorted(time_like(times, moment)))
+    except (ValueError, TypeError):
+        raise ConfigError(f"split: {moment!r} is not a time like {times[0]}.") from None
+
+
+def young_series(panel: Panel, borders: Borders) -> NDArray[np.bool_]:
+    """Which series have no value before validation, `(variates,)`: nothing can be learnt from them.
+
+    Raises:
+        DataError: A series has no value at all, or a split has none of the others.
+    """
+    young = np.asarray(np.isnan(panel.values[slice(*borders.train)]).all(0))
+    for name, (start, stop) in {"": (0, panel.num_rows), **borders.by_name()}.items():
+        empty = np.asarray(np.isnan(panel.values[start:stop]).all(0))
+        if empty[~young].all() or (not name and empty.any()):
+            shown = ", ".join(panel.names[index] for index in np.flatnonzero(empty)[:5])
+            where = f"in the {name} rows, {panel.times[start]} to {panel.times[stop - 1]}" if name else "at all"
+            raise DataError(
+                f"{panel.source}: {shown} has no value {where}. Leave it out with variates (",
+                Fix("read.variates", like="NAME,NAME"),
+                "), or move the split.",
+            )
+    return young
+
+
+def about_young(names: Sequence[str]) -> str:
+    """What becomes of series without a value in the training rows."""
+    return (
+        f"{listed(names)}: no value in the training rows, so nothing is learnt or scored there; the forecast is by "
+        "what the other series taught, on the scale of the rows that there are"
+    )

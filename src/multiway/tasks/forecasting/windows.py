@@ -1,0 +1,294 @@
+"""Windows of a panel: strided views of one tensor, gathered per batch, and stretches of them without a gap."""
+
+import copy
+import dataclasses
+from collections.abc import Iterator
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from multiway.data.scaling import Scaler
+from multiway.errors import DataError
+from multiway.tasks.forecasting.panel import Panel
+
+BATCH_CELLS = 500_000
+SHORTEST_STRETCH = 32
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Borders:
+    """Half-open ranges of target rows; validation and test windows reach back `lookback` rows for their past."""
+
+    train: tuple[int, int]
+    validation: tuple[int, int]
+    test: tuple[int, int]
+
+    def by_name(self) -> dict[str, tuple[int, int]]:
+        """Range of each split, in the order of time."""
+        return {"train": self.train, "validation": self.validation, "test": self.test}
+
+
+class Windows:
+    """Every look-back and horizon whose targets lie in one stretch of rows.
+
+    A window is a run of neighbouring rows, so in memory it is one block; gathering a batch copies blocks.
+
+    Args:
+        values: `(rows, variates)`, missing cells as 0.
+        observed: `(rows, variates)`, False where missing; None when nothing is.
+        start: First target row; the first window's past begins `lookback` rows earlier, or at row 0.
+        stop: Row after the last target.
+        lookback: Past steps per window.
+        horizon: Future steps per window.
+        num_targets: The last so many variates are forecast, and the others seen alone; all if not given.
+
+    Attributes:
+        chosen: Which of the windows these are, in order; None for all.
+    """
+
+    def __init__(
+        self,
+        values: Tensor,
+        observed: Tensor | None,
+        *,
+        start: int,
+        stop: int,
+        lookback: int,
+        horizon: int,
+        num_targets: int | None = None,
+    ) -> None:
+        self.lookback, self.horizon = lookback, horizon
+        self.num_variates = values.shape[1]
+        self.num_targets = self.num_variates if num_targets is None else num_targets
+        self.chosen: Tensor | None = None
+        self.first = max(start - lookback, 0)
+        self._rows = values[self.first : stop].contiguous()
+        self._observed = None if observed is None else observed[self.first : stop].contiguous()
+
+    def __len__(self) -> int:
+        """Number of windows: rows - lookback - horizon + 1, none dropped, or as many as were chosen."""
+        return self._count if self.chosen is None else len(self.chosen)
+
+    @property
+    def _count(self) -> int:
+        return max(len(self._rows) - self.lookback - self.horizon + 1, 0)
+
+    def only(self, chosen: Tensor) -> Self:
+        """Some of the windows, by their positions."""
+        part = copy.copy(self)
+        part.chosen = chosen if self.chosen is None else self.chosen[chosen]
+        return part
+
+    def of_targets(self) -> Self:
+        """The same windows of the targets alone, with their own past."""
+        part, targets = copy.copy(self), slice(self.num_variates - self.num_targets, None)
+        part.num_variates, part._rows = self.num_targets, self._rows[:, targets].contiguous()
+        part._observed = None if self._observed is None else self._observed[:, targets].contiguous()
+        return part
+
+    @property
+    def never_observed(self) -> Tensor:
+        """Variates without a value in any row of these windows, `(variates,)`."""
+        seen = torch.ones(self.num_variates, dtype=torch.bool) if self._observed is None else self._observed.any(0)
+        return ~seen
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no cell is missing."""
+        return self._observed is None
+
+    def gather(self, index: Tensor) -> dict[str, Tensor]:
+        """Copy some windows.
+
+        Args:
+            index: `(batch,)` int64, each below `len(self)`.
+
+        Returns:
+            `past` `(batch, lookback, variates)`, `future` `(batch, horizon, targets)`, both contiguous; `start`
+            `(batch,)`, the row of the panel at which each past begins; and where cells are missing,
+            `past_observed` and `future_observed`, False at the missing ones.
+        """
+        index = (index if self.chosen is None else self.chosen[index]).to(self._rows.device)
+        batch = {"start": index + self.first, **self._copies("", self._rows, index)}
+        if self._observed is not None:
+            batch |= self._copies("_observed", self._observed, index)
+        return batch
+
+    def between(self, start: int, stop: int) -> "Windows":
+        """Those whose targets lie in some rows of the panel, and whose past lies in the rows of these."""
+        sizes = {"lookback": self.lookback, "horizon": self.horizon, "num_targets": self.num_targets}
+        part = Windows(self._rows, self._observed, start=start - self.first, stop=stop - self.first, **sizes)
+        part.first += self.first
+        return part
+
+    def spread(self, count: int) -> dict[str, Tensor]:
+        """Copy at most so many windows, evenly spread from the first to the last."""
+        return self.gather(torch.linspace(0, len(self) - 1, min(count, len(self))).long())
+
+    def batches(self, rows: Tensor | None = None) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
+        """Some windows, or all in order, in batches that stay in a processor's cache."""
+        size = max(BATCH_CELLS // (self.num_variates * (self.lookback + self.horizon)), 1)
+        for index in torch.split(torch.arange(len(self)) if rows is None else rows, size):
+            yield index, self.gather(index)
+
+    def _copies(self, suffix: str, rows: Tensor, index: Tensor) -> dict[str, Tensor]:
+        past, future = self._blocks(rows, 0, self.lookback), self._blocks(rows, self.lookback, self.horizon)
+        shape = (len(index), -1, self.num_variates)
+        targets = future.index_select(0, index).view(shape)[..., self.num_variates - self.num_targets :]
+        return {f"past{suffix}": past.index_select(0, index).view(shape), f"future{suffix}": targets.contiguous()}
+
+    def _blocks(self, rows: Tensor, offset: int, steps: int) -> Tensor:
+        """Rows of windows as one overlapping view, `(windows, steps * variates)`."""
+        width = self.num_variates
+        start = rows.storage_offset() + offset * width
+        return rows.as_strided((self._count, steps * width), (width, 1), start)
+
+    def start_rows(self) -> NDArray[np.int64]:
+        """Row of the panel at which each window's past begins."""
+        return self.first + (np.arange(len(self)) if self.chosen is None else self.chosen.numpy())
+
+    def past_view(self) -> Tensor:
+        """All pasts as one strided view, `(windows, variates, lookback)`; nothing is copied."""
+        return self._view(self._rows, 0, self.lookback)
+
+    def future_view(self) -> Tensor:
+        """All futures as one strided view, `(windows, variates, horizon)`; nothing is copied."""
+        return self._view(self._rows, self.lookback, self.horizon)
+
+    def past_observed_view(self) -> Tensor | None:
+        """Which past cells are there, as `past_view`; None when all are."""
+        return None if self._observed is None else self._view(self._observed, 0, self.lookback)
+
+    def future_observed_view(self) -> Tensor | None:
+        """Which future cells are there, as `future_view`; None when all are."""
+        return None if self._observed is None else self._view(self._observed, self.lookback, self.horizon)
+
+    def _view(self, rows: Tensor, offset: int, steps: int) -> Tensor:
+        width = self.num_variates
+        start = rows.storage_offset() + offset * width
+        return rows.as_strided((self._count, width, steps), (width, 1, width), start)
+
+
+def check_borders(borders: Borders, lookback: int, horizon: int, rows: int | None = None) -> None:
+    """Refuse borders that leave a split without a window, or that reach past the rows there are.
+
+    Raises:
+        DataError: With the lengths of all three splits.
+    """
+    stretches = borders.by_name()
+    lengths = ", ".join(f"{name} {stop - start}" for name, (start, stop) in stretches.items())
+    for name, (start, stop) in stretches.items():
+        needed = lookback + horizon if name == "train" else horizon
+        if stop - start < needed:
+            raise DataError(
+                f"split: {name} has {stop - start} rows and one window needs {needed} (lookback {lookback}, horizon "
+                f"{horizon}; rows: {lengths}). Use a shorter horizon or lookback, other borders, or more data."
+            )
+        if start - (0 if name == "train" else lookback) < 0 or (rows is not None and stop > rows):
+            raise DataError(
+                f"split: {name} covers rows {start} to {stop} and its past {lookback} more before them. "
+                f"Got {rows} rows. Choose other borders."
+            )
+
+
+def split_windows(
+    scaled: NDArray[np.float64], borders: Borders, lookback: int, horizon: int, num_targets: int | None = None
+) -> dict[str, Windows]:
+    """Windows of the three splits over one float32 tensor; NaN becomes 0 and not observed.
+
+    Args:
+        scaled: `(rows, variates)`, scaled in float64 by the training rows.
+        borders: Target rows of each split.
+        lookback: Past steps per window.
+        horizon: Future steps per window.
+        num_targets: The last so many variates are forecast; all if not given.
+
+    Returns:
+        Keys `train`, `validation`, `test`.
+
+    Raises:
+        DataError: A split is too short for one window or reaches past the rows, or a number overflows float32.
+    """
+    check_borders(borders, lookback, horizon, len(scaled))
+    _check_range(scaled)
+    values, observed = observed_rows(scaled)
+    return {
+        name: Windows(
+            values, observed, start=start, stop=stop, lookback=lookback, horizon=horizon, num_targets=num_targets
+        )
+        for name, (start, stop) in borders.by_name().items()
+    }
+
+
+def observed_rows(scaled: NDArray[np.float64]) -> tuple[Tensor, Tensor | None]:
+    """Rows in float32 with 0 for missing cells, and which cells are there; None where all are."""
+    missing = np.isnan(scaled)
+    values = torch.from_numpy(np.where(missing, 0, scaled).astype(np.float32))
+    return values, torch.from_numpy(~missing) if missing.any() else None
+
+
+def _check_range(scaled: NDArray[np.float64]) -> None:
+    too_large = np.argwhere(np.abs(scaled) > np.finfo(np.float32).max)
+    if len(too_large):
+        row, variate = (int(part) for part in too_large[0])
+        raise DataError(
+            f"split_windows: scaled values must fit float32. Got {scaled[row, variate]:g} in row {row} of variate "
+            f"{variate}: it is that many training standard deviations away. Correct or mask it."
+        )
+
+
+def complete_stretches(windows: Windows, start: int, stop: int) -> tuple[list[tuple[int, int]], Tensor]:
+    """Stretches of at least 32 successive windows without a missing cell, and the other windows, of start to stop.
+
+    Windows that were chosen one by one form no stretch.
+    """
+    if windows.chosen is not None:
+        return [], torch.arange(start, stop)
+    past, future = windows.past_observed_view(), windows.future_observed_view()
+    if past is None or future is None:
+        return [(start, stop)], torch.empty(0, dtype=torch.long)
+    rows = torch.cat([past[start:stop, :, 0], past[stop - 1, :, 1:].T, future[stop - 1].T]).all(1)
+    broken = F.pad((~rows).cumsum(0), (1, 0))
+    whole = broken[windows.lookback + windows.horizon :] == broken[: stop - start]
+    edges = torch.diff(F.pad(whole.int(), (1, 1)))
+    pairs = zip(
+        torch.nonzero(edges == 1).flatten().tolist(), torch.nonzero(edges == -1).flatten().tolist(), strict=True
+    )
+    stretches = [(first, last) for first, last in pairs if last - first >= SHORTEST_STRETCH]
+    for first, last in stretches:
+        broken[first:last] = -1
+    rest = start + torch.nonzero(broken[: stop - start] >= 0).flatten()
+    return [(start + first, start + last) for first, last in stretches], rest
+
+
+def all_windows(panel: Panel, scaler: Scaler, lookback: int, horizon: int, num_targets: int | None = None) -> Windows:
+    """Every window of a panel, scaled; the last so many variates are targets, all if not given.
+
+    Raises:
+        DataError: There are too few rows for one.
+    """
+    if panel.num_rows < lookback + horizon:
+        raise DataError(
+            f"{panel.source}: one window needs {lookback + horizon} rows (lookback {lookback}, horizon {horizon}); "
+            f"there are {panel.num_rows}. Give more."
+        )
+    values, observed = observed_rows(scaler.transform(panel.values))
+    stop = panel.num_rows
+    return Windows(values, observed, start=0, stop=stop, lookback=lookback, horizon=horizon, num_targets=num_targets)
+
+
+def last_window(panel: Panel, scaler: Scaler, lookback: int) -> tuple[Tensor, Tensor | None]:
+    """The last look-back of a panel, scaled, as a batch of one, and which cells are there.
+
+    Raises:
+        DataError: The panel has fewer rows.
+    """
+    rows = panel.num_rows
+    if rows < lookback:
+        raise DataError(f"{panel.source}: a forecast needs {lookback} steps of history; there are {rows}. Give more.")
+    values, observed = observed_rows(scaler.transform(panel.values[rows - lookback :]))
+    return values[None], None if observed is None else observed[None]

@@ -1,0 +1,266 @@
+"""Images packed with their labels: arrays in a .npz, strips of squares in a folder, the binary archives of CIFAR."""
+
+import dataclasses
+import itertools
+import tarfile
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.findings import listed, quoted
+from multiway.data.matching import positions
+from multiway.data.samples import SPLITS, Rows, Samples
+from multiway.data.sources.arrays import Archive, read_npy
+from multiway.data.sources.pictures import (
+    Bytes,
+    PictureOptions,
+    check_form,
+    check_room,
+    has_axes,
+    read_head,
+    read_picture,
+    resized,
+)
+from multiway.errors import DataError, Fix, Message
+
+WHOLE = (("images", "labels"), ("x", "y"), ("X", "y"), ("data", "labels"))
+BY_PART = (("{}_images", "{}_labels"), ("x_{}", "y_{}"), ("X_{}", "y_{}"))
+SPELLINGS = {"train": ("train",), "validation": ("val", "valid", "validation"), "test": ("test",)}
+"""How each part is spelt in the names of arrays, as MedMNIST and Keras name them."""
+CLASSES = "classes.txt"
+SIDE, CHANNELS = 32, 3
+MOST = 2**28
+"""Bytes of a file in CIFAR's archive at most."""
+LABELLING: Message = ("Give a folder per class, or an array of labels beside the images.",)
+
+
+def images_of(values: Bytes, names: Sequence[str], source: str, **known: Any) -> Samples[Bytes]:
+    """Images `(images, height, width, channels)` as samples; grey ones have one channel."""
+    return Samples(
+        inputs=values, names={"image": tuple(names)}, source=source, word="images", labelling=LABELLING, **known
+    )
+
+
+def numbered_classes(labels: Sequence[Any]) -> dict[str, Any]:
+    """Labels as positions of their classes, and the names of these: whole numbers, then words by the alphabet."""
+    names = set(map(str, labels))
+    order = sorted(names, key=lambda name: (not name.isdecimal(), int(name) if name.isdecimal() else 0, name))
+    return {"target": positions(list(map(str, labels)), order), "classes": tuple(order)}
+
+
+def joined_pictures(values: Mapping[str, Bytes], source: str, **known: Any) -> Samples[Bytes]:
+    """Parts one after another, each image called by its part and its row; a part `all` is no split."""
+    rows = [(part, row) for part, images in values.items() for row in range(len(images))]
+    official = None if "all" in values else tuple(part for part, _ in rows)
+    names = [f"{part}-{row:05d}" for part, row in rows]
+    return images_of(np.concatenate(list(values.values())), names, source, official=official, **known)
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a .npz has arrays of images by their names and axes.
+
+    Raises:
+        DataError: It is no sound archive.
+    """
+    archive = Archive(path, 2**62, quoted(path.name, 80))
+    shapes = [archive.header(images).shape for images, _ in _pairs(archive).values()]
+    return bool(shapes) and all(has_axes(shape) for shape in shapes)
+
+
+def read_archive(path: Path, options: PictureOptions) -> Samples[Bytes]:
+    """Read images and labels of a .npz: one pair of arrays, or one for each part.
+
+    Raises:
+        DataError: An array lacks, holds no bytes or does not fit the others.
+    """
+    where = quoted(path.name, 80)
+    archive = Archive(path, options.max_bytes, where)
+    pairs = _pairs(archive)
+    if not pairs:
+        raise DataError(
+            f"{where}: arrays of images and labels are needed: images and labels, train_images and train_labels, or "
+            f"x_train and y_train. It holds {listed(archive.names)}. Save them under such names."
+        )
+    values = {part: _arrays(archive, images, options) for part, (images, _) in pairs.items()}
+    forms = sorted({array.shape[1:] for array in values.values()})
+    if len(forms) > 1:
+        raise DataError(
+            f"{where}: images of all parts must have one size. Got {listed(forms)}. Bring them to one (",
+            Fix("read.size", max(form[0] for form in forms)), " ", Fix("read.channels", "rgb"), ").",
+        )  # fmt: skip
+    labels = {part: _classes_in(archive, y, len(values[part])) for part, (_, y) in pairs.items() if y is not None}
+    if 0 < len(labels) < len(values):
+        raise DataError(f"{where}: every part needs labels, or none. Got them for {listed(labels)}. Add the others.")
+    return joined_pictures(
+        values, where, **(numbered_classes(list(itertools.chain.from_iterable(labels.values()))) if labels else {})
+    )
+
+
+def _pairs(archive: Archive) -> dict[str, tuple[str, str | None]]:
+    """Names of the arrays of images and labels by part; a part without labels has None."""
+    whole = next(((x, y if y in archive.names else None) for x, y in WHOLE if x in archive.names), None)
+    if whole is not None:
+        return {"all": whole}
+    pairs: dict[str, tuple[str, str | None]] = {}
+    for part, spellings in SPELLINGS.items():
+        for x, y in ((x.format(word), y.format(word)) for x, y in BY_PART for word in spellings):
+            if x in archive.names:
+                pairs.setdefault(part, (x, y if y in archive.names else None))
+    return pairs
+
+
+def _arrays(archive: Archive, name: str, options: PictureOptions) -> Bytes:
+    header = archive.header(name)
+    check_form(header.shape, header.dtype, f"{archive.where}, array '{quoted(name)}'")
+    check_room(header.shape[0], header.shape[1:], options.max_bytes, archive.where)
+    return resized(archive.read(name), options)
+
+
+def _classes_in(archive: Archive, name: str, count: int) -> list[Any]:
+    header = archive.header(name, words=True)
+    if header.dtype.kind not in "iubU" or header.shape not in ((count,), (count, 1)):
+        raise DataError(
+            f"{archive.where}: '{quoted(name)}' must hold one whole number or word for each of {count} images. "
+            f"Got {header.dtype.name} {header.shape}. Save as many labels as images."
+        )
+    given = archive.read(name, words=True).reshape(-1)
+    labels: list[Any] = (given if given.dtype.kind == "U" else given.astype(np.int64)).tolist()
+    if "" in labels:
+        raise DataError(f"{archive.where}: '{quoted(name)}' names no class for image {labels.index('')}. Fill it in.")
+    return labels
+
+
+def is_strips(folder: Path) -> bool:
+    """Whether a folder holds strips and their labels: square images stacked, as large sets are kept losslessly."""
+    return (folder / "train-labels.npy").is_file() or (folder / "test-labels.npy").is_file()
+
+
+def read_strips(folder: Path, options: PictureOptions) -> Samples[Bytes]:
+    """Read `PART-000.webp`, `PART-001.webp`, ... and `PART-labels.npy` of each part, and the names of the classes.
+
+    Raises:
+        DataError: A strip is no stack of squares, or there are not as many labels as images.
+    """
+    where = quoted(folder.name, 80)
+    parts = [part for part in SPLITS if (folder / f"{part}-labels.npy").is_file()]
+    labels = {part: _labels(folder / f"{part}-labels.npy") for part in parts}
+    values = {part: _stacked(folder, part, options) for part in parts}
+    for part in parts:
+        if len(labels[part]) != len(values[part]):
+            got = f"{len(values[part]):,} images and {len(labels[part]):,} labels"
+            raise DataError(f"{where}: {part} needs a label for each image. Got {got}. Copy the folder again.")
+    every = np.concatenate(list(labels.values()))
+    return joined_pictures(
+        values, where, target=every, classes=_named(folder / CLASSES, 1 + int(every.max(initial=0)), where)
+    )
+
+
+def _stacked(folder: Path, part: str, options: PictureOptions) -> Bytes:
+    paths = sorted(path for path in folder.glob(f"{part}-*") if path.suffix != ".npy")
+    heads = [read_head(path, path.name) for path in paths]
+    if not paths or any(head.sizes[0] % head.sizes[1] or head.sizes[1] != heads[0].sizes[1] for head in heads):
+        raise DataError(
+            f"{quoted(folder.name, 80)}: {part} needs strips of squares of one size, stacked. Make them so."
+        )
+    side, channels = heads[0].sizes[1], 1 if all(head.is_grey for head in heads) else 3
+    count = sum(head.sizes[0] // side for head in heads)
+    check_room(count, (side, side, channels), options.max_bytes, quoted(folder.name, 80))
+    strips = [read_picture(path, path.name, (*head.sizes, channels)) for path, head in zip(paths, heads, strict=True)]
+    return resized(np.concatenate(strips).reshape(count, side, side, channels), options)
+
+
+def _labels(path: Path) -> Rows:
+    labels = read_npy(path, 2**30, path.name)
+    if labels.dtype.kind not in "iu" or labels.ndim != 1 or (len(labels) and labels.min() < 0):
+        raise DataError(
+            f"{path.name}: labels are whole numbers from 0, one per image. Got {labels.dtype} {labels.shape}."
+        )
+    return labels.astype(np.int64)
+
+
+def _named(path: Path, count: int, where: str) -> tuple[str, ...]:
+    if not path.is_file():
+        return tuple(map(str, range(count)))
+    names = tuple(name.strip() for name in path.read_text(encoding="utf-8").split("\n") if name.strip())
+    if len(names) < count or len(set(names)) < len(names):
+        raise DataError(
+            f"{where}: {CLASSES} needs a name for each of {count} classes, all different. Got {len(names)}."
+        )
+    return names
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Form:
+    """What an archive of CIFAR holds: files of each part, the file of class names, bytes of labels before an image."""
+
+    parts: dict[str, tuple[str, ...]]
+    names: str
+    labels: int
+
+
+CIFAR = {
+    "cifar-10-batches-bin": Form(
+        parts={"train": tuple(f"data_batch_{n}.bin" for n in range(1, 6)), "test": ("test_batch.bin",)},
+        names="batches.meta.txt", labels=1,
+    ),
+    "cifar-100-binary": Form(
+        parts={"train": ("train.bin",), "test": ("test.bin",)}, names="fine_label_names.txt", labels=2
+    ),
+}  # fmt: skip
+
+
+def is_cifar(path: Path) -> bool:
+    """Whether a file is a binary archive of CIFAR by its name."""
+    return path.name in ("cifar-10-binary.tar.gz", "cifar-100-binary.tar.gz")
+
+
+def read_cifar(path: Path, options: PictureOptions) -> Samples[Bytes]:
+    """Read both parts, as their authors publish them; classes are the fine ones.
+
+    Raises:
+        DataError: The archive is cut short, or is another.
+    """
+    where = quoted(path.name, 80)
+    try:
+        with tarfile.open(path, "r:gz") as archive:
+            return _unpacked(archive, where, options)
+    except (OSError, EOFError, KeyError, zlib.error, tarfile.TarError) as error:
+        reason = quoted(" ".join(str(error).split()), 80)
+        raise DataError(f"{where}: it is no sound archive of CIFAR ({reason}). Fetch it again.") from None
+
+
+def _unpacked(archive: Any, where: str, options: PictureOptions) -> Samples[Bytes]:
+    files = {member.name: member for member in archive if member.isfile()}
+    folder = next((name for name in CIFAR if any(file.startswith(f"{name}/") for file in files)), None)
+    if folder is None:
+        raise DataError(f"{where}: it holds neither CIFAR-10 nor CIFAR-100 in binary. Fetch it again.")
+
+    def content(name: str) -> bytes:
+        member = files[f"{folder}/{name}"]
+        if member.size > MOST:
+            raise DataError(f"{where}: {quoted(name)} declares {member.size:,} bytes, which CIFAR has not.")
+        return bytes(archive.extractfile(member).read())
+
+    form = CIFAR[folder]
+    rows = {
+        part: np.concatenate([_records(content(name), form, where) for name in names])
+        for part, names in form.parts.items()
+    }
+    labels = np.concatenate([part[:, form.labels - 1].astype(np.int64) for part in rows.values()])
+    classes = tuple(name for name in content(form.names).decode().split("\n") if name.strip())
+    if labels.max() >= len(classes):
+        raise DataError(f"{where}: a label is none of the {len(classes)} classes. Fetch it again.")
+    images = {part: every[:, form.labels :].reshape(-1, CHANNELS, SIDE, SIDE) for part, every in rows.items()}
+    values = {part: resized(every.transpose(0, 2, 3, 1), options) for part, every in images.items()}
+    return joined_pictures(values, where, target=labels, classes=classes)
+
+
+def _records(content: bytes, form: Form, where: str) -> NDArray[np.uint8]:
+    size = form.labels + SIDE * SIDE * CHANNELS
+    if not content or len(content) % size:
+        raise DataError(f"{where}: its files are records of {size} bytes. Got {len(content):,}. Fetch it again.")
+    return np.frombuffer(content, np.uint8).reshape(-1, size)

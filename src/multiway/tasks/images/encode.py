@@ -1,0 +1,119 @@
+"""What a run learns of its images, and how they are changed at random while it does."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from pydantic import model_validator
+from torch import Tensor
+
+from multiway.config import Config
+from multiway.data.augmentation import AugmentOptions, augment
+from multiway.data.matching import match_sizes
+from multiway.data.samples import Rows, Samples
+from multiway.data.sources.pictures import Bytes
+from multiway.data.splitting import SplitShares
+from multiway.errors import Fix
+from multiway.tasks.images.source import ImageOptions
+
+HALF = 127.5
+
+
+class ImageSplit(SplitShares):
+    """Shares of the images; where the data name a test part, `validation` is a share of the other images."""
+
+
+class ImageAugmentation(AugmentOptions):
+    """Random changes of training images, drawn anew for each; all off unless given. Axes are 0, down, and 1, across."""
+
+    @model_validator(mode="after")
+    def _axes_are_two(self) -> Self:
+        named = {*self.flips, *(axis for plane in self.rotate90 for axis in plane)}
+        if not named <= {0, 1}:
+            raise ValueError(f"images have the axes 0 and 1. Got {sorted(named)}")
+        return self
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is changed."""
+        return self != type(self)()
+
+
+class Augmented:
+    """Samples whose inputs are changed; draws are from torch's global generator, which a saved state keeps."""
+
+    def __init__(self, samples: Samples[Tensor], options: ImageAugmentation) -> None:
+        self.samples, self.options = samples, options
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def gather(self, index: Tensor) -> dict[str, Tensor]:
+        """Inputs, changed, and classes of some samples."""
+        batch = self.samples.gather(index)
+        return batch | {"inputs": augment(batch["inputs"], self.options)}
+
+
+class ImageState(Config):
+    """What a run has learnt of its images."""
+
+    target: ClassVar[None] = None
+    classes: tuple[str, ...]
+    """Names, in the order of the logits."""
+    channels: int
+    """1 of grey images, 3 of coloured ones."""
+    sizes: tuple[int, int]
+    """Height and width in pixels."""
+    centre: tuple[float, ...]
+    """What is taken from the values of each channel, 0 to 255."""
+    spread: tuple[float, ...]
+    """What they are divided by then."""
+
+    @classmethod
+    def learn(cls, images: Samples[Bytes], rows: Rows, options: ImageOptions) -> Self:
+        """Classes and sizes, and the values of the training images where these set the scale."""
+        height, width, channels = images.inputs.shape[1:]
+        centre, spread = [HALF] * channels, [HALF] * channels
+        if options.normalise == "train":
+            centre, spread = moments(images.inputs[rows])
+        return cls(
+            classes=images.classes or (), channels=channels, sizes=(height, width), centre=tuple(centre),
+            spread=tuple(spread),
+        )  # fmt: skip
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Fields of a network on these images."""
+        return {"in_channels": self.channels, "sizes": self.sizes, "num_classes": len(self.classes)}
+
+    def decode(self, images: Tensor) -> Tensor:
+        """Bytes `(images, height, width, channels)` as numbers `(images, channels, height, width)`.
+
+        They stay in memory as they lie, channels last, which convolutions are fastest on.
+        """
+        centre, spread = (torch.tensor(values, dtype=torch.float32) for values in (self.centre, self.spread))
+        return images.float().sub_(centre).div_(spread).permute(0, 3, 1, 2)
+
+    def encoded(self, images: Samples[Bytes]) -> Samples[Tensor]:
+        """Images that are normalised when they are gathered.
+
+        Raises:
+            DataError: They are of another size or other colours than those of the training.
+        """
+        height, width, channels = images.inputs.shape[1:]
+        match_sizes(
+            (channels, height, width), (self.channels, *self.sizes), "(channels, height, width)", images.source, (
+                "Train with size and channels (", Fix("read.size", self.sizes[0]), " ", Fix("read.channels", "rgb"),
+                "), which bring any image to one form.",
+            ),
+        )  # fmt: skip
+        return images.with_inputs(torch.from_numpy(images.inputs), decode=self.decode)
+
+
+def moments(images: Bytes) -> tuple[list[float], list[float]]:
+    """Mean and deviation of the values of each channel, exactly: by how often each byte occurs."""
+    steps = np.arange(256)
+    counts = [np.bincount(channel.reshape(-1), minlength=256) / channel.size for channel in np.moveaxis(images, -1, 0)]
+    means = [float(count @ steps) for count in counts]
+    squares = [float(count @ (steps - mean) ** 2) for count, mean in zip(counts, means, strict=True)]
+    return means, [square**0.5 or 1.0 for square in squares]

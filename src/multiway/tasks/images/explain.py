@@ -1,0 +1,127 @@
+"""What a classifier of images went by, image by image of its test."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway.data.findings import quoted
+from multiway.data.samples import Samples
+from multiway.errors import ConfigError, Fix, MultiwayError, closest
+from multiway.explain.gradients import ImageExplanation, explain_image, save_image
+from multiway.files import make_folder, write_with
+from multiway.metrics.classes import predicted_classes
+from multiway.tasks.answers import Answer
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+from multiway.tasks.samples import outputs_of
+from multiway.tasks.targets import decoded
+from multiway.training.devices import device_of
+
+ERRORS, RIGHT = "Most confident errors", "Named correctly, most confident of each class"
+SHOWN = 6
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Seen(ImageExplanation):
+    """One image of the data.
+
+    pixels: `(height, width, channels)` bytes.
+    """
+
+    name: str
+    pixels: NDArray[np.uint8]
+    label: str
+    predicted: str
+    probability: float
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it was named correctly."""
+        return self.label == self.predicted
+
+    @property
+    def sentence(self) -> str:
+        """What it is, what it was named, and how near the gradients come to the change of the logit."""
+        total, change = self.sums
+        return (
+            f"{self.name}: is {self.label}, named {self.predicted} with {self.probability:.0%}; the gradients sum to "
+            f"{total:+.3f}, the logit changes by {change:+.3f}"
+        )
+
+
+def telling(run: Run) -> list[tuple[str, str]]:
+    """The most confident errors among test images, then the surest right one of each class: headings and names."""
+    frame = run.tables["predictions"]
+    frame = frame[(frame["split"] == "test") & (frame["model"] == OURS)]
+    frame = frame.assign(sure=frame[[f"p_{name}" for name in run.state.classes]].max(axis=1))
+    frame = frame.sort_values("sure", ascending=False, kind="stable")
+    wrong, right = (frame[(frame["label"] == frame["predicted"]) == is_right] for is_right in (False, True))
+    chosen = [(ERRORS, str(name)) for name in wrong["image"][:SHOWN]]
+    return chosen + [(RIGHT, str(name)) for name in right.drop_duplicates("label")["image"][:SHOWN]]
+
+
+def seen(run: Run, names: Sequence[str]) -> list[Seen]:
+    """These images as the network saw them; none where the data are gone."""
+    try:
+        return explained(run, names)
+    except (MultiwayError, OSError):
+        return []
+
+
+def explained(run: Run, names: Sequence[str]) -> list[Seen]:
+    """Explain images of the run's data by their names.
+
+    Raises:
+        ConfigError: The run was fitted on arrays in memory, or a name is unknown.
+        DataError: The data are gone, or no longer sound.
+    """
+    if run.config.data is None:
+        raise ConfigError("this run was fitted on arrays in memory, which are gone. Train on files to explain it.")
+    images = run.task.prepare(run.config, run.task.locate(run.config.data), run.state).encoded
+    positions = {str(name): position for position, name in enumerate(images.names["image"])}
+    unknown = [name for name in names if name not in positions]
+    if unknown:
+        rule = f"{images.source} has no image '{quoted(unknown[0])}'{closest(unknown[0], positions)}"
+        usual = quoted(next(iter(positions)))
+        raise ConfigError(f"{rule} Name images of the data as it does (", Fix("images", usual), ").")
+    return [_seen(run, images.take(np.array([positions[name]]))) for name in names]
+
+
+def _seen(run: Run, one: Samples[Tensor]) -> Seen:
+    """Integrated gradients of the class that the network names, along the way from the values' centre."""
+    classes = one.classes or ()
+    shares, explanation = gradients_of(run, one)
+    named = int(predicted_classes(shares)[0])
+    return Seen(
+        name=str(one.names["image"][0]), pixels=one.inputs[0].numpy(), label=classes[one.truth[0]],
+        predicted=classes[named], probability=float(shares[0, named]), **vars(explanation),
+    )  # fmt: skip
+
+
+def gradients_of(run: Run, one: Samples[Tensor]) -> tuple[NDArray[np.float64], ImageExplanation]:
+    """Probabilities of one image, and the integrated gradients of the class that it is named."""
+    shares = decoded(outputs_of(run.model, one), None)
+    x = one.gather(torch.tensor([0]))["inputs"].to(device_of(run.model))
+    return shares, explain_image(run.model, x, int(predicted_classes(shares)[0]))
+
+
+def write_explanations(items: Sequence[Seen], folder: Path) -> Answer:
+    """Write each image beside its gradients as `NAME.png`, and the gradients of all as `gradients.npz`."""
+    make_folder(folder)
+    paths = [folder / f"{number:03d}-{Path(item.name).stem}.png" for number, item in enumerate(items)]
+    for path, item in zip(paths, items, strict=True):
+        save_image(path, item.pixels, item.gradients)
+    arrays = {path.stem: item.gradients for path, item in zip(paths, items, strict=True)}
+    paths.append(folder / "gradients.npz")
+    write_with(paths[-1], lambda temporary: _write_arrays(temporary, arrays))
+    return Answer(files=paths, notes=[item.sentence for item in items])
+
+
+def _write_arrays(path: Path, arrays: dict[str, NDArray[np.float32]]) -> None:
+    with path.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)

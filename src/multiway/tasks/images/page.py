@@ -1,0 +1,77 @@
+"""What the report of a run on images says: errors, calibration, and what single images were named by."""
+
+from collections.abc import Iterator, Sequence
+
+from multiway.explain.gradients import LEVELS
+from multiway.explain.planes import overlay
+from multiway.report import text
+from multiway.report.diagnostics import density_chart, spread_chart
+from multiway.report.sections import Images, PagePart, Picture, Section, Text
+from multiway.report.slices import colour_png, grey_png, palette_png
+from multiway.tasks import pages
+from multiway.tasks.images.explain import Seen, seen, telling
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed
+from multiway.tasks.run import Run
+from multiway.tasks.target_page import class_page
+from multiway.tasks.targets import WORDS
+from multiway.training.validation import matrices_of
+
+MOST = 6
+"""Charts of either kind."""
+
+SUBJECT = pages.Subject(
+    kicker="Report on images", rows="images", selected_by=lambda run: "lowest validation loss", models=WORDS,
+    setting=lambda run: {
+        "Images": " × ".join(map(str, run.state.sizes)), "Channels": str(run.state.channels),
+        "Classes": str(len(run.state.classes)), "Model": run.config.model_name,
+        **({"Teacher": run.config.distill.teacher} if run.config.distill else {}),
+    },
+    interval="over images (bootstrap)",
+)  # fmt: skip
+
+
+def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
+    """Images with their gradients, as far as the data are still there."""
+    chosen = telling(runs[0])
+    images = seen(runs[0], [name for _, name in chosen])
+    headings = {name: heading for heading, name in chosen}
+    groups = {heading: [image for image in images if headings[image.name] == heading] for heading, _ in chosen}
+    gone = Text(words="Images need the data, which could not be read again.")
+    yield PagePart(
+        id="images", title="Images", content=[gone] if not images else list(_views(groups)),
+        side=[
+            "Test images, and below each what spoke for the class that was named.",
+            ("cool-warm", "integrated gradients: against that class, for it"), NOT_ATTRIBUTION,
+        ],
+    )  # fmt: skip
+    if runs[0].config.weights is not None:
+        yield _weights(runs[0], runs[0].config.weights)
+
+
+def _views(groups: dict[str, list[Seen]]) -> Iterator[Section]:
+    yield from headed((heading, Images(pictures=list(map(_picture, images)))) for heading, images in groups.items())
+
+
+def _picture(item: Seen) -> Picture:
+    pixels, sure = item.pixels, text.percent(100 * item.probability, 0)
+    image = grey_png(pixels[..., 0]) if pixels.shape[2] == 1 else colour_png(pixels)
+    layers = [image, palette_png(*overlay("gradients", item.gradients, LEVELS))]
+    words = f"Named {item.predicted} with {sure}" + ("" if item.is_right else f"; it is {item.label}")
+    return Picture(item.name, layers, words)
+
+
+def _weights(run: Run, pattern: str) -> PagePart:
+    """The weights that were kept, and how their spread came about."""
+    log = [row for row in (run.folder.read_log() if run.folder else []) if row.get("watched")]
+    kept = [*matrices_of(run.model, pattern).items()][:MOST]
+    epochs = [float(row["epoch"]) for row in log]
+    side = [
+        "The weights of the kept epoch: their density, and that of a normal distribution of the same spread.",
+        "By epoch: their median, half of them in the dark band and nine tenths in the light one.",
+    ]
+    content = [density_chart(name, weight.cpu().numpy()) for name, weight in kept]
+    content += [spread_chart(name, epochs, [row["watched"][name] for row in log]) for name, _ in kept if log]
+    return PagePart(id="weights", title="Weights", side=side, content=content)
+
+
+PAGE = class_page(SUBJECT, parts)

@@ -1,0 +1,236 @@
+"""Whom a network of images learns from beside its labels: a finished run, or a pretrained network under a new head.
+
+The head is trained on the training images first. Logits are computed once and kept.
+"""
+
+import abc
+import contextlib
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from multiway import files
+from multiway.config import Config
+from multiway.data.datasets import cache_folder
+from multiway.data.encoders.pretrained import find_model, load_network
+from multiway.data.samples import Samples
+from multiway.errors import ConfigError, Fix, RunError
+from multiway.extras import load_extra
+from multiway.models.baselines import Linear, fit_logistic
+from multiway.models.frozen_features import FrozenFeatures
+from multiway.tasks.images.encode import ImageState
+from multiway.tasks.run import Run, load
+from multiway.tasks.samples import outputs_of
+from multiway.training.stored import stored_tensors
+
+TIMM = "timm:"
+"""What the name of a network of timm begins with."""
+PATH = re.compile(r"(~|\.{1,2}|runs)?/|([^/]+/){2}")
+"""How a name begins that can only be a path: those of Hugging Face are OWNER/NAME."""
+FIX = (
+    "Give the folder of a run, which is trained first, one that `save_pretrained` wrote, or timm:NAME (",
+    Fix("distill.teacher", like="NAME"), ").",
+)  # fmt: skip
+PREPROCESSING, USUAL_SIDE = "preprocessor_config.json", 224
+UNUSED = ("pooler.",)
+"""Weights that a file may lack: features are the class token, or the mean of a map."""
+AT_ONCE = 64
+"""Images that a teacher sees at once."""
+OTHERS = (
+    "The teacher {} was trained on other images or another split. If test images of this run were among them, its "
+    "scores are too good."
+)
+
+
+class DistillOptions(Config):
+    """Whom a network learns from, beside its labels."""
+
+    teacher: str = Field(min_length=1)
+    """Folder of a finished run on the same images, folder or name of a model of Hugging Face, or timm:NAME."""
+    temperature: float = Field(3.0, gt=0)
+    """What logits of both are divided by; the higher, the more unlikely classes count."""
+    alpha: float = Field(0.5, ge=0, le=1)
+    """Share of the loss that is the teacher's; the rest is the labels'."""
+    cache: str | None = None
+    """Folder that logits are kept in; one of the cache of downloads if not given."""
+
+
+class DistillFacts(Config):
+    """What is kept of the teaching."""
+
+    teacher: str
+    logits_sha256: str
+    """Of the teacher's logits of the training samples."""
+    train_acc: float
+    validation_acc: float
+    """Of the teacher, on what the student learns from and is chosen by."""
+
+
+def taught(run: Run, options: DistillOptions) -> Tensor:
+    """The teacher's logits of the training images `(images, classes)`; the facts say what is known of it."""
+    parts = {name: run.prepared.part(name) for name in ("train", "validation")}
+    teacher = find_teacher(options.teacher, run.state)
+    key = hashlib.sha256(f"{teacher.digest} {run.digest}".encode()).hexdigest()
+    folder = Path(options.cache).expanduser() if options.cache else cache_folder() / "teachers"
+    logits = _kept(folder / f"{key[:32]}.safetensors", teacher, parts)
+    right = {name: logits[name].argmax(1) == torch.from_numpy(part.truth) for name, part in parts.items()}
+    run.facts["distilled"] = {
+        "teacher": options.teacher, "logits_sha256": hashlib.sha256(logits["train"].numpy().tobytes()).hexdigest(),
+        **{f"{name}_acc": float(hits.double().mean()) for name, hits in right.items()},
+    }  # fmt: skip
+    if teacher.data_sha256 not in (None, run.digest):
+        run.facts["notes"] = [*run.facts["notes"], OTHERS.format(options.teacher)]
+    return logits["train"]
+
+
+def _kept(path: Path, teacher: "Teacher", parts: Mapping[str, Samples[Tensor]]) -> dict[str, Tensor]:
+    """Logits by split that lie there, or else computed and left there."""
+    with contextlib.suppress(RunError):  # not there yet, or damaged: computed anew
+        logits = stored_tensors(path)
+        if {name: len(each) for name, each in logits.items()} == {name: len(part) for name, part in parts.items()}:
+            return logits
+    logits = dict(zip(parts, teacher.logits(*parts.values()), strict=True))
+    files.make_folder(path.parent)
+    files.write_tensors(path, logits)
+    return logits
+
+
+class Teacher(abc.ABC):
+    """What says how likely each class of an image is.
+
+    digest: Hash of all that its answers depend on beside the images.
+    data_sha256: Hash of the images and the split that it was trained on; None where nobody knows.
+    """
+
+    digest: str
+    data_sha256: str | None = None
+
+    @abc.abstractmethod
+    def logits(self, training: Samples[Tensor], validation: Samples[Tensor]) -> tuple[Tensor, Tensor]:
+        """Of the training images and of the validation images, `(images, classes)`."""
+
+
+class RunTeacher(Teacher):
+    """The network of a finished run on images of the same classes and sizes."""
+
+    def __init__(self, path: Path, state: ImageState) -> None:
+        self.run = load(path)
+        if self.run.task.name != "images":
+            other = self.run.task.name
+            raise ConfigError(f"distill.teacher: {path} is a run of the task {other}, not of images. ", *FIX)
+        for name in ("classes", "channels", "sizes"):
+            expected, got = getattr(state, name), getattr(self.run.state, name)
+            if expected != got:
+                raise ConfigError(f"distill.teacher: {path} was trained on other {name}. Got {got}, not {expected}.")
+        assert self.run.folder is not None
+        self.data_sha256 = self.run.digest
+        self.digest = hashlib.sha256(json.dumps(self.run.folder.verify()["sha256"]).encode()).hexdigest()
+
+    def logits(self, training: Samples[Tensor], validation: Samples[Tensor]) -> tuple[Tensor, Tensor]:
+        """What the run says of both, scaled as in its own training."""
+        parts = (dataclasses.replace(part, decode=self.run.state.decode) for part in (training, validation))
+        first, second = (outputs_of(self.run.model, part, AT_ONCE).float() for part in parts)
+        return first, second
+
+
+class FrozenTeacher(Teacher):
+    """Features of a pretrained network under a logistic regression on the training images.
+
+    Differs from the paper's code, whose teacher keeps a head that was drawn at random.
+    """
+
+    def __init__(self, features: FrozenFeatures, digest: str) -> None:
+        self.features, self.digest = features.eval(), digest
+
+    def logits(self, training: Samples[Tensor], validation: Samples[Tensor]) -> tuple[Tensor, Tensor]:
+        """Fit the head; its penalty is that of the lowest validation loss."""
+        parts = (dataclasses.replace(part, decode=_shares) for part in (training, validation))
+        x, held = (outputs_of(self.features, part, AT_ONCE).float() for part in parts)
+        head = Linear(x.shape[1], len(training.classes or ()))
+        labels, held_labels = (part.target_tensor for part in (training, validation))
+        fit_logistic(head, x, labels, held, held_labels)
+        return head(x).float(), head(held).float()
+
+
+def find_teacher(name: str, state: ImageState) -> Teacher:
+    """The teacher of that name: a run's folder, timm:NAME, or a model of Hugging Face by folder or name.
+
+    Raises:
+        ConfigError: There is none, a package lacks, or it knows other images.
+        RunError: The run is unfinished or damaged.
+    """
+    if name.startswith(TIMM):
+        return _of_timm(name.removeprefix(TIMM))
+    if (Path(name) / "config.yaml").is_file():
+        return RunTeacher(Path(name), state)
+    if PATH.match(name) and not Path(name).expanduser().is_dir():
+        raise ConfigError(
+            f"distill.teacher: {name} is no folder. Train the teacher first (multiway train images --out {name}), or "
+            "give a model of Hugging Face by name, or timm:NAME (", Fix("distill.teacher", like="NAME"), ").",
+        )  # fmt: skip
+    return _of_hugging_face(name)
+
+
+def _of_timm(name: str) -> FrozenTeacher:
+    timm = load_extra("timm", f"the teacher {TIMM}{name}", "teachers")
+    try:
+        network = timm.create_model(name, pretrained=True, num_classes=0)
+        known = timm.data.resolve_model_data_config(network)
+    except Exception as error:  # each of its models raises its own
+        reason = " ".join(str(error).split())[:160]
+        raise ConfigError(f"distill.teacher: {TIMM}{name} cannot be loaded: {reason}.") from None
+    features = FrozenFeatures(network, tuple(known["input_size"][1:]), known["mean"], known["std"])
+    return FrozenTeacher(features, _digest_of(features))
+
+
+def _of_hugging_face(name: str) -> FrozenTeacher:
+    folder = find_model(name, "teacher", FIX)
+    network = load_network(folder, f"the teacher {name}", UNUSED)
+    try:
+        features = FrozenFeatures(network, *_preprocessing(folder, network))
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"distill.teacher: {folder / PREPROCESSING} cannot be read: {error}.") from None
+    seen = [f"{path.name} {files.sha256_of(path)}" for path in sorted(folder.glob("*")) if _matters(path)]
+    return FrozenTeacher(features, hashlib.sha256("\n".join(seen).encode()).hexdigest())
+
+
+def _matters(path: Path) -> bool:
+    return path.suffix == ".safetensors" or path.name in ("config.json", PREPROCESSING)
+
+
+def _preprocessing(folder: Path, network: Any) -> tuple[tuple[int, int], list[float], list[float]]:
+    """Size, mean and deviation that images are brought to."""
+    path = folder / PREPROCESSING
+    known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    side = known.get("size", getattr(network.config, "image_size", USUAL_SIDE))
+    return _sizes(side), known.get("image_mean", [0.5] * 3), known.get("image_std", [0.5] * 3)
+
+
+def _sizes(side: Any) -> tuple[int, int]:
+    """Height and width in any of the forms that preprocessing has been written in."""
+    if isinstance(side, dict):
+        edge = side.get("shortest_edge", USUAL_SIDE)
+        side = (side.get("height", edge), side.get("width", edge))
+    height, width = side if isinstance(side, list | tuple) else (side, side)
+    return int(height), int(width)
+
+
+def _shares(images: Tensor) -> Tensor:
+    """Bytes `(images, height, width, channels)` as values from 0 to 1, channels first."""
+    return images.float().div_(255).permute(0, 3, 1, 2)
+
+
+def _digest_of(module: nn.Module) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,44 @@
+"""What known data sets bring to the configs of tasks."""
+
+import functools
+from pathlib import Path
+from typing import Any
+
+from multiway.config import load_yaml
+from multiway.data import datasets
+from multiway.errors import ConfigError
+
+FILE = Path(__file__).with_suffix(".yaml")
+
+
+@functools.cache
+def _of_file() -> dict[str, tuple[str, dict[str, Any]]]:
+    """Task and settings by the name of a data set."""
+    return {name: (task, settings) for task, sets in load_yaml(FILE).items() for name, settings in sets.items()}
+
+
+def task_of_dataset(name: str) -> str:
+    """The task that a known data set is for."""
+    return _of_file()[name][0] if name in _of_file() else str(getattr(datasets.dataset(name), "task", ""))
+
+
+def brought(data: object, task: str | None = None) -> dict[str, Any]:
+    """Settings that a known data set brings to a config; none where `data` is no name of one.
+
+    Args:
+        data: A name, or any other source of data.
+        task: Refuse a set that is for another task.
+
+    Raises:
+        ConfigError: It is for another task.
+    """
+    catalogue = datasets.catalogue()
+    known = catalogue.get(str(data))
+    if known is None:
+        return {}
+    own = task_of_dataset(str(data))
+    if task not in (None, own):
+        kinds = (each.kind for name, each in catalogue.items() if task_of_dataset(name) == task)
+        other = next((f" and no {kind}" for kind in kinds), "")
+        raise ConfigError(f"{data} holds {known.kind}{other}. Run `multiway train {own} --data {data}`.")
+    return dict(_of_file()[str(data)][1] if str(data) in _of_file() else getattr(known, "settings", {}))

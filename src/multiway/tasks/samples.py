@@ -1,0 +1,226 @@
+"""The lifecycle of samples of any kind: read, split, learnt from, encoded, trained on, scored and answered."""
+
+import abc
+import copy
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from multiway.config import Config
+from multiway.data import CheckReport
+from multiway.data.checking import Hook, check_samples
+from multiway.data.findings import Findings
+from multiway.data.samples import InputsT, Prepared, Samples, read_samples
+from multiway.data.scaling import Scaler
+from multiway.data.sources.tables import source_name
+from multiway.data.splitting import Splits, drawn_notes, split
+from multiway.errors import ConfigError, Fix
+from multiway.models import target_baselines
+from multiway.tasks import targets
+from multiway.tasks.answers import Answer, written
+from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.run import Run
+from multiway.tasks.scores import sentence_of
+from multiway.tasks.split_task import ConfigT, SplitTask, StateT
+from multiway.tasks.stored import SplitFacts
+from multiway.training import History, Objective
+from multiway.training.devices import best_device, device_of
+
+PREDICTED = 256
+"""Samples that are predicted at once."""
+
+
+class SampleState(Protocol):
+    """What a loaded run needs to rebuild its models and to encode later samples."""
+
+    @property
+    def classes(self) -> Sequence[str] | None:
+        """Names of the classes, in the order of the outputs; None where the target is a number."""
+
+    @property
+    def target(self) -> Scaler | None:
+        """Scale of a target that is a number."""
+
+
+class Counts(Config):
+    """Samples of a split."""
+
+    samples: int
+    groups: int | None
+    classes: dict[str, int] | None
+
+
+class SampleFacts(SplitFacts[Counts]):
+    """Of samples."""
+
+
+class SampleTask(
+    SplitTask[ConfigT, Prepared[InputsT, StateT], StateT, Samples[Tensor]], Generic[ConfigT, InputsT, StateT]
+):
+    """Classes or numbers of samples, by a network on their encoded inputs.
+
+    A task gives `read` (its source), `learnt` and `encode` (what training learns), `build`, `fit_baseline`, and what a
+    check says of its kind. Its config has `read`, `split`, `baselines` and `draws`, its state is a `SampleState`.
+    """
+
+    facts: ClassVar[type[SampleFacts]] = SampleFacts
+    split_field: ClassVar[Fix | None] = None
+    """Names the column of splits, where there can be one."""
+
+    # Data.
+
+    @abc.abstractmethod
+    def read(
+        self, config: ConfigT, source: Any, findings: Findings, state: StateT | None = None, *, has_target: bool = True
+    ) -> Samples[InputsT]:
+        """Samples of a source, with flaws noted.
+
+        Args:
+            config: Of the run.
+            source: A path, or data in memory.
+            findings: Takes up what is wrong.
+            state: What training learnt: later samples are matched to it by name.
+            has_target: Look for targets.
+
+        Raises:
+            DataError: The source is not sound; or `Unreadable`, once that is noted.
+        """
+
+    @abc.abstractmethod
+    def learnt(self, config: ConfigT, samples: Samples[InputsT], train: NDArray[np.int64]) -> StateT:
+        """What the training rows say: classes, sizes, scales, levels, words."""
+
+    @abc.abstractmethod
+    def encode(
+        self, config: ConfigT, samples: Samples[InputsT], state: StateT, *, progress: bool = False
+    ) -> Samples[Tensor]:
+        """Samples as the network takes them, `samples.with_inputs(...)`; numbers to predict are scaled."""
+
+    def described(self, samples: Samples[InputsT]) -> Mapping[str, Any]:
+        """Facts that a check says first."""
+        return {samples.word: len(samples)}
+
+    def missing(self, samples: Samples[InputsT]) -> dict[str, int]:
+        """Missing values by column."""
+        return {}
+
+    def hooks(self, config: ConfigT) -> Sequence[Hook]:
+        """What a check looks for in samples of the kind, besides what it looks for in all."""
+        return ()
+
+    def beside(self, config: ConfigT, source: Any, samples: Samples[InputsT]) -> pd.DataFrame:
+        """Columns that stand before the answers to some samples."""
+        return pd.DataFrame(dict(samples.names))
+
+    def prepare(
+        self, config: ConfigT, source: Any, state: StateT | None = None, *, progress: bool = False
+    ) -> Prepared[InputsT, StateT]:
+        """Samples, split and encoded; later ones matched to the training."""
+        samples = self._soundly(config, source, state)
+        if state is not None:
+            return self._prepared(config, samples, state, {}, progress=progress)
+        if samples.target is None:
+            raise ConfigError(f"{samples.source}: a target to predict is needed. ", *samples.labelling)
+        splits = split(samples, config.split, fix=self.split_field)  # type: ignore[attr-defined]  # of such a config
+        return self._prepared(config, samples, self.learnt(config, samples, splits["train"]), splits, progress=progress)
+
+    def unlabelled(self, config: ConfigT, source: Any, state: StateT) -> Prepared[InputsT, StateT]:
+        """Later samples, on disk or in memory, whose targets nobody needs to know."""
+        return self._prepared(config, self._soundly(config, source, state, has_target=False), state, {})
+
+    def _soundly(
+        self, config: ConfigT, source: Any, state: StateT | None, *, has_target: bool = True
+    ) -> Samples[InputsT]:
+        """Samples without a flaw."""
+        return read_samples(
+            self.called(source), lambda findings: self.read(config, source, findings, state, has_target=has_target)
+        )
+
+    def _prepared(
+        self, config: ConfigT, samples: Samples[InputsT], state: StateT, splits: Splits, *, progress: bool = False
+    ) -> Prepared[InputsT, StateT]:
+        encoded = self.encode(config, samples, state, progress=progress)
+        notes = (*encoded.notes, *(drawn_notes(samples, splits) if splits else ()))
+        return Prepared(raw=samples, encoded=encoded, state=state, splits=splits, notes=notes)
+
+    def called(self, source: Any) -> str:
+        """What messages call a source."""
+        return source_name(source)
+
+    def check(self, config: ConfigT, source: Any) -> CheckReport:
+        """What is in the data, and all that is wrong with them."""
+        return check_samples(
+            self.called(source), lambda findings: self.read(config, source, findings),
+            config.split,  # type: ignore[attr-defined]  # of such a config
+            facts=self.described, missing=self.missing, hooks=self.hooks(config),
+        )  # fmt: skip
+
+    def learn(self, config: ConfigT, prepared: Prepared[InputsT, StateT]) -> StateT:
+        """What the training samples say."""
+        return prepared.state
+
+    # Models and scores.
+
+    def objective(self, run: Run, training: Samples[Tensor]) -> Objective:
+        """Cross-entropy of classes, the loss of the config of numbers."""
+        return targets.TargetLoss(run.config.training, run.state.classes, training.truth)
+
+    def fit_baseline(
+        self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]
+    ) -> History | dict[str, Any] | None:
+        """By counting, a closed form, a convex solver or trees."""
+        rows, held = ((part.inputs, part.target_tensor) for part in (training, validation))
+        return target_baselines.fit_baseline(run.models[name], *rows, *held, run.config.training.seed)
+
+    def outputs(self, run: Run, name: str, samples: Samples[Tensor]) -> NDArray[np.float64]:
+        """Probabilities `(samples, classes)`, or numbers `(samples,)`; each depends on its sample alone."""
+        classes = run.state.classes
+        if not len(samples):
+            return np.empty((0, *(() if classes is None else (len(classes),))))
+        return targets.decoded(outputs_of(run.models[name], self.seen_by(run, name, samples)), run.state.target)
+
+    def predict(self, run: Run, prepared: Prepared[InputsT, StateT], split: str) -> targets.Predictions:
+        """Samples, with the probabilities or numbers of every model."""
+        raw, part = prepared.raw.take(prepared.rows(split)), prepared.part(split)
+        return targets.Predictions(
+            samples=raw.names, names=run.state.classes, truth=raw.truth, groups=raw.groups, metrics=self.scored,
+            outputs={name: self.outputs(run, name, part) for name in run.models},
+        )  # fmt: skip
+
+    def sentence(self, run: Run) -> str:
+        """Two test scores."""
+        return sentence_of(run, *(("mse", "mae") if run.state.classes is None else ("acc", "auc")))
+
+    def cell_facts(self, runs: Sequence[Run]) -> Row:
+        """How many test samples there are."""
+        return {"test_samples": runs[0].facts["splits"]["test"]["samples"]}
+
+    def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+        """Every sample of some data with its class and probabilities, or its number."""
+        source = self.later(data, out)
+        later = self.unlabelled(run.config, source, run.state)
+        answers = targets.answer_frame(self.outputs(run, OURS, later.encoded), run.state.classes)
+        beside = self.beside(run.config, source, later.raw).drop(columns=answers.columns, errors="ignore")
+        return written(pd.concat([beside, answers], axis=1), out, later.notes)
+
+
+@torch.no_grad()
+def outputs_of(model: nn.Module, samples: Samples[Tensor], at_once: int = PREDICTED) -> Tensor:
+    """What a model gives for every sample, in their order, in float64."""
+    model.eval()
+    with best_device(model):
+        where = device_of(model)
+        batches = (model(batch["inputs"].to(where)).cpu() for batch in samples.batches(at_once))
+        return torch.cat(list(batches)).double()
+
+
+@torch.no_grad()
+def precise_outputs(model: nn.Module, inputs: Tensor, scaler: Scaler | None) -> NDArray[np.float64]:
+    """What a model gives for small inputs, computed in float64 at once; probabilities, or numbers in their units."""
+    return targets.decoded(copy.deepcopy(model).cpu().double().eval()(inputs.double()), scaler)

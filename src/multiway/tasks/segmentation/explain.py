@@ -1,0 +1,74 @@
+"""What a segmenter attended to: one map per mode and block, averaged over patches of test cases."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from multiway.errors import ConfigError, closest
+from multiway.explain import ModeMap, draw_maps, mode_maps, save_maps, span_labels, strongest
+from multiway.files import make_folder
+from multiway.tasks.answers import Answer
+from multiway.tasks.run import Run
+from multiway.tasks.segmentation.patches import cut_middle
+from multiway.tasks.segmentation.source import Examples, read_examples
+
+MOST_CASES = 8
+MAPS = "attention.npz"
+
+
+def explain_run(run: Run, out: Path | None, cases: Sequence[str] | None) -> Answer:
+    """Write the maps as arrays and PNG files; return what is strongest and the paths.
+
+    Attention is what the network mixes, not why it decides.
+
+    Args:
+        run: A finished run whose data are still there.
+        out: Folder; `explanation` in the run's own if not given.
+        cases: Names of cases; the first eight of the test split if not given.
+
+    Raises:
+        ConfigError: The run has no data, no such case, or a network without attention.
+    """
+    if run.config.data is None:
+        raise ConfigError("explain: this run has no data to explain. Use Segmenter.explain in Python.")
+    examples = read_examples(run.task.locate(run.config.data), run.config, run.state.values)
+    maps = attention_maps(run, examples, _rows(examples, cases))
+    folder = run.explanation(out)
+    make_folder(folder)
+    save_maps(folder / MAPS, maps)
+    return Answer(files=[folder / MAPS, *draw_maps(folder, maps)], notes=strongest(maps))
+
+
+def _rows(examples: Examples, cases: Sequence[str] | None) -> list[int]:
+    if cases is None:
+        return examples.rows("test")[:MOST_CASES]
+    for case in cases:
+        if case not in examples.names:
+            raise ConfigError(f"explain: no case is called {case}{closest(case, examples.names)}")
+    return [examples.names.index(case) for case in cases]
+
+
+@torch.no_grad()
+def attention_maps(run: Run, examples: Examples, rows: Sequence[int]) -> list[ModeMap]:
+    """One map per mode and block, averaged over a patch of each of some images.
+
+    Modes are named by the axes, with bands before them where the network has that mode, and positions by voxels.
+
+    Raises:
+        ConfigError: The network has no attention.
+    """
+    model: Any = run.model
+    if not hasattr(model, "forward_with_maps"):
+        raise ConfigError("explain: the network of this run has no attention. Choose another model.name.")
+    state, maps = run.state, []
+    batch = torch.stack([cut_middle(examples, row, state.patch, state.scale) for row in rows])
+    for layer, block in enumerate(model.forward_with_maps(batch)[1]):
+        modes = dict(zip(state.axes, state.patch, strict=True))
+        modes = {"bands": state.channels, **modes} if len(block) > state.num_modes else modes
+        labels = [span_labels(length, mode.shape[-1]) for length, mode in zip(modes.values(), block, strict=True)]
+        items = mode_maps([block], list(modes), labels, ordered=list(modes))
+        maps += [dataclasses.replace(item, layer=layer) for item in items]
+    return maps

@@ -1,0 +1,171 @@
+"""What the report of a segmentation says: slices with their masks, Dice by class and case by case."""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.report import charts, text
+from multiway.report.scales import Scale, number_ticks
+from multiway.report.scores import UNDEFINED, Metric, Scores, verdict
+from multiway.report.sections import Chart, Images, PagePart, Picture, Section, Table, TableCell, Text
+from multiway.report.slices import grey_png, palette_png
+from multiway.tasks import pages
+from multiway.tasks.comparing import comparison
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+from multiway.tasks.segmentation.scores import headline
+from multiway.tasks.segmentation.slices import Shown, load_slices
+from multiway.tasks.volumes.page import INTERVAL, selected_by, splits_part
+
+OVERLAY = np.array([[0, 0, 0, 0], [0, 158, 115, 150], [213, 94, 0, 170], [0, 114, 178, 170]], np.uint8)
+"""Nothing, marked correctly, marked wrongly, missed; colours that colour-blind readers tell apart."""
+MAX_CLASSES = 40
+PERCENTS = np.linspace(0, 100, 101)
+
+
+def report(runs: Sequence[Run]) -> str:
+    """The HTML report of runs that differ in their seed; the first is shown in detail."""
+    return pages.report(SUBJECT, runs, head(runs), sections(runs))
+
+
+def head(runs: Sequence[Run]) -> pages.Summary:
+    """The verdict, the data check, the splits, and scores by class."""
+    run = runs[0]
+    pooled = headline(run.state.num_modes) == "dice_pooled"
+    kind = "Pooled Dice counts all test pixels together, in the mean over classes."
+    return pages.Summary(
+        verdict=verdict(SUBJECT.scores(runs)),
+        support=[kind if pooled else "Dice is a mean over test cases."],
+        splits=splits_part({split: {"cases": count} for split, count in run.facts["splits"].items()}),
+        tables=_by_class(runs),
+    )
+
+
+def sections(runs: Sequence[Run]) -> Iterator[PagePart]:
+    """Masks of test cases first, then how all of them went."""
+    yield _slices(runs[0])
+    yield _cases(runs[0])
+
+
+def _setting(run: Run) -> dict[str, str]:
+    name, _ = run.config.network(run.state.num_modes)
+    return {
+        "Model": name,
+        "Classes": str(len(run.state.classes)),
+        "Channels": str(run.state.channels),
+        "Image": " × ".join(map(str, run.facts["sizes"])),
+        "Patch": " × ".join(map(str, run.state.patch)),
+    }
+
+
+def _metrics(run: Run) -> list[Metric]:
+    """The metric that decides for this run in front, and the unit of its distances."""
+    named = [
+        dataclasses.replace(metric, title=f"HD95 ({run.facts['distance']})") if metric.name == "hd95" else metric
+        for metric in run.task.metrics(run.config)
+    ]
+    return sorted(named, key=lambda metric: metric.name != headline(run.state.num_modes))
+
+
+SUBJECT = pages.Subject(
+    order=_metrics,
+    kicker="Segmentation report",
+    rows="cases",
+    setting=_setting,
+    selected_by=functools.partial(selected_by, "Dice"),
+    interval=INTERVAL,
+    about=[
+        "Dice is a mean over the cases where it is defined.",
+        "A case with nothing to find and nothing found has none; one of the two alone counts 0.",
+        "HD95 is undefined where either mask is empty. Pooled Dice counts all voxels together.",
+    ],
+)
+compare = functools.partial(comparison, SUBJECT)
+
+
+def _by_class(runs: Sequence[Run]) -> list[Section]:
+    """The metric that decides, by class and model; nothing where there is one class."""
+    decides, whole = headline(runs[0].state.num_modes), SUBJECT.scores(runs)
+    classes = list(dict.fromkeys(map(str, _scored(runs[0])["class"])))[:MAX_CLASSES]
+    if len(classes) < 2:
+        return []
+    models = whole.models()
+    rows: list[list[TableCell | str]] = [[name, *_class_cells(runs, models, decides, name)] for name in classes]
+    columns = ["Class", *(whole.name(model) for model in models)]
+    return [Table(title=f"{whole.heading(decides)} by class", columns=columns, rows=rows)]
+
+
+def _class_cells(runs: Sequence[Run], models: Sequence[str], metric: str, name: str) -> list[TableCell]:
+    rows = [[row for row in run.scores if (row["metric"], row["class"]) == (metric, name)] for run in runs]
+    scores = Scores(rows, _metrics(runs[0]), OURS)
+    chosen = [scores.get(model, metric) for model in models]
+    return [
+        TableCell(UNDEFINED if score.value is None else text.number(score.value, 3), score.spread(3))
+        for score in chosen
+    ]
+
+
+def _slices(run: Run) -> PagePart:
+    shown = [] if run.folder is None else load_slices(run.folder)
+    none = Text(words="A run that was not stored keeps no slices.")
+    return PagePart(
+        id="slices",
+        title="Slices",
+        side=[
+            "Worst, middle and best test cases of the network, at the slice that is marked most.",
+            ("mask-correct", "marked correctly"),
+            ("mask-wrong", "marked wrongly"),
+            ("mask-missed", "missed"),
+        ],
+        content=[Images(pictures=[_picture(item) for item in shown]) if shown else none],
+    )
+
+
+def _picture(item: Shown) -> Picture:
+    right = (item.predicted == item.target) & (item.target > 0)
+    wrong = (item.predicted != item.target) & (item.predicted > 0) & (item.target >= 0)
+    missed = (item.target > 0) & (item.predicted == 0)
+    codes = np.select([right, missed, wrong], [1, 3, 2], 0).astype(np.uint8)
+    layers = [grey_png(item.image), palette_png(codes, OVERLAY)]
+    return Picture(item.case, layers, f"Dice {text.number(item.dice, 3)}")
+
+
+def _cases(run: Run) -> PagePart:
+    """Dice of the test cases, worst to best, one line per model."""
+    scores = SUBJECT.scores([run])
+    colours = pages.colours_of(scores)
+    dice = _scored(run).groupby(["model", "case"], sort=False)["dice"].mean().dropna()
+    lines = {
+        scores.name(str(name)): (f"s{colours.get(str(name), 0)}", _at_percents(np.sort(values.to_numpy())))
+        for name, values in dice.groupby(level="model", sort=False)
+    }
+    chart = Chart(
+        drawing=charts.line_drawing(
+            lines,
+            PERCENTS / 100,
+            [f"{share:.0f} % of cases" for share in PERCENTS],
+            Scale(0.0, 1.0),
+            number_ticks(Scale(0.0, 100.0), 5),
+            describes="Dice of the test cases from worst to best",
+            x_title="share of the test cases, worst first, in percent",
+        ),
+        title="Dice of the test cases, worst to best",
+        legend=[(name, style) for name, (style, _) in lines.items()],
+    )
+    side = ["How many test cases go how well; the left end are the failures."]
+    return PagePart(id="cases", title="Case by case", side=side, content=[chart if lines else None])
+
+
+def _at_percents(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values at every percent of the cases."""
+    return np.interp(PERCENTS, np.linspace(0, 100, len(values)), values)
+
+
+def _scored(run: Run) -> pd.DataFrame:
+    """Test cases by class and model, of the classes that are scored."""
+    cases = run.tables["cases"]
+    return cases[(cases["split"] == "test") & cases["scored"]]

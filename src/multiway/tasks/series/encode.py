@@ -1,0 +1,60 @@
+"""What training learns of its series, and series as the network takes them."""
+
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor
+
+from multiway.config import Config
+from multiway.data.findings import listed
+from multiway.data.samples import Samples
+from multiway.data.scaling import Scaler
+from multiway.data.sources.series import Sequences, Values
+from multiway.errors import DataError
+
+FARTHEST = 1e6
+"""Deviations from the mean beyond which a value is taken as that far, so that float32 can hold what follows."""
+
+
+class SeriesState(Config):
+    """What training learnt of its series."""
+
+    classes: tuple[str, ...] = Field(min_length=2)
+    """Names, in the order of the outputs."""
+    variates: tuple[str, ...] = Field(min_length=1)
+    """Names of the variates."""
+    length: int = Field(gt=0)
+    """Steps that every series is padded to."""
+    scaler: Scaler
+    """Mean and deviation of each variate, over the training series."""
+    target: None = None
+    """Classes have no scale."""
+
+    @classmethod
+    def fit(cls, samples: Samples[Values], train: NDArray[np.int64]) -> Self:
+        """Learn the scale from the training series."""
+        steps, variates = samples.inputs.shape[1:]
+        scaler = Scaler.fit(samples.inputs[train].reshape(-1, variates))
+        return cls(classes=samples.classes or (), variates=samples.columns, length=steps, scaler=scaler)
+
+    def resized(self, series: Sequences) -> Sequences:
+        """Later series at the length of the training.
+
+        Raises:
+            DataError: One is longer than those of the training, or has other variates.
+        """
+        expected, got = len(self.variates), series.values.shape[2]
+        if expected != got:
+            raise DataError(
+                f"{series.source}: the run was trained on {expected} variates ({listed(self.variates)}). Got {got} "
+                f"({listed(series.variates)}). Give series with the same variates."
+            )
+        return series.resized(self.length)
+
+    def encoded(self, samples: Samples[Values]) -> Samples[Tensor]:
+        """Scaled values `(series, length, variates)` in float32, NaN where missing or padded."""
+        values = self.scaler.transform(samples.inputs)
+        return samples.with_inputs(torch.from_numpy(np.clip(values, -FARTHEST, FARTHEST).astype(np.float32)))

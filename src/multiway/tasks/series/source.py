@@ -1,0 +1,58 @@
+"""Labelled series as samples: of archives, arrays and long tables."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from multiway.data.findings import Findings
+from multiway.data.matching import match_classes, positions
+from multiway.data.samples import Samples
+from multiway.data.sources.series import SequenceOptions, Sequences, Values
+from multiway.data.sources.series_reading import read_series_into
+from multiway.data.splitting import SplitShares
+from multiway.data.targets import classes_of
+from multiway.errors import DataError, Fix
+from multiway.tasks.series.encode import SeriesState
+
+
+class SequenceSplit(SplitShares):
+    """Official test series stay the test, and validation takes its share of the rest; without any, all by share.
+
+    Classes keep their proportions, and series of one group stay together.
+    """
+
+
+def series_of(
+    source: Any, options: SequenceOptions, findings: Findings, state: SeriesState | None = None,
+    *, has_target: bool = True,
+) -> Samples[Values]:  # fmt: skip
+    """Series with their classes; later ones have the variates, the length and the classes of the training.
+
+    Raises:
+        DataError: They are not sound, not like those of the training, or there are no classes to score by.
+    """
+    if state is not None:
+        roles = {} if has_target else {"target": None, "group": None}
+        options = options.replace(columns=state.variates, length=None, **roles)
+    series = read_series_into(source, options, findings, has_target=has_target)
+    if state is not None:
+        series = state.resized(series)
+    labels = series.labels if has_target else None
+    if state is not None and has_target and labels is None:
+        fix = Fix("read.target", like="NAME")
+        raise DataError(f"{series.source}: scores need classes, and there are none. Name them (", fix, ").")
+    classes = state.classes if state is not None else None if labels is None else classes_of(
+        labels, series.source, "series"
+    )  # fmt: skip
+    return Samples(
+        inputs=series.values, source=series.source, word="series", names={"series": series.names},
+        target=None if labels is None or classes is None else _positions(series, labels, classes), classes=classes,
+        columns=series.variates, groups=series.groups, official=series.parts, notes=series.notes,
+    )  # fmt: skip
+
+
+def _positions(series: Sequences, labels: Sequence[str], classes: tuple[str, ...]) -> "np.ndarray[Any, Any]":
+    """Classes by position."""
+    codes = positions(labels, classes)
+    return codes if (codes >= 0).all() else match_classes(labels, classes, series.source, "series")

@@ -1,0 +1,294 @@
+"""Audit of stocks: prices, texts and the protocol that makes labels of them."""
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.auditing.agreement import check_agreement, check_statistics
+from multiway.auditing.duplicates import MANY, check_duplicates, check_groups, sample_digest
+from multiway.auditing.lookup import check_lookup
+from multiway.auditing.quotes import check_quotes
+from multiway.auditing.report import AuditReport, Verdict, found
+from multiway.auditing.spans import Spans, check_order, check_overlap
+from multiway.auditing.texts import check_encoder, check_vectors, check_words
+from multiway.data.encoders import HashedEncoder
+from multiway.tasks.stocks.cutting import build_samples
+from multiway.tasks.stocks.panel import ADJUSTED, FIELDS, StockPanel, StockTexts, day_numbers, months, weekdays
+from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.samples import StockSamples
+from multiway.tasks.stocks.state import StockScale
+
+UNTRADED = 0.01
+"""Share of labels whose target day may have no price."""
+MOST_COPIES = 200_000
+"""Windows that are compared with each other, evenly chosen where there are more."""
+MOST_TEXTS = 8000
+STILL = 1e-6
+"""Movements smaller than this have no direction."""
+Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+def labels_of(samples: StockSamples) -> pd.DataFrame:
+    """Every label in the order of splits and days: split, sample, ticker, label, name, target day and last day before.
+
+    Days are positions; the last one is -1 without one.
+    """
+    parts = []
+    for split, rows in samples.splits.items():
+        sample, ticker = np.nonzero(samples.labels[rows] >= 0)
+        parts.append(pd.DataFrame({"sample": rows[sample], "ticker": ticker}).assign(split=split))
+    labels = pd.concat(parts, ignore_index=True)
+    sample, ticker = labels["sample"].to_numpy(), labels["ticker"].to_numpy()
+    days = samples.target_days[sample]
+    return labels.assign(
+        label=samples.labels[sample, ticker].astype(np.int64), target=samples.targets[sample],
+        last=samples.last_days(sample),
+        name=[f"{samples.tickers[place]} {day}" for place, day in zip(ticker, days, strict=True)],
+    )  # fmt: skip
+
+
+def _traded(samples: StockSamples, labels: pd.DataFrame, day: str) -> Flags:
+    """Whether each label's ticker has a price on its `target` or `last` day."""
+    position = labels[day].to_numpy()
+    return np.asarray(samples.traded[position, labels["ticker"]] & (position >= 0))
+
+
+def _part(labels: pd.DataFrame, split: str) -> pd.DataFrame:
+    return labels[labels["split"] == split]
+
+
+def audit_stocks(
+    panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol, scale: StockScale | None = None,
+    encoder: str | None = None,
+) -> AuditReport:  # fmt: skip
+    """Whether windows overlap, inputs know the future, the calendar tells the labels, and the labels are movements.
+
+    Args:
+        panel: Prices.
+        texts: About them.
+        protocol: What makes labels of them.
+        scale: What a run learnt; that of the training samples if not given.
+        encoder: What encodes the texts, as users call it; None where nothing does.
+
+    Raises:
+        DataError: The protocol labels nothing.
+    """
+    samples = build_samples(panel, texts, protocol)
+    counts = ", ".join(f"{split} {count:,}" for split, count in samples.counts().items())
+    title = f"{panel.source}: {len(samples.tickers):,} tickers; labels {counts}; {protocol.name}"
+    labels = labels_of(samples)
+    test_days = samples.target_days[samples.splits["test"]]
+    verdicts = (
+        *_spans(samples),
+        _scale(samples, scale or StockScale.fit(samples, None)),
+        check_prices(protocol, panel, texts, samples),
+        check_stock_texts(samples, texts),
+        _calendar(samples, labels),
+        _quotes(panel, samples, labels),
+        *_shown(texts, samples, labels),
+        None if encoder is None else check_encoder(encoder, test_days.min(), test_days.max()),
+        _untraded(samples, labels),
+        _movements(panel, samples, labels),
+        _ticker_days(samples, labels),
+        _copies(samples, labels),
+    )
+    return AuditReport.of(title, verdicts)
+
+
+def _spans(samples: StockSamples) -> Iterator[Verdict | None]:
+    """Days of training windows, and the target days of the others."""
+    slots = np.where(samples.slots >= 0, samples.slots, samples.targets[:, None])
+
+    def spans(rows: Ints, starts: Ints) -> Spans:
+        return Spans(starts[rows], samples.targets[rows] + 1)
+
+    training = spans(samples.splits["train"], slots.min(1))
+    for split, rows in samples.splits.items():
+        if split != "train":
+            targets = spans(rows, samples.targets)
+            yield check_overlap(training, targets, split, lambda day: str(samples.days[day]))
+            yield check_order(training, targets, split, lambda day: str(samples.days[day]))
+
+
+def _scale(samples: StockSamples, scale: StockScale) -> Verdict:
+    """Whether prices are scaled by the training windows alone."""
+
+    def numbers(rows: Ints) -> dict[str, NDArray[np.float64]]:
+        values = samples.features[samples.days_seen(rows)].astype(np.float64)
+        spread = values.std(0)
+        return {"centre": values.mean(0), "spread": np.where(spread > 1e-9, spread, 1.0)}
+
+    used = {"centre": scale.centre.astype(np.float64), "spread": scale.spread.astype(np.float64)}
+    everything = numbers(np.concatenate(list(samples.splits.values())))
+    training = numbers(samples.splits["train"])
+    return check_statistics(used, training, everything, samples.feature_names, rows="training windows")
+
+
+def check_prices(
+    protocol: StockProtocol, panel: StockPanel, texts: StockTexts | None, samples: StockSamples
+) -> Verdict:
+    """Change every price from the first validation day on, and see whether anything earlier changes with it."""
+    first = samples.targets[samples.splits["validation"]].min()
+    day = samples.days[first]
+    changed = build_samples(_changed(panel, day), texts, protocol)
+    rows = samples.splits["train"]
+    own_day = not protocol.of_movements  # elsewhere, features of a day are what is known before it
+    kept = slice(0, int(first) + (0 if own_day else 1))
+    tables = all(np.array_equal(getattr(samples, part)[kept], getattr(changed, part)[kept])
+                 for part in ("features", "known"))  # fmt: skip
+    windows = all(np.array_equal(getattr(samples, part)[rows], getattr(changed, part)[: len(rows)])
+                  for part in ("targets", "slots", "labels"))  # fmt: skip
+    if tables and windows:
+        return f"with every price from {day} on changed, earlier inputs and training labels stay what they are"
+    return found(
+        "future", "error", f"with every price from {day} on changed, inputs or training labels from before it change",
+        "Use only what is known before the target day.",
+    )  # fmt: skip
+
+
+def _changed(panel: StockPanel, day: np.datetime64) -> StockPanel:
+    """The same rows with other prices from a day on."""
+    later = panel.days >= day
+    chance = np.random.default_rng(0)
+    factor = np.where(later[None, :], chance.uniform(0.5, 1.5, panel.traded.shape), 1.0)
+    movement = np.where(later[None, :] & np.isfinite(panel.movement), factor - 1, panel.movement)
+    return dataclasses.replace(panel, prices=panel.prices * factor[:, :, None], movement=movement)
+
+
+def check_stock_texts(samples: StockSamples, texts: StockTexts | None) -> Verdict | None:
+    """Whether a text of the target day, or a later one, is among its inputs."""
+    if texts is None or not len(samples.groups.items):
+        return None
+    groups = samples.groups
+    days = day_numbers(texts.day[groups.items])
+    latest = np.full(groups.num_rows, np.iinfo(np.int64).min)
+    filled = groups.sizes > 0
+    latest[filled] = np.maximum.reduceat(days, groups.starts[:-1][filled])
+    target = day_numbers(samples.target_days)
+    late = np.argwhere((latest[samples.text_rows] >= target[:, None, None]) & (samples.text_rows > 0))
+    if not len(late):
+        shown = f"{len(np.unique(groups.items)):,} texts"
+        return f"each of the {shown} that are shown is from a day before the target day"
+    sample, ticker, _ = late[0]
+    return found(
+        "future", "error",
+        f"{len(late):,} windows show a text of the target day or later; the first is {samples.tickers[ticker]} "
+        f"{samples.target_days[sample]}",
+        "Put each text on the first trading day after it.", count=len(late),
+    )  # fmt: skip
+
+
+def _calendar(samples: StockSamples, labels: pd.DataFrame) -> Verdict | None:
+    """Whether the labels can be looked up in dates, trading days and what is missing."""
+    train, test = (_part(labels, split) for split in ("train", "test"))
+    return check_lookup(
+        label_facts(samples, train), train["label"].to_numpy(), label_facts(samples, test), test["label"].to_numpy(),
+        what="the calendar, or what is missing,", groups=(train["target"].to_numpy(), test["target"].to_numpy()),
+        block=5,
+    )  # fmt: skip
+
+
+def label_facts(samples: StockSamples, labels: pd.DataFrame) -> dict[str, Ints]:
+    """What says nothing of a movement: dates, trading days, and which inputs are there."""
+    sample, ticker, target, last = (labels[name].to_numpy() for name in ("sample", "ticker", "target", "last"))
+    day, weekday = day_numbers(samples.days), weekdays(samples.days)
+    bits = 1 << np.arange(samples.slots.shape[1])
+    texts = (samples.text_rows[sample, ticker] > 0) @ bits
+    prices = (samples.slot_valid[sample, ticker] & samples.known[samples.slots[sample], ticker[:, None]]) @ bits
+    return {
+        "whether the last day traded": _traded(samples, labels, "last").astype(np.int64),
+        "whether the next day trades": _traded(samples, labels, "target").astype(np.int64),
+        "weekday of the last day": np.where(last >= 0, weekday[last], 7),
+        "weekday of the next day": weekday[target],
+        "month": months(samples.days)[target],
+        "days between": np.where(last >= 0, day[target] - day[last], -1),
+        "which days have texts": texts.astype(np.int64),
+        "which days have prices": prices.astype(np.int64),
+    }
+
+
+def _columns(panel: StockPanel, days: NDArray[np.datetime64]) -> Ints:
+    """Position among the panel's days of each day; -1 for one that is not there, and at the end for no day at all."""
+    position = np.minimum(np.searchsorted(panel.days, days), len(panel.days) - 1)
+    return np.append(np.where(panel.days[position] == days, position, -1), -1)
+
+
+def _quotes(panel: StockPanel, samples: StockSamples, labels: pd.DataFrame) -> Verdict | None:
+    """Whether what each field of the last row is beside the close of its day tells the movement."""
+    fields = {name: panel.prices[:, :, place] for place, name in enumerate(FIELDS)}
+    ticker, last, label, target = (labels[name].to_numpy() for name in ("ticker", "last", "label", "target"))
+    parts = ((labels["split"] == split).to_numpy() for split in ("train", "test"))
+    return check_quotes(fields, ticker, _columns(panel, samples.days)[last], label, target, *parts)
+
+
+def _shown(texts: StockTexts | None, samples: StockSamples, labels: pd.DataFrame) -> Iterator[Verdict]:
+    """Whether the texts that are shown last before a target day tell its movement."""
+    if texts is None or not len(samples.groups.items):
+        return
+    labels = labels.assign(group=samples.text_rows[labels["sample"], labels["ticker"], -1])
+    shown = labels[labels["group"] > 0]
+    shown = shown.iloc[:: max(-(-len(shown) // MOST_TEXTS), 1)]
+    items = [samples.groups.of(group) for group in shown["group"]]
+    parts = ((shown["split"] == split).to_numpy() for split in ("train", "test"))
+    rest = (shown["label"].to_numpy(), shown["target"].to_numpy(), *parts)
+    if texts.vectors is not None:
+        yield check_vectors(np.array([texts.vectors[rows].mean(0) for rows in items]), *rest)
+    elif texts.text is not None:
+        words = ["\n".join(texts.text[row] for row in rows) for rows in items]
+        yield check_words(words, *rest)
+        yield check_vectors(HashedEncoder().encode(words), *rest)
+
+
+def _untraded(samples: StockSamples, labels: pd.DataFrame) -> Verdict:
+    """Whether the target days have prices at all."""
+    no_last = (labels["last"] < 0).to_numpy()
+    both = _traded(samples, labels, "target") & (_traded(samples, labels, "last") | no_last)
+    absent = labels["name"][~both]
+    share = len(absent) / max(len(labels), 1)
+    if share <= UNTRADED:
+        return f"{1 - share:.2%} of {len(labels):,} labels are of days with prices"
+    return found(
+        "untraded", "error",
+        f"{share:.1%} of {len(labels):,} labels compare days of which one has no price, such as {absent.iloc[0]}",
+        "Use trading days only.", count=len(absent),
+    )  # fmt: skip
+
+
+def _movements(panel: StockPanel, samples: StockSamples, labels: pd.DataFrame) -> Verdict | None:
+    """Labels beside the direction of the adjusted close from the window's last day to the target day."""
+    column = _columns(panel, samples.days)
+    close = np.where(column >= 0, panel.prices[:, column, ADJUSTED], np.nan)  # the last column stands for no day
+    true = close[labels["ticker"], labels["target"]] / close[labels["ticker"], labels["last"]] - 1
+    moved = np.isfinite(true) & (np.abs(true) > STILL)
+    what, names = "the direction of the adjusted close where both days traded", labels["name"][moved].tolist()
+    return check_agreement(labels["label"].to_numpy()[moved], (true[moved] > 0).astype(np.int64), what, names)
+
+
+def _ticker_days(samples: StockSamples, labels: pd.DataFrame) -> Verdict:
+    """Whether a label is in two splits."""
+    once = labels.drop_duplicates(["split", "target", "ticker"])
+    is_torn = once.duplicated(["target", "ticker"], keep=False)
+    if not is_torn.any():
+        return f"none of {len(once):,} ticker-days is in two splits"
+    torn = once[is_torn]
+    return check_groups({split: _part(torn, split)["name"].tolist() for split in samples.splits}, "ticker-day")
+
+
+def _copies(samples: StockSamples, labels: pd.DataFrame) -> Verdict:
+    """Windows of prices that are the same to the last digit in two splits."""
+    chosen = labels.iloc[:: -(-len(labels) // MOST_COPIES)]
+    parts = {split: _part(chosen, split) for split in samples.splits}
+    digests = {split: [sample_digest(window) for window in _windows(samples, part)] for split, part in parts.items()}
+    names = {split: part["name"].tolist() for split, part in parts.items()}
+    return check_duplicates(digests, names, "windows of prices that vary", tolerated=MANY)
+
+
+def _windows(samples: StockSamples, labels: pd.DataFrame) -> NDArray[np.float32]:
+    """`(labels, slots, features)`, 0 in slots that are not of the window."""
+    sample, ticker = labels["sample"].to_numpy(), labels["ticker"].to_numpy()
+    features = samples.features[samples.slots[sample], ticker[:, None]]
+    return np.where(samples.slot_valid[sample, ticker][..., None], features, np.float32(0))

@@ -1,0 +1,298 @@
+"""What the classifier of stocks looked at, and which texts and prices moved its answer, for a ticker and a day."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway.errors import ConfigError, closest
+from multiway.explain import DeletionCurves, ModeMap, average_maps, mode_maps
+from multiway.explain.texts import (
+    Batch,
+    Contributions,
+    SampleTexts,
+    Score,
+    contributions,
+    deletion_of_texts,
+    text_contributions,
+    texts_of_rows,
+)
+from multiway.tasks import page_parts
+from multiway.tasks.run import Run
+from multiway.tasks.stocks.encode import PreparedStocks
+from multiway.tasks.stocks.network import INPUTS, predicted, stock_outputs
+from multiway.tasks.stocks.scores import labelled_rows, rises_and_levels
+from multiway.training.devices import device_of
+
+EXPLAINED = 4
+STREAMS = {"text": "texts", "price": "prices", "cross": "prices to texts"}
+"""Where a map is from: the encoder, the decoder, or the decoder's look at the encoder."""
+TOKEN, TARGET = "token", "target day"
+AVERAGED_DAYS, AT_ONCE = 64, 8
+NOT_ATTRIBUTION = f"{page_parts.NOT_ATTRIBUTION} The deletion test asks whether what is marked matters."
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class TextShare:
+    """One text and its part in an answer, in the unit of the score; `text` is empty for ready vectors."""
+
+    ticker: str
+    day: np.datetime64
+    slot_day: np.datetime64
+    text: str
+    share: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class TickerExplanation:
+    """One ticker on one day.
+
+    p_up: Probability of a rise.
+    label: 1 rise, 0 fall, None where the protocol gives none.
+    movement: What the price did; None where unknown.
+    names: Every ticker, in the order of the contributions.
+    contributions: Of every stock's days.
+    texts: Every text of the sample, the strongest first.
+    deletion: Test of the texts; None with fewer than two.
+    looks: Tickers that its attention over stocks falls on most, with the share, itself left out.
+    """
+
+    ticker: str
+    date: np.datetime64
+    p_up: float
+    label: int | None
+    movement: float | None
+    names: tuple[str, ...]
+    contributions: Contributions
+    texts: list[TextShare]
+    deletion: DeletionCurves | None
+    looks: list[tuple[str, float]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class DayExplanation:
+    """Attention of one day's sample, and those of its tickers that are explained.
+
+    slot_days: Days of the slots; NaT where the window is shorter.
+    """
+
+    date: np.datetime64
+    slot_days: NDArray[np.datetime64]
+    maps: list[ModeMap]
+    tickers: list[TickerExplanation]
+
+
+def explain_pairs(run: Run, prepared: PreparedStocks, pairs: Sequence[tuple[int, int]]) -> list[DayExplanation]:
+    """Explain samples and stocks, one explanation for each sample."""
+    days = dict.fromkeys(sample for sample, _ in pairs)
+    return [explain_day(run, prepared, day, [stock for sample, stock in pairs if sample == day]) for day in days]
+
+
+def explain_day(
+    run: Run, prepared: PreparedStocks, sample: int, stocks: Sequence[int], *, deletion: bool = True
+) -> DayExplanation:
+    """Explain some tickers of one sample.
+
+    Args:
+        run: The fitted classifier.
+        prepared: Its data.
+        sample: Which day's sample.
+        stocks: Positions of the tickers.
+        deletion: Run the deletion test of texts.
+    """
+    samples, slots = prepared.samples, prepared.samples.slots[sample]
+    date = samples.target_days[sample]
+    slot_days = np.where(slots >= 0, samples.days[np.maximum(slots, 0)], np.datetime64("NaT"))
+    score, batch, texts = direction_score(run), batch_of(run, prepared, [sample]), texts_of(prepared, sample)
+    maps = stock_maps(run, batch, [TOKEN, *map(_day_label, slot_days)], sample=str(date))
+    rises = rise_probabilities(run, prepared, sample)
+
+    def ticker(stock: int) -> TickerExplanation:
+        label, movement = int(samples.labels[sample, stock]), float(samples.returns[sample, stock])
+        moved = contributions(score, batch, stock)
+        shares = text_contributions(moved, texts)
+        return TickerExplanation(
+            ticker=samples.tickers[stock], date=date, p_up=float(rises[stock]), label=None if label < 0 else label,
+            movement=movement if np.isfinite(movement) else None, names=samples.tickers, contributions=moved,
+            texts=_strongest(prepared, texts, slot_days, shares),
+            deletion=deletion_of_texts(score, batch, texts, stock, shares) if deletion else None,
+            looks=partners(maps, samples.tickers, stock),
+        )  # fmt: skip
+
+    return DayExplanation(date=date, slot_days=slot_days, maps=maps, tickers=[ticker(stock) for stock in stocks])
+
+
+def _strongest(
+    prepared: PreparedStocks, texts: SampleTexts, slot_days: NDArray[np.datetime64], shares: NDArray[np.float64]
+) -> list[TextShare]:
+    """Texts with their parts, the strongest first."""
+    source = prepared.texts
+    if source is None:
+        return []
+    return [
+        TextShare(
+            ticker=prepared.samples.tickers[texts.stock[text]], day=source.day[texts.item[text]],
+            slot_day=slot_days[texts.slot[text]], share=float(shares[text]),
+            text="" if source.text is None else source.text[texts.item[text]],
+        )
+        for text in np.argsort(-np.abs(shares), kind="stable")
+    ]  # fmt: skip
+
+
+def texts_of(prepared: PreparedStocks, sample: int) -> SampleTexts:
+    """Texts of one sample; none where the network reads prices alone."""
+    samples = prepared.samples
+    rows = samples.text_rows[sample] if prepared.vectors is not None else np.zeros_like(samples.text_rows[sample])
+    return texts_of_rows(rows, samples.groups.of, prepared.text_vectors)
+
+
+def direction_score(run: Run) -> Score:
+    """Log odds of a rise; with quantiles the median movement, in spreads of the training movements from 0."""
+    model: Any = run.model.eval()
+    config = run.config
+
+    def score(batch: Batch) -> Tensor:
+        outputs = stock_outputs(model, batch)
+        if not config.levels:
+            return outputs[..., 1] - outputs[..., 0]
+        median: Tensor = run.state.scale.levels(outputs)[..., config.levels.index(0.5)]
+        return median / float(run.state.scale.movement_spread)
+
+    return score
+
+
+def rise_probabilities(run: Run, prepared: PreparedStocks, sample: int) -> NDArray[np.float64]:
+    """Probability of a rise of every stock of a sample."""
+    outputs = predicted(run.model, prepared.inputs(np.array([sample])), run.config, run.state.scale)
+    return rises_and_levels(outputs[0], run.config)[0]
+
+
+def named_stocks(run: Run, names: Sequence[str]) -> list[int]:
+    """Positions of tickers by name.
+
+    Raises:
+        ConfigError: A name is unknown.
+    """
+    places = {name: index for index, name in enumerate(run.state.tickers)}
+    for name in names:
+        if name not in places:
+            raise ConfigError(f"explain: the run has no ticker {name!r}{closest(name, places)}")
+    return [places[name] for name in names]
+
+
+def named_sample(prepared: PreparedStocks, date: str) -> int:
+    """Sample that has a target day.
+
+    Raises:
+        ConfigError: It is no day, or none that is labelled.
+    """
+    days = prepared.samples.target_days
+    try:
+        day = np.datetime64(date, "D")
+    except ValueError:
+        raise ConfigError(f"explain: the date must be a day such as {days[-1]}. Got {date!r}.") from None
+    rows = np.flatnonzero(days == day)
+    if not len(rows):
+        near = days[np.abs((days - day).astype(np.int64)).argmin()]
+        raise ConfigError(
+            f"explain: no movement of {day} is labelled. Choose a day from {days[0]} to {days[-1]}, such as {near}."
+        )
+    return int(rows[0])
+
+
+def chosen_pairs(
+    run: Run, prepared: PreparedStocks, date: str | None, tickers: Sequence[str] | None
+) -> list[tuple[int, int]]:
+    """Samples and stocks to explain: by date and tickers; else the most confident test errors.
+
+    Tickers alone are explained on the last day tested, a date alone by its most confident answers.
+
+    Raises:
+        ConfigError: There is no such ticker, or nothing is labelled that day.
+    """
+    if not date and not tickers:
+        return [(sample, stock) for _, sample, stock in interesting(run, prepared, EXPLAINED)]
+    sample = named_sample(prepared, date) if date else int(prepared.samples.splits["test"][-1])
+    if tickers:
+        return [(sample, stock) for stock in named_stocks(run, tickers)]
+    confidence = np.abs(rise_probabilities(run, prepared, sample) - 0.5)
+    mask = prepared.target_mask[sample]
+    order = np.argsort(-np.where(mask, confidence, -1), kind="stable")[: min(EXPLAINED, max(1, int(mask.sum())))]
+    return [(sample, int(stock)) for stock in order]
+
+
+def interesting(run: Run, prepared: PreparedStocks, wrong: int, right: int = 0) -> list[tuple[str, int, int]]:
+    """Heading, sample and stock: the most confident test errors, then right answers; a ticker once each."""
+    own = labelled_rows(run)
+    own = own.assign(confidence=-(own["p_up"] - 0.5).abs()).sort_values(["confidence", "ticker"])
+    is_right = own["predicted"] == own["label"]
+    parts = (("Most confident errors", own[~is_right], wrong), ("Most confident when right", own[is_right], right))
+    return [
+        (heading, named_sample(prepared, str(row.date)[:10]), run.state.tickers.index(row.ticker))
+        for heading, part, count in parts
+        for row in part.drop_duplicates("ticker").head(count).itertuples()
+    ]
+
+
+def _day_label(day: np.datetime64) -> str:
+    return "no day" if np.isnat(day) else str(day.astype("datetime64[D]"))
+
+
+def batch_of(run: Run, prepared: PreparedStocks, rows: Sequence[int] | NDArray[np.int64]) -> dict[str, Tensor]:
+    """Inputs of some samples, where the network is."""
+    batch, device = prepared.every.gather(torch.tensor(rows)), device_of(run.model)
+    return {name: batch[name].to(device) for name in INPUTS if name in batch}
+
+
+def has_attention(run: Run) -> bool:
+    """Whether the network has a map per mode."""
+    config: Any = getattr(run.model, "config", None)
+    return getattr(config, "has_maps", False) and bool(getattr(config, "attended_modes", ()))
+
+
+@torch.no_grad()
+def stock_maps(run: Run, batch: Mapping[str, Tensor], days: Sequence[str], sample: str = "") -> list[ModeMap]:
+    """Attention of a batch, averaged over it: per stream, block and attended mode."""
+    if not has_attention(run):
+        return []
+    model: Any = run.model.eval()
+    blocks = model.forward_with_maps(*(batch.get(name) for name in INPUTS))[1]
+    attended, labels = model.config.attended_modes, (run.state.tickers, tuple(days))
+    maps: list[ModeMap] = []
+    for stream, name in STREAMS.items():
+        modes = (f"stocks ({name})", f"days ({name})")
+        kept = [[block[mode] for mode in attended] for block in blocks.get(stream, [])]
+        names, of = [modes[mode] for mode in attended], [labels[mode] for mode in attended]
+        maps += mode_maps(kept, names, of, ordered=modes[1:], sample=sample)
+    return maps
+
+
+def average_attention(run: Run, prepared: PreparedStocks) -> list[ModeMap]:
+    """Attention averaged over the test days, at most 64 of them, evenly spread; days are named by their distance."""
+    rows = prepared.samples.splits["test"]
+    if not has_attention(run) or not len(rows):
+        return []
+    chosen = rows[np.linspace(0, len(rows) - 1, min(AVERAGED_DAYS, len(rows))).round().astype(int)]
+    labels = slot_labels(prepared.samples.slots.shape[1])
+    starts = range(0, len(chosen), AT_ONCE)
+    groups = [stock_maps(run, batch_of(run, prepared, chosen[start : start + AT_ONCE]), labels) for start in starts]
+    return average_maps(groups, sample=f"mean over {len(chosen)} test days")
+
+
+def slot_labels(slots: int) -> list[str]:
+    """Name the positions in time of any sample: the stock's token, then the days by their distance."""
+    return [TOKEN, *(f"{lag} before" for lag in range(slots - 1, 0, -1)), TARGET]
+
+
+def partners(maps: Sequence[ModeMap], tickers: Sequence[str], stock: int, count: int = 5) -> list[tuple[str, float]]:
+    """Tickers that one looks at most, itself left out: the mean of its maps over stocks, all blocks and heads."""
+    over_stocks = [item.head_mean()[stock] for item in maps if item.mode.startswith("stocks")]
+    if not over_stocks:
+        return []
+    weights = np.mean(over_stocks, axis=0)
+    order = [other for other in np.argsort(-weights, kind="stable") if other != stock][:count]
+    return [(tickers[other], float(weights[other])) for other in order]

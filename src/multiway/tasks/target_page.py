@@ -1,0 +1,145 @@
+"""The report of tasks on samples: their splits, which errors on classes or numbers, and calibration."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.metrics import classes as metrics
+from multiway.report import text
+from multiway.report.curves import RocCurve, confusion_table, reliability_chart, roc_chart
+from multiway.report.scores import verdict
+from multiway.report.sections import PagePart, Table
+from multiway.tasks import pages
+from multiway.tasks.comparing import Groups, comparison
+from multiway.tasks.declarations import OURS
+from multiway.tasks.page_parts import split_table
+from multiway.tasks.run import Run
+
+TENTHS = 10
+Values = NDArray[np.float64]
+Labels = NDArray[np.int64]
+TITLES = {"samples": "Samples", "groups": "Groups", "classes": "Classes"}
+SIDE = ["Fitted on the first, chosen on the second, scored once on the last."]
+
+
+def no_parts(runs: Sequence[Run]) -> Iterable[PagePart]:
+    """Nothing more."""
+    return ()
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitPage:
+    """What a run says of itself: its splits, and the parts of its task.
+
+    SUBJECT: What the pages have to know of the task.
+    parts: Those of the task alone.
+    titles: Facts of a split that are shown, and their heads.
+    total: The fact that counts by name are shares of.
+    shares: Other facts that are printed with their share.
+    """
+
+    SUBJECT: pages.Subject
+    parts: Callable[[Sequence[Run]], Iterable[PagePart]] = no_parts
+    _: dataclasses.KW_ONLY
+    titles: Mapping[str, str]
+    total: str
+    shares: Sequence[str] = ()
+
+    def report(self, runs: Sequence[Run]) -> str:
+        """The HTML report of runs that differ in their seed; the first is shown in detail."""
+        table = split_table(runs[0].facts["splits"], self.titles, total=self.total, shares=self.shares)
+        splits = PagePart(id="splits", title="Splits", side=SIDE, content=[table])
+        summary = pages.Summary(verdict=verdict(self.SUBJECT.scores(runs)), splits=splits)
+        return pages.report(self.SUBJECT, runs, summary, self.parts(runs))
+
+    def compare(self, groups: Groups) -> str:
+        """Groups of runs side by side."""
+        return comparison(self.SUBJECT, groups)
+
+
+def class_page(subject: pages.Subject, more: Callable[[Sequence[Run]], Iterable[PagePart]] = no_parts) -> SplitPage:
+    """What a run on samples with classes says of itself: errors, calibration, splits, and more parts after them."""
+
+    def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
+        yield from target_parts(subject, runs, runs[0].state.classes)
+        yield from more(runs)
+
+    return SplitPage(subject, parts, titles=TITLES, total="samples")
+
+
+def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[str] | None) -> Iterator[PagePart]:
+    """What the table `predictions` of the first run says of its test rows; without names the target is a number."""
+    test = runs[0].tables["predictions"].query("split == 'test'")
+    of_model = {name: test[test["model"] == name] for name in runs[0].models}
+    if names is None:
+        yield number_errors(of_model[OURS], subject.rows)
+        return
+    labels = pd.Index(names).get_indexer(pd.Index(of_model[OURS]["label"].astype(str)))
+    shares = {name: rows[[f"p_{each}" for each in names]].to_numpy(float) for name, rows in of_model.items()}
+    words = {name: subject.models.get(name, name) for name in shares}
+    colours = {words[name]: place for name, place in pages.colours_of(subject.scores(runs)).items()}
+    curves = class_curves(names, labels, {words[name]: each for name, each in shares.items()})
+    yield confusion_part(names, labels, metrics.predicted_classes(shares[OURS]), curves, colours)
+    yield calibration_part(labels, shares[OURS], subject.rows)
+
+
+def class_curves(names: Sequence[str], labels: Labels, shares: Mapping[str, Values]) -> list[RocCurve]:
+    """A curve per model for two classes; for more, a curve of the run's own model per class."""
+    if len(names) == 2:
+        found = [class_curve(model, labels == 1, each[:, 1]) for model, each in shares.items()]
+    else:
+        found = [class_curve(name, labels == place, shares[OURS][:, place]) for place, name in enumerate(names)]
+    return [each for each in found if each is not None]
+
+
+def confusion_part(
+    classes: Sequence[str], labels: Labels, predicted: Labels, curves: Sequence[RocCurve], colours: Mapping[str, int]
+) -> PagePart:
+    """Confusion matrix and ROC curves of the test cases; `colours` are numbers by name of a curve."""
+    counts = metrics.confusion_matrix(labels, predicted, len(classes))
+    side = [f"On the test cases. A row of the matrix is a class, a column what {OURS} predicted."]
+    content = [
+        confusion_table(classes, counts) if len(labels) else None,
+        roc_chart(curves, colours) if curves else None,
+    ]
+    return PagePart(id="errors", title="Which errors", side=side, content=content)
+
+
+def class_curve(name: str, is_class: NDArray[np.bool_], scores: Values) -> RocCurve | None:
+    """ROC curve of a score for a class; None where all cases are in it, or none."""
+    points = metrics.roc_points(is_class, scores)
+    if points is None:
+        return None
+    false, true = (np.array(points[f"{kind}_positive_rate"]) for kind in ("false", "true"))
+    return RocCurve(name, false, true, float(((true[1:] + true[:-1]) / 2 * np.diff(false)).sum()))
+
+
+def calibration_part(labels: Labels, probabilities: Values, rows: str = "cases", bins: int = metrics.BINS) -> PagePart:
+    """How often the answer is right, by confidence; `rows` says what is counted."""
+    table = metrics.reliability_table(labels, probabilities, bins=bins) if len(labels) else []
+    side = [
+        f"How often {OURS} is right among test {rows} of like confidence.",
+        "On the dashed line confidence can be taken at its word; below it there is too much.",
+        f"The larger a dot, the more {rows}; lines are the 95\u202f% interval of each share (Wilson).",
+    ]
+    return PagePart(id="calibration", title="Calibration", side=side, content=[reliability_chart(table, rows)])
+
+
+def number_errors(test: pd.DataFrame, rows: str) -> PagePart:
+    """Truth beside prediction, over tenths of the test rows by what is predicted.
+
+    Args:
+        test: Columns `label` and `predicted` of one model.
+        rows: What is counted, in words.
+    """
+    ranked = test.sort_values("predicted", kind="stable")
+    decimals = text.decimals_for(test["label"])
+    tenth = np.arange(len(ranked)) * min(TENTHS, len(ranked)) // len(ranked)
+    means = ranked.groupby(tenth).agg(predicted=("predicted", "mean"), true=("label", "mean"), spread=("label", "std"))
+    cells = [[text.number(float(value), decimals) for value in row] for row in means.fillna(0.0).to_numpy()]
+    table = Table(columns=["Predicted", "True", "Deviation of the true"], rows=cells)
+    side = [f"Test {rows} in tenths, from the lowest to the highest prediction: means, and how far the truth spreads."]
+    return PagePart(id="errors", title="Truth by prediction", side=side, content=[table])

@@ -1,0 +1,158 @@
+"""From texts to ids of words, vectors, or ids of an encoder's tokens, by what training learnt of them."""
+
+import collections
+from collections.abc import Sequence
+from typing import ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor
+
+from multiway.config import Config
+from multiway.data.encoders import EncoderOptions, encode_texts, make_encoder, token_encoder
+from multiway.data.encoders.hashed import WORD
+from multiway.data.samples import Samples
+from multiway.data.scaling import Scaler
+from multiway.errors import ConfigError
+from multiway.tasks.text.source import Strings
+
+PADDING, UNKNOWN, FIRST = 0, 1, 2
+"""Ids of what stands behind a text, of a word that training had not, and of the most frequent word."""
+InputKind = Literal["words", "vectors", "tokens"]
+
+
+class WordOptions(Config):
+    """The vocabulary of the training rows."""
+
+    max_words: int = Field(20_000, ge=2)
+    """Most words with an id of their own; the most frequent ones."""
+    min_count: int = Field(2, ge=1)
+    """Training texts that a word is in at least; rarer ones are one unknown word."""
+
+
+def words_in(text: str) -> list[str]:
+    """Words and marks, case folded."""
+    return WORD.findall(text.casefold())
+
+
+def longest(texts: Sequence[str], most: int) -> int:
+    """Words of the longest text, at most `most`, at least one."""
+    return min(max([1, *(len(words_in(text)) for text in texts)]), most)
+
+
+def frequent_words(texts: Sequence[str], options: WordOptions) -> tuple[str, ...]:
+    """Words of the training texts, the most frequent first; ties go to the alphabet."""
+    counts = collections.Counter(word for text in texts for word in set(words_in(text)))
+    frequent = [word for word, count in counts.items() if count >= options.min_count]
+    return tuple(sorted(frequent, key=lambda word: (-counts[word], word))[: options.max_words])
+
+
+class TextInputs(NamedTuple):
+    """Inputs `(texts, *)`, and the hash of the encoder that made them; None for words."""
+
+    values: Tensor
+    digest: str | None = None
+
+
+class TextState(Config):
+    """Columns, vocabulary and encoder: what training learnt of texts, and later ones are read by."""
+
+    target: ClassVar[None] = None
+    columns: tuple[str, ...]
+    """Of texts; later files are matched to them."""
+    target_name: str
+    """Column of classes."""
+    classes: tuple[str, ...]
+    """Names of the classes, in the order of the outputs."""
+    inputs: InputKind
+    """What a network sees of a text: ids of words, one vector, or ids of an encoder's tokens."""
+    vocabulary: tuple[str, ...]
+    """Words of the training rows with an id of their own; `vocabulary[i]` has id i + 2."""
+    length: int
+    """Words of the longest training text, capped."""
+    encoder: str
+    """Name of the encoder."""
+    width: int
+    """Features of its vectors and tokens."""
+    digest: str | None = None
+    """Hash of the encoder; None where a network sees words."""
+    scaler: Scaler | None = None
+    """Mean and deviation of each feature of the training rows' vectors; None where it sees no vectors."""
+
+    @classmethod
+    def fit(cls, training: Samples[Strings], kind: InputKind, words: WordOptions, text: EncoderOptions) -> Self:
+        """Learn the vocabulary from the training rows and no others."""
+        encoder, texts = make_encoder(text), training.inputs.tolist()
+        return cls(
+            columns=training.columns, target_name=training.target_name or "", classes=training.classes or (),
+            inputs=kind, vocabulary=frequent_words(texts, words), length=longest(texts, text.max_tokens),
+            encoder=encoder.name, width=encoder.dim,
+        )  # fmt: skip
+
+    @property
+    def num_ids(self) -> int:
+        """Ids of words there are, padding and the unknown word among them."""
+        return len(self.vocabulary) + FIRST
+
+    def ids(self, texts: Sequence[str], length: int) -> NDArray[np.int64]:
+        """Ids `(texts, length)` int64, padded behind; what is longer is cut off."""
+        id_of = {word: number for number, word in enumerate(self.vocabulary, start=FIRST)}
+        ids = np.full((len(texts), length), PADDING, np.int64)
+        for row, text in enumerate(texts):
+            words = words_in(text)[:length]
+            ids[row, : len(words)] = [id_of.get(word, UNKNOWN) for word in words]
+        return ids
+
+    def seen(self, texts: Sequence[str], text: EncoderOptions, *, progress: bool = False) -> TextInputs:
+        """Unscaled inputs of some texts, each of which depends on its text alone.
+
+        Raises:
+            ConfigError: The encoder is not there, or has no tokens.
+        """
+        if self.inputs == "words":
+            return TextInputs(torch.from_numpy(self.ids(texts, self.length)))
+        if self.inputs == "vectors":
+            return encoded_vectors(texts, text, progress=progress)
+        encoder = token_encoder(text)
+        return TextInputs(_padded(encoder.tokens(texts)), encoder.digest)
+
+    def with_inputs(self, seen: TextInputs, train: NDArray[np.int64]) -> Self:
+        """The same with the encoder that made the inputs, and with their scale over the training rows."""
+        vectors = seen.values[train].double().numpy() if self.inputs == "vectors" else None
+        scaler = None if vectors is None else Scaler.fit(vectors)
+        return self.model_copy(update={"digest": seen.digest, "scaler": scaler})
+
+    def scaled(self, values: Tensor) -> Tensor:
+        """Vectors as a network sees them, float32; ids as they are."""
+        return (
+            values if self.scaler is None else torch.from_numpy(self.scaler.transform(values.double().numpy())).float()
+        )
+
+    def encoded(self, texts: Samples[Strings], seen: TextInputs) -> Samples[Tensor]:
+        """Texts as the network takes them.
+
+        Raises:
+            ConfigError: They went through another encoder than those of the training.
+        """
+        if seen.digest != self.digest:
+            raise ConfigError(
+                f"text.encoder: {self.encoder} is not what the run was trained with: its files or options have "
+                "changed. Install the encoder of the training."
+            )
+        return texts.with_inputs(self.scaled(seen.values))
+
+
+def encoded_vectors(texts: Sequence[str], text: EncoderOptions, *, progress: bool = False) -> TextInputs:
+    """A vector of each text, and the hash of the encoder."""
+    encoded = encode_texts(texts, text, progress=progress)
+    return TextInputs(torch.from_numpy(encoded.vectors[encoded.rows]), encoded.digest)
+
+
+def _padded(tokens: Sequence[Sequence[int]]) -> Tensor:
+    """Ids `(texts, longest)` int64, one more than the tokenizer's, so that 0 is where a text has ended."""
+    ids = torch.zeros(len(tokens), max(map(len, tokens), default=1), dtype=torch.int64)
+    for row, text in enumerate(tokens):
+        ids[row, : len(text)] = torch.tensor(text, dtype=torch.int64) + 1
+    return ids

@@ -1,0 +1,313 @@
+"""Texts with their classes: from a file, a frame or lists to samples, every flaw named."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from multiway.data.findings import Findings, Unreadable, listed, quoted
+from multiway.data.samples import Samples, read_samples
+from multiway.data.sources.bytes import bytes_of
+from multiway.data.sources.cells import TIME_NAMES, RawTable, as_text
+from multiway.data.sources.columns import require_column, require_columns
+from multiway.data.sources.json_lines import read_lines
+from multiway.data.sources.options import FileOptions
+from multiway.data.sources.tables import load_table, load_texts_table, pair_of, source_name
+from multiway.data.sources.text import characters
+from multiway.data.targets import OTHER_COLUMN, read_target
+from multiway.errors import DataError, Fix
+
+TEXT, TARGET = "text", "target"
+"""Columns of texts and classes that come as lists."""
+JSON_LINES = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
+TEXT_NAMES = ("text", "sentence", "review", "content", "document", "question", "tweet", "message", "comment", "body")
+TARGET_NAMES = ("label", "target", "class", "category", "sentiment", "y")
+WORDS, LOOKED_AT = 3.0, 1000
+"""Words of a cell, on average over the first ones, from which on a column of another name is one of texts."""
+OFFICIAL = {
+    "train": ("train", "training"), "validation": ("validation", "valid", "val", "dev", "development"),
+    "test": ("test", "testing"),
+}  # fmt: skip
+"""What a column of splits may call them."""
+
+Strings = NDArray[np.object_]
+"""Texts: single blanks between words; a second text stands on a line of its own below the first."""
+
+
+class LabelledTextOptions(FileOptions):
+    """Which columns hold the texts and their classes, and which rows are kept."""
+
+    text: str | None = None
+    """Column of texts; found by name or content if not given."""
+    second: str | None = None
+    """Column of a second text of each row, such as the answer to a question."""
+    target: str | None = None
+    """Column of classes; found by name if not given."""
+    group: str | None = None
+    """Column of groups, such as authors, whose rows all fall into one split."""
+    split: str | None = None
+    """Column that says which split a row is in: train, validation or dev, test. Without test rows, dev is the test."""
+    where: dict[str, str] = Field(default_factory=dict)
+    """Rows to keep, by the cell of a column: {dataset: mr}."""
+    first: int | None = Field(None, ge=1)
+    """Only so many of these rows, from the top."""
+    empty: Literal["error", "keep"] = "error"
+    """Rows without a text: refuse, or keep as texts without words."""
+
+    @model_validator(mode="after")
+    def _roles_differ(self) -> Self:
+        given = [self.text, self.second, self.target, self.group, self.split]
+        named = [name for name in given if name is not None]
+        if len(set(named)) < len(named):
+            raise ValueError(f"text, second, target, group and split are different columns. Got {', '.join(named)}")
+        if self.group is not None and self.split is not None:
+            raise ValueError("rows are split by group or by a column of splits. Leave out one of them")
+        return self
+
+
+def read_texts(source: Any, options: LabelledTextOptions | None = None) -> Samples[Strings]:
+    """Texts and their classes.
+
+    Args:
+        source: Path of a CSV, TSV, JSONL, Excel or Parquet file, or of one text per line; a frame; a list of texts, or
+            a pair of texts and classes.
+        options: Which columns to take, and which rows.
+
+    Raises:
+        DataError: A flaw that no option covers: one line with the file, the place, the value and the fix.
+    """
+    given = options or LabelledTextOptions()
+    return read_samples(source_name(source), lambda findings: texts_of(source, given, findings))
+
+
+def texts_of(
+    source: Any, options: LabelledTextOptions, findings: Findings, known: Sequence[str] = (),
+    target: str | None = None, classes: tuple[str, ...] | None = None,
+) -> Samples[Strings]:  # fmt: skip
+    """The same with flaws noted; the texts are sound only where no finding is an error.
+
+    Args:
+        source: As there.
+        options: As there.
+        findings: Takes up what is wrong.
+        known: Columns of texts that training had, to which the source is matched by name; then `target` and `classes`
+            are those of the training as well.
+        target: Column of classes; None where nobody looks for them.
+        classes: Their names.
+    """
+    raw = load_texts(source, options, findings)
+    raw = raw.sound() if raw.broken.any() else raw
+    if known:
+        if _is_lines(source) and len(known) == 1:
+            raw = dataclasses.replace(raw, frame=raw.frame.rename(columns={TEXT: known[0]}))
+        require_columns(raw.names, [*known, *([target] if target else [])], "the training", findings)
+    else:
+        raw = _kept(raw, options, findings)
+        known, target = _roles(raw, options, findings)
+    texts = _texts(raw, known, options.empty == "error", findings)
+    official, labels = _official(raw, options.split, findings), None
+    if classes is None and official is not None and "test" not in official:
+        fix = ("Give such rows, or name another column of splits (", Fix("read.split", like="NAME"), ").")
+        findings.add("split", "error", f"column '{quoted(str(options.split))}' names no rows to test on", fix)
+    if target is not None:
+        codes, names = read_target(raw, target, classes, "classes", findings, otherwise=OTHER_COLUMN)
+        labels, classes = codes.astype(np.int64), names
+    return Samples(
+        inputs=texts, source=findings.source, word="rows", target=labels, classes=classes, target_name=target,
+        names={raw.unit: raw.rows.tolist(), "text": texts.tolist()}, columns=tuple(known), rows=raw.rows,
+        unit=raw.unit, keys=tuple(text.casefold() for text in texts),
+        groups=_cells(raw, options.group, "group", findings), official=official,
+    )  # fmt: skip
+
+
+def looks_like_texts(source: Any) -> bool:
+    """Whether it holds a column of texts and one of classes, both by their usual names, and no times."""
+    if isinstance(source, tuple):
+        return len(source) == 2 and _holds_texts(source[0])
+    try:
+        table = load_texts(source, LabelledTextOptions(), Findings(""))
+    except (DataError, Unreadable):
+        return False
+    if any(name.lower() in TIME_NAMES for name in table.names):
+        return False
+    text, target = (_usual(table.names, names, set()) for names in (TEXT_NAMES, TARGET_NAMES))
+    return text is not None and target is not None and _words_of(table.frame[text]) >= WORDS
+
+
+def _holds_texts(values: Any) -> bool:
+    """A list or series whose first item is a text."""
+    if isinstance(values, str) or hasattr(values, "columns") or not hasattr(values, "__len__") or not len(values):
+        return False
+    first = values[:1] if isinstance(values, Sequence) else getattr(values, "head", lambda count: values[:count])(1)
+    return all(isinstance(value, str) for value in first)
+
+
+def load_texts(source: Any, options: FileOptions, findings: Findings) -> RawTable:
+    """Columns of CSV, TSV, Excel, Parquet, JSON lines, a file of one text on each line, frames, or lists."""
+    if not isinstance(source, str | Path):
+        return load_table(_frame_of(source), options, findings)
+    path = Path(source)
+    if path.name.lower().endswith(JSON_LINES):
+        return _from_json_lines(path, options, findings)
+    return _from_lines(path, options, findings) if _is_lines(source) else load_texts_table(source, options, findings)
+
+
+def _is_lines(source: Any) -> bool:
+    """Whether it is a file of one text on each line."""
+    return isinstance(source, str | Path) and str(source).lower().endswith(".txt") and Path(source).is_file()
+
+
+def _frame_of(source: Any) -> Any:
+    """A frame as it is; a list of texts, or texts with their classes, as one.
+
+    Raises:
+        DataError: There is not one class per text.
+    """
+    texts, classes = pair_of(source)
+    if classes is None:
+        return texts if hasattr(texts, "columns") else pd.DataFrame({TEXT: listed_texts(texts)})
+    texts, classes = listed_texts(texts), np.asarray(classes)
+    if classes.shape != (len(texts),):
+        raise DataError(f"y: one class is needed per text, ({len(texts)},). Got {classes.shape}.")
+    return pd.DataFrame({TEXT: texts, TARGET: classes})
+
+
+def listed_texts(source: Any) -> list[str]:
+    """A list, a series or an array of texts as a list.
+
+    Raises:
+        DataError: Something in it is no text.
+    """
+    needed = "texts: a list or a series of str is needed."
+    if isinstance(source, str) or not hasattr(source, "__len__"):
+        raise DataError(f"{needed} Got {type(source).__name__}.")
+    if getattr(source, "ndim", 1) != 1:
+        raise DataError(f"{needed} Got an array of shape {source.shape}.")
+    texts: Sequence[Any] = list(source)
+    wrong = next((position for position, text in enumerate(texts) if not isinstance(text, str)), None)
+    if wrong is not None:
+        raise DataError(f"texts[{wrong}] must be text. Got {type(texts[wrong]).__name__}.")
+    return list(map(str, texts))
+
+
+def _from_json_lines(path: Path, options: FileOptions, findings: Findings) -> RawTable:
+    if not path.is_file():
+        raise DataError(f"{quoted(path, 200)} does not exist. Give the path of a CSV, JSONL, Excel or Parquet file.")
+    rows = list(read_lines(path, options.max_bytes, findings))
+    if not rows:
+        raise findings.fatal("empty", "it holds no objects", "Give one JSON object on each line.")
+    return _lines(pd.DataFrame([item for _, item in rows]), [number for number, _ in rows])
+
+
+def _from_lines(path: Path, options: FileOptions, findings: Findings) -> RawTable:
+    """One text on each line; empty lines are none."""
+    lines = characters(bytes_of(path, findings), options.encoding, findings).split("\n")
+    numbers = [number for number, line in enumerate(lines, start=1) if line.strip()]
+    if not numbers:
+        raise findings.fatal("empty", "the file is empty", "Give one text on each line.")
+    return _lines(pd.DataFrame({TEXT: [lines[number - 1] for number in numbers]}), numbers)
+
+
+def _lines(frame: pd.DataFrame, numbers: list[int]) -> RawTable:
+    return RawTable(frame=frame, rows=np.array(numbers), unit="line", broken=np.zeros(len(frame), dtype=bool))
+
+
+def _kept(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> RawTable:
+    """The rows that the options keep."""
+    require_columns(raw.names, list(options.where), "where", findings)
+    chosen = np.ones(len(raw.frame), dtype=bool)
+    for name, value in options.where.items():
+        chosen &= (as_text(raw.frame[name]) == value).to_numpy(bool)
+    rows = np.flatnonzero(chosen)[: options.first]
+    if not len(rows):
+        cells = ", ".join(f"{name} = {value}" for name, value in options.where.items())
+        raise findings.fatal("where", f"no row has {quoted(cells, 80)}", "Name cells that are there (read.where).")
+    frame = raw.frame.iloc[rows].reset_index(drop=True)
+    return dataclasses.replace(raw, frame=frame, rows=raw.rows[rows], broken=raw.broken[rows])
+
+
+def _roles(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> tuple[tuple[str, ...], str | None]:
+    """Columns of texts and of classes: the named ones, else those with a usual name; of texts also the wordiest."""
+    for option in ("second", "group", "split"):
+        name = getattr(options, option)
+        if name is not None:
+            require_column(raw.names, name, option, findings)
+    taken = {options.second, options.group, options.split, options.target, *options.where}
+    text = options.text or _usual(raw.names, TEXT_NAMES, taken) or _wordy(raw, taken)
+    if text is None:
+        fix = ("Name it (", Fix("read.text", like="NAME"), f"). There are {listed(raw.names)}.")
+        raise findings.fatal("text", "no column of texts was found", fix)
+    require_column(raw.names, text, "text", findings)
+    target = options.target or _usual(raw.names, TARGET_NAMES, taken | {text})
+    if target is not None:
+        require_column(raw.names, target, "target", findings)
+    return (text,) if options.second is None else (text, options.second), target
+
+
+def _usual(names: list[str], known: tuple[str, ...], taken: set[str | None]) -> str | None:
+    """The first of the known names that a column has, whatever its case."""
+    free = {name.lower(): name for name in reversed(names) if name not in taken}
+    return next((free[name] for name in known if name in free), None)
+
+
+def _wordy(raw: RawTable, taken: set[str | None]) -> str | None:
+    """The column of the most words, if those are several a cell."""
+    counts = {name: _words_of(raw.frame[name]) for name in raw.names if name not in taken}
+    best = max(counts, key=lambda name: counts[name], default=None)
+    return best if best is not None and counts[best] >= WORDS else None
+
+
+def _words_of(column: pd.Series) -> float:
+    """Words of a cell on average; none in a column of numbers."""
+    if pd.api.types.is_numeric_dtype(column):
+        return 0.0
+    return float(as_text(column.head(LOOKED_AT)).map(lambda cell: len(cell.split())).mean())
+
+
+def _texts(raw: RawTable, columns: Sequence[str], is_error: bool, findings: Findings) -> Strings:
+    """Texts with single blanks; a row without any is refused or noted."""
+    parts = [[" ".join(text.split()) for text in as_text(raw.frame[name])] for name in columns]
+    for name, texts in zip(columns, parts, strict=True):
+        empty = [row for row, text in enumerate(texts) if not text]
+        if empty:
+            fix = ("Fill it in, or set empty to keep (", Fix("read.empty", "keep"), ").") if is_error else ""
+            places = [raw.place(row, name) for row in empty[:20]]
+            rule = f"{len(empty)} rows have no text"
+            findings.add("text", "error" if is_error else "note", rule, fix, places, len(empty))
+    return np.array(["\n".join(lines) for lines in zip(*parts, strict=True)], dtype=object)
+
+
+def _cells(raw: RawTable, name: str | None, what: str, findings: Findings) -> tuple[str, ...] | None:
+    """Cells of a named column as text; None where none is named, or later data lack it."""
+    if name is None or name not in raw.names:
+        return None
+    text = as_text(raw.frame[name])
+    rows = np.flatnonzero(text == "")
+    if len(rows):
+        places = [raw.place(int(row), name) for row in rows[:20]]
+        findings.add(what, "error", f"{len(rows)} rows have no {what}", "Fill it in.", places, len(rows))
+    return tuple(text)
+
+
+def _official(raw: RawTable, name: str | None, findings: Findings) -> tuple[str, ...] | None:
+    """Our name of each row's split; rows of others are warned of, or noted where they say what part, as ood_dev."""
+    cells = _cells(raw, name, "split", findings)
+    if cells is None:
+        return None
+    ours = {alias: split for split, aliases in OFFICIAL.items() for alias in aliases}
+    splits = [ours.get(cell.lower(), "") for cell in cells]
+    others = sorted({cell for cell, split in zip(cells, splits, strict=True) if not split})
+    if others:
+        count = splits.count("")
+        are = "row is" if count == 1 else "rows are"
+        rule = f"{count} {are} left out: column '{quoted(str(name))}' says {listed(others)}, which is no split"
+        apart = all(ours.keys() & re.split(r"[\W_]+", cell.lower()) for cell in others)
+        findings.add("split", "note" if apart else "warning", rule, "A split is called train, validation or test.")
+    held = "test" if "test" not in splits else "validation"
+    return tuple(held if split == "validation" else split for split in splits)

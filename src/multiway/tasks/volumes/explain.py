@@ -1,0 +1,245 @@
+"""What a volume classifier looked at and what made its answer, case by case, on the volume's own axes."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway.data.sources.scans.cases import Cases
+from multiway.data.sources.scans.loading import read_cases
+from multiway.data.sources.scans.nifti import write_nifti
+from multiway.data.sources.scans.preparing import to_scan
+from multiway.data.sources.scans.volume import Volume
+from multiway.errors import ConfigError, closest
+from multiway.explain import (
+    ModeMap,
+    VolumeExplanation,
+    average_curves,
+    average_maps,
+    explain_volume,
+    has_maps,
+    maps_of,
+    save_maps,
+    save_planes,
+    strongest,
+    volume_maps,
+)
+from multiway.files import make_folder
+from multiway.metrics.classes import predicted_classes
+from multiway.tasks.answers import Answer
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+from multiway.tasks.volumes.network import evaluated, scan_probabilities
+from multiway.training.devices import device_of
+
+STEPS, FEW_STEPS, COSTLY_VOXELS = 96, 48, 48**3
+"""Points of integrated gradients, and those of volumes with more voxels."""
+ERRORS, RIGHT = "Most confident errors", "Classified correctly, most confident of each class"
+SHOWN_CASES, SHOWN_RIGHT = 8, 4
+SWIFT_VOXELS = 32**3
+"""Of volumes larger than this a report explains fewer cases, at fewer points: nobody waits an hour for a page."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class CaseExplanation(VolumeExplanation):
+    """One case.
+
+    volume: As the network saw it, before intensities are normalised.
+    probabilities: `(classes,)`.
+    """
+
+    name: str
+    volume: Volume
+    probabilities: NDArray[np.float64]
+    label: int | None = None
+    patient: str | None = None
+
+    @property
+    def predicted(self) -> int:
+        """Class of the highest probability."""
+        return int(self.probabilities.argmax())
+
+    @property
+    def picture(self) -> NDArray[np.float32]:
+        """What is drawn of the volume: its only channel, or the mean of several."""
+        return np.asarray(self.volume.values.mean(axis=0, dtype=np.float32))
+
+
+def explain_case(run: Run, cases: Cases, index: int, **options: Any) -> CaseExplanation:
+    """Explain one case; one volume is in memory at a time.
+
+    Gradients start from, and the deletion test hides voxels as, the number 0 after normalisation: the mean of the
+    training voxels under `train`, the low end of the window or byte 0 under `unit`.
+
+    Args:
+        run: The fitted classifier.
+        cases: Where the case is.
+        index: Which one.
+        **options: `gradients`, `deletion`, `steps`, `tolerance` and `seed` of `multiway.explain.explain_volume`.
+
+    Raises:
+        DataError: The scan is not sound, or of another size than the run was trained on.
+        ConfigError: Gradients are wanted and captum is not installed.
+    """
+    volume, name = cases.prepared(index), cases.names[index]
+    shares = scan_probabilities(run.model.eval(), run.state.normalised(volume), run.config)[0].numpy()
+    x = network_input(run, volume)
+    options["steps"] = options.get("steps") or (FEW_STEPS if x[0].numel() > COSTLY_VOXELS else STEPS)
+    explained = explain_volume(run.model, x, int(shares.argmax()), cases.axes, volume.spacing, name=name, **options)
+    return CaseExplanation(
+        name=name,
+        volume=volume,
+        probabilities=shares,
+        label=None if cases.labels is None else int(cases.labels[index]),
+        patient=None if cases.patients is None else cases.patients[index],
+        **vars(explained),
+    )
+
+
+def average_attention(run: Run, cases: Cases, indices: Sequence[int], sample: str = "") -> list[ModeMap]:
+    """Attention averaged over cases; millimetres are left out of its labels where spacings differ."""
+    if not has_maps(run.model) or not len(indices):
+        return []
+    groups, spacings = [], set()
+    for index in indices:
+        volume = cases.prepared(int(index))
+        spacings.add(volume.spacing)
+        groups.append(maps_of(run.model, network_input(run, volume)))
+    spacing = spacings.pop() if len(spacings) == 1 else None
+    named = [volume_maps(run.model, maps, volume.sizes, cases.axes, spacing) for maps in groups]
+    return average_maps(named, sample=sample)
+
+
+def network_input(run: Run, volume: Volume) -> Tensor:
+    """The volume as the network takes it in evaluation, `(1, channels, *sizes)`.
+
+    Raises:
+        DataError: It is of another size or has other channels than those the run was trained on.
+    """
+    return evaluated(run.state.normalised(volume).to(device_of(run.model)), run.config)
+
+
+def named_cases(cases: Cases, names: Sequence[str]) -> list[int]:
+    """Indices of cases by name.
+
+    Raises:
+        ConfigError: A name is unknown.
+    """
+    indices = {name: index for index, name in enumerate(cases.names)}
+    for name in names:
+        if name not in indices:
+            raise ConfigError(f"{cases.source} has no case {name!r}{closest(name, indices)}")
+    return [indices[name] for name in names]
+
+
+def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: Path) -> Answer:
+    """Explain cases into a folder and say what was found.
+
+    For each case `case-NAME-attention.nii.gz` and `case-NAME-gradients.nii.gz` on the grid of its file, and
+    `case-NAME.png`; `maps.npz` holds the attention per mode of every case and its mean.
+
+    Raises:
+        ConfigError: nibabel or captum is not installed.
+    """
+    lines, paths, maps, curves = [], [], [], []
+    for index in map(int, indices):
+        item = explain_case(run, cases, index)
+        paths += [*write_maps(folder, item, cases, index), _write_picture(folder, item, cases)]
+        lines.append(_sentence(item, run.state.classes))
+        maps += item.maps
+        curves += [item.deletion] if item.deletion is not None else []
+    average = average_attention(run, cases, indices, sample=f"mean over {len(indices)} cases")
+    if average:
+        save_maps(folder / "maps.npz", [*average, *maps])
+        paths.append(folder / "maps.npz")
+    if curves:
+        mean = average_curves(curves)
+        areas = ", ".join(f"{name} {mean.area(name):.3f}" for name in mean.marked)
+        lines.append(f"deletion test, mean probability while blocks are hidden: {areas}, at random {mean.area():.3f}")
+    return Answer(files=paths, notes=[*strongest(average), *lines])
+
+
+def write_maps(folder: Path, item: CaseExplanation, cases: Cases, index: int) -> list[Path]:
+    """Write one case's attention and gradients as NIfTI on the grid of its file, into a folder made if need be."""
+    make_folder(folder)
+    scan, paths = cases.read(index), []
+    for name, values in item.overlays.items():
+        paths.append(folder / f"case-{item.name}-{name}.nii.gz")
+        write_nifti(paths[-1], to_scan(values, scan, cases.options), scan.affine)
+    return paths
+
+
+def _write_picture(folder: Path, item: CaseExplanation, cases: Cases) -> Path:
+    path, volume = folder / f"case-{item.name}.png", item.volume
+    save_planes(
+        path, item.picture, item.overlays, title=item.name, axes=cases.axes, spacing=volume.spacing,
+        orientation=volume.orientation,
+    )  # fmt: skip
+    return path
+
+
+def _sentence(item: CaseExplanation, classes: Sequence[str]) -> str:
+    named = f"named {classes[item.predicted]} with {item.probabilities[item.predicted]:.0%}"
+    actual = "" if item.label is None else f"is {classes[item.label]}, "
+    if item.sums is None:
+        return f"{item.name}: {actual}{named}"
+    total, change = item.sums
+    return f"{item.name}: {actual}{named}; the gradients sum to {total:+.3f}, the logit changes by {change:+.3f}"
+
+
+def reload_cases(run: Run) -> Cases:
+    """The cases that the run was trained on, their labels counted in the run's classes.
+
+    Raises:
+        ConfigError: It was fitted on arrays in memory.
+        DataError: The data is no longer there, or no longer sound.
+    """
+    if run.config.data is None:
+        raise ConfigError(
+            "this run was fitted on arrays in memory, which are gone. Train on a file to explain its cases."
+        )
+    cases = read_cases(run.task.locate(run.config.data), run.config.read, run.config.split)
+    return cases.with_classes(run.state.classes)
+
+
+class Rows:
+    """One model's predictions of one split: case names, labels and probabilities `(cases, classes)`."""
+
+    def __init__(self, run: Run, model: str = OURS, split: str = "test") -> None:
+        frame, classes = run.tables["predictions"], run.state.classes
+        frame = frame[(frame["model"] == model) & (frame["split"] == split)]
+        labels = {name: label for label, name in enumerate(classes)}
+        self.cases = [str(name) for name in frame["case"]]
+        self.labels = np.array([labels[str(name)] for name in frame["label"]], np.int64)
+        self.probabilities = frame[[f"p_{name}" for name in classes]].to_numpy(np.float64)
+        self.predicted = predicted_classes(self.probabilities)
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+
+def is_large(run: Run) -> bool:
+    """Whether explaining a volume takes so long that a report does with less."""
+    return int(np.prod(run.state.sizes)) > SWIFT_VOXELS
+
+
+def affordable(run: Run, most: int, least: int = 1) -> int:
+    """How many cases a report explains: the fewer the larger the volumes are, but so many at least."""
+    return max(least, round(min(SWIFT_VOXELS / int(np.prod(run.state.sizes)), 1) * most))
+
+
+def interesting(run: Run, cases: Cases, wrongs: int = SHOWN_CASES, rights: int = SHOWN_RIGHT) -> list[tuple[str, int]]:
+    """The most confident errors, then the most confident right case of each class: headings and indices in `cases`."""
+    rows, indices = Rows(run), {name: index for index, name in enumerate(cases.names)}
+    confidence = rows.probabilities[np.arange(len(rows)), rows.predicted]
+    order = [int(row) for row in np.argsort(-confidence, kind="stable") if rows.cases[row] in indices]
+    wrong = [row for row in order if rows.predicted[row] != rows.labels[row]]
+    right = [row for row in order if rows.predicted[row] == rows.labels[row]]
+    best = [next((row for row in right if rows.labels[row] == label), None) for label in range(len(run.state.classes))]
+    chosen = [(ERRORS, row) for row in wrong[:wrongs]]
+    chosen += [(RIGHT, row) for row in best if row is not None][:rights]
+    return [(heading, indices[rows.cases[row]]) for heading, row in chosen]

@@ -1,0 +1,108 @@
+"""How classifiers of volumes are built and fitted, and what they say of normalised volumes."""
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from multiway.data.augmentation import augment, shape_transform
+from multiway.metrics.classes import auc
+from multiway.models import create_model
+from multiway.models.baselines import Facts, Majority, PooledLogistic, fit_logistic
+from multiway.tasks.protocol import OURS
+from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
+from multiway.tasks.volumes.encode import VolumeBatches, VolumeState
+from multiway.training import Batch
+from multiway.training.devices import device_of
+from multiway.training.losses import class_loss
+
+Probabilities = NDArray[np.float64]
+POOLED = 32
+"""Volumes whose blocks are averaged at once, for the logistic regression."""
+
+
+class VolumeLoss:
+    """Cross-entropy of a batch of volumes; varied at random in training, plain and unweighted outside of it."""
+
+    def __init__(self, config: VolumeConfig, weights: Tensor | None = None, smoothing: float = 0.0) -> None:
+        self.config, self.weights, self.smoothing = config, weights, smoothing
+
+    def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Sum over the cases, and their number or weight."""
+        x, labels = batch["inputs"], batch["target"]
+        if not model.training:
+            return class_loss(model(evaluated(x, self.config)), labels)
+        x = augment(x, self.config.augment)
+        if self.config.read.shape_transform:
+            x = shape_transform(x, training=True)
+        return class_loss(model(x), labels, self.weights, self.smoothing)
+
+
+def build_model(config: VolumeConfig, state: VolumeState, name: str) -> nn.Module:
+    """Draw the network, or a baseline, by its name in a run.
+
+    Raises:
+        ConfigError: It does not fit the data, or needs a package that is not installed.
+    """
+    num_classes = len(state.classes)
+    if name == "majority":
+        return Majority(num_classes)
+    if name == "logistic":
+        return PooledLogistic(state.sizes, state.channels, num_classes)
+    if name == OURS:
+        return create_model(config.model_name, **config.network_fields(state.sizes, state.channels, num_classes))
+    return create_model(NETWORKS[name], sizes=state.sizes, in_channels=state.channels, num_classes=num_classes)
+
+
+def fit_pooled(
+    model: PooledLogistic, training: VolumeBatches, validation: VolumeBatches, config: VolumeConfig
+) -> Facts:
+    """See `fit_logistic`."""
+    return fit_logistic(model, *_pooled(model, training, config), *_pooled(model, validation, config))
+
+
+def _pooled(model: PooledLogistic, source: VolumeBatches, config: VolumeConfig) -> tuple[Tensor, Tensor]:
+    """Features and labels of a split, for a logistic regression."""
+    parts = list(source.batches(POOLED))
+    features = [model.features(evaluated(batch["inputs"], config)) for batch in parts]
+    return torch.cat(features), torch.cat([batch["target"] for batch in parts])
+
+
+def auc_of(validation: VolumeBatches, num_classes: int, config: VolumeConfig) -> Callable[[nn.Module], float] | None:
+    """Validation's AUC of a model, without reflections; None where validation lacks a class."""
+    plain = config.replace(evaluate_flips=False)
+    if len(np.unique(validation.labels)) < num_classes:
+        return None
+
+    def score(model: nn.Module) -> float:
+        outputs = all_probabilities(model, validation, plain)
+        value = auc(validation.labels, outputs) if np.isfinite(outputs).all() else None
+        return float("nan") if value is None else value
+
+    return score
+
+
+def evaluated(volumes: Tensor, config: VolumeConfig) -> Tensor:
+    """Normalised volumes as a network takes them outside of training."""
+    return shape_transform(volumes, training=False) if config.read.shape_transform else volumes
+
+
+@torch.no_grad()
+def scan_probabilities(model: nn.Module, volumes: Tensor, config: VolumeConfig) -> Tensor:
+    """Class probabilities `(batch, classes)` float64 of normalised volumes, each of which depends on itself alone."""
+    x = evaluated(volumes.to(device_of(model)), config)
+    axes = range(2, x.ndim) if config.evaluate_flips else ()
+    flips = [chosen for count in range(len(axes) + 1) for chosen in itertools.combinations(axes, count)]
+    outputs = [model(x.flip(chosen) if chosen else x).double().softmax(1) for chosen in flips]
+    return torch.stack(outputs).mean(0).cpu()
+
+
+def all_probabilities(model: nn.Module, source: VolumeBatches, config: VolumeConfig) -> Probabilities:
+    """Class probabilities of every sample of a split."""
+    model.eval()
+    size = config.training.validation_batch_size or config.training.batch_size
+    outputs = [scan_probabilities(model, batch["inputs"], config) for batch in source.batches(size)]
+    return np.asarray(torch.cat(outputs).numpy())

@@ -1,0 +1,249 @@
+"""What the report of a run on volumes says: cases, errors, calibration, attention."""
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from multiway.data.sources.scans.cases import Cases
+from multiway.errors import ConfigError, MultiwayError
+from multiway.explain import average_curves
+from multiway.report import text
+from multiway.report.attention import figures
+from multiway.report.curves import RocCurve, deletion_sections
+from multiway.report.scores import Scores, verdict
+from multiway.report.sections import HeatMaps, PagePart, Planes, Section, Text
+from multiway.report.slices import films
+from multiway.tasks import pages
+from multiway.tasks.comparing import comparison
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, split_table
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+from multiway.tasks.target_page import calibration_part, class_curve, confusion_part
+from multiway.tasks.targets import thresholds_of
+from multiway.tasks.volumes.explain import (
+    SHOWN_CASES,
+    SHOWN_RIGHT,
+    CaseExplanation,
+    Rows,
+    affordable,
+    average_attention,
+    explain_case,
+    interesting,
+    is_large,
+    reload_cases,
+)
+
+INTERVAL = "over cases, or over patients where they are known (bootstrap)"
+MODELS = {
+    "logistic": "logistic regression",
+    "cnn": "small CNN",
+    "resnet18_3d": "ResNet-18 3D",
+    "resnet50_3d": "ResNet-50 3D",
+}
+AVERAGED_CASES, DELETION_CASES = 64, 8
+TOLERANCE, MOST_POINTS = 0.1, 17
+"""Of the gradients of large volumes: share of the logit's change that their sum may miss, and points at most."""
+LARGE = (
+    "Of volumes this large fewer cases are explained. Gradients take 9 points, and more until their sum is "
+    f"within {100 * TOLERANCE:.0f} % of the change of the logit, {MOST_POINTS} at most; `multiway explain` takes more."
+)
+
+
+def report(runs: Sequence[Run]) -> str:
+    """The HTML report of runs that differ in their seed; the first is shown in detail."""
+    return pages.report(SUBJECT, runs, head(runs), sections(runs, _cases_of(runs[0])))
+
+
+def head(runs: Sequence[Run]) -> pages.Summary:
+    """The verdict, what it should be read with, and the splits."""
+    run, scores = runs[0], SUBJECT.scores(runs)
+    splits = splits_part(run.facts.get("splits", {}))
+    return pages.Summary(verdict=verdict(scores), support=list(_support(run, scores)), splits=splits)
+
+
+def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[PagePart]:
+    """Cases first; those parts that need the data are left out when its file is no longer there."""
+    run = runs[0]
+    test = Rows(run)
+    colours = {MODELS.get(name, name): place for name, place in pages.colours_of(SUBJECT.scores(runs)).items()}
+    yield _cases_part(run, cases)
+    yield confusion_part(run.state.classes, test.labels, test.predicted, _curves(run), colours)
+    yield calibration_part(test.labels, test.probabilities)
+    if cases is not None:
+        yield _attention(run, cases, test)
+
+
+def selected_by(score: str, run: Run) -> str:
+    """What chose the epoch of a run: this score, or the loss where validation leaves it undefined."""
+    is_score = run.facts["best"].get(OURS, {}).get("validation_score") is not None
+    return f"highest validation {score}" if is_score else "lowest validation loss"
+
+
+def splits_part(counts: Mapping[str, Mapping[str, Any]]) -> PagePart:
+    """Cases, patients and classes of each split."""
+    titles = {"cases": "Cases", "patients": "Patients", "classes": "Classes"}
+    alone = " No patient is in two of them." if any(part.get("patients") for part in counts.values()) else ""
+    side = ["Fitted on the first, chosen on the second, scored once on the last." + alone]
+    return PagePart(id="splits", title="Splits", side=side, content=[split_table(counts, titles, total="cases")])
+
+
+def _setting(run: Run) -> dict[str, str]:
+    return {
+        "Volumes": " × ".join(str(size) for size in run.state.sizes),
+        "Channels": str(run.state.channels),
+        "Axes": ", ".join(run.state.axes),
+        "Classes": str(len(run.state.classes)),
+        "Model": run.config.model_name,
+    }
+
+
+SUBJECT = pages.Subject(
+    kicker="Classification report",
+    rows="cases",
+    setting=_setting,
+    selected_by=functools.partial(selected_by, "AUC"),
+    models=MODELS,
+    interval=INTERVAL,
+)
+compare = functools.partial(comparison, SUBJECT)
+
+
+def _support(run: Run, scores: Scores) -> Iterator[str]:
+    """What the verdict should be read with: the most frequent class, undefined metrics, the threshold."""
+    test, accuracy = Rows(run), scores.get(OURS, "acc")
+    if len(test) and accuracy.value is not None:
+        majority = float(np.bincount(test.labels).max() / len(test))
+        yield (
+            f"{text.percent(100 * accuracy.value)} of the test cases are classified correctly; always naming the most "
+            f"frequent class is right in {text.percent(100 * majority)}."
+        )
+    undefined = [scores.heading(name) for name, _ in scores.columns() if scores.get(OURS, name).value is None]
+    if undefined:
+        yield f"{text.listing(undefined)} is undefined: the test cases are all of one class."
+    threshold = thresholds_of(run.calibration, [OURS])[OURS]
+    if threshold is not None:
+        yield (
+            f"Sensitivity and specificity are those at {text.number(threshold, 3)} for {run.state.classes[1]}, a "
+            "threshold chosen on validation."
+        )
+
+
+def _cases_of(run: Run) -> Cases | None:
+    try:
+        return reload_cases(run)
+    except (MultiwayError, OSError):
+        return None
+
+
+def _cases_part(run: Run, cases: Cases | None) -> PagePart:
+    gone = Text(words="Cases and attention need the data, which could not be read again.")
+    side: list[str | tuple[str, str]] = [
+        "Test cases in three planes, at the slices with the strongest gradients, or else with the most attention.",
+        "Move a slider to go through the slices.",
+        ("warm", "attention above an even look, up to the most"),
+        ("cool-warm", "integrated gradients: against the predicted class, for it"),
+        NOT_ATTRIBUTION,
+        *[LARGE] * is_large(run),
+    ]
+    return PagePart(id="cases", title="Cases", side=side, content=[gone] if cases is None else list(_views(run, cases)))
+
+
+def _views(run: Run, cases: Cases) -> Iterator[Section]:
+    """Cases under their headings, and why there are no gradients where there are none."""
+    shown = interesting(run, cases, affordable(run, SHOWN_CASES, 2), affordable(run, SHOWN_RIGHT))
+    explained, remark = _explained(run, cases, [index for _, index in shown], deletion=False)
+    yield from headed((heading, _view(run, cases, item)) for (heading, _), item in zip(shown, explained, strict=True))
+    if remark:
+        yield Text(words=remark)
+
+
+def _explained(run: Run, cases: Cases, indices: Sequence[int], **options: Any) -> tuple[list[CaseExplanation], str]:
+    """Explained cases; without captum there are no gradients, and the remark says so."""
+    if is_large(run):
+        options |= {"tolerance": TOLERANCE, "steps": MOST_POINTS}
+    try:
+        return [explain_case(run, cases, index, **options) for index in indices], ""
+    except ConfigError as error:
+        return [explain_case(run, cases, index, gradients=False, **options) for index in indices], str(error)
+
+
+def _view(run: Run, cases: Cases, item: CaseExplanation) -> Planes:
+    scan = item.volume
+    return Planes(
+        name=item.name,
+        films=films(item.picture, axes=cases.axes, spacing=scan.spacing, orientation=scan.orientation, **item.overlays),
+        remark=f", patient {item.patient}" if item.patient else "",
+        sentence=_sentence(run, item),
+        is_wrong=item.label != item.predicted,
+        note=_completeness(item),
+    )
+
+
+def _sentence(run: Run, item: CaseExplanation) -> str:
+    """What it is and what was predicted, with the probability of each."""
+    assert item.label is not None
+    actual, predicted = (
+        (run.state.classes[label], text.percent(100 * float(item.probabilities[label]), 0))
+        for label in (item.label, item.predicted)
+    )
+    given = "" if item.label == item.predicted else f" ({actual[1]})"
+    return f"Is {actual[0]}{given}, predicted {predicted[0]} with {predicted[1]}"
+
+
+def _completeness(item: CaseExplanation) -> str:
+    if item.sums is None:
+        return ""
+    total, change = item.sums
+    gap = f", a gap of {text.percent(100 * abs(total / change - 1), 0)}" if change else ""
+    sums = f"sum to {text.signed(total, 2)}; the logit changes by {text.signed(change, 2)}"
+    return f"The gradients at {item.points} points {sums}{gap}."
+
+
+def _curves(run: Run) -> list[RocCurve]:
+    """A curve per model for two classes; for more, a curve of the run's own model per class."""
+    if len(run.state.classes) == 2:
+        models = list(dict.fromkeys(run.tables["predictions"]["model"]))
+        rows = [(MODELS.get(name, name), Rows(run, name), 1) for name in models]
+    else:
+        rows = [(name, Rows(run), label) for label, name in enumerate(run.state.classes)]
+    curves = [
+        class_curve(name, part.labels == label, part.probabilities[:, label]) for name, part, label in rows if len(part)
+    ]
+    return [item for item in curves if item is not None]
+
+
+def _attention(run: Run, cases: Cases, test: Rows) -> PagePart:
+    """Maps in the mean over test cases, and the deletion test."""
+    indices = {name: index for index, name in enumerate(cases.names)}
+    tested = [indices[name] for name in test.cases if name in indices]
+    chosen = _spread(run, tested, AVERAGED_CASES)
+    maps = average_attention(run, cases, chosen, sample=f"mean over {len(chosen)} test cases")
+    side = [
+        "One map per mode of the volume. Each row is a span of slices that looks.",
+        "The shade says how much of its look falls on each column.",
+        f"{NOT_ATTRIBUTION} The deletion test asks whether it matters.",
+    ]
+    content = [HeatMaps(figures=figures(maps)) if maps else None, *_deletion(run, cases, tested)]
+    return PagePart(id="attention", title="Attention", side=side, content=content)
+
+
+def _deletion(run: Run, cases: Cases, tested: Sequence[int]) -> list[Section]:
+    explained, _ = _explained(run, cases, _spread(run, tested, DELETION_CASES))
+    curves = [item.deletion for item in explained if item.deletion is not None]
+    if not curves:
+        return []
+    words = (
+        f"Blocks are hidden, the most important first, in the mean over {len(curves)} test "
+        f"case{'s' if len(curves) > 1 else ''}. If a map marks what matters, the probability of the predicted class "
+        "falls faster than with blocks at random."
+    )
+    test = deletion_sections(average_curves(curves), "the predicted class")
+    return [Text(words="Deletion test", style="heading"), Text(words=words), *test]
+
+
+def _spread(run: Run, indices: Sequence[int], most: int) -> list[int]:
+    """Some of the cases, evenly over all; fewer of large volumes."""
+    count = min(affordable(run, most), len(indices))
+    return [indices[int(position)] for position in np.linspace(0, len(indices) - 1, count).round()]

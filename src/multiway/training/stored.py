@@ -1,0 +1,188 @@
+"""What lies in a run: sealed manifest, tensors and tables, each refused in one line where it is not as written."""
+
+import contextlib
+import datetime
+import hashlib
+import importlib.metadata
+import json
+import platform
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+
+import pandas as pd
+import torch
+from pydantic import ConfigDict, Field, field_validator
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_module_registration_hook
+
+from multiway.config import Config
+from multiway.errors import RunError
+
+SEAL = "seal"
+"""Where plain values keep the hash of all others."""
+PACKAGES = ("multiway", "torch", "numpy", "pandas", "accelerate", "safetensors")
+MOST_MODULES = 10_000
+MAX_CELLS = 50_000_000
+"""Of one table of a run: far more than any run keeps, far fewer than fill a memory."""
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class Manifest(Config):
+    """What a manifest holds; facts of a task may stand beside."""
+
+    model_config = ConfigDict(extra="allow")
+
+    sha256: dict[str, Sha256]
+    """Hash of each file, by its path in the run."""
+    task: str | None = None
+    data_sha256: str | None = None
+    seed: int | None = None
+    versions: dict[str, str] = Field(default_factory=dict)
+    python: str = ""
+    platform: str = ""
+    device: str = ""
+    threads: int = 1
+    finished: str = ""
+
+    @field_validator("sha256")
+    @classmethod
+    def _paths_stay_in_the_run(cls, hashes: dict[str, str]) -> dict[str, str]:
+        outside = [name for name in hashes if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts]
+        if outside:
+            raise ValueError(f"{outside[0]} is no path in the run")
+        return hashes
+
+
+def sealed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same values with their hash beside them."""
+    return {**values, SEAL: _digest(values)}
+
+
+def is_whole(values: Mapping[str, Any]) -> bool:
+    """Whether values are those that were sealed."""
+    return values.get(SEAL) == _digest({name: value for name, value in values.items() if name != SEAL})
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    text = json.dumps(values, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def run_environment() -> dict[str, Any]:
+    """Versions and machine."""
+    versions = {}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
+    return {
+        "versions": versions,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "device": device,
+        "threads": torch.get_num_threads(),
+        "finished": datetime.datetime.fromtimestamp(time.time(), datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def stored_tensors(path: Path) -> dict[str, Tensor]:
+    """Tensors of a file by name.
+
+    Raises:
+        RunError: The file is missing or damaged.
+    """
+    from safetensors.torch import load_file
+
+    with usable(path):
+        return load_file(path)
+
+
+def check_shapes(path: Path, model: nn.Module) -> None:
+    """Compare the head of a file with a model, which may be on the device `meta`: neither is allocated for it.
+
+    Raises:
+        RunError: The file is damaged, or of another model.
+    """
+    from safetensors import safe_open
+
+    with usable(path), safe_open(path, framework="pt") as file:
+        stored = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    for name in sorted(stored.keys() | expected.keys()):
+        if stored.get(name) != expected.get(name):
+            raise RunError(
+                f"{path} is of another model than its run: {name} is {stored.get(name, 'absent')} in the file and "
+                f"{expected.get(name, 'absent')} by the config. Train the run again."
+            )
+
+
+@contextlib.contextmanager
+def sketched() -> Iterator[None]:
+    """Within this block modules are built without memory, and no more of them than any network has.
+
+    Raises:
+        RunError: There are more; a config with a depth of a billion would be built for hours.
+    """
+    count = 0
+
+    def register(*_: object) -> None:
+        nonlocal count
+        count += 1
+        if count > MOST_MODULES:
+            raise RunError(f"the config is of a network of more than {MOST_MODULES:,} modules. Train the run again.")
+
+    handle = register_module_module_registration_hook(register)
+    try:
+        with torch.device("meta"):
+            yield
+    finally:
+        handle.remove()
+
+
+@contextlib.contextmanager
+def usable(path: Path) -> Iterator[None]:
+    """Say in one line what is wrong with a file of tensors.
+
+    Raises:
+        RunError: It is missing, damaged, or of another model.
+    """
+    try:
+        yield
+    except _errors() as error:
+        message = " ".join(str(error).split())[:160]
+        raise RunError(f"{path} cannot be used: {message}. Train the run again.") from None
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    from safetensors import SafetensorError
+
+    known: tuple[Any, ...] = (SafetensorError, OSError, RuntimeError, ValueError, KeyError, TypeError)
+    return known
+
+
+def columns_of(table: pd.DataFrame) -> dict[str, str]:
+    """Types of the columns of a table, in their order."""
+    return {str(name): str(kind) for name, kind in table.dtypes.items()}
+
+
+def stored_table(path: Path, columns: dict[str, str] | None) -> pd.DataFrame:
+    """Read a table of a run, once its head says that it is one.
+
+    Raises:
+        RunError: It is damaged, has other columns than were written, or is too large.
+    """
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    try:
+        head = read_metadata(path)
+        if head.num_rows * head.num_columns > MAX_CELLS:
+            raise ValueError(f"{head.num_rows:,} rows are more than a run keeps")
+        table = pd.read_parquet(path)
+        if columns_of(table) != columns:
+            raise ValueError(f"its columns are {columns_of(table)} and were {columns}")
+    except (ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        raise RunError(f"{path} cannot be used: {' '.join(str(error).split())[:200]}. Train the run again.") from None
+    return table

@@ -1,0 +1,143 @@
+"""Validation: the loss and score of held-out samples, which choose the weights; what else its log may keep."""
+
+import contextlib
+import dataclasses
+import math
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from multiway.errors import ConfigError
+from multiway.training.config import TrainingConfig
+from multiway.training.devices import Engine
+from multiway.training.protocols import Objective, Source
+from multiway.training.steps import Standing, Steps
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+Watched = dict[str, list[float]]
+"""Numbers by name, such as one value for each of `QUANTILES` of a weight."""
+ACCURACY = "validation_acc"
+BATCH = 256
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Validation:
+    """The held-out samples, and how a model is judged by them.
+
+    score: Of the model as validated, higher for better; the loss chooses without one.
+    watch: Numbers of the model as validated, for the log.
+    """
+
+    samples: Source
+    objective: Objective
+    score: Callable[[nn.Module], float] | None = None
+    watch: Callable[[nn.Module], Watched] | None = None
+
+    @torch.no_grad()
+    def judge(self, steps: Steps, standing: Standing, started: float) -> None:
+        """Score the weights, or their average, keep them if they are the best so far, decide whether to go on."""
+        engine, config = steps.engine, steps.config
+        engine.wrapped.eval()
+        with contextlib.nullcontext() if steps.average is None else steps.average.in_place():
+            loss = self._loss(engine, config)
+            score = None if self.score is None else self.score(engine.model)
+            watched = None if self.watch is None else self.watch(engine.model)
+            _keep_if_best(standing, engine.model, loss, score, standing.step / steps.per_epoch)
+        engine.wrapped.train()
+        row = _row(steps, standing, loss, score, time.monotonic() - started)
+        standing.rows.append(row if watched is None else {**row, "watched": watched})
+        standing.loss_sum = standing.loss_count = 0.0
+        standing.finished = standing.step == steps.total or 0 < config.patience <= standing.bad_validations
+
+    def _loss(self, engine: Engine, config: TrainingConfig) -> float:
+        """Mean over all samples of all processes."""
+        totals = torch.zeros(2, dtype=torch.float64)
+        size = config.validation_batch_size or max(config.batch_size, 256)
+        for part in torch.arange(len(self.samples)).split(size):
+            if len(own := engine.share(part)):
+                total, count = self.objective(engine.model, engine.gather(self.samples, own))
+                totals += torch.tensor([float(total), float(count)], dtype=torch.float64)
+        totals = engine.sum(totals)
+        return float(totals[0] / totals[1].clamp_min(1))
+
+
+def _keep_if_best(standing: Standing, model: nn.Module, loss: float, score: float | None, epoch: float) -> None:
+    if not _is_better(standing, loss, score):
+        standing.bad_validations += 1
+        return
+    standing.best_loss, standing.best_score, standing.best_epoch, standing.bad_validations = loss, score, epoch, 0
+    standing.best = {name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()}
+
+
+def _is_better(standing: Standing, loss: float, score: float | None) -> bool:
+    """Of equal scores that of the lower loss; one that is not a number never."""
+    if score is None:
+        return loss < standing.best_loss
+    best = -math.inf if standing.best_score is None else standing.best_score
+    return (score, -loss) > (best, -standing.best_loss)
+
+
+def _row(steps: Steps, standing: Standing, loss: float, score: float | None, seconds: float) -> dict[str, Any]:
+    """A line of the log."""
+    return {
+        "step": standing.step,
+        "epoch": standing.step / steps.per_epoch,
+        "train_loss": standing.loss_sum / max(standing.loss_count, 1.0),
+        "validation_loss": loss,
+        "best_loss": standing.best_loss,
+        **({} if score is None else {"validation_score": score, "best_score": standing.best_score}),
+        "learning_rate": steps.optimizer.param_groups[0]["lr"],
+        "seconds": round(seconds, 3),
+        "samples_per_second": round(standing.step * steps.rows_per_step / max(seconds, 1e-9), 1),
+    }
+
+
+def check_pattern(pattern: str | None) -> None:
+    """Refuse what is no regular expression.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        re.compile(pattern or "")
+    except re.error as error:
+        raise ValueError(f"weights is a pattern of names, such as hidden. Got {pattern!r}: {error}") from None
+
+
+def check_watched(model: nn.Module, pattern: str) -> None:
+    """Refuse a pattern that no weight of a network has in its name.
+
+    Raises:
+        ConfigError: None has.
+    """
+    if not matrices_of(model, pattern):
+        names = ", ".join(name for name, weight in model.named_parameters() if weight.ndim > 1)
+        raise ConfigError(f"weights: no weight has {pattern!r} in its name. There are {names}.")
+
+
+def matrices_of(model: nn.Module, pattern: str) -> dict[str, Tensor]:
+    """Weights of two axes or more whose names have the pattern in them."""
+    weights = ((name, weight) for name, weight in model.named_parameters() if weight.ndim > 1)
+    return {name: weight.detach() for name, weight in weights if re.search(pattern, name)}
+
+
+def quantiles_of(model: nn.Module, pattern: str) -> Watched:
+    """How the values of each of these weights are spread."""
+    levels = torch.tensor(QUANTILES)
+    return {
+        name: torch.quantile(weight.float().cpu().flatten(), levels).tolist()
+        for name, weight in matrices_of(model, pattern).items()
+    }
+
+
+def accuracy_of(model: nn.Module, samples: Source) -> Watched:
+    """The share of samples whose class the model names, as one value."""
+    device, right = next(model.parameters()).device, 0
+    for index in torch.arange(len(samples)).split(BATCH):
+        batch = samples.gather(index)
+        right += int((model(batch["inputs"].to(device)).argmax(-1).cpu() == batch["target"]).sum())
+    return {ACCURACY: [right / max(len(samples), 1)]}

@@ -1,0 +1,88 @@
+"""MedMNIST's files: labels, classes and splits as published, volumes one at a time."""
+
+import numpy as np
+import pytest
+import torch
+
+from multiway.data.catalogue import entries
+from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.loading import read_cases
+from multiway.data.sources.scans.options import VolumeOptions
+from multiway.errors import DataError
+from multiway.tasks.volumes.encode import VolumeBatches, load_values
+
+
+@pytest.fixture
+def arrays():
+    chance = np.random.default_rng(3)
+    counts = {"train": 7, "val": 3, "test": 5}
+    return {
+        f"{part}_{kind}": chance.integers(0, 256, (count, 4, 5, 6), dtype=np.uint8) if kind == "images"
+        else (np.arange(count)[:, None] % 2).astype(np.uint8)
+        for part, count in counts.items() for kind in ("images", "labels")
+    }  # fmt: skip
+
+
+@pytest.fixture
+def file(arrays, tmp_path):
+    np.savez_compressed(tmp_path / "small.npz", **arrays)
+    return tmp_path / "small.npz"
+
+
+def test_cases_follow_the_file(file, arrays):
+    cases = read_cases(file)
+    assert (cases.count, cases.channels, cases.sizes, cases.classes) == (15, 1, (4, 5, 6), ("0", "1"))
+    assert cases.axes == ("depth", "height", "width")
+    assert {name: len(rows) for name, rows in cases.splits.items()} == {"train": 7, "validation": 3, "test": 5}
+    assert (cases.names[7], cases.names[14]) == ("validation-00000", "test-00004")
+    for split, part in {"train": "train", "validation": "val", "test": "test"}.items():
+        rows = cases.indices(split)
+        assert np.array_equal(load_values(cases, rows)[:, 0], arrays[f"{part}_images"])
+        assert np.array_equal(cases.labels[rows], arrays[f"{part}_labels"][:, 0])
+    assert cases.class_counts()["test"] == {"0": 3, "1": 2}
+    assert len(set(cases.names)) == cases.count
+
+
+def test_channels_on_request(arrays, tmp_path):
+    arrays |= {name: np.stack([x, 255 - x], 1) for name, x in arrays.items() if name.endswith("images")}
+    np.savez(tmp_path / "two.npz", **arrays)
+    with pytest.raises(DataError, match=r"two\.npz: 'train_images' must be .*read\.channels=True"):
+        read_cases(tmp_path / "two.npz")
+    cases = read_cases(tmp_path / "two.npz", VolumeOptions(channels=True))
+    assert (cases.channels, cases.sizes) == (2, (4, 5, 6))
+    assert np.array_equal(cases.read(8).values, arrays["val_images"][1])
+
+
+def test_batches_are_normalised_rows(file, arrays):
+    cases = read_cases(file)
+    rows = cases.indices("train")
+    store = load_values(cases, rows)
+    scale = IntensityScale.fit(store.__getitem__, range(7), cases.options)
+    batches = VolumeBatches(store, cases.labels[rows][[6, 1, 2]], np.array([6, 1, 2]), scale)
+    batch = batches.gather(torch.tensor([2, 0]))
+    assert len(batches) == 3
+    assert batch["inputs"].dtype == torch.float32
+    assert torch.equal(batch["inputs"][:, 0], torch.from_numpy(arrays["train_images"][[2, 6]]).float() / 255)
+    assert batch["target"].tolist() == [0, 0]
+
+
+def test_a_known_set_brings_its_classes(arrays, tmp_path):
+    np.savez(tmp_path / "adrenalmnist3d.npz", **arrays)
+    cases = read_cases(tmp_path / "adrenalmnist3d.npz")
+    assert cases.classes == ("normal", "hyperplasia")
+    assert any("not the published 1188, 98, 298" in note for note in cases.notes)
+    assert any("read.shape_transform=True" in note for note in cases.notes)
+    arrays["val_labels"][1] = 2
+    np.savez(tmp_path / "adrenalmnist3d.npz", **arrays)
+    with pytest.raises(DataError, match=r"a label of the set is 0 to 1\. Got 2 in 'val_labels' row 1 \(1 such\)"):
+        read_cases(tmp_path / "adrenalmnist3d.npz")
+
+
+def test_the_published_file(real_data):
+    path = real_data / "volumes" / "adrenalmnist3d.npz"
+    cases = read_cases(path)
+    known = entries()["adrenalmnist3d"]
+    assert tuple(len(cases.splits[name]) for name in ("train", "validation", "test")) == known.counts
+    assert (cases.classes, cases.sizes) == (known.classes, (28, 28, 28))
+    with np.load(path) as official:
+        assert np.array_equal(load_values(cases, cases.indices("validation"))[:, 0], official["val_images"])

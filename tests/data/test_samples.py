@@ -1,0 +1,34 @@
+"""Samples with classes: gathered by index, taken by rows, counted."""
+
+import numpy as np
+import torch
+
+from multiway.data.samples import UNKNOWN, Prepared, Samples
+
+
+def samples() -> Samples[torch.Tensor]:
+    return Samples(
+        source="x",
+        inputs=torch.arange(10, dtype=torch.uint8).reshape(5, 2), target=np.array([0, 2, 2, UNKNOWN, 0]),
+        classes=("a", "b", "c"), names={"file": list("vwxyz")}, groups=("p", "p", "q", "r", "r"),
+        decode=lambda kept: kept.float() / 2,
+    )  # fmt: skip
+
+
+def test_batches_are_decoded_and_keep_order():
+    batch = samples().gather(torch.tensor([4, 1]))
+    assert batch["inputs"].tolist() == [[4.0, 4.5], [1.0, 1.5]] and batch["target"].tolist() == [0, 2]
+    assert [len(each["target"]) for each in samples().batches(2)] == [2, 2, 1]
+
+
+def test_rows_bring_their_names_classes_and_groups():
+    taken = samples().take(np.array([3, 0]))
+    assert (taken.names, taken.groups, taken.truth.tolist()) == ({"file": ("y", "v")}, ("r", "p"), [UNKNOWN, 0])
+    assert taken.counts() == {"samples": 2, "groups": 2, "classes": {"a": 1, "b": 0, "c": 0}}
+
+
+def test_later_samples_have_no_splits_and_are_all_of_any():
+    later = Prepared(raw=samples(), encoded=samples(), state=None)
+    assert later.rows("all").tolist() == [0, 1, 2, 3, 4] and len(later.part("test")) == 5
+    split = Prepared(raw=samples(), encoded=samples(), state=None, splits={"test": np.array([1, 2])})
+    assert split.part("test").names == {"file": ("w", "x")}

@@ -1,0 +1,44 @@
+"""Which tests follow each other in one worker, and which begin, so that the workers of `bin/test` end together.
+
+Tests of one file stay together, as they share what their fixtures make; so do those of the contract of one task, which
+share a run. A file of long tests that share nothing is dealt out test by test.
+"""
+
+import re
+
+from xdist.scheduler import LoadScopeScheduling
+
+FIRST = (
+    "tests/nn/test_export.py",
+    "tests/test_documents.py",
+    "contract of ",
+    "tests/tasks/test_contract_processes.py",
+    "tests/workflows/test_full_disk.py",
+    "tests/cli/test_process.py",
+    "tests/nn/",
+    "tests/training/",
+    "tests/tasks/stocks/",
+    "tests/tasks/volumes/",
+)
+"""Lanes that take longest, by the beginning of their names; the many short ones after them fill what is left."""
+DEALT_OUT = ("tests/test_documents.py",)
+CONTRACT = re.compile(r"tests/tasks/test_contract(_integrity|_tuning)?\.py::.*\[(\w+)")
+
+
+def lane(name: str) -> str:
+    """The lane of a test, by its name."""
+    if contract := CONTRACT.match(name):
+        return f"contract of {contract[2]}"
+    return name if name.startswith(DEALT_OUT) else name.split("::")[0]
+
+
+def rank(name: str) -> int:
+    """Place of a lane's kind among those that begin."""
+    return next((rank for rank, start in enumerate(FIRST) if name.startswith(start)), len(FIRST))
+
+
+class Lanes(LoadScopeScheduling):
+    """Gives each worker that is free the next lane, long ones first."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return lane(nodeid)

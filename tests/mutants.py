@@ -1,0 +1,358 @@
+"""Plant faults in the code, one at a time, and see whether the tests of `bin/test` go red.
+
+    python tests/mutants.py --count 100 --seed 0 --jobs 2 --out mutants.jsonl
+
+Each fault is planted in a copy of the tree. First come the tests that stand near the file, by imports; then all others
+that reach it. A test that fails counts where it passes without the fault. Called again with the same `--out` it goes on
+where it ended. Faults that change no behaviour are for a reader to tell from holes: the rest is listed.
+
+`benchmarks/mutants.py` is another thing: it changes the files of users.
+"""
+
+import argparse
+import ast
+import collections
+import copy
+import functools
+import itertools
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from test_architecture import imported_files, name_of
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "multiway"
+NEAR = 12
+"""Files of tests that come first."""
+FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", re.MULTILINE)
+ENDED_BY_SIGNAL_OR_TIME = 124
+
+
+class Fault(NamedTuple):
+    """A change of one file."""
+
+    path: str
+    line: int
+    column: int
+    kind: str
+    old: str
+    new: str
+    text: str
+
+    @property
+    def key(self) -> str:
+        """What tells it from others, also in a later call."""
+        return f"{self.path}:{self.line}:{self.column} {self.kind}: {self.old} -> {self.new}"
+
+
+COMPARED: Mapping[type, type] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
+COMPUTED: Mapping[type, type] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult,
+    ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+}  # fmt: skip
+
+
+def compare(node: ast.AST) -> None:
+    """`<` becomes `<=`, `in` becomes `not in`."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        node.ops = [COMPARED[type(node.ops[0])]()]
+
+
+def compute(node: ast.AST) -> None:
+    """`+` becomes `-`, `*` becomes `/`."""
+    if isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in COMPUTED:
+        node.op = COMPUTED[type(node.op)]()
+
+
+def count(node: ast.AST) -> None:
+    """An integer becomes one more: a size, an axis, a border, a default."""
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        node.value += 1
+
+
+def scale(node: ast.AST) -> None:
+    """A number with a point doubles."""
+    if isinstance(node, ast.Constant) and type(node.value) is float and node.value:
+        node.value *= 2
+
+
+def flip(node: ast.AST) -> None:
+    """True becomes False: a default, an option."""
+    if isinstance(node, ast.Constant) and type(node.value) is bool:
+        node.value = not node.value
+
+
+def connect(node: ast.AST) -> None:
+    """`and` becomes `or`."""
+    if isinstance(node, ast.BoolOp):
+        node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+
+
+def negate(node: ast.AST) -> None:
+    """A condition is turned round; a `not` is dropped."""
+    if isinstance(node, ast.If | ast.IfExp):
+        test = node.test
+        is_not = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+        node.test = test.operand if is_not else ast.UnaryOp(ast.Not(), test)  # type: ignore[union-attr]
+
+
+def swap(node: ast.AST) -> None:
+    """The first two arguments of a call change places; a question about a type is no call worth it."""
+    is_one = isinstance(node, ast.Call) and len(node.args) > 1 and getattr(node.func, "id", "") != "isinstance"
+    if is_one and not any(isinstance(part, ast.Starred) for part in node.args[:2]):
+        node.args[:2] = node.args[1::-1]
+
+
+def remove(node: ast.AST) -> ast.AST | None:
+    """A statement that has an effect goes."""
+    if isinstance(node, ast.AugAssign) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
+        return ast.copy_location(ast.Pass(), node)
+    return None
+
+
+KINDS: Mapping[str, tuple[Callable[[Any], ast.AST | None], tuple[type, ...]]] = {
+    "compare": (compare, (ast.Compare,)),
+    "compute": (compute, (ast.BinOp, ast.AugAssign)),
+    "count": (count, (ast.Constant,)),
+    "scale": (scale, (ast.Constant,)),
+    "flip": (flip, (ast.Constant,)),
+    "connect": (connect, (ast.BoolOp,)),
+    "negate": (negate, (ast.If, ast.IfExp)),
+    "swap": (swap, (ast.Call,)),
+    "remove": (remove, (ast.AugAssign, ast.Expr)),
+}
+"""Each kind of change, and the nodes that it may change."""
+SKIPPED = (ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom, ast.AnnAssign)
+"""What holds messages, or types."""
+
+
+def nodes_of(node: ast.AST) -> Iterator[ast.AST]:
+    """What may be changed below a node: no messages, no annotations, nothing for type checkers alone."""
+    if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+        return
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns", "decorator_list", "type_params"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AnnAssign) and child.value is not None:
+                yield from nodes_of(child.value)
+            elif isinstance(child, ast.AST) and not isinstance(child, SKIPPED):
+                yield from nodes_of(child)
+
+
+def fault_of(path: Path, node: Any, kind: str) -> Fault | None:
+    """A node of a file, changed; None where that is no change, or no Python."""
+    raw = path.read_bytes()
+    starts = [0, *itertools.accumulate(len(line) for line in raw.splitlines(keepends=True))]
+    first, last = (starts[line - 1] + column for line, column in _ends(node))
+    changed = copy.deepcopy(node)
+    changed = KINDS[kind][0](changed) or changed
+    old, new = ast.unparse(node), ast.unparse(changed)
+    if isinstance(node, ast.If):
+        written, last = _head(changed, raw, starts, first)
+    else:  # in brackets, as it may stand in an expression that binds it otherwise
+        written = new if isinstance(node, ast.stmt) else f"({new})"
+    text = (raw[:first] + written.encode() + raw[last:]).decode()
+    short = (code.splitlines()[0][:90] for code in (old, new))
+    is_one = new != old and _parses(text)
+    return Fault(str(path.relative_to(ROOT)), node.lineno, node.col_offset, kind, *short, text) if is_one else None
+
+
+def _ends(node: Any) -> list[tuple[int, int]]:
+    return [(node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)]
+
+
+def _head(node: Any, raw: bytes, starts: Sequence[int], first: int) -> tuple[str, int]:
+    """The condition of an `if` alone, as its branches stay as they are, and where it ended."""
+    tested = node.test.operand if isinstance(node.test, ast.UnaryOp) and not hasattr(node.test, "lineno") else node.test
+    line, column = _ends(tested)[1]
+    word = "elif" if raw[first:].startswith(b"elif") else "if"
+    last = raw.index(b":", starts[line - 1] + column)  # behind brackets that close
+    return f"{word} {ast.unparse(node.test)}", last
+
+
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def draw(number: int, seed: int, only: str) -> list[Fault]:
+    """So many faults, of every kind alike, from all files below a folder."""
+    chance = random.Random(seed)
+    known: dict[str, list[tuple[Path, ast.AST, str]]] = {kind: [] for kind in KINDS}
+    for path in sorted(SOURCE.rglob("*.py")):
+        if str(path.relative_to(ROOT)).startswith(only):
+            for node in nodes_of(ast.parse(path.read_bytes())):
+                for kind, (_, types) in KINDS.items():
+                    if isinstance(node, types):
+                        known[kind].append((path, node, kind))
+    for candidates in known.values():
+        chance.shuffle(candidates)
+    faults = [filter(None, itertools.starmap(fault_of, candidates)) for candidates in known.values()]
+    rounds = itertools.chain.from_iterable(itertools.zip_longest(*faults))
+    return list(itertools.islice(filter(None, rounds), number))
+
+
+@functools.cache
+def distances() -> dict[str, dict[str, int]]:
+    """How many imports lie between each file of tests and the modules that it reaches."""
+    modules = {name_of(path, SOURCE): path for path in SOURCE.rglob("*.py")}
+    helpers = {".".join(path.relative_to(ROOT / "tests").with_suffix("").parts): path for path in _tests("*.py")}
+    files = modules | helpers
+    arrows = {name: imported_files(path, files) for name, path in files.items()}
+    known = {}
+    for name, path in helpers.items():
+        if path.name.startswith("test_"):
+            known[str(path.relative_to(ROOT))] = _steps(name, arrows)
+    return known
+
+
+def _tests(pattern: str) -> list[Path]:
+    return sorted((ROOT / "tests").rglob(pattern))
+
+
+def _steps(start: str, arrows: Mapping[str, set[str]]) -> dict[str, int]:
+    steps, waiting = {start: 0}, collections.deque([start])
+    while waiting:
+        name = waiting.popleft()
+        for other in arrows[name] - steps.keys():
+            steps[other] = steps[name] + 1
+            waiting.append(other)
+    return steps
+
+
+def tests_of(path: str) -> tuple[list[str], list[str]]:
+    """Files of tests that stand near a file, and all others that reach it."""
+    module = name_of(ROOT / path, SOURCE)
+    mirrored = str(Path("tests", *Path(path).parts[2:-1]))
+    reaching = {test: steps[module] for test, steps in distances().items() if module in steps}
+
+    def rank(test: str) -> tuple[bool, int, bool]:
+        own = test.endswith(f"test_{Path(path).stem}.py") and test.startswith(mirrored)
+        return not own, reaching[test], not test.startswith(f"{mirrored}/")
+
+    ranked = sorted(reaching, key=rank)
+    return ranked[:NEAR], ranked[NEAR:]
+
+
+class Copy:
+    """A copy of the tree in which one fault is planted at a time."""
+
+    def __init__(self) -> None:
+        self.home = tempfile.TemporaryDirectory(prefix="mutants-")
+        self.root = Path(self.home.name, "multiway")
+        listed = subprocess.run(
+            ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
+        )
+        built = [str(path.relative_to(ROOT)) for path in SOURCE.rglob("*.so")]
+        for name in {*listed.stdout.splitlines(), *built}:
+            if (ROOT / name).is_file():
+                (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, self.root / name)
+
+    def plant(self, fault: Fault) -> None:
+        (self.root / fault.path).write_text(fault.text)
+
+    def restore(self, fault: Fault) -> None:
+        shutil.copy2(ROOT / fault.path, self.root / fault.path)
+
+    def run(self, tests: Sequence[str], seconds: float) -> tuple[int, str]:
+        """Status of pytest, which stops at the first failure, and what it printed."""
+        words = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow"]
+        data = os.environ.get("MULTIWAY_DATA", str(ROOT.parent / "shared" / "data"))
+        surroundings = os.environ | {"OMP_NUM_THREADS": "1", "MULTIWAY_DATA": data, "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            done = subprocess.run(
+                [*words, *tests], cwd=self.root, env=surroundings, capture_output=True, text=True, timeout=seconds
+            )
+        except subprocess.TimeoutExpired:
+            return ENDED_BY_SIGNAL_OR_TIME, ""
+        return done.returncode, done.stdout
+
+
+def judged(fault: Fault, tree: Copy, seconds: float) -> dict[str, Any]:
+    """What became of a fault: the test that caught it, or None."""
+    caught, outcome = None, "not caught"
+    for tests in tests_of(fault.path):
+        caught, outcome = _caught(fault, tree, tests, seconds)
+        if caught is not None:
+            break
+    row = {name: value for name, value in fault._asdict().items() if name != "text"}
+    return {"fault": fault.key, **row, "outcome": outcome, "by": caught}
+
+
+def _caught(fault: Fault, tree: Copy, tests: list[str], seconds: float) -> tuple[str | None, str]:
+    """The first test that fails with the fault and not without it."""
+    passed_over: list[str] = []
+    while tests:
+        tree.plant(fault)
+        status, out = tree.run([*tests, *(word for name in passed_over for word in ("--deselect", name))], seconds)
+        tree.restore(fault)
+        if status == ENDED_BY_SIGNAL_OR_TIME:
+            return None, "out of time"
+        if status in (0, 5):
+            return None, "not caught"
+        failing = (FAILED.findall(out) or [""])[0]
+        if status != 1 or not failing or tree.run([failing], seconds)[0] == 0:
+            return failing or f"pytest ended with {status}", "caught"
+        passed_over.append(failing)
+    return None, "not caught"
+
+
+def main() -> None:
+    """Plant, run, print the share that is caught, and list the rest."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", default="src/multiway", help="files whose path begins so")
+    parser.add_argument("--seconds", type=float, default=900, help="limit for one fault and one round of tests")
+    parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"), help="rows; those that are there are kept")
+    chosen = parser.parse_args()
+    faults = draw(chosen.count, chosen.seed, chosen.only)
+    known = [json.loads(line) for line in chosen.out.read_text().splitlines()] if chosen.out.is_file() else []
+    rows = {row["fault"]: row for row in known}
+    trees = collections.deque(Copy() for _ in range(chosen.jobs))
+
+    def one(fault: Fault) -> dict[str, Any]:
+        tree = trees.popleft()
+        try:
+            return judged(fault, tree, chosen.seconds)
+        finally:
+            trees.append(tree)
+
+    with ThreadPoolExecutor(chosen.jobs) as pool, chosen.out.open("a") as file:
+        for row in pool.map(one, [fault for fault in faults if fault.key not in rows]):
+            rows[row["fault"]] = row
+            print(json.dumps(row), file=file, flush=True)
+            print(f"{row['outcome']}: {row['fault']}", flush=True)
+    report([rows[fault.key] for fault in faults])
+
+
+def report(rows: Sequence[Mapping[str, Any]]) -> None:
+    """The share that is caught, and the faults that are not."""
+    rest = [row for row in rows if row["by"] is None]
+    print(f"\n{len(rows) - len(rest)} of {len(rows)} caught")
+    for row in rest:
+        print(f"  {row['outcome']}: {row['fault']}")
+
+
+if __name__ == "__main__":
+    main()

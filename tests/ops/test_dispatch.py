@@ -1,0 +1,161 @@
+"""Every fast path beside its equation: the same values and gradients, and nothing fast where the gate is closed."""
+
+import itertools
+
+import pytest
+import torch
+
+from multiway import ops
+from multiway.kernels import compiled
+from multiway.kernels.library import library
+from multiway.ops import chains, dispatch
+from tolerances import LONG32, TOLERANCES, assert_same
+
+
+def masked(logits):
+    mask = torch.ones(logits.shape[-2:], dtype=torch.bool).tril()
+    mask[1] = False
+    return ops.masked_softmax(logits, mask)
+
+
+def rms(x, weight):
+    return ops.rms_norm(x, weight, 1e-6)
+
+
+def strips(key, value):
+    return ops.graph_attention(key, value, 0.8, normalisation="symmetric")
+
+
+def pooled(x, weight):
+    values, sums = ops.project_and_pool(x, weight)
+    return torch.cat([part.flatten() for part in (values, *(total for total, _ in sums))])
+
+
+def nd_linear(x, *parameters):
+    return ops.nd_linear(x, parameters[:2], parameters[2:])
+
+
+def nd_linear_full(x, *parameters):
+    return ops.nd_linear(x, parameters[:2], full_bias=parameters[2])
+
+
+def nd_linear_descending(x, *parameters):
+    return ops.nd_linear(x, parameters[:2], parameters[2:], descending=True)
+
+
+def tt_linear(x, bias, *cores):
+    return ops.tt_linear(x, cores, bias)
+
+
+def mixed(value, first, last):
+    return ops.apply_factors(value, [first.softmax(-1), None, last.softmax(-1)], 2)
+
+
+def added(value, first, last):
+    return ops.apply_factors(value, [first.softmax(-1), None, last.softmax(-1)], 2, "sum")
+
+
+TWINS = {
+    "masked_softmax": (ops.masked_softmax, [(2, 3, 5, 7)]),
+    "masked_softmax, a row hidden": (masked, [(2, 3, 5, 7)]),
+    "gated": (ops.gated, [(3, 5, 14)]),
+    "rms_norm": (rms, [(3, 5, 7), (7,)]),
+    "graph_attention": (strips, [(2, 3, 150, 5), (2, 3, 150, 7)]),
+    "project_and_pool": (pooled, [(2, 3, 5, 7), (11, 7)]),
+    "nd_linear": (nd_linear, [(6, 5, 7), (3, 5), (4, 7), (3,), (4,)]),
+    "nd_linear, full bias": (nd_linear_full, [(6, 5, 7), (3, 5), (4, 7), (3, 4)]),
+    "nd_linear, descending": (nd_linear_descending, [(6, 5, 7), (3, 5), (4, 7), (3,), (4,)]),
+    "nd_linear, terms": (nd_linear, [(6, 5, 7), (2, 3, 5), (2, 4, 7), (2, 3), (2, 4)]),
+    "nd_linear, long": (nd_linear, [(6, 64, 64), (32, 64), (128, 64), (32,), (128,)]),
+    "tt_linear": (tt_linear, [(6, 35), (12,), (1, 5, 3, 2), (2, 7, 4, 1)]),
+    "additive_scores": (ops.additive_scores, [(2, 3, 5, 7), (2, 3, 4, 7), (3, 7)]),
+    "apply_factors": (mixed, [(2, 5, 3, 7, 8), (2, 2, 4, 5), (2, 2, 7, 7)]),
+    "apply_factors, a sum": (added, [(2, 5, 3, 7, 8), (2, 2, 5, 5), (2, 2, 7, 7)]),
+}
+TWO_FORMULAS = [name for name in TWINS if not name.startswith(("masked_softmax", "project_and_pool", "apply_factors"))]
+"""Backward passes that take other steps where they are differentiated again."""
+
+
+def leaves_of(shapes, dtype, generator):
+    return [torch.randn(shape, generator=generator, dtype=dtype).requires_grad_() for shape in shapes]
+
+
+def results(function, leaves, **options):
+    out = function(*leaves)
+    cotangent = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).view(out.shape)
+    return [out, *torch.autograd.grad(out, leaves, cotangent, **options)]
+
+
+@pytest.fixture
+def equations(monkeypatch):
+    """Call it, and every equation is computed as it stands."""
+
+    def close():
+        monkeypatch.setattr(dispatch, "is_transformed", lambda: True)
+        monkeypatch.setattr(dispatch, "is_open", lambda *tensors, **options: False)
+        monkeypatch.setattr(compiled, "can_run", lambda *tensors: False)
+
+    return close
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", TWINS)
+def test_twins_agree(name, dtype, generator, equations):
+    function, shapes = TWINS[name]
+    leaves = leaves_of(shapes, dtype, generator)
+    fast = results(function, leaves)
+    equations()
+    for ours, theirs in zip(fast, results(function, leaves), strict=True):
+        scale = max(1.0, float(theirs.detach().abs().max()))
+        torch.testing.assert_close(ours / scale, theirs / scale, **TOLERANCES[dtype])
+
+
+@pytest.mark.parametrize("name", TWO_FORMULAS)
+def test_gradients_that_are_differentiated_again_are_those_that_are_not(name, generator):
+    """`gradgradcheck` compares the first with itself: it is right where the formula for training is wrong."""
+    function, shapes = TWINS[name]
+    leaves = leaves_of(shapes, torch.float64, generator)
+    plain, again = results(function, leaves), results(function, leaves, create_graph=True)
+    assert any(gradient.requires_grad for gradient in again[1:])
+    for ours, theirs in zip(plain, again, strict=True):
+        assert_same(ours, theirs)
+
+
+@pytest.mark.skipif(library() is None, reason="no C compiler")
+@pytest.mark.parametrize("name", [name for name in TWINS if name.startswith(("nd_linear", "tt_linear", "additive"))])
+def test_compiled_gradients_are_those_that_are_differentiated_again(name, generator, monkeypatch):
+    monkeypatch.setattr(chains, "MARGIN", 0.0)
+    for module, chosen in itertools.product((chains, dispatch), ("nd_linear_chain", "tensor_train_chain")):
+        cached = chosen if module is chains else f"_{chosen}"
+        monkeypatch.setattr(module, cached, getattr(module, cached).__wrapped__)
+    function, shapes = TWINS[name]
+    leaves = leaves_of(shapes, torch.float64, generator)
+    narrow = [leaf.detach().float().requires_grad_() for leaf in leaves]
+    expected = [result.detach() for result in results(function, leaves)]
+    for options in ({}, {"create_graph": True}):
+        narrow_results = results(function, narrow, **options)
+        assert type(narrow_results[0].grad_fn).__name__ in {"_ChainBackward", "_ScoresBackward"}
+        for ours, theirs in zip(narrow_results, expected, strict=True):
+            torch.testing.assert_close(ours.double(), theirs, rtol=LONG32, atol=LONG32 * float(theirs.abs().max()))
+
+
+def test_where_the_gate_is_closed(monkeypatch):
+    x = torch.ones(2)
+    assert dispatch.is_open(x) and dispatch.is_open(x, cpu=True, autocast=False)
+    assert not dispatch.is_open(x.to("meta"), cpu=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert dispatch.is_open(x) and not dispatch.is_open(x, autocast=False)
+    seen = []
+    torch.func.vmap(lambda row: (seen.append(dispatch.is_open(row)), row)[1])(x)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert seen == [False] and not dispatch.is_open(x) and dispatch.in_graph()
+
+
+def test_an_equation_is_what_its_function_wraps(generator):
+    x, *weights = (
+        torch.randn(shape, generator=generator, dtype=torch.float64) for shape in [(6, 5, 7), (3, 5), (4, 7)]
+    )
+    y = torch.einsum("bij,ki,lj->bkl", x, *weights)
+    assert_same(ops.nd_linear.__wrapped__(x, weights), y)
+    cores = [weights[0].mT[None, :, :, None], weights[1].mT[None, :, :, None]]
+    assert_same(ops.tt_linear.__wrapped__(x.flatten(1), cores), y.flatten(1))

@@ -1,0 +1,95 @@
+"""Zones come back as they came, quarters are times, and irregular times are brought to a step that was given."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from multiway.data import ReadOptions
+from multiway.errors import DataError
+from multiway.tasks.forecasting.source import check_file, read_panel
+
+
+def written(path, times, values=None):
+    cells = np.arange(len(times)) * 1.5 if values is None else values
+    path.write_text("time,a\n" + "".join(f"{time},{cell}\n" for time, cell in zip(times, cells, strict=True)))
+    return path
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Australia/Sydney"])
+@pytest.mark.parametrize("step", ["h", "D"])
+def test_offsets_of_a_zone_come_back_over_a_change_of_clocks(zone, step, tmp_path):
+    times = pd.date_range("2024-01-01", periods=4000 if step == "h" else 400, freq=step, tz=zone)
+    panel = read_panel(written(tmp_path / "load.csv", times[:-48]))
+    assert panel.frequency == step
+    assert list(map(str, panel.times)) == list(map(str, times[:-48]))
+    assert list(map(str, panel.future_times(48))) == list(map(str, times[-48:]))
+    assert any(f"times have the offsets of {zone}" in note for note in panel.notes)
+
+
+@pytest.mark.parametrize(("written_as", "shown"), [("+05:30", "+05:30"), ("-0300", "-03:00"), ("Z", "+00:00")])
+def test_one_offset_is_kept(written_as, shown, tmp_path):
+    times = [f"2024-01-{day:02d} 06:00:00{written_as}" for day in range(1, 21)]
+    panel = read_panel(written(tmp_path / "load.csv", times))
+    assert str(panel.times[0]) == f"2024-01-01 06:00:00{shown}"
+    assert str(panel.future_times(1)[0]) == f"2024-01-21 06:00:00{shown}"
+
+
+def test_offsets_of_no_zone_are_brought_to_utc(tmp_path):
+    times = [f"2024-01-{day:02d} 06:00:00{'+02:00' if day % 2 else '+07:00'}" for day in range(1, 21)]
+    panel = read_panel(written(tmp_path / "load.csv", times), ReadOptions(gaps="ignore"))
+    assert str(panel.times.tz) == "UTC" and "no one zone" in " ".join(panel.notes)
+
+
+@pytest.mark.parametrize("form", ["{}Q{}", "{}-Q{}", "{}q{}", "Q{1} {0}"])
+def test_quarters_are_times(form, tmp_path):
+    quarters = [form.format(year, quarter) for year in range(2001, 2007) for quarter in range(1, 5)]
+    panel = read_panel(written(tmp_path / "gdp.csv", quarters))
+    assert list(panel.times) == list(pd.date_range("2001-01-01", periods=24, freq="QS"))
+    assert panel.frequency.startswith("QS") and panel.future_times(1)[0] == pd.Timestamp("2007-01-01")
+    assert check_file(tmp_path / "gdp.csv").summary["season"] == 4
+
+
+def test_a_quarter_that_is_not_is_named(tmp_path):
+    quarters = [f"{year}Q{quarter}" for year in range(2001, 2007) for quarter in range(1, 5)]
+    with pytest.raises(DataError, match=r"1 of 24 times are absent .*: line 4, column 'time', value '2001Q5'"):
+        read_panel(written(tmp_path / "gdp.csv", [*quarters[:2], "2001Q5", *quarters[3:]]))
+
+
+IRREGULAR = ["00:02", "00:14", "00:31", "01:00", "02:05", "02:29", "02:59"]
+TO_HALF_HOURS = ReadOptions(gaps="fill", frequency="30min", missing="mask")
+
+
+def test_a_given_step_takes_irregular_times_and_never_looks_ahead(tmp_path):
+    path = written(tmp_path / "load.csv", [f"2024-01-01 {clock}" for clock in IRREGULAR], [1, 2, 3, 4, 5, 6, 7])
+    panel = read_panel(path, TO_HALF_HOURS)
+    assert list(panel.times.strftime("%H:%M")) == ["00:30", "01:00", "01:30", "02:00", "02:30", "03:00"]
+    np.testing.assert_array_equal(panel.values[:, 0], [2, 4, np.nan, np.nan, 6, 7])
+    assert panel.frequency == "30min"
+    assert any("6 rows moved to the next time on the step of 30min" in note for note in panel.notes)
+
+
+def test_each_series_keeps_its_own_last_value():
+    frame = pd.DataFrame({
+        "ds": pd.to_datetime([f"2024-01-01 {clock}" for clock in ("00:02", "00:14", "00:29", "00:45")]),
+        "unique_id": ["a", "b", "a", "b"], "y": [1.0, 2.0, 3.0, 4.0],
+    })  # fmt: skip
+    panel = read_panel(frame, TO_HALF_HOURS)
+    np.testing.assert_array_equal(panel.values, [[3, 2], [np.nan, 4]])
+
+
+@pytest.mark.parametrize(
+    ("frequency", "first"),
+    [("D", "2024-01-02"), ("W-MON", "2024-01-08"), ("MS", "2024-02-01"), ("6h", "2024-01-01 12:00")],
+)
+def test_steps_of_the_calendar(frequency, first):
+    times = pd.date_range("2024-01-01 07:13", periods=200, freq="17h").delete([5, 6, 90])
+    options = ReadOptions(gaps="fill", frequency=frequency, missing="mask")
+    panel = read_panel(pd.DataFrame({"time": times, "a": 1.0}), options)
+    assert panel.times[0] == pd.Timestamp(first)
+    assert panel.times.equals(pd.date_range(panel.times[0], periods=len(panel.times), freq=frequency).as_unit("us"))
+
+
+def test_without_a_step_the_option_is_named(tmp_path):
+    path = written(tmp_path / "load.csv", [f"2024-01-01 {clock}" for clock in IRREGULAR])
+    with pytest.raises(DataError, match=r"set frequency to the step \(read\.frequency=D\)"):
+        read_panel(path, ReadOptions(gaps="fill", missing="mask"))

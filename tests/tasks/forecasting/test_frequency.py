@@ -1,0 +1,77 @@
+"""Steps are found through flaws, and seasons follow from them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from multiway.tasks.forecasting.frequency import GridTooLong, infer_frequency, season_of, time_grid
+from multiway.tasks.forecasting.panel import Panel
+
+STEPS = ["s", "min", "10min", "15min", "30min", "h", "4h", "D", "2D", "B", "W-WED", "MS", "ME", "QS-JAN", "YS-JAN"]
+
+
+@pytest.mark.parametrize("alias", STEPS)
+def test_a_regular_step_is_found(alias):
+    assert infer_frequency(pd.date_range("2019-01-01", periods=50, freq=alias)) == alias
+
+
+@pytest.mark.parametrize("alias", ["10min", "h", "D", "B", "W-WED", "MS", "ME"])
+def test_a_few_gaps_and_repeats_do_not_hide_it(alias):
+    times = pd.date_range("2019-01-01", periods=120, freq=alias)
+    flawed = times.delete([13, 14, 57, 90]).insert(30, times[30])
+    assert infer_frequency(flawed) == alias
+
+
+def test_changes_of_clocks_do_not_hide_it():
+    hours = pd.date_range("2024-03-01", "2024-11-30", freq="h", tz="Europe/Berlin")
+    assert infer_frequency(hours) == "h"
+    assert infer_frequency(hours.tz_localize(None)) == "h"
+    days = pd.date_range("2024-03-01", "2024-11-30", freq="D", tz="Europe/Berlin")
+    assert infer_frequency(days) == "D"
+    assert time_grid(days, "D").equals(days)
+
+
+def test_no_step_is_no_step():
+    assert infer_frequency(pd.DatetimeIndex(["2024-01-01", "2024-01-02", "2024-01-07", "2024-03-01"])) is None
+    assert infer_frequency(pd.DatetimeIndex(["2024-01-01"])) is None
+    assert infer_frequency(pd.RangeIndex(5)) is None
+
+
+@pytest.mark.parametrize(
+    ("alias", "season"),
+    [("h", 24), ("15min", 96), ("10min", 144), ("30min", 48), ("min", 1440), ("D", 7), ("B", 5), ("W-SUN", 52),
+     ("MS", 12), ("ME", 12), ("QS", 4), ("QE-DEC", 4), ("2MS", 6), ("3h", 8), ("7h", 1), ("2D", 1), ("YS", 1),
+     (None, 1)],
+)  # fmt: skip
+def test_seasons(alias, season):
+    assert season_of(alias) == season
+
+
+def panel(times: pd.Index, frequency: str | None) -> Panel:
+    values = np.zeros((len(times), 1))
+    return Panel(values=values, times=times, names=("a",), frequency=frequency, layout="wide", source="frame")
+
+
+@pytest.mark.parametrize("alias", STEPS)
+def test_future_times_go_on_where_the_file_ends(alias):
+    times = pd.date_range("2019-01-01", periods=60, freq=alias).as_unit("us")
+    assert panel(times[:50], alias).future_times(10).equals(pd.DatetimeIndex(times[50:], freq=None))
+
+
+def test_future_days_keep_their_hour_and_hours_run_on():
+    days = pd.date_range("2024-03-28 09:00", periods=3, freq="D", tz="Europe/Berlin")
+    assert [time.hour for time in panel(days, "D").future_times(3)] == [9, 9, 9]
+    hours = pd.date_range("2024-03-31 00:00", periods=2, freq="h", tz="Europe/Berlin")
+    assert [time.hour for time in panel(hours, "h").future_times(2)] == [3, 4]
+
+
+def test_future_times_from_a_day_between_calendar_steps():
+    times = pd.DatetimeIndex(["2024-01-15", "2024-02-15", "2024-03-15"])
+    assert list(panel(times, "MS").future_times(2)) == [pd.Timestamp("2024-04-01"), pd.Timestamp("2024-05-01")]
+
+
+def test_a_grid_is_counted_before_it_is_built():
+    with pytest.raises(GridTooLong, match=r"3 times from 0 to 1000000000000 leave 999,999,999,998 absent"):
+        time_grid(pd.Index([0, 1, 10**12]), None)
+    with pytest.raises(GridTooLong, match=r"2 times from 1924-01-01 .* leave 3,155,7\d\d,\d{3} absent"):
+        time_grid(pd.DatetimeIndex(["1924-01-01", "2024-01-01"]), "s")

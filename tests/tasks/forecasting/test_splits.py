@@ -1,0 +1,103 @@
+"""Borders of the published protocols and of the user's; window counts as published."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from multiway.data.catalogue import entries
+from multiway.errors import ConfigError, DataError
+from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.splitting import ETT_NAMES, SplitOptions, borders_of
+from multiway.tasks.forecasting.windows import Borders, check_borders, split_windows
+from multiway.tasks.known import brought
+
+
+def panel(rows: int, freq: str = "h", names: tuple[str, ...] = ("a",), tz: str | None = None) -> Panel:
+    times = pd.date_range("2020-01-01", periods=rows, freq=freq, tz=tz)
+    values = np.zeros((rows, len(names)))
+    return Panel(values=values, times=times, names=names, frequency=freq, layout="wide", source="x.csv")
+
+
+PUBLISHED = [
+    ("ett_h1", 96, (8449, 2785, 2785)),
+    ("ett_h2", 96, (8449, 2785, 2785)),
+    ("ett_m1", 96, (34369, 11425, 11425)),
+    ("exchange", 96, (5120, 665, 1422)),
+    ("exchange", 720, (4496, 41, 798)),
+    ("weather", 96, (36696, 5175, 10444)),
+]
+
+
+@pytest.mark.parametrize(("name", "horizon", "counts"), PUBLISHED)
+def test_window_counts_are_the_published_ones(name, horizon, counts):
+    known = entries()[name]
+    borders = borders_of(panel(known.size[0]), SplitOptions.parse(brought(name)["split"]))
+    windows = split_windows(np.zeros((known.size[0], 1)), borders, 96, horizon)
+    assert tuple(len(windows[split]) for split in ("train", "validation", "test")) == counts
+
+
+def test_ett_leaves_the_rest_of_the_file_unused():
+    assert borders_of(panel(17_420), SplitOptions(protocol="ett_hourly")) == Borders(
+        train=(0, 8640), validation=(8640, 11520), test=(11520, 14400)
+    )
+    assert borders_of(panel(69_680), SplitOptions(protocol="ett_quarter_hourly")).test == (46080, 57600)
+    with pytest.raises(
+        DataError, match=r"^x\.csv: the protocol ett_hourly uses 14,400 rows\. Got 100\. Set protocol to fraction"
+    ):
+        borders_of(panel(100), SplitOptions(protocol="ett_hourly"))
+
+
+def test_auto_knows_an_ett_file():
+    auto = SplitOptions(protocol="auto")
+    assert borders_of(panel(17_420, "h", ETT_NAMES), auto).train == (0, 8640)
+    assert borders_of(panel(69_680, "15min", ETT_NAMES), auto).train == (0, 34560)
+    assert borders_of(panel(17_420, "h"), auto).train == (0, 12194)
+    assert borders_of(panel(10_000, "h", ETT_NAMES), auto).train == (0, 7000)
+
+
+def test_fractions_round_down_and_validation_is_the_rest():
+    assert borders_of(panel(7_588), SplitOptions()) == Borders(
+        train=(0, 5311), validation=(5311, 6071), test=(6071, 7588)
+    )
+    with pytest.raises(ConfigError, match=r"shares train=0\.8 and test=0\.3 of 10 rows leave no row for one split"):
+        borders_of(panel(10), SplitOptions(train=0.8, test=0.3))
+
+
+@pytest.mark.parametrize("tz", [None, "Europe/Berlin"])
+def test_dates(tz):
+    options = SplitOptions(protocol="dates", validation_start="2020-02-01", test_start="2020-03-01 12:00")
+    borders = borders_of(panel(100, "D", tz=tz), options)
+    assert borders == Borders(train=(0, 31), validation=(31, 61), test=(61, 100))
+
+
+def test_dates_that_cannot_be():
+    def split(first: str | None, last: str | None) -> Borders:
+        return borders_of(panel(100, "D"), SplitOptions(protocol="dates", validation_start=first, test_start=last))
+
+    with pytest.raises(ConfigError, match="needs validation_start and test_start"):
+        split("2020-02-01", None)
+    with pytest.raises(ConfigError, match="'soon' is not a time like 2020-01-01"):
+        split("soon", "2020-03-01")
+    with pytest.raises(
+        DataError, match=r"validation_start=2020-03-01 is row 60 and test_start=2020-02-01 is row 31 of 100"
+    ):
+        split("2020-03-01", "2020-02-01")
+    with pytest.raises(DataError, match=r"test_start=2021-01-01 is row 100 of 100.*The data goes from 2020-01-01"):
+        split("2020-02-01", "2021-01-01")
+
+
+def test_whole_numbers_split_too():
+    counted = Panel(
+        values=np.zeros((50, 1)), times=pd.RangeIndex(100, 150), names=("a",), frequency=None, layout="wide", source="x"
+    )
+    options = SplitOptions(protocol="dates", validation_start="130", test_start="140")
+    assert borders_of(counted, options).validation == (30, 40)
+
+
+def test_borders_past_the_rows():
+    borders = Borders(train=(0, 50), validation=(50, 70), test=(70, 100))
+    check_borders(borders, 20, 10, 100)
+    with pytest.raises(DataError, match=r"test covers rows 70 to 100 and its past 20 more.*Got 90 rows"):
+        check_borders(borders, 20, 10, 90)
+    with pytest.raises(DataError, match=r"train has 50 rows and one window needs 60 \(lookback 50, horizon 10"):
+        check_borders(borders, 50, 10)

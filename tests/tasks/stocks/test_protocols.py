@@ -1,0 +1,60 @@
+"""Which protocols can be asked for, and how shares and borders cut the days."""
+
+import numpy as np
+import pytest
+
+from multiway.errors import ConfigError, DataError
+from multiway.tasks.stocks.protocols import StockProtocol, split_days
+
+DAYS = np.arange("2020-01-01", "2020-04-10", dtype="datetime64[D]")
+
+
+def test_shares_are_cut_in_the_order_of_time():
+    splits = split_days(DAYS, StockProtocol(validation=0.1, test=0.25), "made")
+    assert {name: (rows[0], rows[-1] + 1) for name, rows in splits.items()} == {
+        "train": (0, 65), "validation": (65, 75), "test": (75, 100),
+    }  # fmt: skip
+
+
+def test_borders_are_first_days():
+    splits = split_days(DAYS, StockProtocol(borders=("2020-02-01", "2020-03-01")), "made")
+    assert [str(DAYS[rows[0]]) for rows in splits.values()] == ["2020-01-01", "2020-02-01", "2020-03-01"]
+    assert sum(map(len, splits.values())) == 100
+
+
+def test_borders_outside_the_days_are_refused():
+    with pytest.raises(DataError, match=r"Got train 100, validation 0, test 0, from 2020-01-01 to 2020-04-09"):
+        split_days(DAYS, StockProtocol(borders=("2021-02-01", "2021-03-01")), "made")
+
+
+@pytest.mark.parametrize(
+    "values, words",
+    [
+        ({"name": "stocknett"}, "'chronological', 'stocknet' or 'published-code'"),
+        ({"lookback": 5}, "did you mean look_back"),
+        ({"look_back": 0}, "look_back: .*greater than or equal to 1"),
+        ({"validation": 0.5, "test": 0.5}, "must leave days to train on. Got 0.5 and 0.5"),
+        ({"borders": ("2015-08-01", "2015-08-01")}, "borders must rise"),
+        ({"borders": ("2015-08-01", "soon")}, "borders are days like 2015-08-01. Got 'soon'"),
+        ({"name": "stocknet", "up": 0.01, "test": 0.3}, "up and test cannot be set, the protocol stocknet fixes them"),
+        ({"name": "published-code", "borders": ("2015-01-01", "2016-01-01")}, "borders cannot be set"),
+        ({"literal": True}, "literal belongs to the protocol published-code. Got chronological"),
+        ({"name": "published-code", "complete": True}, "complete belongs to the protocols chronological and stocknet"),
+        ({"name": "published-code", "prices": "levels"}, "published-code has levels of its own. Leave prices out"),
+    ],
+)
+def test_contradictions_are_refused_in_one_line(values, words):
+    with pytest.raises(ConfigError, match=words) as caught:
+        StockProtocol.parse(values, "protocol")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["chronological", "stocknet", "published-code"])
+def test_a_stored_protocol_is_read_back(name):
+    protocol = StockProtocol(name=name)
+    assert StockProtocol.parse(protocol.plain()) == protocol
+
+
+def test_stocknets_dead_zone_is_fixed():
+    assert StockProtocol(name="stocknet").dead_zone == (-0.005, 0.0055)
+    assert StockProtocol(down=0.01, up=0.02).dead_zone == (-0.01, 0.02)

@@ -1,0 +1,75 @@
+"""Rows ready for training, copies of the target, and shuffled columns."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from multiway.auditing.tables import column_codes, copies_of_target, row_digests
+from multiway.data.looking import looks_like_rows, read_frame
+from multiway.errors import ConfigError, DataError
+from multiway.tasks.tabular.explain import permutation_importance
+from multiway.tasks.tabular.source import TableOptions, TableSplit, read_table
+from tasks.tabular.rows import match_table, patients, prepare_table
+
+ILL = TableOptions(target="ill")
+
+
+def test_splits_have_their_rows_and_counts():
+    prepared = prepare_table(patients(200).assign(clinic=[f"c{i % 40}" for i in range(200)]), ILL, TableSplit())
+    assert sum(len(prepared.rows(split)) for split in ("train", "validation", "test")) == 200
+    assert prepared.counts("test")["samples"] == len(prepared.part("test")) == 40
+    assert sum(prepared.counts("train")["classes"].values()) == 130
+    batch = prepared.part("train").gather(np.array([3, 1]))
+    assert batch["inputs"].shape == (2, len(prepared.state.names)) and batch["target"].shape == (2,)
+
+
+def test_later_rows_have_no_splits_and_say_what_is_unknown():
+    prepared = prepare_table(patients(100), ILL, TableSplit())
+    later = match_table(patients(5).assign(city="Rom"), ILL, prepared.state)
+    assert len(later.rows("test")) == 5 and later.notes[-1] == "5 cells of 'city' have a level without an input"
+
+
+def test_a_target_is_needed_and_every_class_in_training():
+    with pytest.raises(ConfigError, match=r"Name it \(read\.target=NAME\)"):
+        prepare_table(patients(), TableOptions(), TableSplit())
+    frame = patients(60).assign(day=pd.date_range("2024-01-01", periods=60), ill=["no"] * 50 + ["yes"] * 10)
+    with pytest.raises(DataError, match="train has no rows of yes"):
+        prepare_table(frame, TableOptions(target="ill", time="day"), TableSplit())
+
+
+def test_copies_of_the_target_are_found():
+    frame = patients(200)
+    frame = frame.assign(again=frame["ill"].map({"yes": "sick", "no": "well"}), half=frame["age"] / 2 + 7)
+    frame.loc[0, "again"] = "sick" if frame.loc[0, "ill"] == "no" else "well"
+    assert copies_of_target(read_table(frame, ILL)) == ["again"]
+    assert copies_of_target(read_table(frame, TableOptions(target="age"))) == ["half"]
+    assert copies_of_target(read_table(patients(200), ILL)) == []
+
+
+def test_codes_and_digests():
+    table = read_table(pd.concat([patients(60), patients(60)[:2]], ignore_index=True), ILL)
+    codes = dict(column_codes(table.inputs))
+    assert len(np.unique(codes["weight"])) <= 20 and len(np.unique(codes["city"])) == 3
+    digests = row_digests(table)
+    assert digests[:2] == digests[60:] and len(set(digests)) == 60
+
+
+def test_the_column_that_a_score_needs_comes_first():
+    table = read_table(patients(200), ILL)
+
+    def score(cells):
+        return float(((cells.numbers[:, 0] > 50) == table.truth).mean())
+
+    frame = permutation_importance(table.inputs, score)
+    assert frame["column"].tolist()[0] == "age" and frame["column"].tolist()[-1] == "all"
+    assert (frame.set_index("column").loc[["weight", "city"], "importance"] == 0).all()
+    assert permutation_importance(table.inputs, score).equals(frame)
+
+
+def test_a_table_with_words_and_no_times_looks_like_rows(tmp_path):
+    patients().to_csv(tmp_path / "rows.csv", index=False)
+    patients().assign(date="2024-01-01").to_csv(tmp_path / "dated.csv", index=False)
+    patients()[["age", "weight"]].to_csv(tmp_path / "numbers.csv", index=False)
+    assert looks_like_rows(tmp_path / "rows.csv")
+    assert not any(looks_like_rows(tmp_path / name) for name in ("dated.csv", "numbers.csv", "none.csv"))
+    assert read_frame(tmp_path / "rows.csv", ILL)["age"].dtype.kind == "i"

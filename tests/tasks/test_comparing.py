@@ -1,0 +1,62 @@
+"""Runs side by side are called by the settings that tell them apart."""
+
+import re
+from importlib.resources import files
+from types import SimpleNamespace
+
+import pytest
+
+from multiway.papers.cells import recipes_of
+from multiway.report.scales import NUM_LINES
+from multiway.tasks.comparing import apart, names_of
+from multiway.tasks.registry import task_of
+
+
+def run(data, **settings):
+    config = SimpleNamespace(data=data, plain=lambda: {"data": data, **settings})
+    return SimpleNamespace(config=config, facts={})
+
+
+@pytest.mark.parametrize("table", ["ndlinear-figure-17", "ndlinear-table-7-small"])
+def test_every_variant_of_a_table_has_a_short_name_of_its_own(table):
+    recipes = recipes_of(table).values()
+    configs = [task_of(each.task).configure(each.settings_of_runs()[0]).plain() for each in recipes]
+    names = dict(zip((each.variant for each in recipes), apart(configs), strict=True))
+    assert names["nd-20-3"].startswith("dim=20, num_blocks=3, layer=nd_linear")
+    assert names["naive-50-9"] == "dim=50, num_blocks=9"
+    assert len(set(names.values())) == len(names) <= NUM_LINES and max(map(len, names.values())) <= 80
+
+
+def test_a_few_settings_are_all_said_and_long_values_are_cut():
+    configs = [{"model": {"dim": dim}, "training": {"epochs": epochs}, "a": "b"} for dim, epochs in ((20, 10), (30, 7))]
+    assert apart(configs) == ["dim=20, epochs=10", "dim=30, epochs=7"]
+    first, second = apart([{"words": "a" * 99}, {"words": None}])
+    assert first == f"words={'a' * 39}…" and second == "words=null"
+
+
+def test_a_place_has_as_many_words_as_tell_it_from_every_other():
+    configs = [{"split": {"seed": 0}, "training": {"seed": seed, "x": {"seed": 1}}} for seed in (1, 2)]
+    assert apart(configs) == ["training.seed=1", "training.seed=2"]
+
+
+def test_data_are_said_where_they_differ_and_equal_runs_are_numbered():
+    first, same, other = run("a/loads.csv", dim=1), run("a/loads.csv", dim=1), run("prices.csv", dim=2)
+    assert names_of([[first], [same]]) == ["loads (1)", "loads (2)"]
+    assert names_of([[first], [same], [other]]) == ["loads, dim=1 (1)", "loads, dim=1 (2)", "prices, dim=2"]
+    assert names_of([[first], [run("a/loads.csv")]]) == ["dim=1", "loads"]
+
+
+def test_a_seed_names_a_run_but_no_group_of_seeds():
+    seeds = [run("loads.csv", training={"seed": seed}) for seed in range(3)]
+    assert names_of([seeds[:1], seeds[1:2]]) == ["seed=0", "seed=1"]
+    assert names_of([seeds[:1], seeds[1:]]) == ["loads (1)", "loads (2)"]
+
+
+def test_every_line_has_a_colour_and_a_dash_of_its_own():
+    style = files("multiway.report").joinpath("style.css").read_text()
+    lines = dict(re.findall(r"^\.(s\d+)\{([^}]*)\}", style, re.MULTILINE))
+    assert list(lines) == [f"s{place}" for place in range(NUM_LINES)]
+    drawn = {
+        line: (re.search(r"--c\d", line)[0], re.search(r"dasharray:([^;]*)|$", line)[1]) for line in lines.values()
+    }
+    assert len(set(drawn.values())) == NUM_LINES

@@ -1,0 +1,75 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from multiway.auditing.near import check_near_texts
+from multiway.data import Finding
+from multiway.tasks.text import TextConfig
+from multiway.tasks.text.audit import audit_texts
+from multiway.tasks.text.task import TASK
+from tasks.text.reviews import reviews
+
+PARTS = np.repeat(["train", "dev", "test"], [120, 30, 50])
+PLACES = ["town", "village", "valley", "harbour", "forest", "castle", "market", "island", "garden", "station"]
+
+
+def audited(frame: pd.DataFrame, read: dict | None = None, **split: object):
+    settings = {"read": read or {}, "split": split, "inputs": "words", "text": {"encoder": "hashed"}}
+    return audit_texts(TASK.prepare(TextConfig.parse(settings), frame))
+
+
+def long(count: int = 200) -> pd.DataFrame:
+    """Texts of nine words, no two alike."""
+    draw = np.random.default_rng(3)
+    texts = [" ".join(draw.choice(PLACES, 9)) for _ in range(count)]
+    return pd.DataFrame({"text": texts, "label": draw.choice(["a", "b"], count), "part": PARTS[:count]})
+
+
+def test_a_sound_table_passes():
+    found = audited(long())
+    assert not found.leaks and not found.findings, found.lines()
+    assert len(found.passed) == 5
+
+
+def test_copies_in_two_splits_are_a_leak_where_they_are_kept():
+    frame = long()
+    frame.loc[150:160, "text"] = frame.loc[:10, "text"].to_numpy()
+    kept = audited(frame, {"split": "part"}, copies="keep")
+    assert kept.leaks and "11 texts are in two splits" in "\n".join(kept.lines())
+    assert not any("two splits (" in line for line in audited(frame, {"split": "part"}).lines())
+
+
+@pytest.mark.parametrize(("split", "first", "held", "leaks"), [("test", 150, 50, True), ("validation", 120, 30, False)])
+def test_near_copies_are_a_leak_in_the_test_and_a_warning_before(split, first, held, leaks):
+    frame = long()
+    rows = slice(first, first + 19)
+    frame.loc[rows, "text"] = frame.loc[:19, "text"].to_numpy() + np.array([f" {word}" for word in PLACES * 2])
+    found = audited(frame, {"split": "part"})
+    said = f"20 of {held} {split} texts are training texts but for a word or two"
+    assert found.leaks == leaks and said in "\n".join(found.lines())
+
+
+def test_short_texts_are_not_compared():
+    rows = np.arange(4)
+    assert check_near_texts(["a b", "a c", "a d", "a e"], rows[:2], rows[2:], "test").startswith(
+        "no test text is long enough"
+    )
+
+
+def test_two_labels_of_a_text_are_a_warning():
+    frame = pd.concat([long(), long()[:3].assign(label="b"), long()[:3].assign(label="a")], ignore_index=True)
+    (torn,) = (each for each in audited(frame).findings if each.kind == "labels")
+    assert torn.severity == "warning" and torn.count == 3
+
+
+@pytest.mark.parametrize("tell", [lambda text: f"{text} {text}", lambda text: f"{text} !"])
+def test_a_class_that_the_form_gives_away_is_a_leak(tell):
+    frame = long()
+    telling = frame["label"] == "a"
+    frame.loc[telling, "text"] = frame.loc[telling, "text"].map(tell)
+    found = audited(frame)
+    assert found.leaks and any(isinstance(each, Finding) and each.kind == "lookup" for each in found.findings)
+
+
+def test_groups_are_compared():
+    assert "none of 6 groups is in two splits" in audited(reviews(), {"group": "author"}).passed

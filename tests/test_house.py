@@ -1,0 +1,46 @@
+"""The measures of structure, on a package small enough to count by hand."""
+
+from benchmarks.house import House, folded, traced
+
+from multiway import nn
+
+FILES = {
+    "__init__.py": "",
+    "ops/__init__.py": "from multiway.ops.sums import add as add\n",
+    "ops/sums.py": "def add():\n    pass\n\n\ndef _hidden():\n    pass\n",
+    "ops/twice.py": "from multiway.ops import sums\n\n\ndef add():\n    pass\n",
+    "data/__init__.py": 'FIX = "give --target NAME"\nPLAIN = "a -- b"\n',
+    "tasks/__init__.py": "",
+    "tasks/one/__init__.py": "",
+    "tasks/one/task.py": "from multiway.ops import add\n\n\ndef encode():\n    pass\n",
+    "tasks/two/__init__.py": "",
+    "tasks/two/task.py": "import multiway.ops.twice\n\n\ndef encode():\n    pass\n",
+}
+
+
+def test_a_task_reaches_what_its_imports_lead_to(tmp_path):
+    for name, text in FILES.items():
+        path = tmp_path / "multiway" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    house = House(tmp_path)
+    reached = house.reached()
+    assert reached["one"] >= {"multiway.ops.sums"} and "multiway.ops.twice" not in reached["one"]
+    assert reached["two"] >= {"multiway.ops.sums", "multiway.ops.twice"}
+    assert house.only_theirs() == {"one": 5, "two": 10}
+    assert house.shared_names() == {"add": ["multiway.ops.sums", "multiway.ops.twice"]}
+    assert house.options() == 1
+
+
+def test_a_cycle_counts_once():
+    assert folded("abababcabc") == list("abc")
+    assert folded("aab") == list("ab") and folded("abcb") == list("abcb")
+
+
+def test_the_files_of_a_forward_pass_are_few():
+    layer = nn.NdLinear((5, 7), (3, 4))
+    x = next(layer.parameters()).new_ones(2, 5, 7)
+    layer(x)
+    files, functions = traced(lambda: layer(x))
+    assert "nn/nd_linear.py" in files and "ops/dispatch.py" in files and len(set(files)) <= 3
+    assert any(name == "forward" for _, name in functions)
