@@ -2,9 +2,9 @@
 
     python tests/mutants.py --count 100 --seed 0 --jobs 2 --out mutants.jsonl
 
-Each fault is planted in a copy of the tree. First come the tests that stand near the file, by imports; then all others
-that reach it. A test that fails counts where it passes without the fault. Called again with the same `--out` it goes on
-where it ended. Faults that change no behaviour are for a reader to tell from holes: the rest is listed.
+Each fault is planted in a copy of the tree. First come the tests that stand near the file, by names and imports; for the
+faults that are left, all others that reach it. A test that fails counts where it passes without the fault. Called again
+with the same `--out` it goes on where it ended. Faults that change no behaviour are for a reader to tell from holes: the rest is listed.
 
 `benchmarks/mutants.py` is another thing: it changes the files of users.
 """
@@ -243,10 +243,13 @@ def tests_of(path: str) -> tuple[list[str], list[str]]:
     module = name_of(ROOT / path, SOURCE)
     mirrored = str(Path("tests", *Path(path).parts[2:-1]))
     reaching = {test: steps[module] for test, steps in distances().items() if module in steps}
+    public = "|".join(re.findall(r"^(?:def|class) ([A-Za-z]\w+)", (ROOT / path).read_text(), re.MULTILINE))
+    named = re.compile(rf"\b(?:{public or module})\b")
 
-    def rank(test: str) -> tuple[bool, int, bool]:
+    def rank(test: str) -> tuple[bool, int, int, bool]:
         own = test.endswith(f"test_{Path(path).stem}.py") and test.startswith(mirrored)
-        return not own, reaching[test], not test.startswith(f"{mirrored}/")
+        names = {*named.findall((ROOT / test).read_text())}
+        return not own, -len(names), reaching[test], not test.startswith(f"{mirrored}/")
 
     ranked = sorted(reaching, key=rank)
     return ranked[:NEAR], ranked[NEAR:]
@@ -277,7 +280,8 @@ class Copy:
         """Status of pytest, which stops at the first failure, and what it printed."""
         words = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow"]
         data = os.environ.get("MULTIWAY_DATA", str(ROOT.parent / "shared" / "data"))
-        surroundings = os.environ | {"OMP_NUM_THREADS": "1", "MULTIWAY_DATA": data, "PYTHONDONTWRITEBYTECODE": "1"}
+        surroundings = os.environ | {"OMP_NUM_THREADS": "1", "MULTIWAY_DATA": data}
+        surroundings.pop("PYTHONDONTWRITEBYTECODE", None)  # what did not change is compiled once
         try:
             done = subprocess.run(
                 [*words, *tests], cwd=self.root, env=surroundings, capture_output=True, text=True, timeout=seconds
@@ -287,13 +291,9 @@ class Copy:
         return done.returncode, done.stdout
 
 
-def judged(fault: Fault, tree: Copy, seconds: float) -> dict[str, Any]:
+def judged(fault: Fault, tree: Copy, tests: list[str], seconds: float) -> dict[str, Any]:
     """What became of a fault: the test that caught it, or None."""
-    caught, outcome = None, "not caught"
-    for tests in tests_of(fault.path):
-        caught, outcome = _caught(fault, tree, tests, seconds)
-        if caught is not None:
-            break
+    caught, outcome = _caught(fault, tree, tests, seconds)
     row = {name: value for name, value in fault._asdict().items() if name != "text"}
     return {"fault": fault.key, **row, "outcome": outcome, "by": caught}
 
@@ -331,19 +331,26 @@ def main() -> None:
     rows = {row["fault"]: row for row in known}
     trees = collections.deque(Copy() for _ in range(chosen.jobs))
 
-    def one(fault: Fault) -> dict[str, Any]:
+    def one(fault: Fault, part: int) -> dict[str, Any]:
         tree = trees.popleft()
         try:
-            return judged(fault, tree, chosen.seconds)
+            return judged(fault, tree, tests_of(fault.path)[part], chosen.seconds) | {"round": part}
         finally:
             trees.append(tree)
 
     with ThreadPoolExecutor(chosen.jobs) as pool, chosen.out.open("a") as file:
-        for row in pool.map(one, [fault for fault in faults if fault.key not in rows]):
-            rows[row["fault"]] = row
-            print(json.dumps(row), file=file, flush=True)
-            print(f"{row['outcome']}: {row['fault']}", flush=True)
+        for part in (0, 1):
+            left = [fault for fault in faults if _is_open(rows.get(fault.key), part)]
+            for row in pool.map(functools.partial(one, part=part), left):
+                rows[row["fault"]] = row
+                print(json.dumps(row), file=file, flush=True)
+                print(f"{row['outcome']}: {row['fault']}", flush=True)
     report([rows[fault.key] for fault in faults])
+
+
+def _is_open(row: Mapping[str, Any] | None, part: int) -> bool:
+    """Whether a fault has still to go through a round of tests."""
+    return row is None or (row["by"] is None and row["round"] < part)
 
 
 def report(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -52,16 +52,18 @@ MAY_IMPORT = {
 }
 
 
-MODULE = re.compile(r"multiway(\.[a-z]\w*)+")
-"""A string that may name a module."""
+MODULE = re.compile(r"(multiway(?:\.[a-z]\w*)+)(?:\.|:\w+)?")
+"""A string that may name a module, one of its objects as `module:name`, or what a module's name begins with."""
+BY_NAME = {"lazy.py", "extras.py", "tasks/registry.py", "tasks/protocol.py", "data/datasets.py", "compress/swap.py"}
+"""Files that import what a variable names: a registry's modules, or a library of somebody else."""
 
 
 def imported_layers(path: Path) -> set[str]:
     """Second part of every `multiway.x` that the file imports or names, wherever it does."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Constant) and MODULE.fullmatch(str(node.value)):
-            names.add(node.value)
+        if isinstance(node, ast.Constant) and (named := MODULE.fullmatch(str(node.value))):
+            names.add(named[1])
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -95,18 +97,24 @@ def test_the_table_names_every_layer():
 def test_a_planted_upward_import_is_seen(tmp_path):
     (tmp_path / "planted.py").write_text("def f():\n    from multiway.training import loop\n")
     assert imported_layers(tmp_path / "planted.py") == {"training"}
-    (tmp_path / "named.py").write_text('NAMES = {"a": "multiway.training.loop"}\n')
-    assert imported_layers(tmp_path / "named.py") == {"training"}
+    for text in ("multiway.training.loop", "multiway.training.loop:train"):
+        (tmp_path / "named.py").write_text(f"NAMES = {{'a': '{text}'}}\n")
+        assert imported_layers(tmp_path / "named.py") == {"training"}
+    (tmp_path / "put_together.py").write_text("import_module(f'multiway.training.{name}')\n")
+    assert imported_layers(tmp_path / "put_together.py") == {"training"}
+
+
+def test_few_files_import_what_a_variable_names():
+    calls = re.compile(r"\bimport_module\b|\b__import__\(")
+    assert {str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py") if calls.search(path.read_text())} == BY_NAME
 
 
 def imported_files(path: Path, files: dict[str, Path]) -> set[str]:
     """Modules of the package that a file imports or names, wherever it does, also for type checkers alone."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Constant) and MODULE.fullmatch(str(node.value)):
-            names |= (
-                {node.value} if node.value.split(".")[-1] != path.parent.name else set()
-            )  # whose resources it reads
+        if isinstance(node, ast.Constant) and (named := MODULE.fullmatch(str(node.value))):
+            names |= {named[1]} - {f"multiway.{path.parent.name}"}  # whose resources it reads
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -20,6 +20,7 @@ HEAVY = (
     "captum",
     "nibabel",
     "pydicom",
+    "torch._dynamo",
 )
 
 

@@ -312,15 +312,18 @@ def _train_cut(shapes: Shapes, rows: int | None) -> plans.Cut:
     return plans.cheapest_cut(*_train_sizes(shapes), plans.ROWS if rows is None else plans.rounded_rows(rows))
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _usual_way(shapes: Shapes, has_biases: bool, descending: bool) -> plans.Cut | tuple[plans.Step, ...]:
     """For a graph, which serves batches of every size."""
     return _way(tuple(map(tuple, shapes)), None, has_biases, descending)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _usual_train_cut(shapes: Shapes) -> plans.Cut:
     return _train_cut(tuple(map(tuple, shapes)), None)
+
+
+for choose in (_usual_way, _usual_train_cut):
+    # What torch.compiler.assume_constant_result sets; itself it imports the compiler, which takes as long as torch
+    vars(choose)["_dynamo_marked_constant"] = True
 
 
 def _sizes(shapes: Shapes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
