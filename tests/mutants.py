@@ -2,9 +2,12 @@
 
     python tests/mutants.py --count 100 --seed 0 --jobs 2 --out mutants.jsonl
 
-Each fault is planted in a copy of the tree. First come the tests that stand near the file, by names and imports; for the
-faults that are left, all others that reach it. A test that fails counts where it passes without the fault. Called again
-with the same `--out` it goes on where it ended. Faults that change no behaviour are for a reader to tell from holes: the rest is listed.
+Each fault is planted in a copy of the tree. One run of all tests first says which of them pass by each fault; these
+come first, and where there are none, as of a default, the tests that stand near by names and imports. For the faults
+that are left come all tests of the files that pass by, or all that reach the file. A test that fails counts where it
+passes without the fault. Called again with the same `--out` it goes on where it ended.
+
+Faults that change no behaviour are for a reader to tell from holes: the rest is listed.
 
 `benchmarks/mutants.py` is another thing: it changes the files of users.
 """
@@ -32,8 +35,22 @@ from test_architecture import imported_files, name_of
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "multiway"
-NEAR = 12
-"""Files of tests that come first."""
+NEAR, FIRST = 12, 60
+"""Files of tests that come first, by imports; tests that do, of those that pass by."""
+MARKER = """import os
+
+_known = set()
+
+def passed(number):
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+    if test and (number, test) not in _known:
+        _known.add((number, test))
+        try:
+            with open(os.environ["MUTANTS_PASSED"], "a") as file:
+                file.write(f"{number} {test}\\n")
+        except OSError:  # of a disk that is full for the sake of a test
+            pass
+"""
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", re.MULTILINE)
 ENDED_BY_SIGNAL_OR_TIME = 124
 
@@ -238,6 +255,81 @@ def _steps(start: str, arrows: Mapping[str, set[str]]) -> dict[str, int]:
     return steps
 
 
+def marked(path: Path, faults: Mapping[int, Fault]) -> str:
+    """A file that says when it passes by a fault, each of which has a number, where that is in a function."""
+    text = path.read_text()
+    lines, tree = text.splitlines(keepends=True), ast.parse(text)
+    places = {number: place for number, fault in faults.items() if (place := _place(tree, fault.line, lines))}
+    for number in sorted(places, key=lambda number: -places[number]):
+        line = lines[places[number] - 1]
+        indent = line[: len(line) - len(line.lstrip())]
+        lines.insert(places[number] - 1, f"{indent}__import__('mutants_passed').passed({number})\n")
+    return "".join(lines)
+
+
+def _place(tree: ast.AST, line: int, lines: Sequence[str]) -> int | None:
+    """Line of the statement of a function in which another line lies; of a signature that after it."""
+    place, node, inside = None, tree, False
+    while True:
+        parts = [part for name in ("body", "orelse", "handlers", "finalbody", "cases") for part in _list(node, name)]
+        if inside and isinstance(node, ast.FunctionDef) and not _around(parts, line):
+            return _first(parts[-1] if len(parts) == 1 else parts[isinstance(parts[0], ast.Expr)])
+        node = _around(parts, line)
+        if node is None:
+            return place
+        is_written_alone = isinstance(node, ast.stmt) and not lines[_first(node) - 1].lstrip().startswith("elif")
+        place = _first(node) if inside and is_written_alone else place
+        inside |= isinstance(node, ast.FunctionDef)
+
+
+def _around(nodes: Sequence[Any], line: int) -> Any:
+    return next((node for node in nodes if _first(node) <= line <= _last(node)), None)
+
+
+def _list(node: Any, name: str) -> list[Any]:
+    value = getattr(node, name, [])
+    return value if isinstance(value, list) else []
+
+
+def _first(node: Any) -> int:
+    if isinstance(node, ast.match_case):
+        return node.pattern.lineno
+    return min([node.lineno, *(decorator.lineno for decorator in _list(node, "decorator_list"))])
+
+
+def _last(node: Any) -> int:
+    return node.body[-1].end_lineno if isinstance(node, ast.match_case) else node.end_lineno
+
+
+def passing(faults: Sequence[Fault], seconds: float) -> dict[str, list[str]]:
+    """Tests that pass by each fault, by its key."""
+    tree = Copy()
+    numbered = dict(enumerate(faults))
+    for path in {fault.path for fault in faults}:
+        own = {number: fault for number, fault in numbered.items() if fault.path == path}
+        (tree.root / path).write_text(marked(ROOT / path, own))
+    (tree.root / "src" / "mutants_passed.py").write_text(MARKER)
+    log = Path(tree.home.name, "passed")
+    log.touch()
+    os.environ["MUTANTS_PASSED"] = str(log)
+    tree.run(["tests"], seconds, "--maxfail=0")
+    tests: dict[str, list[str]] = {fault.key: [] for fault in faults}
+    for line in log.read_text().splitlines():
+        number, _, test = line.partition(" ")
+        tests[faults[int(number)].key].append(test)
+    return tests
+
+
+def rounds_of(fault: Fault, passing_by: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Tests to run with a fault: first, and if none of them fails."""
+    near, far = tests_of(fault.path)
+    if not passing_by:
+        return near, far
+    rank = {name: position for position, name in enumerate([*near, *far])}
+    ranked = sorted(passing_by, key=lambda test: rank.get(test.split("::")[0], len(rank)))
+    return ranked[:FIRST], sorted({test.split("::")[0] for test in ranked}, key=lambda name: rank.get(name, len(rank)))
+
+
 def tests_of(path: str) -> tuple[list[str], list[str]]:
     """Files of tests that stand near a file, and all others that reach it."""
     module = name_of(ROOT / path, SOURCE)
@@ -276,9 +368,9 @@ class Copy:
     def restore(self, fault: Fault) -> None:
         shutil.copy2(ROOT / fault.path, self.root / fault.path)
 
-    def run(self, tests: Sequence[str], seconds: float) -> tuple[int, str]:
+    def run(self, tests: Sequence[str], seconds: float, stop: str = "-x") -> tuple[int, str]:
         """Status of pytest, which stops at the first failure, and what it printed."""
-        words = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow"]
+        words = [sys.executable, "-m", "pytest", stop, "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow"]
         data = os.environ.get("MULTIWAY_DATA", str(ROOT.parent / "shared" / "data"))
         surroundings = os.environ | {"OMP_NUM_THREADS": "1", "MULTIWAY_DATA": data}
         surroundings.pop("PYTHONDONTWRITEBYTECODE", None)  # what did not change is compiled once
@@ -330,11 +422,16 @@ def main() -> None:
     known = [json.loads(line) for line in chosen.out.read_text().splitlines()] if chosen.out.is_file() else []
     rows = {row["fault"]: row for row in known}
     trees = collections.deque(Copy() for _ in range(chosen.jobs))
+    hits = chosen.out.with_suffix(".passing.json")
+    if not hits.is_file():
+        hits.write_text(json.dumps(passing(faults, 10 * chosen.seconds)))
+    passing_by = json.loads(hits.read_text())
 
     def one(fault: Fault, part: int) -> dict[str, Any]:
         tree = trees.popleft()
         try:
-            return judged(fault, tree, tests_of(fault.path)[part], chosen.seconds) | {"round": part}
+            tests = rounds_of(fault, passing_by.get(fault.key, []))[part]
+            return judged(fault, tree, tests, chosen.seconds) | {"round": part}
         finally:
             trees.append(tree)
 
