@@ -13,6 +13,8 @@ from multiway.errors import ConfigError, ended
 MAX_CONFIG_BYTES = 1_000_000
 DEEPEST = 50
 """Levels of nesting in YAML at most."""
+Plain = dict[str, Any]
+"""Values by name, as YAML and JSON hold them; mappings among them have names too."""
 
 
 class Config(BaseModel):
@@ -21,7 +23,7 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     @classmethod
-    def parse(cls, values: Any, where: str = "config") -> Self:
+    def parse(cls, values: object, where: str = "config") -> Self:
         """Build from plain values.
 
         Raises:
@@ -37,7 +39,7 @@ class Config(BaseModel):
         """Copy with some fields changed, checked again."""
         return self.parse({**self.model_dump(), **changes}, type(self).__name__)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """Fields as what YAML and JSON can hold; `parse` takes it back to an equal config."""
         return self.model_dump(mode="json")
 
@@ -70,7 +72,7 @@ def read_yaml(text: str) -> Any:
         raise ConfigError(f"is not readable YAML: {' '.join(str(error).split())[:200]}.") from None
 
 
-def load_yaml(path: Path) -> dict[str, Any]:
+def load_yaml(path: Path) -> Plain:
     """Read one mapping of plain values from a YAML file.
 
     Raises:
@@ -87,7 +89,7 @@ def load_yaml(path: Path) -> dict[str, Any]:
     return values
 
 
-def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+def merge(below: Plain, above: Plain) -> Plain:
     """Nested mappings, the second winning."""
     result = dict(below)
     for name, value in above.items():
@@ -96,16 +98,15 @@ def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def nest(place: str, value: Any) -> dict[str, Any]:
+def nest(place: str, value: object) -> Plain:
     """The nested mapping that has a value at a place such as "read.missing"."""
-    for part in reversed(place.split(".")):
-        value = {part: value}
-    return dict(value)
+    first, _, rest = place.partition(".")
+    return {first: nest(rest, value) if rest else value}
 
 
-def leaves(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def leaves(settings: Mapping[str, Any], prefix: str = "") -> Plain:
     """Values of nested mappings by their place, such as "read.missing"."""
-    found: dict[str, Any] = {}
+    found: Plain = {}
     for name, value in settings.items():
         found |= leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
     return found

@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # a list of the known sets does without torch
 UNKNOWN = -1
 """Position of the class of a sample that nobody has labelled."""
 Rows = NDArray[np.int64]
+Array = NDArray[Any]
+"""Of elements of any type."""
 Splits = dict[str, Rows]
 SPLITS = ("train", "validation", "test")
 

@@ -4,11 +4,13 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
-from multiway.config import Config
-from multiway.training import RunFolder, TrainingConfig
+from multiway.config import Plain
+from multiway.training import History, RunFolder, TrainingConfig
 
-Row = dict[str, Any]
+Row = Plain
 """A row of a table: column names to plain values."""
+Fitted = History | Plain | None
+"""What fitting a model leaves: its history, or the facts that a closed form found."""
 OURS = "multiway"
 """Name of the model that a run is about; every other model is a baseline."""
 SPLITS = ("train", "validation", "test")
@@ -32,7 +34,7 @@ class Option:
     help: str
     field: str = ""
     commands: tuple[str, ...] = ("train", "check", "audit")
-    read: Callable[[str], Any] = str
+    read: Callable[[str], object] = str
     choices: tuple[str, ...] = ()
     is_flag: bool = False
 
@@ -60,10 +62,14 @@ class TaskConfig(Protocol):
     def training(self) -> TrainingConfig:
         """How the model is trained, its seed among it."""
 
+    @classmethod
+    def parse(cls, values: object, where: str = ..., /) -> Self:
+        """Build from plain values; an error names `where`."""
+
     def replace(self, **changes: Any) -> Self:
         """Copy with some fields changed."""
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """Fields as YAML and JSON can hold them."""
 
 
@@ -85,26 +91,12 @@ class Prepared(Protocol):
 class State(Protocol):
     """What training learnt of the data and a loaded run needs to rebuild its models."""
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """Values for JSON, exact."""
 
     @classmethod
-    def parse(cls, plain: dict[str, Any]) -> Self:
+    def parse(cls, plain: Plain, /) -> Self:
         """Undo `plain`."""
-
-
-class Page(Protocol):
-    """The report of a task: a module, or an object."""
-
-    @property
-    def SUBJECT(self) -> Any:  # a constant where it is a module
-        """What every page has to know of the task; see `pages.Subject`."""
-
-    def report(self, runs: Sequence[Any]) -> str:
-        """One HTML page on runs that differ in their seed."""
-
-    def compare(self, groups: Sequence[Sequence[Any]]) -> str:
-        """One HTML page that sets groups of runs side by side."""
 
 
 class Cell(Protocol):
@@ -131,6 +123,6 @@ class Cell(Protocol):
         """Published scores by metric."""
 
 
-ConfigT = TypeVar("ConfigT", bound=Config)
+ConfigT = TypeVar("ConfigT", bound=TaskConfig)
 PreparedT = TypeVar("PreparedT", bound=Prepared)
 StateT = TypeVar("StateT", bound=State)

@@ -21,7 +21,7 @@ from multiway.tasks import lifecycle as runs
 from multiway.tasks.fixes import Spelling
 from multiway.tasks.protocol import OURS
 from multiway.tasks.registry import task_of
-from multiway.tasks.run import Run
+from multiway.tasks.run import Run, save
 
 ALL = "all"
 """Name of a split that holds every sample of other data."""
@@ -121,7 +121,7 @@ class Estimator:
         Raises:
             RunError: The path exists, or the estimator was itself loaded.
         """
-        self._run().save(Path(path))
+        save(self._run(), Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

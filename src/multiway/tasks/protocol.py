@@ -1,16 +1,17 @@
 """What a task is: what differs from other tasks, and nothing else."""
 
 import abc
+import dataclasses
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic, Protocol
 
 import pandas as pd
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.config import merge
+from multiway.config import Plain, merge
 from multiway.data import CheckReport, datasets
 from multiway.errors import ConfigError
 from multiway.report.scores import Metric as Metric
@@ -23,8 +24,8 @@ from multiway.tasks.declarations import VALIDATION as VALIDATION
 from multiway.tasks.declarations import Cell as Cell
 from multiway.tasks.declarations import ConfigT as ConfigT
 from multiway.tasks.declarations import Context as Context
+from multiway.tasks.declarations import Fitted as Fitted
 from multiway.tasks.declarations import Option as Option
-from multiway.tasks.declarations import Page as Page
 from multiway.tasks.declarations import Prepared as Prepared
 from multiway.tasks.declarations import PreparedT as PreparedT
 from multiway.tasks.declarations import Row as Row
@@ -32,7 +33,70 @@ from multiway.tasks.declarations import State as State
 from multiway.tasks.declarations import StateT as StateT
 from multiway.tasks.declarations import TaskConfig as TaskConfig
 from multiway.tasks.stored import Facts as Facts
-from multiway.training import History, RunFolder
+from multiway.training import RunFolder
+
+
+class Described(Protocol):
+    """What a page knows of its task; see `pages.Subject`."""
+
+    @property
+    def selected_by(self) -> "Callable[[Run], str]":
+        """What chose the epoch of a run, in words."""
+
+
+class Page(Protocol):
+    """The report of a task: a module, or an object."""
+
+    @property
+    def SUBJECT(self) -> Described:  # a constant where it is a module
+        """What every page has to know of the task."""
+
+    def report(self, runs: "Sequence[Run]") -> str:
+        """One HTML page on runs that differ in their seed."""
+
+    def compare(self, groups: "Sequence[Sequence[Run]]") -> str:
+        """One HTML page that sets groups of runs side by side."""
+
+
+@dataclasses.dataclass(kw_only=True)
+class Run:
+    """Fitted models with all that is needed to use them on other data.
+
+    state: What training learnt of the data.
+    models: By name, ours first.
+    calibration: What validation decided: thresholds, blends, radii.
+    scores: Rows of model, split, metric, value, low, high.
+    tables: Predictions and whatever else is kept row by row, by name.
+    facts: What a report says of data and fit.
+    folder: Where it lies; None for one that was never stored.
+    prepared: The data that it was fitted on; None for one that was loaded.
+    """
+
+    task: "AnyTask"
+    config: Any
+    state: Any
+    models: Mapping[str, nn.Module]
+    calibration: dict[str, Tensor] = dataclasses.field(default_factory=dict)
+    scores: list[Row] = dataclasses.field(default_factory=list)
+    tables: dict[str, pd.DataFrame] = dataclasses.field(default_factory=dict)
+    facts: Plain = dataclasses.field(default_factory=dict)
+    folder: RunFolder | None = None
+    prepared: Any = None
+
+    @property
+    def model(self) -> nn.Module:
+        """The model that the run is about."""
+        return self.models[OURS]
+
+    @property
+    def digest(self) -> str:
+        """Hash of the data that it was fitted on."""
+        return str(self.facts["data_sha256"])
+
+    def explanation(self, out: Path | None) -> Path:
+        """Folder of an explanation: the one that is given, else one in the run's own."""
+        own = Path() if self.folder is None else self.folder.path
+        return out or own / "explanation"
 
 
 class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
@@ -54,12 +118,12 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     fields_of_validation: ClassVar[tuple[str, ...]] = VALIDATION
     """Fields of the config that decide what validation measures, and on which rows: a search leaves them alone."""
 
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
+    def __reduce__(self) -> "tuple[Callable[[str], AnyTask], tuple[str]]":
         return task_in, (type(self).__module__,)
 
     # Config and data.
 
-    def configure(self, settings: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> ConfigT:
+    def configure(self, settings: Mapping[str, object], overrides: Mapping[str, object] | None = None) -> ConfigT:
         """Overrides over settings over what a known data set brings.
 
         Raises:
@@ -71,7 +135,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
             raise ConfigError(f"data: a path or the name of a known data set is needed. Got {kind}. {IN_MEMORY}")
         return self.config.parse(merge(self.brought(given.get("data")), given), "settings")
 
-    def brought(self, data: object) -> dict[str, Any]:
+    def brought(self, data: object) -> Plain:
         """What a known data set brings to the config.
 
         Raises:
@@ -79,13 +143,13 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """
         return known.brought(data, self.name)
 
-    def recognises(self, source: Any) -> bool:
+    def recognises(self, source: object) -> bool:
         """Whether data, on disk or in memory, look like they are for this task."""
         return False
 
     @abc.abstractmethod
     def prepare(
-        self, config: ConfigT, source: Any, state: StateT | None = None, *, progress: bool = False
+        self, config: ConfigT, source: object, state: StateT | None = None, *, progress: bool = False
     ) -> PreparedT:
         """Read and check everything, before anything is written.
 
@@ -101,11 +165,11 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """
 
     @abc.abstractmethod
-    def check(self, config: ConfigT, source: Any) -> CheckReport:
+    def check(self, config: ConfigT, source: object) -> CheckReport:
         """What is in a path or in data in memory, and what is wrong with it under a config."""
 
     @abc.abstractmethod
-    def audit(self, config: ConfigT, run: Any = None) -> AuditReport:
+    def audit(self, config: ConfigT, run: Run | None = None) -> AuditReport:
         """Whether the data and the split of a config leak; with a run, also what its scaling learnt."""
 
     # Models.
@@ -127,14 +191,14 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """Draw a model by its name; the lifecycle has seeded."""
 
     @abc.abstractmethod
-    def fit(self, run: Any, name: str, prepared: PreparedT, context: Context) -> History | dict[str, Any] | None:
+    def fit(self, run: Run, name: str, prepared: PreparedT, context: Context) -> Fitted:
         """Fit a model of the run on the training rows; what a closed form found is returned as facts."""
 
-    def calibrate(self, run: Any, prepared: PreparedT) -> dict[str, Tensor]:
+    def calibrate(self, run: Run, prepared: PreparedT) -> dict[str, Tensor]:
         """What validation decides after the training: thresholds, blends, radii of intervals."""
         return {}
 
-    def check_stored(self, run: Any) -> None:
+    def check_stored(self, run: Run) -> None:
         """Whether parts of a stored run fit each other.
 
         Raises:
@@ -144,29 +208,29 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     # Predictions and scores.
 
     @abc.abstractmethod
-    def predict(self, run: Any, prepared: PreparedT, split: str) -> Any:
+    def predict(self, run: Run, prepared: PreparedT, split: str) -> Any:
         """What every model of the run says of a split."""
 
     @abc.abstractmethod
-    def score(self, run: Any, predictions: Any, split: str) -> list[Row]:
+    def score(self, run: Run, predictions: Any, split: str) -> list[Row]:
         """Rows of model, split, metric, value, low and high."""
 
-    def tables(self, run: Any, predictions: Any, split: str) -> dict[str, pd.DataFrame]:
+    def tables(self, run: Run, predictions: Any, split: str) -> dict[str, pd.DataFrame]:
         """Tables to keep of the predictions of a split, by the name of their file."""
         return {}
 
-    def test_facts(self, run: Any, predictions: Any) -> dict[str, Any]:
+    def test_facts(self, run: Run, predictions: Any) -> Plain:
         """Facts of the predictions of the test rows, besides their scores."""
         return {}
 
-    def describe(self, run: Any, prepared: PreparedT) -> dict[str, Any]:
+    def describe(self, run: Run, prepared: PreparedT) -> Plain:
         """Facts for the report: splits, sizes."""
         return {}
 
-    def keep(self, run: Any, prepared: PreparedT, folder: RunFolder) -> None:
+    def keep(self, run: Run, prepared: PreparedT, folder: RunFolder) -> None:
         """Write what else is kept in the run's folder."""
 
-    def evaluate(self, run: Any, data: str, split: str) -> list[Row]:
+    def evaluate(self, run: Run, data: str, split: str) -> list[Row]:
         """Scores on other data with everything as it was fitted."""
         prepared = self.prepare(run.config, self.locate(data), run.state)
         return self.score(run, self.predict(run, prepared, split), split)
@@ -176,24 +240,24 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """Columns of the score table; the first one decides."""
 
     @abc.abstractmethod
-    def sentence(self, run: Any) -> str:
+    def sentence(self, run: Run) -> str:
         """What came out, in one sentence."""
 
-    def cautions(self, run: Any) -> list[str]:
+    def cautions(self, run: Run) -> list[str]:
         """What nobody should miss who reads scores or predictions of a run, one line each."""
         return []
 
-    def cell_facts(self, runs: Sequence[Any]) -> Row:
+    def cell_facts(self, runs: Sequence[Run]) -> Row:
         """What else a row of results says."""
         return {}
 
     # Answers.
 
     @abc.abstractmethod
-    def answer(self, run: Any, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+    def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """Predict for data that nobody has labelled; written to `out` where it is given."""
 
-    def explain(self, run: Any, out: Path | None, options: dict[str, Any]) -> Answer:
+    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """Write what the model looked at.
 
         Raises:
@@ -201,7 +265,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """
         raise ConfigError(f"explain: a run of {self.name} has no explanation. Use `multiway report`.")
 
-    def backtest(self, run: Any, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+    def backtest(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """Predict from past moments.
 
         Raises:
@@ -209,11 +273,11 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """
         raise ConfigError(f"backtest: a run of {self.name} has no past moments to start from. Use `multiway evaluate`.")
 
-    def report(self, runs: Sequence[Any]) -> str:
+    def report(self, runs: Sequence[Run]) -> str:
         """One self-contained HTML page on runs that differ in their seed."""
         return self.page.report(runs)
 
-    def compare(self, groups: Sequence[Sequence[Any]]) -> str:
+    def compare(self, groups: Sequence[Sequence[Run]]) -> str:
         """One self-contained HTML page that sets groups of runs side by side."""
         return self.page.compare(groups)
 
@@ -227,7 +291,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """
         return model
 
-    def sample(self, run: Any, prepared: PreparedT) -> tuple[Tensor | None, ...]:
+    def sample(self, run: Run, prepared: PreparedT) -> tuple[Tensor | None, ...]:
         """Validation inputs of the network, evenly spread, to measure a compression on.
 
         Raises:
@@ -240,11 +304,15 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         return datasets.locate(data)
 
 
-def task_in(module: str) -> Any:
+AnyTask = Task[Any, Any, Any]
+
+
+def task_in(module: str) -> AnyTask:
     """The task of a module."""
-    return importlib.import_module(module).TASK
+    task: AnyTask = importlib.import_module(module).TASK
+    return task
 
 
-def options_of(task: Task[Any, Any, Any], command: str) -> Iterator[Option]:
+def options_of(task: AnyTask, command: str) -> Iterator[Option]:
     """Options of one command."""
     return (option for option in task.options if command in option.commands)

@@ -1,7 +1,6 @@
 """A run of any task: what it holds, how it is stored and loaded, and the one digest of its data."""
 
 import contextlib
-import dataclasses
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,8 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from multiway import compress, files
+from multiway.config import Plain
 from multiway.errors import MultiwayError, MultiwayWarning, RunError
-from multiway.tasks.protocol import OURS, Row, Task
+from multiway.tasks.protocol import OURS, AnyTask, Row
+from multiway.tasks.protocol import Run as Run
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.stored import Preprocessing, ScoreRow, check_types
 from multiway.training import RunFolder, seed_everything
@@ -32,7 +33,7 @@ UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticErro
 class Models(Mapping[str, nn.Module]):
     """The models of a run by name, ours first; those of a stored run are read when they are first needed."""
 
-    def __init__(self, task: Task[Any, Any, Any], config: Any, state: Any, folder: RunFolder | None = None) -> None:
+    def __init__(self, task: AnyTask, config: Any, state: Any, folder: RunFolder | None = None) -> None:
         self.task, self.config, self.state, self.folder = task, config, state, folder
         self._names = task.names(config, state)
         self._made: dict[str, nn.Module] = {}
@@ -82,56 +83,17 @@ def weights_of(name: str) -> str:
     return "weights.safetensors" if name == OURS else f"{BASELINES}/{name}.safetensors"
 
 
-@dataclasses.dataclass(kw_only=True)
-class Run:
-    """Fitted models with all that is needed to use them on other data.
+def save(run: Run, path: Path) -> None:
+    """Write a run that was fitted in memory as a folder.
 
-    state: What training learnt of the data.
-    calibration: What validation decided: thresholds, blends, radii.
-    scores: Rows of model, split, metric, value, low, high.
-    tables: Predictions and whatever else is kept row by row, by name.
-    facts: What a report says of data and fit.
-    folder: Where it lies; None for one that was never stored.
-    prepared: The data that it was fitted on; None for one that was loaded.
+    Raises:
+        RunError: Something is there, or the run was itself loaded.
     """
-
-    task: Task[Any, Any, Any]
-    config: Any
-    state: Any
-    models: Models
-    calibration: dict[str, Tensor] = dataclasses.field(default_factory=dict)
-    scores: list[Row] = dataclasses.field(default_factory=list)
-    tables: dict[str, pd.DataFrame] = dataclasses.field(default_factory=dict)
-    facts: dict[str, Any] = dataclasses.field(default_factory=dict)
-    folder: RunFolder | None = None
-    prepared: Any = None
-
-    @property
-    def model(self) -> nn.Module:
-        """The model that the run is about."""
-        return self.models[OURS]
-
-    @property
-    def digest(self) -> str:
-        """Hash of the data that it was fitted on."""
-        return str(self.facts["data_sha256"])
-
-    def explanation(self, out: Path | None) -> Path:
-        """Folder of an explanation: the one that is given, else one in the run's own."""
-        own = Path() if self.folder is None else self.folder.path
-        return out or own / "explanation"
-
-    def save(self, path: Path) -> None:
-        """Write a run that was fitted in memory as a folder.
-
-        Raises:
-            RunError: Something is there, or the run was itself loaded.
-        """
-        if self.prepared is None:
-            raise RunError(f"{path}: this run was loaded from {self.folder and self.folder.path}. Copy that folder.")
-        with RunFolder.at_once(path, opening(self)) as folder:
-            store(self, folder)
-        self.folder = folder
+    if run.prepared is None:
+        raise RunError(f"{path}: this run was loaded from {run.folder and run.folder.path}. Copy that folder.")
+    with RunFolder.at_once(path, opening(run)) as folder:
+        store(run, folder)
+    run.folder = folder
 
 
 def load(path: Path) -> Run:
@@ -166,7 +128,7 @@ def caution(run: Run) -> None:
         warnings.warn(words, MultiwayWarning, stacklevel=2)
 
 
-def _state_of(task: Task[Any, Any, Any], stored: Preprocessing, path: Path) -> Any:
+def _state_of(task: AnyTask, stored: Preprocessing, path: Path) -> Any:
     try:
         state = task.state.parse(stored.state)
     except MultiwayError as error:
@@ -221,12 +183,12 @@ def store(run: Run, folder: RunFolder) -> None:
     folder.finish({"task": run.task.name, "data_sha256": run.digest, "seed": run.config.training.seed})
 
 
-def opening(run: Run) -> dict[str, Any]:
+def opening(run: Run) -> Plain:
     """What stands in a run's `config.yaml`."""
     return {"format": FORMAT, "task": run.task.name, "data_sha256": run.digest, "settings": run.config.plain()}
 
 
-def read_opening(folder: RunFolder) -> tuple[Task[Any, Any, Any], Any, str]:
+def read_opening(folder: RunFolder) -> tuple[AnyTask, Any, str]:
     """Task, config and hash of the data of a run."""
     task, stored = _read_task(folder)
     folder.check_config()
@@ -234,7 +196,7 @@ def read_opening(folder: RunFolder) -> tuple[Task[Any, Any, Any], Any, str]:
     return task, config, str(stored.get("data_sha256"))
 
 
-def _read_task(folder: RunFolder) -> tuple[Task[Any, Any, Any], dict[str, Any]]:
+def _read_task(folder: RunFolder) -> tuple[AnyTask, Plain]:
     stored = folder.config()
     name, found = stored.get("task"), stored.get("format", 1)
     if name not in TASKS:

@@ -4,7 +4,7 @@ import abc
 import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -12,31 +12,39 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multiway.config import Config
+from multiway.config import Config, Plain
 from multiway.data import CheckReport
 from multiway.data.checking import Hook, check_samples
 from multiway.data.findings import Findings
 from multiway.data.samples import InputsT, Prepared, Samples, read_samples
 from multiway.data.scaling import Scaler
 from multiway.data.sources.tables import source_name
-from multiway.data.splitting import Splits, drawn_notes, split
+from multiway.data.splitting import Splits, SplitShares, drawn_notes, split
 from multiway.errors import ConfigError, Fix
 from multiway.models import target_baselines
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, written
-from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.protocol import OURS, Fitted, Row, State
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
-from multiway.tasks.split_task import ConfigT, SplitTask, StateT
+from multiway.tasks.split_task import SplitConfig, SplitTask
 from multiway.tasks.stored import SplitFacts
-from multiway.training import History, Objective
+from multiway.training import Objective
 from multiway.training.devices import best_device, device_of
 
 PREDICTED = 256
 """Samples that are predicted at once."""
 
 
-class SampleState(Protocol):
+class SampleConfig(SplitConfig, Protocol):
+    """A config of such a task."""
+
+    @property
+    def split(self) -> SplitShares:
+        """Shares of the splits."""
+
+
+class SampleState(State, Protocol):
     """What a loaded run needs to rebuild its models and to encode later samples."""
 
     @property
@@ -46,6 +54,10 @@ class SampleState(Protocol):
     @property
     def target(self) -> Scaler | None:
         """Scale of a target that is a number."""
+
+
+ConfigT = TypeVar("ConfigT", bound=SampleConfig)
+StateT = TypeVar("StateT", bound=SampleState)
 
 
 class Counts(Config):
@@ -77,7 +89,13 @@ class SampleTask(
 
     @abc.abstractmethod
     def read(
-        self, config: ConfigT, source: Any, findings: Findings, state: StateT | None = None, *, has_target: bool = True
+        self,
+        config: ConfigT,
+        source: object,
+        findings: Findings,
+        state: StateT | None = None,
+        *,
+        has_target: bool = True,
     ) -> Samples[InputsT]:
         """Samples of a source, with flaws noted.
 
@@ -102,7 +120,7 @@ class SampleTask(
     ) -> Samples[Tensor]:
         """Samples as the network takes them, `samples.with_inputs(...)`; numbers to predict are scaled."""
 
-    def described(self, samples: Samples[InputsT]) -> Mapping[str, Any]:
+    def described(self, samples: Samples[InputsT]) -> Mapping[str, object]:
         """Facts that a check says first."""
         return {samples.word: len(samples)}
 
@@ -114,12 +132,12 @@ class SampleTask(
         """What a check looks for in samples of the kind, besides what it looks for in all."""
         return ()
 
-    def beside(self, config: ConfigT, source: Any, samples: Samples[InputsT]) -> pd.DataFrame:
+    def beside(self, config: ConfigT, source: object, samples: Samples[InputsT]) -> pd.DataFrame:
         """Columns that stand before the answers to some samples."""
         return pd.DataFrame(dict(samples.names))
 
     def prepare(
-        self, config: ConfigT, source: Any, state: StateT | None = None, *, progress: bool = False
+        self, config: ConfigT, source: object, state: StateT | None = None, *, progress: bool = False
     ) -> Prepared[InputsT, StateT]:
         """Samples, split and encoded; later ones matched to the training."""
         samples = self._soundly(config, source, state)
@@ -127,15 +145,15 @@ class SampleTask(
             return self._prepared(config, samples, state, {}, progress=progress)
         if samples.target is None:
             raise ConfigError(f"{samples.source}: a target to predict is needed. ", *samples.labelling)
-        splits = split(samples, config.split, fix=self.split_field)  # type: ignore[attr-defined]  # of such a config
+        splits = split(samples, config.split, fix=self.split_field)
         return self._prepared(config, samples, self.learnt(config, samples, splits["train"]), splits, progress=progress)
 
-    def unlabelled(self, config: ConfigT, source: Any, state: StateT) -> Prepared[InputsT, StateT]:
+    def unlabelled(self, config: ConfigT, source: object, state: StateT) -> Prepared[InputsT, StateT]:
         """Later samples, on disk or in memory, whose targets nobody needs to know."""
         return self._prepared(config, self._soundly(config, source, state, has_target=False), state, {})
 
     def _soundly(
-        self, config: ConfigT, source: Any, state: StateT | None, *, has_target: bool = True
+        self, config: ConfigT, source: object, state: StateT | None, *, has_target: bool = True
     ) -> Samples[InputsT]:
         """Samples without a flaw."""
         return read_samples(
@@ -149,16 +167,15 @@ class SampleTask(
         notes = (*encoded.notes, *(drawn_notes(samples, splits) if splits else ()))
         return Prepared(raw=samples, encoded=encoded, state=state, splits=splits, notes=notes)
 
-    def called(self, source: Any) -> str:
+    def called(self, source: object) -> str:
         """What messages call a source."""
         return source_name(source)
 
-    def check(self, config: ConfigT, source: Any) -> CheckReport:
+    def check(self, config: ConfigT, source: object) -> CheckReport:
         """What is in the data, and all that is wrong with them."""
         return check_samples(
             self.called(source), lambda findings: self.read(config, source, findings),
-            config.split,  # type: ignore[attr-defined]  # of such a config
-            facts=self.described, missing=self.missing, hooks=self.hooks(config),
+            config.split, facts=self.described, missing=self.missing, hooks=self.hooks(config),
         )  # fmt: skip
 
     def learn(self, config: ConfigT, prepared: Prepared[InputsT, StateT]) -> StateT:
@@ -171,9 +188,7 @@ class SampleTask(
         """Cross-entropy of classes, the loss of the config of numbers."""
         return targets.TargetLoss(run.config.training, run.state.classes, training.truth)
 
-    def fit_baseline(
-        self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]
-    ) -> History | dict[str, Any] | None:
+    def fit_baseline(self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]) -> Fitted:
         """By counting, a closed form, a convex solver or trees."""
         rows, held = ((part.inputs, part.target_tensor) for part in (training, validation))
         return target_baselines.fit_baseline(run.models[name], *rows, *held, run.config.training.seed)
@@ -201,7 +216,7 @@ class SampleTask(
         """How many test samples there are."""
         return {"test_samples": runs[0].facts["splits"]["test"]["samples"]}
 
-    def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+    def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """Every sample of some data with its class and probabilities, or its number."""
         source = self.later(data, out)
         later = self.unlabelled(run.config, source, run.state)

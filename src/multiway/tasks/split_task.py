@@ -8,30 +8,22 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import pandas as pd
 from torch import Tensor, nn
 
-from multiway.config import Config
+from multiway.config import Plain
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError
 from multiway.tasks.lifecycle import announce
-from multiway.tasks.protocol import OURS, SPLITS, Context, Metric, Prepared, Row, Task
+from multiway.tasks.protocol import OURS, SPLITS, Context, Fitted, Metric, Prepared, Row, State, Task, TaskConfig
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
-from multiway.training import History, Objective, Source, TrainingConfig, train
+from multiway.training import Objective, Source, TrainingConfig, train
 
 
-class SplitConfig(Protocol):
+class SplitConfig(TaskConfig, Protocol):
     """A config of such a task."""
 
     @property
-    def data(self) -> str | None:
-        """As in every config."""
-
-    @property
-    def training(self) -> TrainingConfig:
-        """As in every config."""
-
-    @property
-    def baselines(self) -> Sequence[str]:
-        """Names of the baselines."""
+    def baselines(self) -> Sequence[str] | None:
+        """Names of the baselines; None until the data settle them."""
 
     @property
     def draws(self) -> int:
@@ -51,7 +43,7 @@ class PreparedParts(Prepared, Protocol):
     def part(self, split: str) -> Any:
         """The samples of a split, as the training takes them; all where there is no such split."""
 
-    def counts(self, split: str) -> dict[str, Any]:
+    def counts(self, split: str) -> Plain:
         """How much there is in a split."""
 
 
@@ -65,9 +57,9 @@ class SplitPredictions(Protocol):
         """What each model says, sample by sample."""
 
 
-ConfigT = TypeVar("ConfigT", bound=Config)
+ConfigT = TypeVar("ConfigT", bound=SplitConfig)
 PreparedT = TypeVar("PreparedT", bound=PreparedParts)
-StateT = TypeVar("StateT", bound=Any)
+StateT = TypeVar("StateT", bound=State)
 PartT = TypeVar("PartT", bound=Part)
 
 
@@ -94,7 +86,7 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
         """What training minimises."""
 
     @abc.abstractmethod
-    def fit_baseline(self, run: Run, name: str, training: PartT, validation: PartT) -> History | dict[str, Any] | None:
+    def fit_baseline(self, run: Run, name: str, training: PartT, validation: PartT) -> Fitted:
         """Fit a baseline of the run; what a closed form found is returned as facts."""
 
     def objective_of(self, run: Run, name: str, training: PartT) -> Objective:
@@ -103,8 +95,7 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
 
     def training_of(self, config: ConfigT, name: str) -> TrainingConfig:
         """How one of the models is trained, where they differ."""
-        how: TrainingConfig = config.training  # type: ignore[attr-defined]  # of a SplitConfig
-        return how
+        return config.training
 
     def learnt_from(self, run: Run, training: PartT) -> Source:
         """Training samples as the network sees them, changed at random where a config says so."""
@@ -124,10 +115,9 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
 
     def names(self, config: ConfigT, state: StateT) -> tuple[str, ...]:
         """The network and the baselines of the config."""
-        chosen: Sequence[str] = config.baselines  # type: ignore[attr-defined]  # of a SplitConfig
-        return (OURS, *chosen)
+        return (OURS, *(config.baselines or ()))
 
-    def fit(self, run: Run, name: str, prepared: PreparedT, context: Context) -> History | dict[str, Any] | None:
+    def fit(self, run: Run, name: str, prepared: PreparedT, context: Context) -> Fitted:
         """Networks by steps, all else in its own way."""
         training, validation = prepared.part("train"), prepared.part("validation")
         if name not in self.by_steps:
@@ -150,7 +140,7 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
         """Predictions sample by sample."""
         return {"predictions": predictions.frame(split)}
 
-    def describe(self, run: Run, prepared: PreparedT) -> dict[str, Any]:
+    def describe(self, run: Run, prepared: PreparedT) -> Plain:
         """How much is in each split."""
         return {"splits": {split: prepared.counts(split) for split in SPLITS}}
 

@@ -11,14 +11,14 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from multiway.config import Config
 from multiway.training.log import LogRow
 
-Plain = str | int | float | bool | None
+Scalar = str | int | float | bool | None
 
 
 class ScoreRow(Config):
     """One score of one model; a task may tell more of it, such as its scale."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Plain]
+    __pydantic_extra__: dict[str, Scalar]
 
     model: str
     split: str

@@ -23,7 +23,7 @@ from multiway.tasks.stocks.audit import audit_stocks
 from multiway.tasks.stocks.baselines import QUANTILES, build_stock_baseline
 from multiway.tasks.stocks.checking import check_stocks
 from multiway.tasks.stocks.config import StockConfig, StockFacts
-from multiway.tasks.stocks.encode import Market, PreparedStocks, StockInputs, encoder_of, match, prepare_stocks
+from multiway.tasks.stocks.encode import PreparedStocks, StockInputs, encoder_of, match, prepare_stocks
 from multiway.tasks.stocks.network import MovementLoss, of_network, validation_score
 from multiway.tasks.stocks.options import OPTIONS
 from multiway.tasks.stocks.scores import Scored, coverage_names, intervals_of_means
@@ -65,7 +65,7 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
         return looks_like_stocks(source if isinstance(source, str | Path) else pair_of(source)[0])
 
     def prepare(
-        self, config: StockConfig, source: str | Path | Market, state: StockState | None = None, *,
+        self, config: StockConfig, source: Any, state: StockState | None = None, *,
         progress: bool = False,
     ) -> PreparedStocks:  # fmt: skip
         """See `multiway.tasks.stocks.encode`; a source is a path, or prices and texts."""
