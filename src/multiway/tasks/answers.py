@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
+from multiway.config import Plain
 from multiway.data.writing import csv_text, write_table
 from multiway.files import make_folder
 
@@ -26,7 +26,7 @@ class Answer:
     notes: Sequence[str] = ()
     raw: bool = False
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Plain]:
         """The table as rows of plain values."""
         records = [] if self.frame is None else self.frame.to_dict("records")
         return [{str(name): value for name, value in row.items()} for row in records]

@@ -3,11 +3,10 @@
 import itertools
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 import yaml
 
-from multiway.config import leaves
+from multiway.config import Plain, leaves
 from multiway.errors import DataError
 from multiway.report import scales, text
 from multiway.report.diagnostics import epoch_chart
@@ -21,7 +20,7 @@ from multiway.tasks.run import Run
 from multiway.training.validation import ACCURACY
 
 Groups = Sequence[Sequence[Run]]
-Leaves = Sequence[Mapping[str, Any]]
+Leaves = Sequence[Mapping[str, object]]
 """Settings of each run by their place in the config."""
 DATA, SEED = ("data",), ("training.seed",)
 """Settings that a title says, and that seeds of one group differ in."""
@@ -40,7 +39,7 @@ def names_of(groups: Groups) -> list[str]:
     return _numbered([name or title for name, title in zip(names, titles, strict=True)])
 
 
-def apart(configs: Sequence[Mapping[str, Any]], known: Collection[str] = ()) -> list[str]:
+def apart(configs: Sequence[Mapping[str, object]], known: Collection[str] = ()) -> list[str]:
     """The settings of each config that differ, all of few, else those that tell the configs apart, the outermost first.
 
     known: Places that are left out.
@@ -79,7 +78,7 @@ def _short(places: Sequence[str]) -> Callable[[str], str]:
     return shortened
 
 
-def _said(name: str, value: Any) -> str:
+def _said(name: str, value: object) -> str:
     """A setting as it is written, cut where it is long."""
     words = value if isinstance(value, str) else yaml.safe_dump(value, default_flow_style=True, width=10**6)
     words = text.name(words.removesuffix("\n").removesuffix("\n..."))
@@ -105,7 +104,7 @@ def comparison(subject: Subject, groups: Groups, parts: Iterable[PagePart] = ())
     return render(Page(title=title, kicker="Comparison of runs", source=", ".join(data), parts=shown))
 
 
-def _validated(row: Mapping[str, Any], has_accuracy: bool) -> float:
+def _validated(row: Plain, has_accuracy: bool) -> float:
     return float(row["watched"][ACCURACY][0] if has_accuracy else row["validation_loss"])
 
 

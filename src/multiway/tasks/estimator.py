@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.config import Config, merge, nest
+from multiway.config import Config, Plain, merge, nest
 from multiway.data import datasets
+from multiway.data.samples import Array
 from multiway.errors import ConfigError, DataError, MultiwayError, NotFittedError, check_names
 from multiway.metrics.classes import predicted_classes
 from multiway.metrics.regression import r2
@@ -74,7 +75,7 @@ class Estimator:
     _: dataclasses.KW_ONLY
     epochs: int | None = None
     seed: int = 0
-    settings: dict[str, Any] | None = None
+    settings: Plain | None = None
     progress: bool = False
 
     def config(self, known: object = None) -> Any:
@@ -91,7 +92,7 @@ class Estimator:
                 settings = merge(settings, nest(place, value))
         return task.config.parse(merge(settings, dict(self.settings or {})), type(self).__name__)
 
-    def _fit(self, source: Any, config: Any) -> Self:
+    def _fit(self, source: object, config: Any) -> Self:
         self._take(runs.fitted(task_of(self.task), config, source, progress=self.progress))
         return self
 
@@ -100,12 +101,12 @@ class Estimator:
         self.run_ = run
         self.scores_ = pd.DataFrame(run.scores)
 
-    def _prepared(self, data: Any) -> Any:
+    def _prepared(self, data: object) -> Any:
         """Other data, under what training learnt."""
         run = self._run()
         return run.task.prepare(run.config, located(data), run.state)
 
-    def _scores_of(self, data: Any) -> pd.DataFrame:
+    def _scores_of(self, data: object) -> pd.DataFrame:
         """Every score on other data, with intervals, beside the baselines."""
         run, later = self._run(), self._prepared(data)
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, ALL), ALL))
@@ -138,7 +139,7 @@ class Estimator:
         new._take(run)
         return new
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Plain:
         """Constructor arguments by name."""
         return {name: getattr(self, name) for name in sorted(_defaults(type(self)))}
 
@@ -177,19 +178,19 @@ class Classifier(Estimator, abc.ABC):
     """An estimator of classes: `fit` leaves `classes_`, in the order of the probabilities."""
 
     kind = "classifier"
-    classes_: NDArray[Any] = dataclasses.field(init=False)
+    classes_: Array = dataclasses.field(init=False)
 
     @abc.abstractmethod
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: object) -> NDArray[np.float64]:
         """Probabilities `(samples, classes)`, in the order of `classes_`."""
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> Array:
         """Class of each sample: above one half for two classes, else the most probable."""
         places = predicted_classes(self.predict_proba(X))
-        chosen: NDArray[Any] = self.classes_[places]
+        chosen: Array = self.classes_[places]
         return chosen
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: object, y: object) -> float:
         """Share of samples whose class is right."""
         return float(np.mean(self.predict(X) == np.asarray(y)))
 
@@ -201,22 +202,22 @@ class Regressor(Estimator, abc.ABC):
     kind = "regressor"
 
     @abc.abstractmethod
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: object) -> NDArray[np.float64]:
         """Number of each sample, in the units of the target."""
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: object, y: object) -> float:
         """R² of the predictions; 0 where the targets do not vary."""
         return r2(np.asarray(y, np.float64), self.predict(X)) or 0.0
 
 
-def classes_as_given(names: Sequence[str]) -> NDArray[Any]:
+def classes_as_given(names: Sequence[str]) -> Array:
     """Classes of a stored run as a user had them: whole numbers and truth values are no words."""
     as_given = {"False": False, "True": True}
     numbers = all(name.lstrip("-").isdigit() for name in names)
     return np.array([int(name) if numbers else as_given.get(name, name) for name in names])
 
 
-def located(source: Any) -> Any:
+def located(source: object) -> Any:
     """Path of a file, or of the known data set of that name; data in memory as they are."""
     return datasets.locate(str(source)) if isinstance(source, str | Path) else source
 
@@ -254,7 +255,7 @@ def _place(config: type[Config], name: str) -> str:
     return f"{owner}.{name}"
 
 
-def _parameters(config: Any, places: dict[str, str]) -> dict[str, Any]:
+def _parameters(config: Any, places: dict[str, str]) -> Plain:
     """Constructor arguments that give the same config, without its data."""
     plain = config.plain()
     plain.pop("data", None)
@@ -263,13 +264,13 @@ def _parameters(config: Any, places: dict[str, str]) -> dict[str, Any]:
     return {**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}, "settings": plain}
 
 
-def _popped(plain: dict[str, Any], path: list[str]) -> Any:
+def _popped(plain: Plain, path: list[str]) -> Any:
     for part in path[:-1]:
         plain = plain[part]
     return plain.pop(path[-1], None)
 
 
-def _defaults(cls: type) -> dict[str, Any]:
+def _defaults(cls: type) -> Plain:
     parameters = inspect.signature(cls).parameters
     return {name: parameter.default for name, parameter in parameters.items()}
 

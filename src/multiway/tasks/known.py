@@ -2,9 +2,8 @@
 
 import functools
 from pathlib import Path
-from typing import Any
 
-from multiway.config import load_yaml
+from multiway.config import Plain, load_yaml
 from multiway.data import datasets
 from multiway.errors import ConfigError
 
@@ -12,7 +11,7 @@ FILE = Path(__file__).with_suffix(".yaml")
 
 
 @functools.cache
-def _of_file() -> dict[str, tuple[str, dict[str, Any]]]:
+def _of_file() -> dict[str, tuple[str, Plain]]:
     """Task and settings by the name of a data set."""
     return {name: (task, settings) for task, sets in load_yaml(FILE).items() for name, settings in sets.items()}
 
@@ -22,7 +21,7 @@ def task_of_dataset(name: str) -> str:
     return _of_file()[name][0] if name in _of_file() else str(getattr(datasets.dataset(name), "task", ""))
 
 
-def brought(data: object, task: str | None = None) -> dict[str, Any]:
+def brought(data: object, task: str | None = None) -> Plain:
     """Settings that a known data set brings to a config; none where `data` is no name of one.
 
     Args:

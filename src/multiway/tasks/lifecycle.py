@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from multiway.compress.measuring import count_flops
 from multiway.errors import ConfigError, RunError, concerning
-from multiway.tasks.protocol import OURS, AnyTask, Context, Fitted, Row
+from multiway.tasks.protocol import OURS, AnyTask, Context, Fitted, Row, TaskConfig
 from multiway.tasks.run import Models, Run, caution, digest_of, opening, read_opening, store
 from multiway.tasks.run import load as load
 from multiway.training import History, RunFolder
@@ -21,7 +21,7 @@ from multiway.training.memory import kept_bytes
 from multiway.training.processes import create_once, held, is_main
 
 
-def make(task: AnyTask, config: Any, source: object, *, progress: bool = False) -> Run:
+def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = False) -> Run:
     """Read the data and build what is fitted on it; nothing is fitted or written yet."""
     with concerning(task.name):
         prepared = task.prepare(config, source, progress=progress)
@@ -33,12 +33,12 @@ def make(task: AnyTask, config: Any, source: object, *, progress: bool = False) 
     return Run(task=task, config=config, state=state, models=models, facts=facts, prepared=prepared)
 
 
-def fitted(task: AnyTask, config: Any, source: object, *, progress: bool = False) -> Run:
+def fitted(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = False) -> Run:
     """Fit on data in memory or on a path; nothing is written."""
     return fit(make(task, config, source, progress=progress), Context(progress=progress))
 
 
-def start(task: AnyTask, config: Any, path: Path, *, progress: bool = False) -> Run:
+def start(task: AnyTask, config: TaskConfig, path: Path, *, progress: bool = False) -> Run:
     """Read the data, then make the folder, then fit and seal: an error in the data leaves nothing behind.
 
     Raises:

@@ -5,16 +5,16 @@ from typing import Any
 
 from pydantic import BeforeValidator
 
-from multiway.config import merge
+from multiway.config import Plain, merge
 from multiway.errors import closest
 
 
-def starting_from(usual: dict[str, Any]) -> BeforeValidator:
+def starting_from(usual: Plain) -> BeforeValidator:
     """For the type of a field: what is given as a mapping stands above the usual values."""
     return BeforeValidator(lambda given: merge(usual, given) if isinstance(given, dict) else given)
 
 
-def check_model(model: Mapping[str, Any], usual: str, known: Sequence[str], set_by_data: Sequence[str]) -> None:
+def check_model(model: Mapping[str, object], usual: str, known: Sequence[str], set_by_data: Sequence[str]) -> None:
     """Hold the field `model` to the networks of a task.
 
     Args:
@@ -34,7 +34,7 @@ def check_model(model: Mapping[str, Any], usual: str, known: Sequence[str], set_
         raise ValueError(f"model.{given[0]} is set by the data. Leave it out")
 
 
-def network_fields(model: Mapping[str, Any], **set_by_data: Any) -> dict[str, Any]:
+def network_fields(model: Mapping[str, object], **set_by_data: Any) -> Plain:
     """Fields of `create_model`: those of the config, and those that the data set."""
     return {**{name: value for name, value in model.items() if name != "name"}, **set_by_data}
 

@@ -4,10 +4,9 @@ import itertools
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
-from multiway.config import leaves
+from multiway.config import Plain, leaves
 from multiway.data import CheckReport
 from multiway.errors import MultiwayError, spelled
 from multiway.report import text
@@ -34,7 +33,7 @@ PLACES, MISSING = 3, object()
 """Places of a flaw that the data check names."""
 
 
-def manifest_of(run: Run) -> Mapping[str, Any]:
+def manifest_of(run: Run) -> Plain:
     """What was written when the run was sealed."""
     return run.folder.verify() if run.folder else {}
 
@@ -133,18 +132,18 @@ def split_table(
     )
 
 
-def _flat(part: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
+def _flat(part: Mapping[str, Any], titles: Mapping[str, str]) -> Plain:
     """Facts of one split, those by name taken apart."""
-    found: dict[str, Any] = {}
+    found: Plain = {}
     for key in titles:
         value = part.get(key)
         found |= dict(value) if isinstance(value, Mapping) else {key: value}
     return found
 
 
-def _split_cell(value: Any, total: int | None) -> TableCell:
-    words = text.count(int(value)) if isinstance(value, Integral) else str(value or "")
-    return TableCell(words, small=text.percent(100 * (value or 0) / total, 1) if total and words else "")
+def _split_cell(value: int | str | None, total: int | None) -> TableCell:
+    words = text.count(value) if isinstance(value, int) else str(value or "")
+    return TableCell(words, small=text.percent(100 * int(value or 0) / total, 1) if total and words else "")
 
 
 def training(runs: Sequence[Run], words: str, selected_by: str) -> PagePart:
@@ -168,7 +167,7 @@ def environment(facts: Mapping[str, str], words: str) -> PagePart:
     return PagePart(id="environment", title="Environment", side=side, content=content)
 
 
-def environment_facts(runs: Sequence[Run], manifest: Mapping[str, Any]) -> dict[str, str]:
+def environment_facts(runs: Sequence[Run], manifest: Plain) -> dict[str, str]:
     """What the manifest of a run says of the machine, and the seeds of all."""
     facts = {name: manifest.get(name) for name in ("python", "platform", "device", "threads", "data_sha256")}
     named = {name.replace("_", " "): str(value) for name, value in facts.items() if value is not None}

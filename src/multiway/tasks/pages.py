@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from multiway.data import CheckReport
 from multiway.report import scales, text
@@ -37,8 +36,8 @@ class Subject:
 
     kicker: str
     rows: str
-    setting: Callable[[Any], Mapping[str, str]]
-    selected_by: Callable[[Any], str]
+    setting: Callable[[Run], Mapping[str, str]]
+    selected_by: Callable[[Run], str]
     models: Mapping[str, str] = dataclasses.field(default_factory=dict)
     interval: str = ""
     about: Sequence[str] = ()

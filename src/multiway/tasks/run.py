@@ -5,7 +5,6 @@ import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 from multiway import compress, files
 from multiway.config import Plain
 from multiway.errors import MultiwayError, MultiwayWarning, RunError
-from multiway.tasks.protocol import OURS, AnyTask, Row
+from multiway.tasks.protocol import OURS, AnyTask, Row, State, TaskConfig
 from multiway.tasks.protocol import Run as Run
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.stored import Preprocessing, ScoreRow, check_types
@@ -33,7 +32,7 @@ UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticErro
 class Models(Mapping[str, nn.Module]):
     """The models of a run by name, ours first; those of a stored run are read when they are first needed."""
 
-    def __init__(self, task: AnyTask, config: Any, state: Any, folder: RunFolder | None = None) -> None:
+    def __init__(self, task: AnyTask, config: TaskConfig, state: State, folder: RunFolder | None = None) -> None:
         self.task, self.config, self.state, self.folder = task, config, state, folder
         self._names = task.names(config, state)
         self._made: dict[str, nn.Module] = {}
@@ -128,9 +127,9 @@ def caution(run: Run) -> None:
         warnings.warn(words, MultiwayWarning, stacklevel=2)
 
 
-def _state_of(task: AnyTask, stored: Preprocessing, path: Path) -> Any:
+def _state_of(task: AnyTask, stored: Preprocessing, path: Path) -> State:
     try:
-        state = task.state.parse(stored.state)
+        state: State = task.state.parse(stored.state)
     except MultiwayError as error:
         raise RunError(f"{path / PREPROCESSING}: {error}") from None
     check_types(state, "state")
@@ -188,7 +187,7 @@ def opening(run: Run) -> Plain:
     return {"format": FORMAT, "task": run.task.name, "data_sha256": run.digest, "settings": run.config.plain()}
 
 
-def read_opening(folder: RunFolder) -> tuple[AnyTask, Any, str]:
+def read_opening(folder: RunFolder) -> tuple[AnyTask, TaskConfig, str]:
     """Task, config and hash of the data of a run."""
     task, stored = _read_task(folder)
     folder.check_config()

@@ -1,5 +1,6 @@
 """What estimators of the classes of samples share: series, texts and images."""
 
+from collections.abc import Sized
 from typing import Any, Self, cast
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.data.samples import Samples
+from multiway.data.samples import Array, Samples
 from multiway.data.sources.cells import as_text
 from multiway.errors import DataError
 from multiway.tasks.estimator import Classifier, classes_as_given, estimator
@@ -20,7 +21,7 @@ from multiway.tasks.samples import SampleTask
 class SampleClassifier(Classifier):
     """Classify samples in memory; `fit` sets `run_`, `scores_` (a frame) and `classes_`."""
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Sized, y: object = None) -> Self:
         """Fit on samples and their classes; nothing is written to disk.
 
         Raises:
@@ -30,18 +31,18 @@ class SampleClassifier(Classifier):
         self.classes_ = np.unique(np.asarray(y))
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: object) -> NDArray[np.float64]:
         """Probabilities `(samples, classes)`, in the order of `classes_`."""
         run = self._run()
         names = list(run.state.classes)
         order = [names.index(name) for name in as_text(pd.Series(self.classes_))]
         return cast(SampleTask[Any, Any, Any], run.task).outputs(run, OURS, self._unlabelled(X))[:, order]
 
-    def evaluate(self, X: Any, y: Any) -> pd.DataFrame:
+    def evaluate(self, X: Sized, y: object) -> pd.DataFrame:
         """Every score on other samples, with intervals, beside the baselines."""
         return self._scores_of((X, as_text(pd.Series(self._classes_of(X, y)))))
 
-    def _unlabelled(self, X: Any) -> Samples[Tensor]:
+    def _unlabelled(self, X: object) -> Samples[Tensor]:
         """Other samples as the network sees them."""
         run = self._run()
         return cast(SampleTask[Any, Any, Any], run.task).unlabelled(run.config, X, run.state).encoded
@@ -50,7 +51,7 @@ class SampleClassifier(Classifier):
         super()._take(run)
         self.classes_ = classes_as_given(run.state.classes)
 
-    def _classes_of(self, X: Any, y: Any) -> NDArray[Any]:
+    def _classes_of(self, X: Sized, y: object) -> Array:
         """Classes, one per sample.
 
         Raises:

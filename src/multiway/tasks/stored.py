@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from multiway.config import Config
+from multiway.config import Config, Plain
 from multiway.training.log import LogRow
 
 Scalar = str | int | float | bool | None
@@ -46,7 +46,7 @@ class Facts(Config):
     source: str
     notes: list[str]
     best: dict[str, Best]
-    learnt: dict[str, dict[str, Any]]
+    learnt: dict[str, Plain]
     parameters: dict[str, int]
     flops: int | None = None
     """Of the network on one sample; None where the task gives none."""
@@ -68,13 +68,13 @@ class SplitFacts(Facts, Generic[CountsT]):
 class Preprocessing(Config):
     """What `preprocessing.json` holds."""
 
-    state: dict[str, Any]
-    facts: dict[str, Any]
+    state: Plain
+    facts: Plain
     tables: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Types of the columns of every table."""
 
 
-def check_types(value: Any, where: str) -> None:
+def check_types(value: object, where: str) -> None:
     """Compare the fields of a dataclass, and of those in it, with their annotations; every number has to be finite.
 
     Raises:

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from multiway.data.samples import Array
 from multiway.data.scaling import Scaler
 from multiway.metrics import classes as metrics
 from multiway.metrics import regression, resampling
@@ -54,7 +54,7 @@ Names = Sequence[str] | None
 class TargetLoss:
     """Cross-entropy of the batch's `target`, or the training's loss of scaled numbers."""
 
-    def __init__(self, training: TrainingConfig, names: Names, labels: NDArray[Any]) -> None:
+    def __init__(self, training: TrainingConfig, names: Names, labels: Array) -> None:
         self.training = training
         weights = None if names is None else class_weights(labels, len(names), training)
         self.of_classes = None if names is None else ClassLoss(weights, training.label_smoothing)
@@ -86,9 +86,9 @@ class Predictions:
     metrics: Of classes.
     """
 
-    samples: Mapping[str, Sequence[Any]]
+    samples: Mapping[str, Sequence[object]]
     names: Names
-    truth: NDArray[Any]
+    truth: Array
     outputs: Outputs
     groups: Sequence[str] | None = None
     metrics: Sequence[Metric] = CLASSES
@@ -122,7 +122,7 @@ def answer_frame(predicted: NDArray[np.float64], names: Names) -> pd.DataFrame:
     return pd.concat([pd.DataFrame({"predicted": named}), probability_frame(predicted, names)], axis=1)
 
 
-def youden_thresholds(labels: NDArray[Any], outputs: Outputs) -> dict[str, Tensor]:
+def youden_thresholds(labels: Array, outputs: Outputs) -> dict[str, Tensor]:
     """Threshold of the second of two classes by model, where there is one."""
     chosen = {model: metrics.youden_threshold(labels, shares) for model, shares in outputs.items()}
     return {model: torch.tensor(value, dtype=torch.float64) for model, value in chosen.items() if value is not None}
@@ -157,7 +157,7 @@ def more_metrics() -> dict[str, ScoreFunction]:
 
 
 def class_frame(
-    cases: Mapping[str, Sequence[Any]], labels: NDArray[Any], outputs: Outputs, split: str, names: Sequence[str]
+    cases: Mapping[str, Sequence[object]], labels: Array, outputs: Outputs, split: str, names: Sequence[str]
 ) -> pd.DataFrame:
     """Columns that name each case, then model, split, label, predicted class and the probability of each class."""
     named = class_values(names)
@@ -169,7 +169,7 @@ def class_frame(
     return pd.concat(frames, ignore_index=True)
 
 
-def class_values(names: Sequence[str]) -> NDArray[Any]:
+def class_values(names: Sequence[str]) -> Array:
     """Names of classes as a column of a table holds them: False and True as truth values."""
     if sorted(names) == ["False", "True"]:
         return np.array([name == "True" for name in names])
@@ -182,7 +182,7 @@ def probability_frame(shares: NDArray[np.float64], names: Sequence[str]) -> pd.D
 
 
 def number_frame(
-    samples: Mapping[str, Sequence[Any]], truth: NDArray[Any], outputs: Mapping[str, NDArray[Any]], split: str
+    samples: Mapping[str, Sequence[object]], truth: Array, outputs: Mapping[str, Array], split: str
 ) -> pd.DataFrame:
     """Columns that name each sample, then split, label, model and the number predicted."""
     head = {**samples, "split": split, "label": truth}

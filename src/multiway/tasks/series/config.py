@@ -1,10 +1,10 @@
 """Everything that determines a run on labelled series."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from multiway.config import Config
+from multiway.config import Config, Plain
 from multiway.data.sources.series import SequenceOptions
 from multiway.models import list_models, model_config
 from multiway.models.series_baselines import SeriesBaseline
@@ -13,7 +13,7 @@ from multiway.tasks.series.source import SequenceSplit
 from multiway.training import TrainingConfig
 
 NETWORK = "series_classifier"
-TRAINING: dict[str, Any] = {
+TRAINING: Plain = {
     "loss": "cross_entropy", "epochs": 100, "batch_size": 16, "learning_rate": 0.005, "patience": 0
 }  # fmt: skip
 """Fields of `TrainingConfig` where labelled series differ from a forecast: they are few."""
@@ -26,7 +26,7 @@ class SeriesConfig(Config):
     """A file or folder of labelled series, or the name of a known data set; None for arrays in memory."""
     read: SequenceOptions = SequenceOptions()
     split: SequenceSplit = SequenceSplit()
-    model: dict[str, Any] = Field(default_factory=dict)
+    model: Plain = Field(default_factory=dict)
     """Fields of `SeriesClassifier` without the variates and classes that the data set."""
     baselines: tuple[SeriesBaseline, ...] = ("majority", "logistic", "rocket")
     """Class shares, logistic regression on all values of a series, and ridge on what random kernels give."""
@@ -47,6 +47,6 @@ class SeriesConfig(Config):
         """Name of the network."""
         return str(self.model.get("name", NETWORK))
 
-    def network_fields(self, variates: int, classes: int) -> dict[str, Any]:
+    def network_fields(self, variates: int, classes: int) -> Plain:
         """Fields of `create_model` on this data."""
         return network_fields(self.model, variates=variates, num_classes=classes)

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -39,6 +38,6 @@ class SeriesClassifier(SampleClassifier):
     test: float = 0.2
     baselines: Sequence[str] = ("majority", "logistic", "rocket")
 
-    def explain(self, X: Any) -> pd.DataFrame:
+    def explain(self, X: object) -> pd.DataFrame:
         """Share of each step and each variate in the answers to up to 16 series, by integrated gradients."""
         return importance_frame(importance(self._run(), self._unlabelled(X)))

@@ -24,7 +24,7 @@ class SequenceSplit(SplitShares):
 
 
 def series_of(
-    source: Any, options: SequenceOptions, findings: Findings, state: SeriesState | None = None,
+    source: object, options: SequenceOptions, findings: Findings, state: SeriesState | None = None,
     *, has_target: bool = True,
 ) -> Samples[Values]:  # fmt: skip
     """Series with their classes; later ones have the variates, the length and the classes of the training.

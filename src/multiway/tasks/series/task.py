@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.auditing.sequences import audit_sequences
+from multiway.config import Plain
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings, listed
 from multiway.data.samples import Prepared, Samples
@@ -49,16 +49,16 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
         Option(name="columns", field="read.columns", read=read_names, help="Columns of values to keep: x,y,z."),
     )
 
-    def recognises(self, source: Any) -> bool:
+    def recognises(self, source: object) -> bool:
         """Files and folders of the UCR and UEA archives, and long tables with classes."""
         return looks_like_sequences(source)
 
-    def called(self, source: Any) -> str:
+    def called(self, source: object) -> str:
         """Arrays have no name."""
         return series_label(source)
 
     def read(
-        self, config: SeriesConfig, source: Any, findings: Findings, state: SeriesState | None = None,
+        self, config: SeriesConfig, source: object, findings: Findings, state: SeriesState | None = None,
         *, has_target: bool = True,
     ) -> Samples[Values]:  # fmt: skip
         """Series of a file, a folder or arrays."""
@@ -74,7 +74,7 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
         """Scaled values."""
         return state.encoded(samples)
 
-    def described(self, samples: Samples[Values]) -> dict[str, Any]:
+    def described(self, samples: Samples[Values]) -> Plain:
         """Lengths, variates and what is missing."""
         lengths, official = lengths_of(samples.inputs), samples.official
         return {
@@ -104,9 +104,7 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
             return build_series_baseline(name, state.length, variates, classes)
         return create_model(config.model_name, **config.network_fields(variates, classes))
 
-    def fit_baseline(
-        self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]
-    ) -> dict[str, Any] | None:
+    def fit_baseline(self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]) -> Plain | None:
         """By a closed form or a convex solver."""
         rows, held = ((part.inputs, part.target_tensor) for part in (training, validation))
         return fit_series_baseline(run.models[name], *rows, *held)
@@ -120,11 +118,11 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
         state = run.state
         same_length({"variates": state.variates, "mean": state.scaler.mean, "std": state.scaler.std})
 
-    def describe(self, run: Run, prepared: Prepared[Values, SeriesState]) -> dict[str, Any]:
+    def describe(self, run: Run, prepared: Prepared[Values, SeriesState]) -> Plain:
         """Splits, and what moved the logits of test series."""
         return {**super().describe(run, prepared), "importance": importance(run, prepared.part("test"))}
 
-    def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """Share of each step and each variate in what moved the logits of test series."""
         notes = [
             f"Shares of the absolute integrated gradients of {EXPLAINED} test series; those of a mode sum to 1.",

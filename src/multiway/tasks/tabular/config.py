@@ -1,10 +1,10 @@
 """Everything that determines a run on a table of rows."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from multiway.config import Config
+from multiway.config import Config, Plain
 from multiway.models import list_models, model_config
 from multiway.models.target_baselines import Baseline
 from multiway.tasks.options import check_model, network_fields, starting_from
@@ -12,7 +12,7 @@ from multiway.tasks.tabular.source import TableOptions, TableSplit
 from multiway.training import TrainingConfig
 
 NETWORK = "tabular_mlp"
-TRAINING: dict[str, Any] = {"loss": "mse", "epochs": 40, "batch_size": 64, "patience": 8}
+TRAINING: Plain = {"loss": "mse", "epochs": 40, "batch_size": 64, "patience": 8}
 """Fields of `TrainingConfig` where rows differ from a forecast."""
 
 
@@ -23,7 +23,7 @@ class TabularConfig(Config):
     """A table, or the name of a known data set; None for arrays in memory."""
     read: TableOptions = TableOptions()
     split: TableSplit = TableSplit()
-    model: dict[str, Any] = Field(default_factory=dict)
+    model: Plain = Field(default_factory=dict)
     """Fields of `TabularMLP` without the inputs and outputs that the data set; `name` is one of its named sizes."""
     baselines: tuple[Baseline, ...] | None = None
     """Of classes majority, logistic and trees, of numbers mean, ridge and trees (scikit-learn); all if not given."""
@@ -45,6 +45,6 @@ class TabularConfig(Config):
         """Name of the network."""
         return str(self.model.get("name", NETWORK))
 
-    def network_fields(self, inputs: int, outputs: int) -> dict[str, Any]:
+    def network_fields(self, inputs: int, outputs: int) -> Plain:
         """Fields of `create_model` on this data."""
         return network_fields(self.model, in_features=inputs, num_outputs=outputs)

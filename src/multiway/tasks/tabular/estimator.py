@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.data.samples import Array
 from multiway.data.sources.cells import as_text
 from multiway.data.sources.tables import as_pandas
 from multiway.extras import load_extra
@@ -46,7 +47,7 @@ class TabularEstimator(Estimator):
     test: float = 0.2
     baselines: Sequence[str] = ()
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Fit on rows and their targets; nothing is written to disk.
 
         Raises:
@@ -60,22 +61,22 @@ class TabularEstimator(Estimator):
         source = frame.set_axis(read.columns, axis=1).assign(**{name: target})
         return self._fit(source, config.replace(read=read.plain()))
 
-    def evaluate(self, X: Any, y: Any) -> pd.DataFrame:
+    def evaluate(self, X: object, y: object) -> pd.DataFrame:
         """Every score on other rows, with intervals, beside the baselines."""
         return self._scores_of(self._labelled(X, y))
 
-    def explain(self, X: Any, y: Any) -> pd.DataFrame:
+    def explain(self, X: object, y: object) -> pd.DataFrame:
         """How much worse other rows are predicted with each column shuffled: columns column, importance and sd.
 
         Importance is the fall of accuracy or the rise of the squared error, in the mean of five shuffles.
         """
         return importance(self._run(), self._prepared(self._labelled(X, y)).raw)
 
-    def _labelled(self, X: Any, y: Any) -> pd.DataFrame:
+    def _labelled(self, X: object, y: object) -> pd.DataFrame:
         frame = checked_frame(self, X, reset=False)
         return frame.assign(**{self._run().state.target_name: checked_target(self, frame, y)})
 
-    def _outputs(self, X: Any) -> NDArray[np.float64]:
+    def _outputs(self, X: object) -> NDArray[np.float64]:
         frame, run = checked_frame(self, X, reset=False), self._run()
         task = cast(Tabular, run.task)
         return task.outputs(run, OURS, task.unlabelled(run.config, frame, run.state).encoded)
@@ -92,7 +93,7 @@ class TabularClassifier(TabularEstimator, Classifier):
 
     baselines: Sequence[str] = ("majority", "logistic")
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """See `TabularEstimator.fit`; `classes_` are those of y, sorted."""
         super().fit(X, y)
         self.classes_ = np.unique(np.asarray(y))
@@ -102,7 +103,7 @@ class TabularClassifier(TabularEstimator, Classifier):
         super()._take(run)
         self.classes_ = classes_as_given(run.state.classes)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: object) -> NDArray[np.float64]:
         """Probabilities `(rows, classes)`, in the order of `classes_`."""
         outputs, names = self._outputs(X), list(self._run().state.classes)
         return outputs[:, [names.index(name) for name in as_text(pd.Series(self.classes_))]]
@@ -114,12 +115,12 @@ class TabularRegressor(TabularEstimator, Regressor):
 
     baselines: Sequence[str] = ("mean", "ridge")
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: object) -> NDArray[np.float64]:
         """Number of each row, in the units of the target."""
         return self._outputs(X)
 
 
-def checked_frame(owner: Any, X: Any, *, reset: bool) -> pd.DataFrame:
+def checked_frame(owner: Any, X: object, *, reset: bool) -> pd.DataFrame:
     """Inputs as a frame; `owner` learns their number and names, or is fitted and held to them.
 
     Raises:
@@ -139,7 +140,7 @@ def checked_frame(owner: Any, X: Any, *, reset: bool) -> pd.DataFrame:
     return pd.DataFrame(values, columns=[f"x{i}" for i in range(values.shape[1])] if names is None else list(names))
 
 
-def checked_target(owner: Any, X: Any, y: Any) -> NDArray[Any]:
+def checked_target(owner: Any, X: object, y: object) -> Array:
     """Targets as one column of as many rows; classes are no continuous numbers.
 
     Raises:
@@ -148,17 +149,17 @@ def checked_target(owner: Any, X: Any, y: Any) -> NDArray[Any]:
     validation = _validation()
     if y is None:
         raise ValueError(f"{type(owner).__name__} requires y to be passed, but the target y is None.")
-    found: NDArray[Any] = validation.column_or_1d(y, warn=True)
+    found: Array = validation.column_or_1d(y, warn=True)
     validation.check_consistent_length(X, found)
     if owner.kind == "classifier":
         validation._assert_all_finite(found, input_name="y")
         load_extra("sklearn.utils.multiclass", type(owner).__name__, "trees").check_classification_targets(found)
         return found
-    checked: NDArray[Any] = validation.check_array(found, ensure_2d=False, dtype=np.float64, input_name="y")
+    checked: Array = validation.check_array(found, ensure_2d=False, dtype=np.float64, input_name="y")
     return checked
 
 
-def _has_words(X: Any) -> bool:
+def _has_words(X: object) -> bool:
     """Whether X is a frame with a column that is not of numbers."""
     types = getattr(X, "dtypes", None)
     if types is None or not hasattr(X, "columns"):

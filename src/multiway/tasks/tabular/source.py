@@ -1,6 +1,6 @@
 """Rows of a table as samples: which columns are inputs, which one is the target, every flaw with its place."""
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -69,7 +69,7 @@ class TableSplit(SplitShares):
     """By time or by group where one is named, else at random; classes in their proportions."""
 
 
-def read_table(source: Any, options: TableOptions | None = None, state: TableState | None = None) -> Samples[Cells]:
+def read_table(source: object, options: TableOptions | None = None, state: TableState | None = None) -> Samples[Cells]:
     """Rows of inputs and their targets.
 
     Args:
@@ -85,8 +85,9 @@ def read_table(source: Any, options: TableOptions | None = None, state: TableSta
 
 
 def rows_of(
-    source: Any, options: TableOptions, findings: Findings, state: TableState | None = None, *, has_target: bool = True
-) -> Samples[Cells]:
+    source: object, options: TableOptions, findings: Findings, state: TableState | None = None,
+    *, has_target: bool = True,
+) -> Samples[Cells]:  # fmt: skip
     """The same with flaws noted; the rows are sound only where no finding is an error."""
     if isinstance(source, tuple):
         frame, name = joined_table(*pair_of(source))
@@ -231,22 +232,20 @@ def _note_missing(cells: Cells, options: TableOptions, findings: Findings) -> No
         findings.add("missing", "error" if is_error else "note", rule, fix, places)
 
 
-def joined_table(X: Any, y: Any) -> tuple[pd.DataFrame, str]:
+def joined_table(X: object, y: object) -> tuple[pd.DataFrame, str]:
     """Rows with their targets as one frame, and the name of the targets' column.
 
     Raises:
         DataError: There is not one target per row.
     """
-    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]) if _is_array(X) else as_pandas(X)
+    frame = as_pandas(X)
+    if isinstance(X, np.ndarray) and X.ndim == 2:
+        frame.columns = [f"x{i}" for i in range(frame.shape[1])]
     targets = np.asarray(y)
     if targets.shape != (len(frame),):
         raise DataError(f"y: one target is needed per row, ({len(frame)},). Got {targets.shape}.")
     name = target_name(frame)
     return frame.assign(**{name: targets}), name
-
-
-def _is_array(X: Any) -> bool:
-    return isinstance(X, np.ndarray) and X.ndim == 2
 
 
 def target_name(frame: pd.DataFrame) -> str:

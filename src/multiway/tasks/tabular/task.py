@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.auditing.tables import audit_table
+from multiway.config import Plain
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings, listed, quoted
 from multiway.data.looking import looks_like_rows, read_frame
@@ -67,12 +67,12 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
         Option(name="time", field="read.time", help="Column of times: test on the latest rows."),
     )
 
-    def recognises(self, source: Any) -> bool:
+    def recognises(self, source: object) -> bool:
         """Tables with words and without times, and rows with targets."""
         return isinstance(source, tuple) or looks_like_rows(source)
 
     def read(
-        self, config: TabularConfig, source: Any, findings: Findings, state: TableState | None = None,
+        self, config: TabularConfig, source: object, findings: Findings, state: TableState | None = None,
         *, has_target: bool = True,
     ) -> Samples[Cells]:  # fmt: skip
         """Rows of a table, or a pair of rows and targets."""
@@ -88,7 +88,7 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
         """Scaled numbers, indicators of missing ones, and an input per level."""
         return state.encoded(samples)
 
-    def described(self, samples: Samples[Cells]) -> dict[str, Any]:
+    def described(self, samples: Samples[Cells]) -> Plain:
         """Columns of either kind."""
         cells, kind = samples.inputs, "number" if samples.classes is None else "classes"
         return {
@@ -144,11 +144,11 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
         """How many test rows there are."""
         return {"test_rows": runs[0].facts["splits"]["test"]["samples"]}
 
-    def beside(self, config: TabularConfig, source: Any, samples: Samples[Cells]) -> pd.DataFrame:
+    def beside(self, config: TabularConfig, source: object, samples: Samples[Cells]) -> pd.DataFrame:
         """The rows of the file."""
         return read_frame(source, config.read)
 
-    def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """How much each column matters, by shuffling it over the test rows."""
         prepared = reread(run)
         return explained(run, prepared.raw.take(prepared.rows("test")), out)
