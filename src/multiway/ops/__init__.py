@@ -40,7 +40,6 @@ from multiway.ops.graph import time_adjacency as time_adjacency
 from multiway.ops.graph_strips import strip_graph_filter as strip_graph_filter
 from multiway.ops.intervals import conformal_radii as conformal_radii
 from multiway.ops.intervals import is_too_few as is_too_few
-from multiway.ops.intervals import student_quantile as student_quantile
 from multiway.ops.intervals import student_radii as student_radii
 from multiway.ops.kronecker import exact_kronecker_decomposition as exact_kronecker_decomposition
 from multiway.ops.kronecker import kronecker_apply as kronecker_apply

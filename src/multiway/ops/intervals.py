@@ -1,15 +1,9 @@
 """Half-widths of intervals from the errors of a forecast: conformal quantiles, or Student's t where errors are few."""
 
-import functools
-import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-
-HALVINGS = 60
-MOST_DEGREES = 200
-"""Beyond, the quantiles are the normal's to within 1 %."""
 
 
 def conformal_radii(errors: NDArray[np.float32], levels: Sequence[float]) -> NDArray[np.float32]:
@@ -56,12 +50,14 @@ def student_radii(errors: NDArray[np.float32], levels: Sequence[float]) -> NDArr
     Returns:
         `(levels, steps, variates)`.
     """
+    from scipy.special import stdtrit  # takes longer to import than most of what is here
+
     count = (~np.isnan(errors)).sum(-1)
     deviation = np.sqrt(_line(_mean_squares(errors, count)))
     windows = count.max(0)
     windows = np.where(windows > 0, windows, windows[windows > 0].min(initial=max(windows.max(), 1)))
-    degrees = np.minimum(2 * np.ceil(windows / len(errors)), MOST_DEGREES).astype(int)
-    quantiles = np.array([[student_quantile(level, count) for count in degrees.tolist()] for level in levels])
+    degrees = 2 * np.ceil(windows / len(errors))
+    quantiles = stdtrit(degrees, (1 + np.array(levels)[:, None]) / 2)
     return np.asarray(quantiles[:, None] * deviation, np.float32)
 
 
@@ -82,24 +78,3 @@ def _line(squares: NDArray[np.float64]) -> NDArray[np.float64]:
     proportional = (steps * squares).sum(0) / np.square(steps).sum()
     return np.asarray(np.where(start < 0, proportional * steps, start + slope * steps))
 
-
-@functools.cache
-def student_quantile(level: float, degrees: int) -> float:
-    """The size that a Student-t variable of even degrees of freedom stays below with a probability.
-
-    With s = t / √(n + t²), P(|T| < t) = s Σₖ C(2k, k) ((1 - s²) / 4)ᵏ over k < n / 2 (Abramowitz & Stegun 26.7.4). It
-    rises with s from 0 to 1 and is inverted by halving.
-
-    Args:
-        level: The probability, between 0 and 1.
-        degrees: n = 2, 4, 6, …
-    """
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _probability(middle, degrees) < level else (low, middle)
-    return math.sqrt(degrees / (1 - low * low)) * low
-
-
-def _probability(s: float, degrees: int) -> float:
-    return s * math.fsum(math.comb(2 * k, k) * ((1 - s * s) / 4) ** k for k in range(degrees // 2))
