@@ -17,8 +17,6 @@ from multiway.models.language_model import CausalTransformer as CausalTransforme
 from multiway.models.language_model import CausalTransformerConfig as CausalTransformerConfig
 from multiway.models.olinear import OLinear as OLinear
 from multiway.models.olinear import OLinearConfig as OLinearConfig
-from multiway.models.recurrent_forecaster import RecurrentForecaster as RecurrentForecaster
-from multiway.models.recurrent_forecaster import RecurrentForecasterConfig as RecurrentForecasterConfig
 from multiway.models.registry import create_model as create_model
 from multiway.models.registry import list_models as list_models
 from multiway.models.registry import model_config as model_config
@@ -45,10 +43,6 @@ from multiway.models.volume_unet import VolumeUNetConfig as VolumeUNetConfig
 
 register("hot_forecaster", HOTForecaster, HOTForecasterConfig)
 register("hot_forecaster_paper", HOTForecaster, HOTForecasterConfig, **HOTForecasterConfig.paper())
-register("recurrent_forecaster", RecurrentForecaster, RecurrentForecasterConfig)
-register(
-    "recurrent_forecaster_dense", RecurrentForecaster, RecurrentForecasterConfig, hidden_sizes=(96,), layer="linear"
-)
 register("transformer_forecaster", TransformerForecaster, TransformerForecasterConfig)
 register(
     "transformer_forecaster_dense",

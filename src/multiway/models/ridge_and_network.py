@@ -6,9 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from multiway import ops
-from multiway.models.hot_forecaster import HOTForecaster
-from multiway.models.recurrent_forecaster import RecurrentForecaster
-from multiway.models.transformer_forecaster import TransformerForecaster
 from multiway.models.windows import LinearFloor, fill_gaps
 
 
@@ -42,9 +39,6 @@ def members_of(network: nn.Module | None) -> list[nn.Module]:
     return list(network.networks) if isinstance(network, MeanOfNetworks) else [network]
 
 
-Network = HOTForecaster | RecurrentForecaster | TransformerForecaster | MeanOfNetworks
-
-
 class RidgeAndNetwork(nn.Module):
     """A fitted ridge forecast and, where one was trained, a network; mixed step by step by weights of validation.
 
@@ -54,7 +48,7 @@ class RidgeAndNetwork(nn.Module):
     """
 
     def __init__(
-        self, lookback: int, horizon: int, season: int, num_matrices: int, network: Network | None, num_targets: int
+        self, lookback: int, horizon: int, season: int, num_matrices: int, network: nn.Module | None, num_targets: int
     ) -> None:
         super().__init__()
         self.horizon, self.season, self.num_targets = horizon, season, num_targets

@@ -77,4 +77,3 @@ def _line(squares: NDArray[np.float64]) -> NDArray[np.float64]:
     start = squares.mean(0) - slope * steps.mean()
     proportional = (steps * squares).sum(0) / np.square(steps).sum()
     return np.asarray(np.where(start < 0, proportional * steps, start + slope * steps))
-

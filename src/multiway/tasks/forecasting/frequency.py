@@ -47,8 +47,8 @@ def _exact(times: pd.DatetimeIndex) -> str | None:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # later versions of pandas return an offset, earlier ones its name
-        found = pd.infer_freq(times)
-    return None if found is None else str(getattr(found, "freqstr", found))
+        frequency = pd.infer_freq(times)
+    return None if frequency is None else str(getattr(frequency, "freqstr", frequency))
 
 
 def _follows(times: pd.DatetimeIndex, alias: str) -> bool:
@@ -108,16 +108,14 @@ def time_grid(times: pd.Index, frequency: str | None) -> pd.Index | None:
     Raises:
         GridTooLong: That would be very many more than there are.
     """
-    limit = max(GRID_LIMIT, 20 * len(times))
     if not isinstance(times, pd.DatetimeIndex):
         step = integer_step(times)
-        _check_length((int(times[-1]) - int(times[0])) // step + 1, limit, times)
+        _check_length((times[-1] - times[0]) // step, times)
         return pd.Index(np.arange(int(times[0]), int(times[-1]) + 1, step))
     if frequency is None:
         return None
-    _check_length(int((times[-1] - times[0]) / _length_of(frequency)) + 1, limit, times)
-    grid = pd.date_range(times[0], times[-1], freq=frequency)
-    return grid.as_unit(times.unit)
+    _check_length((times[-1] - times[0]) / _length_of(frequency), times)
+    return pd.date_range(times[0], times[-1], freq=frequency).as_unit(times.unit)
 
 
 def steps_over(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:
@@ -126,10 +124,9 @@ def steps_over(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:
     Raises:
         GridTooLong: That would be very many more than there are.
     """
-    limit = max(GRID_LIMIT, 20 * len(times))
-    _check_length(int((times[-1] - times[0]) / _length_of(frequency)) + 1, limit, times)
-    offset = to_offset(frequency)
-    if _length_of(frequency) >= pd.Timedelta(days=1):
+    length, offset = _length_of(frequency), to_offset(frequency)
+    _check_length((times[-1] - times[0]) / length, times)
+    if length >= pd.Timedelta(days=1):
         first = offset.rollback(times[0].normalize())
     elif times.tz is None:
         first = times[0].floor(frequency)
@@ -143,8 +140,9 @@ def _length_of(frequency: str) -> pd.Timedelta:
     return (start + 10 * to_offset(frequency) - start) / 10
 
 
-def _check_length(count: int, limit: int, times: pd.Index) -> None:
-    if count > limit:
+def _check_length(steps: float, times: pd.Index) -> None:
+    count = int(steps) + 1
+    if count > max(GRID_LIMIT, 20 * len(times)):
         raise GridTooLong(f"{len(times):,} times from {times[0]} to {times[-1]} leave {count - len(times):,} absent")
 
 

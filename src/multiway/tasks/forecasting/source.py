@@ -1,31 +1,32 @@
 """Bytes to a panel: one pass over a file or frame that notes every flaw and applies the chosen policies."""
 
+import collections
 import contextlib
 import dataclasses
+import itertools
 from collections.abc import Sequence
-from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import CheckReport, Findings, Unreadable, listed, quoted, soundly
+from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, listed, quoted, soundly
 from multiway.data.sources import columns as col
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import load_table, source_name
 from multiway.data.sources.times import parse_times
 from multiway.errors import DataError, Fix, MultiwayError
-from multiway.tasks.forecasting.frequency import check_frequency, infer_frequency, season_of
+from multiway.tasks.forecasting.frequency import GridTooLong, check_frequency, infer_frequency, season_of
 from multiway.tasks.forecasting.panel import Panel, match_panel
 from multiway.tasks.forecasting.policies import (
     CHOOSE,
+    FREQUENCY,
     Draft,
     in_time_order,
-    note_flaw,
+    note_constant,
     on_step,
     once_each,
-    report_constant,
     with_missing,
     without_gaps,
 )
@@ -35,7 +36,7 @@ MAX_CELLS = 2_000_000_000
 """Of a panel that a long table makes."""
 
 
-def read_panel(source: Any, options: ReadOptions | None = None) -> Panel:
+def read_panel(source: object, options: ReadOptions | None = None) -> Panel:
     """Read a file or frame under the chosen policies.
 
     Args:
@@ -48,7 +49,7 @@ def read_panel(source: Any, options: ReadOptions | None = None) -> Panel:
     return soundly(source_name(source), lambda findings: _read(source, options or ReadOptions(), findings))
 
 
-def check_file(source: Any, options: ReadOptions | None = None, split: SplitOptions | None = None) -> CheckReport:
+def check_file(source: object, options: ReadOptions | None = None, split: SplitOptions | None = None) -> CheckReport:
     """Say what is in a file and all that is wrong with it under these policies and this split.
 
     Raises:
@@ -60,34 +61,27 @@ def check_file(source: Any, options: ReadOptions | None = None, split: SplitOpti
         panel = _read(source, options or ReadOptions(), findings)
     if panel is not None and split is not None and not findings.errors():
         _look_at_split(panel, split, findings)
-    missing = {} if panel is None else _missing_by_name(panel)
-    summary = _summary(panel, findings)
-    return CheckReport(source=findings.source, summary=summary, findings=findings.ordered(), missing=missing)
+    counts = {} if panel is None else dict(zip(panel.names, np.isnan(panel.values).sum(0).tolist(), strict=True))
+    return CheckReport(
+        source=findings.source, findings=findings.ordered(),
+        summary={"encoding": findings.encoding} if panel is None else _summary(panel, findings),
+        missing={name: count for name, count in counts.items() if count},
+    )  # fmt: skip
 
 
 def _look_at_split(panel: Panel, split: SplitOptions, findings: Findings) -> None:
     """Note series that begin after the training rows; a split that cannot be made is a matter of training."""
-    try:
-        young = young_series(panel, borders_of(panel, split))
-    except MultiwayError:
-        return
-    if young.any():
-        names = [name for name, is_young in zip(panel.names, young, strict=True) if is_young]
-        findings.add("young", "warning", about_young(names), count=len(names))
+    with contextlib.suppress(MultiwayError):
+        names = list(itertools.compress(panel.names, young_series(panel, borders_of(panel, split))))
+        if names:
+            findings.add("young", "warning", about_young(names), count=len(names))
 
 
-def _missing_by_name(panel: Panel) -> dict[str, int]:
-    counts = np.isnan(panel.values).sum(0)
-    return {name: int(count) for name, count in zip(panel.names, counts, strict=True) if count}
-
-
-def _summary(panel: Panel | None, findings: Findings) -> dict[str, Any]:
-    if panel is None:
-        return {"encoding": findings.encoding}
-    counts = {
-        kind: sum(finding.count for finding in findings.found if finding.kind == kind)
-        for kind in ("sentinel", "duplicates", "gaps", "constant")
-    }
+def _summary(panel: Panel, findings: Findings) -> dict[str, object]:
+    """Sizes, times, and how many flaws there are of each kind."""
+    counts = collections.Counter[str]()
+    for finding in findings.found:
+        counts[finding.kind] += finding.count
     return {
         "rows": panel.num_rows,
         "variates": panel.num_variates,
@@ -106,7 +100,7 @@ def _summary(panel: Panel | None, findings: Findings) -> dict[str, Any]:
     }
 
 
-def _read(source: Any, options: ReadOptions, findings: Findings) -> Panel:
+def _read(source: object, options: ReadOptions, findings: Findings) -> Panel:
     """Read as far as the file allows, noting flaws; the panel is sound only where no finding is an error."""
     if options.frequency is not None:
         check_frequency(options.frequency)
@@ -117,21 +111,21 @@ def _read(source: Any, options: ReadOptions, findings: Findings) -> Panel:
     draft = (
         _wide(table, time, times, options, findings)
         if long is None
-        else pivoted(table, time, long, times, options, findings)
+        else _pivoted(table, time, long, times, options, findings)
     )
-    _note_layout(time, long, draft, findings)
-    draft = once_each(in_time_order(draft, options, findings), options, findings)
+    _note_layout(time, long, draft)
+    draft = once_each(in_time_order(draft))
     frequency = infer_frequency(draft.times)
     if options.frequency is not None and isinstance(draft.times, pd.DatetimeIndex):
         frequency = options.frequency
-    draft = on_step(draft, options, findings)
-    draft = with_missing(without_gaps(draft, frequency, options, findings), options, findings)
-    report_constant(draft, findings)
-    layout: Literal["wide", "long"] = "wide" if long is None else "long"
-    notes = tuple(finding.line() for finding in findings.found if finding.severity != "error")
+    try:
+        draft = with_missing(without_gaps(on_step(draft), frequency))
+    except GridTooLong as error:
+        raise findings.fatal("gaps", str(error), ("Correct the first or last time, or ", *FREQUENCY)) from None
+    note_constant(draft)
     return Panel(
-        values=draft.values, times=draft.times, names=draft.names, frequency=frequency, layout=layout,
-        source=findings.source, notes=notes,
+        values=draft.values, times=draft.times, names=draft.names, frequency=frequency,
+        layout="wide" if long is None else "long", source=findings.source, notes=findings.remarks(),
     )  # fmt: skip
 
 
@@ -146,7 +140,7 @@ def _timed(table: RawTable, time: str | None, options: ReadOptions, findings: Fi
     return dataclasses.replace(table, frame=frame, rows=table.rows[good], broken=table.broken[good]), times
 
 
-def _note_layout(time: str | None, long: tuple[str, str] | None, draft: Draft, findings: Findings) -> None:
+def _note_layout(time: str | None, long: tuple[str, str] | None, draft: Draft) -> None:
     """Say how the table was understood."""
     when = "rows are counted" if time is None else f"times in '{quoted(time)}'"
     if long is None:
@@ -154,7 +148,7 @@ def _note_layout(time: str | None, long: tuple[str, str] | None, draft: Draft, f
     else:
         names, values = (f"'{quoted(name)}'" for name in long)
         text = f"read as long: {when}, names in {names}, values in {values}, {len(draft.names)} series"
-    findings.add("layout", "note", text)
+    draft.findings.add("layout", "note", text)
 
 
 def _wide(table: RawTable, time: str | None, times: pd.Index, options: ReadOptions, findings: Findings) -> Draft:
@@ -164,28 +158,44 @@ def _wide(table: RawTable, time: str | None, times: pd.Index, options: ReadOptio
     if not names:
         rule = "there is no column of values" + ("" if time is None else f" beside '{quoted(time)}'")
         raise findings.fatal("columns", rule, "Give at least one series; columns are separated by , ; | or tabs.")
-    values = col.parse_numbers(table, names, findings)
-    return Draft(values=values, times=times, names=tuple(names), origin=np.arange(len(times))[:, None], table=table)
+    return Draft(
+        values=col.parse_numbers(table, names, findings), times=times, names=tuple(names),
+        origin=np.arange(len(times))[:, None], table=table, options=options, findings=findings,
+    )  # fmt: skip
 
 
-def pivoted(
+CELL = ["stamp", "series"]
+
+
+def _pivoted(
     table: RawTable, time: str | None, long: tuple[str, str], times: pd.Index, options: ReadOptions, findings: Findings
 ) -> Draft:
-    """Pivot: a row per time, a column per series in order of appearance, NaN where a series has no row."""
+    """A row per time, a column per series in order of appearance, NaN where a series has no row."""
     label, value = long
     unused = [name for name in table.names if name not in (time, label, value)]
     if unused:
         findings.add("columns", "warning", f"columns {listed(unused)} are not used")
     numbers = col.parse_numbers(table, [value], findings)[:, 0]
     labels = _labels(table, label, findings)
-    names = list(options.variates) if options.variates is not None else list(dict.fromkeys(labels))
+    names = list(dict.fromkeys(labels))
     if options.variates is not None:
-        names = col.require_columns(list(dict.fromkeys(labels)), names, "variates", findings)
-    rows = np.flatnonzero(pd.Index(names).get_indexer(pd.Index(labels)) >= 0)
-    order = np.argsort(times[rows].to_numpy(), kind="stable")
-    return _pivot(
-        table, times[rows[order]], labels[rows[order]], numbers[rows[order]], rows[order], names, options, findings
-    )
+        names = col.require_columns(names, options.variates, "variates", findings)
+    series = pd.Index(names).get_indexer(pd.Index(labels))
+    cells = pd.DataFrame({"time": times, "series": series, "number": numbers, "row": np.arange(len(times))})
+    cells = cells[series >= 0].sort_values("time", kind="stable")
+    stamps, unique = cells["time"].factorize()
+    size = len(unique) * len(names)
+    if size > MAX_CELLS:
+        rule = f"{len(names):,} series at {len(unique):,} different times would take {size * 8e-9:.1f} GB"
+        raise findings.fatal("memory", rule, ("Choose fewer with variates (", CHOOSE, ")."))
+    draft = Draft(
+        values=np.full((len(unique), len(names)), np.nan), times=pd.Index(unique), names=tuple(names),
+        origin=np.full((len(unique), len(names)), -1), table=table, options=options, findings=findings,
+    )  # fmt: skip
+    cells = _once(cells.assign(stamp=stamps), draft)
+    draft.values[cells["stamp"], cells["series"]] = cells["number"]
+    draft.origin[cells["stamp"], cells["series"]] = cells["row"]
+    return draft
 
 
 def _labels(table: RawTable, label: str, findings: Findings) -> NDArray[np.object_]:
@@ -195,62 +205,30 @@ def _labels(table: RawTable, label: str, findings: Findings) -> NDArray[np.objec
         raw = raw.astype(np.int64)
     absent = np.flatnonzero((raw.isna() | (raw.astype(str).str.strip() == "")).to_numpy(bool) & ~table.broken)
     if len(absent):
-        places = [table.place(int(row), label) for row in absent[:20]]
+        places = [table.place(int(row), label) for row in absent[:KEPT_PER_KIND]]
         raise findings.fatal("columns", f"{len(absent)} rows name no series", "Name them.", places, count=len(absent))
     labels: NDArray[np.object_] = raw.astype(str).to_numpy(dtype=object)
     return labels
 
 
-def _pivot(
-    table: RawTable,
-    times: pd.Index,
-    labels: NDArray[np.object_],
-    numbers: NDArray[np.float64],
-    rows: NDArray[np.int64],
-    names: list[str],
-    options: ReadOptions,
-    findings: Findings,
-) -> Draft:
-    stamps, unique = times.factorize()
-    series = pd.Index(names).get_indexer(pd.Index(labels))
-    if len(unique) * len(names) > MAX_CELLS:
-        size = len(unique) * len(names) * 8e-9
-        rule = f"{len(names):,} series at {len(unique):,} different times would take {size:.1f} GB"
-        raise findings.fatal("memory", rule, ("Choose fewer with variates (", CHOOSE, ")."))
-    cells = pd.Series(np.asarray(stamps) * len(names) + series)
-    repeated = np.flatnonzero(cells.duplicated())
-    if len(repeated):
-        numbers = _once(table, cells, numbers, rows, times, repeated, options, findings)
-    kept = np.flatnonzero(~cells.duplicated(keep="last" if options.duplicates == "last" else "first"))
-    values = np.full((len(unique), len(names)), np.nan)
-    origin = np.full(values.shape, -1, dtype=np.int64)
-    values[stamps[kept], series[kept]], origin[stamps[kept], series[kept]] = numbers[kept], rows[kept]
-    index = pd.DatetimeIndex(unique) if isinstance(times, pd.DatetimeIndex) else pd.Index(unique)
-    return Draft(values=values, times=index, names=tuple(names), origin=origin, table=table)
+def _once(cells: pd.DataFrame, draft: Draft) -> pd.DataFrame:
+    """Cells of a long table without repeats of one series at one time: one of them, or their mean."""
+    repeated, policy = cells[cells.duplicated(CELL)], draft.options.duplicates
+    if repeated.empty:
+        return cells
+    first = repeated[:KEPT_PER_KIND]
+    places = [
+        draft.table.place(row, detail=f"time {time}") for row, time in zip(first["row"], first["time"], strict=True)
+    ]
+    refused, rule = "error" if policy == "keep" else "", f"{len(repeated)} rows repeat a time of their series"
+    hint = " (Not keep: the table is long.)"
+    draft.note_places("duplicates", places, len(repeated), rule, hint, policy=refused)
+    if policy == "mean":
+        cells = cells.assign(number=cells.groupby(CELL)["number"].transform("mean"))
+    return cells.drop_duplicates(CELL, keep="last" if policy == "last" else "first")
 
 
-def _once(
-    table: RawTable,
-    cells: pd.Series,
-    numbers: NDArray[np.float64],
-    rows: NDArray[np.int64],
-    times: pd.Index,
-    repeated: NDArray[np.int64],
-    options: ReadOptions,
-    findings: Findings,
-) -> NDArray[np.float64]:
-    """Report repeats of one series at one time; average them if that is the policy."""
-    places = [table.place(int(rows[row]), detail=f"time {times[row]}") for row in repeated[:20]]
-    rule = f"{len(repeated)} rows repeat a time of their series"
-    policy = "error" if options.duplicates == "keep" else options.duplicates
-    note_flaw("duplicates", policy, rule, places, len(repeated), findings, " (Not keep: the table is long.)")
-    if options.duplicates == "mean":
-        means: NDArray[np.float64] = pd.Series(numbers).groupby(cells).transform("mean").to_numpy()
-        return means
-    return numbers
-
-
-def later_panel(source: Any, options: ReadOptions, names: Sequence[str], frequency: str | None) -> Panel:
+def later_panel(source: object, options: ReadOptions, names: Sequence[str], frequency: str | None) -> Panel:
     """Read a file or frame under a run's policies and bring its columns into the run's order by name.
 
     Raises:
