@@ -190,7 +190,7 @@ def test_the_untrained_network_is_exactly_its_floor(generator, kind, shared):
     weight = torch.randn(1 if shared else VARIATES, HORIZON, 16, generator=generator, dtype=torch.float64)
     model.set_floor(weight)
     past = torch.randn(3, 16, VARIATES, generator=generator, dtype=torch.float64)
-    assert torch.equal(model(past), model.floor_forecast(past))
+    assert torch.equal(model(past), model.floor(past))
     assert_same(model(past), floor_by_hand(past, weight))
 
 
@@ -206,7 +206,7 @@ def test_one_matrix_may_fill_a_floor_of_many(generator):
     weight = torch.randn(1, HORIZON, LOOKBACK, generator=generator, dtype=torch.float64)
     model.set_floor(weight)
     past = windows(generator)
-    assert_same(model.floor_forecast(past), floor_by_hand(past, weight))
+    assert_same(model.floor(past), floor_by_hand(past, weight))
 
 
 def test_without_a_floor_or_a_head_the_forecast_is_the_centre(generator):
@@ -230,7 +230,7 @@ def test_one_broken_cell_does_not_set_the_scale_of_the_correction(generator):
     broken = past.clone()
     broken[0, 3, 1] = -1e6
     limited, free = small(), small(deviation_limit=None)
-    size = [(model(broken) - model.floor_forecast(broken))[0, :, 1].abs().max() for model in (limited, free)]
+    size = [(model(broken) - model.floor(broken))[0, :, 1].abs().max() for model in (limited, free)]
     assert size[0] < 100 < 1e4 < size[1]
 
 

@@ -1,5 +1,6 @@
 """HOT forecaster: variates × patches of time, Kronecker attention over both (HOT sec. 5.1, app. D)."""
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Self
 
 import torch
@@ -10,7 +11,15 @@ from torch import nn as torch_nn
 from multiway import nn
 from multiway.errors import ConfigError
 from multiway.models.blocks import BlockConfig, build_block, need_maps
-from multiway.models.windows import NORMALISERS, LinearFloor, Normalised, check_windows, fill_gaps, valid_patches
+from multiway.models.windows import (
+    NORMALISERS,
+    Bases,
+    LinearFloor,
+    Normalised,
+    check_windows,
+    fill_gaps,
+    valid_patches,
+)
 
 VARIATES, TIME = 0, 1
 LEVEL_LIMIT = 5.0
@@ -177,18 +186,6 @@ class HOTForecaster(torch_nn.Module):
             maps.append(block_maps)
         return self._forecast(window, tokens), maps
 
-    def floor_forecast(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
-        """Forecast by the linear floor alone.
-
-        Raises:
-            ShapeError: As for `forward`.
-            ConfigError: The model has no floor.
-        """
-        self._check(past, past_observed)
-        filled = past if past_observed is None else fill_gaps(past, past_observed)
-        forecast: Tensor = self._need_floor()(filled)
-        return forecast
-
     def set_floor(self, weight: Tensor) -> None:
         """Copy in the matrices of a fitted floor, `(variates or 1, horizon, lookback)`.
 
@@ -198,10 +195,26 @@ class HOTForecaster(torch_nn.Module):
             ConfigError: The model has no floor.
             ShapeError: The sizes differ.
         """
-        self._need_floor().set_weight(weight)
+        if self.floor is None:
+            raise ConfigError(
+                "HOTForecaster: a floor exists only where linear_floor is 'frozen' or 'trained'. "
+                "Got linear_floor='none'. Build the model with one of the two."
+            )
+        self.floor.set_weight(weight)
+
+    def start_from(self, ridge: Callable[[], Tensor], bases: Callable[[], Bases]) -> None:
+        """Take ridge over as the floor, where there is one."""
+        if self.floor is not None:
+            self.set_floor(ridge())
+
+    @torch.no_grad()
+    def set_apart(self, young: Tensor) -> None:
+        """Give variates that were never seen in training the mean of the vectors that were learnt."""
+        if self.variates is not None and young.any():
+            self.variates[young] = self.variates[~young].mean(0)
 
     def _read(self, past: Tensor, past_observed: Tensor | None) -> _Window:
-        self._check(past, past_observed)
+        check_windows("HOTForecaster", past, past_observed, (self.config.lookback, self.config.num_variates))
         limit = self.config.deviation_limit
         if past_observed is None:
             return _Window(past, self._normalise(past, None, limit), None, None)
@@ -229,17 +242,6 @@ class HOTForecaster(torch_nn.Module):
         correction = self.head(self.norm(tokens), valid=window.valid).transpose(1, 2) * window.normal.scale
         forecast: Tensor = correction + (window.normal.centre if self.floor is None else self.floor(window.filled))
         return forecast
-
-    def _need_floor(self) -> LinearFloor:
-        if self.floor is None:
-            raise ConfigError(
-                "HOTForecaster: a floor exists only where linear_floor is 'frozen' or 'trained'. "
-                "Got linear_floor='none'. Build the model with one of the two."
-            )
-        return self.floor
-
-    def _check(self, past: Tensor, past_observed: Tensor | None) -> None:
-        check_windows("HOTForecaster", past, past_observed, (self.config.lookback, self.config.num_variates))
 
 
 def _variate_vectors(config: HOTForecasterConfig) -> torch_nn.Parameter | None:

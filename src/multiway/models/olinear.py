@@ -1,6 +1,7 @@
 """OLinear (Yue et al. 2025): series in a basis that decorrelates their steps, mixed by weights that are not data's."""
 
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import torch
 from pydantic import Field
@@ -12,7 +13,7 @@ from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
-from multiway.models.windows import by_mean, read_past
+from multiway.models.windows import Bases, by_mean, read_past
 
 NEVER = -1e4
 """Softplus is zero here."""
@@ -41,17 +42,6 @@ class OLinearConfig(Config):
     def small(cls) -> dict[str, Any]:
         """List the fields of a size that trains in half the time of our default network."""
         return {"channels": 1, "dim": 128, "hidden": 128}
-
-
-class Bases(NamedTuple):
-    """Orthogonal matrices whose rows are the vectors of a basis.
-
-    past: `(lookback, lookback)`.
-    future: `(horizon, horizon)`.
-    """
-
-    past: Tensor
-    future: Tensor
 
 
 class OLinear(torch_nn.Module):
@@ -149,6 +139,10 @@ class OLinear(torch_nn.Module):
         size, wide = self.config, self.config.channels * self.config.horizon
         once = size.hidden * wide * (size.horizon + size.dim)
         return once + tokens * size.dim * size.hidden < tokens * wide * (size.dim + size.horizon + size.hidden)
+
+    def start_from(self, ridge: Callable[[], Tensor], bases: Callable[[], Bases]) -> None:
+        """Take over the bases of the training windows."""
+        self.set_bases(bases())
 
     @torch.no_grad()
     def set_bases(self, bases: Bases) -> None:

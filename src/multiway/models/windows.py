@@ -1,6 +1,7 @@
 """Windows of series as models see them; the linear floor under a network; a mean and ridge as baselines."""
 
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -206,3 +207,25 @@ class LinearFloor(nn.Module):
         """Sizes, and whether the matrices are trained."""
         matrices, horizon, lookback = self.weight.shape
         return f"{matrices}, {horizon}, {lookback}, trained={isinstance(self.weight, nn.Parameter)}"
+
+
+class Bases(NamedTuple):
+    """Orthogonal matrices whose rows are the vectors of a basis.
+
+    past: `(lookback, lookback)`.
+    future: `(horizon, horizon)`.
+    """
+
+    past: Tensor
+    future: Tensor
+
+
+@runtime_checkable
+class StartsFromTraining(Protocol):
+    """A forecaster that takes something from the training windows in closed form."""
+
+    def start_from(self, ridge: Callable[[], Tensor], bases: Callable[[], Bases]) -> None:
+        """Take what it needs before any step: matrices of ridge as of `LinearFloor`, or bases of the steps."""
+
+    def set_apart(self, young: Tensor) -> None:
+        """Give variates that were never seen in training, `(variates,)`, a place among the others."""

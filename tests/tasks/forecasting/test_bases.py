@@ -51,7 +51,7 @@ def test_gaps_hold_the_last_value_and_constant_series_are_left_out():
     found = found @ correlation(torch.stack(filled)) @ found.T
     np.testing.assert_allclose(found, np.diag(np.diag(found)), atol=LONG64)
     flat = torch.zeros(97, 2)
-    flat[:, 1] = make_windows(97, 1, 11, 7)._rows[:, 0]
+    flat[:, 1] = make_windows(97, 1, 11, 7).rows[:, 0]
     alone = Windows(flat[:, 1:], None, start=0, stop=97, lookback=11, horizon=7)
     both = Windows(flat, None, start=0, stop=97, lookback=11, horizon=7)
     np.testing.assert_allclose(step_bases(both).past.abs(), step_bases(alone).past.abs(), atol=LONG64)

@@ -98,7 +98,7 @@ def test_errors_out_of_time_are_of_rows_after_those_fitted_on():
     frame.loc[70:, "series 1"] += 1000
     plain, changed = (prepare_panel(make_config(levels=()), each) for each in (make_frame(rows=120), frame))
     training = [each.windows["train"] for each in (plain, changed)]
-    training[1]._rows[:70] = training[0]._rows[:70]
+    training[1].rows[:70] = training[0].rows[:70]
     before, after = (out_of_time_errors(each, plain.floor) for each in training)
     horizon, blocks = 4, before.shape[-1] // 4
     assert before.shape == (horizon, 3, 4 * blocks) and blocks > 5

@@ -24,7 +24,7 @@ def coverage_of(windows, forecast, radii, levels):
 
 def noise(rows: int, seed: int):
     windows = make_windows(rows, 2, 1, 1, seed=seed)
-    windows._rows.normal_(generator=torch.Generator().manual_seed(seed))
+    windows.rows.normal_(generator=torch.Generator().manual_seed(seed))
     return windows
 
 

@@ -85,7 +85,7 @@ def test_scores_that_depend_on_the_level_follow_it():
 
 def test_a_panel_of_zeros_has_no_percentage_of_its_size():
     windows = make_windows(90, 2, 6, 5)
-    windows._rows.zero_()
+    windows.rows.zero_()
     flat = Scaler(np.zeros(2), np.ones(2))
     rows = forecast_rows(measure(windows, lambda past, _: {"naive": naive(past, 5) + 1}, flat), "test", UNITS)
     assert next(row["value"] for row in rows if row["metric"] == "wape") is None
@@ -118,7 +118,7 @@ def test_one_forecast_under_two_names_scores_alike():
 
 def test_a_perfect_forecast_of_zero_has_no_percentage_error():
     windows = make_windows(90, 2, 6, 5)
-    windows._rows.zero_()
+    windows.rows.zero_()
     errors = measure(windows, lambda past, observed: {"naive": naive(past, 5)}, SCALER)["naive"]
     assert errors.symmetric.abs().max() == 0
 

@@ -124,15 +124,15 @@ def test_a_single_variate_is_shared():
 
 def test_windows_with_a_mask_and_no_gap_are_complete_ones():
     windows, masked = make_windows(150, 3, 8, 5), make_windows(150, 3, 8, 5)
-    masked._observed = torch.ones(150, 3, dtype=torch.bool)
+    masked.observed = torch.ones(150, 3, dtype=torch.bool)
     for got, want in zip(normal_equations(masked), normal_equations(windows), strict=True):
         assert_same(got, want)
 
 
 def test_few_gaps_give_what_many_small_steps_give(monkeypatch):
     training = make_windows(400, 2, 8, 5)
-    training._observed = torch.ones(400, 2, dtype=torch.bool)
-    training._observed[[90, 91, 260], [0, 0, 1]] = False
+    training.observed = torch.ones(400, 2, dtype=torch.bool)
+    training.observed[[90, 91, 260], [0, 0, 1]] = False
     by_stretches = normal_equations(training)
     monkeypatch.setattr("multiway.tasks.forecasting.windows.SHORTEST_STRETCH", 10_000)
     for got, want in zip(by_stretches, normal_equations(training), strict=True):

@@ -12,7 +12,7 @@ def test_stretches_hold_the_complete_windows_and_no_other(gaps):
     windows = make_windows(200, 2, 8, 5)
     observed = torch.ones(200, 2, dtype=torch.bool)
     observed[gaps, 1] = False
-    windows._observed = observed
+    windows.observed = observed
     stretches, rest = complete_stretches(windows, 3, 180)
     inside = [index for first, last in stretches for index in range(first, last)]
     assert sorted(inside + rest.tolist()) == list(range(3, 180))

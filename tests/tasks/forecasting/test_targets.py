@@ -59,7 +59,7 @@ def test_windows_hold_the_targets_alone_in_their_future():
 def test_missing_cells_of_targets_are_known():
     windows = make_windows(40, 3, 4, 2, missing=0.3)
     whole = windows.gather(torch.arange(5))
-    part = Windows(windows._rows, windows._observed, start=0, stop=40, lookback=4, horizon=2, num_targets=2)
+    part = Windows(windows.rows, windows.observed, start=0, stop=40, lookback=4, horizon=2, num_targets=2)
     batch = part.gather(torch.arange(5))
     assert torch.equal(batch["future_observed"], whole["future_observed"][..., 1:])
     assert torch.equal(part.of_targets().gather(torch.arange(5))["past_observed"], whole["past_observed"][..., 1:])

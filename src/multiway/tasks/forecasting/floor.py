@@ -114,7 +114,7 @@ def _folds(training: Windows, validation: Windows) -> Iterator[_Fold]:
 
 def _best_penalty(folds: Sequence[_Fold], shared: Sequence[Tensor] | None) -> _Best:
     """One matrix for all variates; or one for each, drawn towards those that are shared."""
-    paths = [_path(fold, None if shared is None else shared[place]) for place, fold in enumerate(folds)]
+    paths = [_path(fold, matrix) for fold, matrix in zip(folds, shared or [None] * len(folds), strict=True)]
     errors = torch.stack([_errors(fold, path) for fold, path in zip(folds, paths, strict=True)])
     relative = errors / errors.min(1, keepdim=True).values.clamp_min(torch.finfo(errors.dtype).tiny)
     best = int((torch.tensor([fold.weight for fold in folds], dtype=errors.dtype) @ relative).argmin())
@@ -143,33 +143,23 @@ def _errors(fold: _Fold, weights: Sequence[Tensor]) -> Tensor:
 
 def _gain(shared: _Best, own: _Best, folds: Sequence[_Fold]) -> tuple[float, float | None]:
     """Share of the error that own matrices save, and its standard error over the blocks of all folds."""
-    saved = [
-        1 - float(theirs / ours) if ours > 0 else 0.0 for ours, theirs in zip(shared.errors, own.errors, strict=True)
-    ]
-    gain = sum(fold.weight * share for fold, share in zip(folds, saved, strict=True))
-    parts = [_block_gains(shared, own, fold, place) for place, fold in enumerate(folds)]
-    gains, weights = (torch.cat(each) for each in zip(*parts, strict=True))
-    count = len(gains)
+    errors = zip(folds, shared.errors, own.errors, strict=True)
+    gain = sum((fold.weight * (1 - float(theirs / ours)) for fold, ours, theirs in errors if ours > 0), 0.0)
+    pairs = zip(folds, shared.errors, shared.weights, own.weights, strict=True)
+    parts = [_block_gains(fold, error, pair) for fold, error, *pair in pairs if fold.blocks]
+    count = sum(len(gains) for gains, _ in parts)
     if count < 2 or gain <= 0:
         return gain, None
+    gains, weights = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
     return gain, math.sqrt(count / (count - 1) * float((weights * (gains - gain)).square().sum()))
 
 
-def _block_gains(shared: _Best, own: _Best, fold: _Fold, place: int) -> tuple[Tensor, Tensor]:
-    """What own matrices save on each block, as a share of the fold's error, and what each block counts for."""
-    if not fold.blocks:
-        return torch.zeros(0, dtype=torch.float64), torch.zeros(0, dtype=torch.float64)
-    sums, count = _squared_errors(fold, [shared.weights[place], own.weights[place]])
-    saved = (sums[0] - sums[1]) / (count.clamp_min(1) * shared.errors[place])
-    return saved, fold.weight * count / count.sum()
-
-
-def _squared_errors(fold: _Fold, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Sums of squared errors `(weights, blocks)`, and cells per block."""
+def _block_gains(fold: _Fold, error: Tensor, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """What own matrices save beside shared ones on each block, as a share of the fold's error; and a block's weight."""
     parts = torch.arange(fold.start, fold.stop).tensor_split(fold.blocks)
-    ends = [(int(part[0]), int(part[-1]) + 1) for part in parts]
-    sums, counts = zip(*(_block_errors(fold.windows, weights, *each) for each in ends), strict=True)
-    return torch.stack(sums, 1), torch.stack(counts)
+    blocks = [_block_errors(fold.windows, weights, int(part[0]), int(part[-1]) + 1) for part in parts]
+    sums, count = (torch.stack(tensors) for tensors in zip(*blocks, strict=True))
+    return (sums[:, 0] - sums[:, 1]) / (count.clamp_min(1) * error), fold.weight * count / count.sum()
 
 
 def _block_errors(windows: Windows, weights: Sequence[Tensor], start: int, stop: int) -> tuple[Tensor, Tensor]:
@@ -179,10 +169,9 @@ def _block_errors(windows: Windows, weights: Sequence[Tensor], start: int, stop:
     for first, last in stretches:
         own = complete_moments(windows, first, last)
         shared = own.shared()
-        wide = (weight.double() for weight in weights)
-        errors = [(shared if len(each) == 1 else own).squared_error(each) for each in wide]
+        errors = [(shared if len(weight) == 1 else own).squared_error(weight.double()) for weight in weights]
         sums, count = sums + torch.tensor(errors, dtype=torch.float64), count + own.count.sum()
-    for x, y, keep in masked_steps(windows, rest):
+    for x, y, keep in _masked_steps(windows, rest):
         misses = (torch.where(keep, y - x @ weight.double().mT, 0) for weight in weights)
         sums, count = sums + torch.stack([miss.square().sum() for miss in misses]), count + keep.sum()
     return sums, count
@@ -191,9 +180,8 @@ def _block_errors(windows: Windows, weights: Sequence[Tensor], start: int, stop:
 def complete_moments(windows: Windows, start: int = 0, stop: int | None = None) -> ops.Moments:
     """Moments of the windows from `start` up to `stop`, none of which has a missing cell."""
     stop = len(windows) if stop is None else stop
-    past, last = windows.past_view(), windows.future_view()[stop - 1]
-    rows = torch.cat([past[start:stop, :, 0].T, past[stop - 1, :, 1:], last], dim=1)
-    return ops.ridge_moments(rows, stop - start, windows.lookback)
+    rows = windows.rows[start : stop + windows.lookback + windows.horizon - 1]
+    return ops.ridge_moments(rows.T.contiguous(), stop - start, windows.lookback)
 
 
 def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor, Tensor]:
@@ -214,7 +202,7 @@ def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor,
         part = complete_moments(windows, first, last)
         gram, cross = gram + part.gram, cross + part.cross
         count, used = count + (last - first), used + (last - first)
-    for x, y, keep in masked_steps(windows, rest):
+    for x, y, keep in _masked_steps(windows, rest):
         some = keep.any(-1, keepdim=True)
         gram.baddbmm_((x * some).mT, x)
         cross.baddbmm_(x.mT, y)
@@ -223,11 +211,9 @@ def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor,
     return gram, cross * (used[:, None] / count.clamp_min(1))[:, None]
 
 
-def masked_steps(windows: Windows, index: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _masked_steps(windows: Windows, index: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """X, Y (0 where it is missing) and which targets count, `(variates, windows, steps)` in float64, in chunks."""
-    size = max(CELLS_PER_CHUNK // (windows.num_variates * (windows.lookback + windows.horizon)), 1)
-    for part in torch.split(index, size) if len(index) else ():
-        batch = windows.gather(part)
+    for _, batch in windows.batches(index, CELLS_PER_CHUNK) if len(index) else ():
         past, future = batch["past"], batch["future"]
         seen = batch.get("past_observed", torch.ones_like(past, dtype=torch.bool))
         filled = fill_gaps(past, seen).double()

@@ -6,11 +6,9 @@ from typing import Any, Literal, cast, get_args
 import torch
 from torch import Tensor, nn
 
-from multiway.models import HOTForecaster, OLinear, create_model
-from multiway.models.olinear import Bases
+from multiway.models import create_model
 from multiway.models.ridge_and_network import MeanOfNetworks, RidgeAndNetwork, members_of
-from multiway.models.windows import Baseline as WindowBaselineName
-from multiway.models.windows import WindowBaseline, fill_gaps
+from multiway.models.windows import Baseline, Bases, StartsFromTraining, WindowBaseline, fill_gaps
 from multiway.ops.linear_models import CELLS_PER_CHUNK
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel
@@ -59,8 +57,8 @@ class WindowLoss:
             for steps in self.horizons
         ]
         total, count = (
-            torch.stack([share * part for share, part in zip(shares, each, strict=True)]).sum()
-            for each in zip(*parts, strict=True)
+            torch.stack([share * part for share, part in zip(shares, sums, strict=True)]).sum()
+            for sums in zip(*parts, strict=True)
         )
         return total, count
 
@@ -81,14 +79,15 @@ def fit_forecaster(
         return None
     history = train_on_windows(model.network, prepared, config.training, context, config.horizons)
     for member in members_of(model.network):
-        _place_young(member, prepared.windows["train"].never_observed)
+        if isinstance(member, StartsFromTraining):
+            member.set_apart(prepared.windows["train"].never_observed)
     return history
 
 
 def build_forecast_baseline(name: str, config: ForecastConfig, num_variates: int) -> nn.Module:
     """A baseline of the config by its name."""
     sizes = {"num_variates": num_variates, "lookback": config.lookback, "horizon": config.horizon}
-    if name in get_args(WindowBaselineName):
+    if name in get_args(Baseline):
         return WindowBaseline(name, num_targets=config.num_targets, **sizes)  # type: ignore[arg-type]
     return create_model(name, **sizes)
 
@@ -126,42 +125,21 @@ def train_on_windows(
     watch: Callable[[nn.Module], dict[str, list[float]]] | None = None,
 ) -> History:
     """Train a forecaster; validation keeps its best weights. `horizons` and `watch` as of `WindowLoss` and `train`."""
+    windows = prepared.windows
     for member in members_of(model):
-        _set_from_training(member, prepared)
+        if isinstance(member, StartsFromTraining):
+            member.start_from(lambda: prepared.floor.weight, lambda: step_bases(windows["train"]))
     return train(
         model,
         WindowLoss(training.loss, horizons),
-        prepared.windows["train"],
-        prepared.windows["validation"],
+        windows["train"],
+        windows["validation"],
         training,
         validation_objective=WindowLoss(training.validation_loss or training.loss, horizons),
         watch=watch,
         run=context.folder,
         progress=context.progress,
     )
-
-
-def _set_from_training(model: nn.Module, prepared: PreparedPanel) -> None:
-    """What a forecaster takes from the training windows in closed form, before any step."""
-    if isinstance(model, HOTForecaster) and model.floor is not None:
-        model.set_floor(prepared.floor.weight)
-    if isinstance(model, OLinear):
-        model.set_bases(step_bases(prepared.windows["train"]))
-
-
-def _place_young(model: nn.Module, young: Tensor) -> None:
-    """Give variates that were never seen in training a place among the others."""
-    if isinstance(model, HOTForecaster):
-        _place_among_others(model.variates, young)
-    if isinstance(model, OLinear):
-        model.set_apart(young)
-
-
-@torch.no_grad()
-def _place_among_others(vectors: Tensor | None, young: Tensor) -> None:
-    """Variates that were never seen in training get the mean of the vectors that were learnt."""
-    if vectors is not None and young.any():
-        vectors[young] = vectors[~young].mean(0)
 
 
 def step_bases(windows: Windows) -> Bases:
@@ -196,9 +174,7 @@ def _correlation(windows: Windows, part: Literal["past", "future"]) -> Tensor:
 
 def _steps(windows: Windows, part: str) -> Iterator[Tensor]:
     """All windows in chunks, `(variates, windows, steps)` in float64."""
-    size = max(CELLS_PER_CHUNK // (windows.num_variates * (windows.lookback + windows.horizon)), 1)
-    for index in torch.split(torch.arange(len(windows)), size):
-        batch = windows.gather(index)
+    for _, batch in windows.batches(cells=CELLS_PER_CHUNK):
         seen = batch.get(f"{part}_observed")
         filled = batch[part] if seen is None else fill_gaps(batch[part], seen)
         yield filled.double().permute(2, 0, 1)

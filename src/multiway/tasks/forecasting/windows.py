@@ -47,6 +47,7 @@ class Windows:
         num_targets: The last so many variates are forecast, and the others seen alone; all if not given.
 
     Attributes:
+        rows, observed: Values and marks from the first row of the first past to the last target.
         chosen: Which of the windows these are, in order; None for all.
     """
 
@@ -66,8 +67,8 @@ class Windows:
         self.num_targets = self.num_variates if num_targets is None else num_targets
         self.chosen: Tensor | None = None
         self.first = max(start - lookback, 0)
-        self._rows = values[self.first : stop].contiguous()
-        self._observed = None if observed is None else observed[self.first : stop].contiguous()
+        self.rows = values[self.first : stop].contiguous()
+        self.observed = None if observed is None else observed[self.first : stop].contiguous()
 
     def __len__(self) -> int:
         """Number of windows: rows - lookback - horizon + 1, none dropped, or as many as were chosen."""
@@ -75,7 +76,7 @@ class Windows:
 
     @property
     def _count(self) -> int:
-        return max(len(self._rows) - self.lookback - self.horizon + 1, 0)
+        return max(len(self.rows) - self.lookback - self.horizon + 1, 0)
 
     def only(self, chosen: Tensor) -> Self:
         """Some of the windows, by their positions."""
@@ -86,20 +87,14 @@ class Windows:
     def of_targets(self) -> Self:
         """The same windows of the targets alone, with their own past."""
         part, targets = copy.copy(self), slice(self.num_variates - self.num_targets, None)
-        part.num_variates, part._rows = self.num_targets, self._rows[:, targets].contiguous()
-        part._observed = None if self._observed is None else self._observed[:, targets].contiguous()
+        part.num_variates, part.rows = self.num_targets, self.rows[:, targets].contiguous()
+        part.observed = None if self.observed is None else self.observed[:, targets].contiguous()
         return part
 
     @property
     def never_observed(self) -> Tensor:
         """Variates without a value in any row of these windows, `(variates,)`."""
-        seen = torch.ones(self.num_variates, dtype=torch.bool) if self._observed is None else self._observed.any(0)
-        return ~seen
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether no cell is missing."""
-        return self._observed is None
+        return torch.zeros(self.num_variates, dtype=torch.bool) if self.observed is None else ~self.observed.any(0)
 
     def gather(self, index: Tensor) -> dict[str, Tensor]:
         """Copy some windows.
@@ -112,16 +107,16 @@ class Windows:
             `(batch,)`, the row of the panel at which each past begins; and where cells are missing,
             `past_observed` and `future_observed`, False at the missing ones.
         """
-        index = (index if self.chosen is None else self.chosen[index]).to(self._rows.device)
-        batch = {"start": index + self.first, **self._copies("", self._rows, index)}
-        if self._observed is not None:
-            batch |= self._copies("_observed", self._observed, index)
+        index = (index if self.chosen is None else self.chosen[index]).to(self.rows.device)
+        batch = {"start": index + self.first, **self._copies("", self.rows, index)}
+        if self.observed is not None:
+            batch |= self._copies("_observed", self.observed, index)
         return batch
 
     def between(self, start: int, stop: int) -> "Windows":
         """Those whose targets lie in some rows of the panel, and whose past lies in the rows of these."""
         sizes = {"lookback": self.lookback, "horizon": self.horizon, "num_targets": self.num_targets}
-        part = Windows(self._rows, self._observed, start=start - self.first, stop=stop - self.first, **sizes)
+        part = Windows(self.rows, self.observed, start=start - self.first, stop=stop - self.first, **sizes)
         part.first += self.first
         return part
 
@@ -129,9 +124,11 @@ class Windows:
         """Copy at most so many windows, evenly spread from the first to the last."""
         return self.gather(torch.linspace(0, len(self) - 1, min(count, len(self))).long())
 
-    def batches(self, rows: Tensor | None = None) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
-        """Some windows, or all in order, in batches that stay in a processor's cache."""
-        size = max(BATCH_CELLS // (self.num_variates * (self.lookback + self.horizon)), 1)
+    def batches(
+        self, rows: Tensor | None = None, cells: int | None = None
+    ) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
+        """Some windows, or all in order, in batches of so many cells; by default they stay in a processor's cache."""
+        size = max((cells or BATCH_CELLS) // (self.num_variates * (self.lookback + self.horizon)), 1)
         for index in torch.split(torch.arange(len(self)) if rows is None else rows, size):
             yield index, self.gather(index)
 
@@ -153,24 +150,11 @@ class Windows:
 
     def past_view(self) -> Tensor:
         """All pasts as one strided view, `(windows, variates, lookback)`; nothing is copied."""
-        return self._view(self._rows, 0, self.lookback)
+        return self.rows.unfold(0, self.lookback, 1)[: self._count]
 
     def future_view(self) -> Tensor:
         """All futures as one strided view, `(windows, variates, horizon)`; nothing is copied."""
-        return self._view(self._rows, self.lookback, self.horizon)
-
-    def past_observed_view(self) -> Tensor | None:
-        """Which past cells are there, as `past_view`; None when all are."""
-        return None if self._observed is None else self._view(self._observed, 0, self.lookback)
-
-    def future_observed_view(self) -> Tensor | None:
-        """Which future cells are there, as `future_view`; None when all are."""
-        return None if self._observed is None else self._view(self._observed, self.lookback, self.horizon)
-
-    def _view(self, rows: Tensor, offset: int, steps: int) -> Tensor:
-        width = self.num_variates
-        start = rows.storage_offset() + offset * width
-        return rows.as_strided((self._count, width, steps), (width, 1, width), start)
+        return self.rows.unfold(0, self.horizon, 1)[self.lookback :]
 
 
 def check_borders(borders: Borders, lookback: int, horizon: int, rows: int | None = None) -> None:
@@ -248,21 +232,19 @@ def complete_stretches(windows: Windows, start: int, stop: int) -> tuple[list[tu
     """
     if windows.chosen is not None:
         return [], torch.arange(start, stop)
-    past, future = windows.past_observed_view(), windows.future_observed_view()
-    if past is None or future is None:
+    if windows.observed is None:
         return [(start, stop)], torch.empty(0, dtype=torch.long)
-    rows = torch.cat([past[start:stop, :, 0], past[stop - 1, :, 1:].T, future[stop - 1].T]).all(1)
-    broken = F.pad((~rows).cumsum(0), (1, 0))
-    whole = broken[windows.lookback + windows.horizon :] == broken[: stop - start]
-    edges = torch.diff(F.pad(whole.int(), (1, 1)))
-    pairs = zip(
-        torch.nonzero(edges == 1).flatten().tolist(), torch.nonzero(edges == -1).flatten().tolist(), strict=True
-    )
-    stretches = [(first, last) for first, last in pairs if last - first >= SHORTEST_STRETCH]
-    for first, last in stretches:
-        broken[first:last] = -1
-    rest = start + torch.nonzero(broken[: stop - start] >= 0).flatten()
-    return [(start + first, start + last) for first, last in stretches], rest
+    span = windows.lookback + windows.horizon
+    gaps = F.pad((~windows.observed[start : stop + span - 1].all(1)).cumsum(0), (1, 0))
+    whole = (gaps[span:] == gaps[:-span]).int()
+    edges = torch.diff(whole, prepend=whole.new_zeros(1), append=whole.new_zeros(1))
+    first, last = (start + torch.nonzero(edges == side).flatten() for side in (1, -1))
+    long = last - first >= SHORTEST_STRETCH
+    stretches = list(zip(first[long].tolist(), last[long].tolist(), strict=True))
+    alone = torch.ones(stop, dtype=torch.bool)
+    for begin, end in [(0, start), *stretches]:
+        alone[begin:end] = False
+    return stretches, torch.nonzero(alone).flatten()
 
 
 def all_windows(panel: Panel, scaler: Scaler, lookback: int, horizon: int, num_targets: int | None = None) -> Windows:
