@@ -135,7 +135,7 @@ def _errors(run: Run) -> dict[str, float]:
 def _squares(run: Run, split: str) -> list[float]:
     """Means of ridge's squared error, of its product with the network's, of the network's and of the forecast's."""
     model, parts = model_of(run).eval(), []
-    for _, batch in run.prepared.windows[split].batches():
+    for batch in run.prepared.windows[split].batches():
         forecasts = model.all_forecasts(batch["past"])
         ridge, network, ours = (forecasts[name] - batch["future"] for name in ("ridge", "network", "multiway"))
         pairs = ((ridge, ridge), (ridge, network), (network, network), (ours, ours))

@@ -55,7 +55,7 @@ class Curve:
         """Measure once."""
         begun = time.perf_counter()
         self.seconds.append(round(begun - self.started - self.spent, 3))
-        sums = [WindowLoss("mse")(model, batch) for _, batch in self.windows.batches()]
+        sums = [WindowLoss("mse")(model, batch) for batch in self.windows.batches()]
         self.errors.append(round(float(sum(total for total, _ in sums) / sum(count for _, count in sums)), 4))
         self.spent += time.perf_counter() - begun
         return {}

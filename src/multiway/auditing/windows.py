@@ -1,6 +1,8 @@
 """Audit of windows over series, whoever split them, and whether the calendar alone explains a series."""
 
 import dataclasses
+import functools
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -65,6 +67,22 @@ class WindowSplit:
         """Splits that a model is scored on."""
         return tuple(split for split in self.starts if split != "train")
 
+    @functools.cached_property
+    def training(self) -> NDArray[np.bool_]:
+        """Rows of training windows."""
+        return self.whole("train").covered(len(self.values))
+
+    @functools.cached_property
+    def apart(self) -> NDArray[np.bool_]:
+        """Rows of training windows that are no target of another split."""
+        targets = (self.targets(name).covered(len(self.values)) for name in self.evaluated)
+        return functools.reduce(lambda rows, covered: rows & ~covered, targets, self.training)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether most of the training rows are targets of another split."""
+        return bool(self.apart.sum() < self.training.sum() / 2)
+
     def row(self, position: int) -> str:
         """A row and its time, in words."""
         return f"row {position} ({self.times[position]})" if position < len(self.times) else f"row {position}"
@@ -77,41 +95,29 @@ def audit_windows(split: WindowSplit, source: str) -> AuditReport:
 
 def verdicts_on_windows(split: WindowSplit) -> list[Verdict | None]:
     """Overlap, order, statistics, copies, look-ahead, calendar, and whether a split is left to test on."""
-    verdicts: list[Verdict | None] = []
-    for name in split.evaluated:
-        verdicts.append(check_overlap(split.whole("train"), split.targets(name), name, split.row))
-        verdicts.append(check_order(split.whole("train"), split.targets(name), name, split.row))
-    verdicts += [
+    checks = itertools.product(split.evaluated, (check_overlap, check_order))
+    return [
+        *(check(split.whole("train"), split.targets(name), name, split.row) for name, check in checks),
         _statistics(split),
         _copies(split),
         _near(split),
         check_look_ahead(split.values, split.names, LOOK_AHEAD),
+        check_interpolated(split.values, split.names),
+        _calendar(split),
+        _tested(split),
     ]
-    return [*verdicts, check_interpolated(split.values, split.names), _calendar(split), _tested(split)]
-
-
-def _rows(split: WindowSplit) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Rows of training windows, and those of them that are no target of another split."""
-    size = len(split.values)
-    training, targets = split.whole("train").covered(size), np.zeros(size, bool)
-    for name in split.evaluated:
-        targets |= split.targets(name).covered(size)
-    return training, training & ~targets
 
 
 def _statistics(split: WindowSplit) -> Verdict | None:
     if not split.used:
         return None
-    training, own = _rows(split)
-    if not own.any():
+    if not split.apart.any():
         return found("statistics", "error", "every training row is a target of another split, so scaling saw them all")
-    rows = split.values[own]
+    rows = split.values[split.apart]
     honest = {name: split.statistics[name](rows) for name in split.used}
     everything = {name: split.statistics[name](split.values) for name in split.used}
-    kind = f"{len(rows):,} training rows" + (
-        "" if own.sum() == training.sum() else " that are no target of another split"
-    )
-    return check_statistics(split.used, honest, everything, split.names, rows=kind)
+    rest = "" if (split.apart == split.training).all() else " that are no target of another split"
+    return check_statistics(split.used, honest, everything, split.names, rows=f"{len(rows):,} training rows{rest}")
 
 
 def _copies(split: WindowSplit) -> Verdict:
@@ -127,21 +133,18 @@ def _copies(split: WindowSplit) -> Verdict:
 
 def _near(split: WindowSplit) -> Verdict | None:
     """Stretches that are nearly those of training; where windows overlap, they all are."""
-    training, own = _rows(split)
-    if own.sum() < training.sum() / 2:
+    if split.is_mixed:
         return None
-    size = len(split.values)
-    tested = {name: split.targets(name).covered(size) for name in split.evaluated}
+    tested = {name: split.targets(name).covered(len(split.values)) for name in split.evaluated}
     length = split.lookback + split.horizon
-    return check_near_stretches(split.values, split.names, own, tested, length, split.lookback)
+    return check_near_stretches(split.values, split.names, split.apart, tested, length, split.lookback)
 
 
 def _calendar(split: WindowSplit) -> Verdict | None:
-    training, own = _rows(split)
-    if own.sum() < training.sum() / 2 or not split.evaluated:
+    if split.is_mixed or not split.evaluated:
         return None  # the targets lie among the training rows, and that is said already
     tested = split.targets(split.evaluated[-1]).covered(len(split.values))
-    return check_calendar(split.values, split.times, own, tested, split.names)
+    return check_calendar(split.values, split.times, split.apart, tested, split.names)
 
 
 def _tested(split: WindowSplit) -> Verdict | None:

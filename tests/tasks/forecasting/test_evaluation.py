@@ -102,7 +102,7 @@ def test_errors_are_kept_by_step_and_variate():
 
 def test_no_window_is_dropped():
     windows = make_windows(90, 2, 6, 5)
-    seen = torch.cat([index for index, _ in windows.batches()])
+    seen = torch.cat([batch["start"] for batch in windows.batches()])
     assert seen.tolist() == list(range(90 - 6 - 5 + 1))
     assert measure(windows, wrong_forecast, SCALER)["twice"].count.unique().tolist() == [80.0]
 

@@ -36,7 +36,7 @@ def score(rows, model, metric="mse", split="test"):
 def test_a_baseline_is_scored_on_every_window(run, name):
     windows, errors = run.prepared.windows["test"], []
     with torch.no_grad():
-        for _, batch in windows.batches():
+        for batch in windows.batches():
             errors.append((run.models[name](batch["past"]) - batch["future"]).double())
     squared = torch.cat(errors).square()
     assert len(squared) == len(windows)

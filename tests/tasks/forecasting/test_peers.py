@@ -37,7 +37,7 @@ def score(rows, model):
 def test_a_peer_is_scored_on_every_window_of_the_run(run, name):
     windows = run.prepared.windows["test"]
     with torch.no_grad():
-        errors = [(run.models[name](batch["past"]) - batch["future"]).double() for _, batch in windows.batches()]
+        errors = [(run.models[name](batch["past"]) - batch["future"]).double() for batch in windows.batches()]
     squared = torch.cat(errors).square()
     assert len(squared) == len(windows)
     assert score(run.scores, name) == pytest.approx(float(squared.mean()), rel=1e-6)

@@ -35,8 +35,7 @@ def audit_forecast(config: ForecastConfig, run: Run | None = None) -> AuditRepor
     if other is not None:
         leaky = other.audited(panel, prepared.windows, scaler)
         return AuditReport.of(_title(panel, config), verdicts_on_windows(leaky))
-    names = tuple(itertools.compress(panel.names, learnt))
-    seen = dataclasses.replace(panel, values=panel.values[:, learnt], names=names)
+    seen = dataclasses.replace(panel, values=panel.values[:, learnt], names=(*itertools.compress(panel.names, learnt),))
     split = scaled_windows(seen, prepared.windows, Scaler(scaler.mean[learnt], scaler.std[learnt]))
     masked = dataclasses.replace(panel, values=np.where(learnt, panel.values, np.nan))
     targets = check_targets(masked, prepared.windows, prepared.scaler)
@@ -115,10 +114,10 @@ def check_targets(panel: Panel, windows: Mapping[str, Windows], scaler: Scaler) 
     for split, part in windows.items():
         index = np.unique(np.linspace(0, len(part) - 1, LOOKED_AT).astype(np.int64))
         batch = part.gather(torch.from_numpy(index))
-        first = batch["start"].numpy() + part.lookback
-        wanted = scaler.transform(panel.values[first[:, None] + np.arange(part.horizon)])[..., -part.num_targets :]
-        error = np.abs(batch["future"].double().numpy() - wanted) / (1 + np.abs(wanted))
+        rows = batch["start"].numpy()[:, None] + np.arange(part.lookback, part.lookback + part.horizon)
+        expected = scaler.transform(panel.values[rows])[..., -part.num_targets :]
+        error = np.abs(batch["future"].double().numpy() - expected) / (1 + np.abs(expected))
         agreed.append(np.nan_to_num(error).max((1, 2)) < ROUNDING)
-        names += [f"{split} window {place}" for place in index.tolist()]
+        names += [f"{split} window {position}" for position in index]
     same = np.concatenate(agreed)
     return check_agreement(same, np.ones_like(same), "the series' own values", names, noun="targets")

@@ -54,7 +54,7 @@ def _excess(selection: ops.Selection) -> float:
 def choose_shares(model: RidgeAndNetwork, windows: Windows, config: ForecastConfig) -> ops.Selection:
     """Weigh ridge and network by their squared errors on validation windows, or as the config decides."""
     stops = ops.horizon_bands(config.horizon)
-    parts = [_error_sums(model, batch, stops) for _, batch in windows.batches()]
+    parts = [_error_sums(model, batch, stops) for batch in windows.batches()]
     selection = ops.select_blend(*torch.cat(parts, 1).numpy(), stops=stops, lookback=config.lookback)
     return selection if config.selection == "auto" else _decided(selection, config.selection == "network")
 
@@ -75,7 +75,7 @@ def _error_sums(model: RidgeAndNetwork, batch: dict[str, Tensor], stops: tuple[i
         torch.where(keep, forecasts[name] - target, 0).double() for name in ("ridge", "network", "naive")
     )
     products = [x * y for x, y in ((floor, floor), (floor, network), (network, network), (last, last))]
-    by_step = torch.stack([each.sum(2) for each in (*products, keep.double())])
+    by_step = torch.stack([*products, keep.double()]).sum(3)
     return torch.stack([band.sum(2) for band in by_step.tensor_split(stops[:-1], 2)], 2)
 
 
@@ -151,13 +151,10 @@ def fit_radii(
 def errors_of(windows: Windows, forecast: Forecast, stride: int = 1) -> Errors:
     """Absolute errors of every k-th window, `(horizon, variates, windows)`; NaN where nothing was observed."""
     errors = []
-    for index, batch in windows.batches():
-        rows = torch.nonzero(index % stride == 0).flatten()
-        past, seen = batch["past"][rows], batch.get("past_observed")
-        error = (forecast(past, None if seen is None else seen[rows]) - batch["future"][rows]).abs_()
+    for batch in windows.batches(torch.arange(0, len(windows), stride)):
+        error = (forecast(batch["past"], batch.get("past_observed")) - batch["future"]).abs_()
         observed = batch.get("future_observed")
-        error = error if observed is None else torch.where(observed[rows], error, torch.nan)
-        errors.append(error.permute(1, 2, 0))
+        errors.append((error if observed is None else torch.where(observed, error, torch.nan)).permute(1, 2, 0))
     return torch.cat(errors, -1).numpy()
 
 
@@ -169,13 +166,13 @@ def out_of_time_errors(training: Windows, floor: Floor) -> NDArray[np.float32]:
     """
     horizon = training.horizon
     last = training.first + len(training) + training.lookback - horizon
-    found = [np.empty((horizon, training.num_variates, 0), np.float32)]
+    errors = [np.empty((horizon, training.num_variates, 0), np.float32)]
     for origin in range(last, training.first, -horizon)[:MAX_ORIGINS]:
         earlier = training.between(training.first, origin)
         if len(earlier) < max(SMALLEST * len(training), 1):
             break
-        found.append(errors_of(training.between(origin, origin + 2 * horizon - 1), _ridge(earlier, floor)))
-    return np.concatenate(found, -1)
+        errors.append(errors_of(training.between(origin, origin + 2 * horizon - 1), _ridge(earlier, floor)))
+    return np.concatenate(errors, -1)
 
 
 def _ridge(windows: Windows, floor: Floor) -> Forecast:

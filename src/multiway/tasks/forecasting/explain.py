@@ -61,7 +61,7 @@ def explain(run: Run, panel: Panel, windows: Windows | None) -> Explanation:
 def mapped(run: Run) -> list[HOTForecaster]:
     """The networks of a run that have a map per mode."""
     members = members_of(model_of(run).network)
-    return [each for each in members if isinstance(each, HOTForecaster) and each.config.has_maps]
+    return [member for member in members if isinstance(member, HOTForecaster) and member.config.has_maps]
 
 
 def network_of(run: Run) -> HOTForecaster:
@@ -93,8 +93,8 @@ def network_of(run: Run) -> HOTForecaster:
 @torch.no_grad()
 def _maps(run: Run, past: Tensor, observed: Tensor | None, times: Sequence[str], **facts: Any) -> list[ModeMap]:
     """Maps of every network of a run, its heads beside those of the others."""
-    found = [network.forward_with_maps(past, observed)[1] for network in mapped(run)]
-    maps = [[torch.cat(modes, 1) for modes in zip(*blocks, strict=True)] for blocks in zip(*found, strict=True)]
+    own = [network.forward_with_maps(past, observed)[1] for network in mapped(run)]
+    maps = [[torch.cat(modes, 1) for modes in zip(*blocks, strict=True)] for blocks in zip(*own, strict=True)]
     return mode_maps(maps, MODES, (run.state.names, times), **facts)
 
 
@@ -110,6 +110,10 @@ def write_explanation(run: Run, out: Path | None) -> Answer:
 
 
 DELETION_WINDOWS = 64
+DELETION_HEADS = ("Error, attended most", "Error, at random", "Error, nothing hidden")
+DELETION_NOTE = (
+    "If attention marks what matters, hiding what is attended most should hurt more than hiding as much at random."
+)
 
 
 def attention_part(run: Run, prepared: PreparedPanel | None) -> PagePart:
@@ -128,28 +132,30 @@ def attention_part(run: Run, prepared: PreparedPanel | None) -> PagePart:
 def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> Table | None:
     """Hide what the first block attends to most, and as much at random, and see what the forecast loses."""
     batch = windows.spread(DELETION_WINDOWS)
-    found = [
+    tests = [
         (item, deletion_test(item, functools.partial(_error_without, run, batch, item.mode)))
         for item in maps
         if item.layer == 0 and len(item.key_labels) > 1
     ]
-    decimals = text.decimals_for([error for _, test in found for error in (test.error_attended, test.error_random)])
-    rows: list[list[TableCell | str]] = [
-        [
-            item.mode,
-            TableCell(f"{test.num_hidden} of {len(item.key_labels)}", style="left"),
-            *(text.number(error, decimals) for error in (test.error_attended, test.error_random, test.error_intact)),
-        ]
-        for item, test in found
-    ]
-    words = (
-        "If attention marks what matters, hiding what is attended most should hurt more than hiding as much at random."
+    if not tests:
+        return None
+    decimals = text.decimals_for([error for _, test in tests for error in (test.error_attended, test.error_random)])
+    return Table(
+        title="Deletion test",
+        columns=["Mode", TableCell("Hidden", style="left"), *DELETION_HEADS],
+        rows=[
+            [
+                item.mode,
+                TableCell(f"{test.num_hidden} of {len(item.key_labels)}", style="left"),
+                *(
+                    text.number(error, decimals)
+                    for error in (test.error_attended, test.error_random, test.error_intact)
+                ),
+            ]
+            for item, test in tests
+        ],
+        note=DELETION_NOTE,
     )
-    heads = ["Error, attended most", "Error, at random", "Error, nothing hidden"]
-    table = Table(
-        title="Deletion test", columns=["Mode", TableCell("Hidden", style="left"), *heads], rows=rows, note=words
-    )
-    return table if rows else None
 
 
 @torch.no_grad()

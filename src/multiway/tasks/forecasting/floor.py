@@ -114,7 +114,7 @@ def _folds(training: Windows, validation: Windows) -> Iterator[_Fold]:
 
 def _best_penalty(folds: Sequence[_Fold], shared: Sequence[Tensor] | None) -> _Best:
     """One matrix for all variates; or one for each, drawn towards those that are shared."""
-    paths = [_path(fold, matrix) for fold, matrix in zip(folds, shared or [None] * len(folds), strict=True)]
+    paths = [_path(fold, matrix) for fold, matrix in zip(folds, shared or itertools.repeat(None), strict=False)]
     errors = torch.stack([_errors(fold, path) for fold, path in zip(folds, paths, strict=True)])
     relative = errors / errors.min(1, keepdim=True).values.clamp_min(torch.finfo(errors.dtype).tiny)
     best = int((torch.tensor([fold.weight for fold in folds], dtype=errors.dtype) @ relative).argmin())
@@ -213,7 +213,7 @@ def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor,
 
 def _masked_steps(windows: Windows, index: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """X, Y (0 where it is missing) and which targets count, `(variates, windows, steps)` in float64, in chunks."""
-    for _, batch in windows.batches(index, CELLS_PER_CHUNK) if len(index) else ():
+    for batch in windows.batches(index, CELLS_PER_CHUNK) if len(index) else ():
         past, future = batch["past"], batch["future"]
         seen = batch.get("past_observed", torch.ones_like(past, dtype=torch.bool))
         filled = fill_gaps(past, seen).double()

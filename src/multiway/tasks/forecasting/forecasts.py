@@ -59,9 +59,8 @@ def _wide(names: tuple[str, ...], columns: dict[str, NDArray[np.float64]]) -> di
 def forecast_columns(run: Run, panel: Panel, levels: tuple[float, ...]) -> dict[str, NDArray[np.float64]]:
     """Point forecast and bands, `(horizon, targets)` each, in the units of the data."""
     scaler = run.state.target_scaler
-    past, observed = last_window(panel, run.state.scaler, run.config.lookback)
     with torch.no_grad():
-        scaled = model_of(run)(past, observed)[0].double().numpy()
+        scaled = model_of(run)(*last_window(panel, run.state.scaler, run.config.lookback))[0].double().numpy()
     columns = {OURS: scaler.inverse(scaled)}
     for level in levels:
         radius = radius_of(run, level)
@@ -144,10 +143,11 @@ def _no_room(run: Run, panel: Panel, moment: Any) -> DataError:
 def _forecasts(run: Run, windows: Windows, rows: Tensor) -> dict[str, NDArray[np.float64]]:
     """Every model's forecasts in the units of the data, flat in the order cutoff, variate, step."""
     parts: dict[str, list[Tensor]] = {}
-    for _, batch in windows.batches(rows):
+    for batch in windows.batches(rows):
         for name, forecast in all_forecasts(run, batch["past"], batch.get("past_observed")).items():
             parts.setdefault(name, []).append(forecast)
-    whole = {name: run.state.target_scaler.inverse(torch.cat(each).double().numpy()) for name, each in parts.items()}
+    scaler = run.state.target_scaler
+    whole = {name: scaler.inverse(torch.cat(batches).double().numpy()) for name, batches in parts.items()}
     return {name: values.transpose(0, 2, 1).ravel() for name, values in whole.items()}
 
 

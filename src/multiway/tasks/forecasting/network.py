@@ -174,7 +174,7 @@ def _correlation(windows: Windows, part: Literal["past", "future"]) -> Tensor:
 
 def _steps(windows: Windows, part: str) -> Iterator[Tensor]:
     """All windows in chunks, `(variates, windows, steps)` in float64."""
-    for _, batch in windows.batches(cells=CELLS_PER_CHUNK):
+    for batch in windows.batches(cells=CELLS_PER_CHUNK):
         seen = batch.get(f"{part}_observed")
         filled = batch[part] if seen is None else fill_gaps(batch[part], seen)
         yield filled.double().permute(2, 0, 1)

@@ -4,7 +4,6 @@ import functools
 import statistics
 import timeit
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,17 +61,14 @@ def head(runs: Sequence[Run]) -> pages.Summary:
 def sections(runs: Sequence[Run], prepared: PreparedPanel | None) -> Iterator[PagePart]:
     """Forecasts first; those parts that need the data are left out when its file is no longer there."""
     run, colours = runs[0], pages.colours_of(SUBJECT.scores(runs))
-    panels = [] if prepared is None else _forecasts(run, prepared)
     shown: Section = Text(words="Forecasts need the data, which could not be read again.")
-    yield PagePart(
-        id="forecasts",
-        title="Forecasts",
-        side=[
-            "History, forecast and bands in the data’s own units; each chart has its own scale.",
-            "Point at a chart, or focus it and use the arrow keys, to read its values.",
-        ],
-        content=[Panels(groups=groups(panels, colours)) if panels else shown],
-    )
+    if prepared is not None:
+        shown = Panels(groups=groups(_forecasts(run, prepared), colours))
+    side = [
+        "History, forecast and bands in the data’s own units; each chart has its own scale.",
+        "Point at a chart, or focus it and use the arrow keys, to read its values.",
+    ]
+    yield PagePart(id="forecasts", title="Forecasts", side=side, content=[shown])
     yield _errors_part(run, colours)
     yield _coverage(run)
     yield attention_part(run, prepared)
@@ -127,12 +123,12 @@ def _support(scores: Scores, has_network: bool) -> Iterator[str]:
     own, ridge = (scores.get(model, "mse", scale="scaled") for model in (OURS, "ridge"))
     if own.value is None:
         return
-    others = [model for model in scores.models() if model == "ridge" or "naive" in model]
-    against = [f"{_relative(own, scores.get(name, 'mse', scale='scaled'))} {title(name)}" for name in others]
-    beside = f": {text.listing(against)}." if against else "."
+    floors = [model for model in scores.models() if model == "ridge" or "naive" in model]
+    relations = [f"{_relative(own, scores.get(name, 'mse', scale='scaled'))} {title(name)}" for name in floors]
+    listed = f": {text.listing(relations)}." if relations else "."
     beaten = " It is no better than ridge there: the gain seen on validation did not hold."
     remark = beaten if has_network and own.number > ridge.number else ""
-    yield f"On the test rows its MSE is {text.number(own.value, text.decimals_for([own.number]))}{beside}{remark}"
+    yield f"On the test rows its MSE is {text.number(own.value, text.decimals_for([own.number]))}{listed}{remark}"
     network = scores.get("network", "mse", scale="scaled")
     if network.value is not None and ridge.value is not None:
         verb = "is no better than" if network.number >= ridge.number else "beats"
@@ -165,39 +161,40 @@ def _costs(run: Run) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def _latency(call: Callable[[], Any]) -> float:
+def _latency(call: Callable[[], object]) -> float:
     """Median of five calls, after one that warms up."""
     return statistics.median(timeit.repeat(call, number=1, repeat=6)[1:])
 
 
 def _forecasts(run: Run, prepared: PreparedPanel) -> list[ForecastPanel]:
     """The steps after the end of the data, and the last test window with what happened."""
-    horizon, panel = run.config.horizon, prepared.panel
-    stop = prepared.borders.test[1]
-    before, actual = panel.slice(0, stop - horizon), panel.values[stop - horizon : stop, -len(run.state.targets) :]
-    future = _panels(run, panel, panel.future_times(horizon), None, "After the end of the data")
-    return future + _panels(run, before, panel.times[stop - horizon : stop], actual, "Last test window")
+    panel, steps, stop = prepared.panel, run.config.horizon, prepared.borders.test[1]
+    before, actual = panel.slice(0, stop - steps), panel.slice(stop - steps, stop)
+    future = _panels(run, panel, panel.future_times(steps), None, "After the end of the data")
+    return future + _panels(run, before, actual.times, actual.values, "Last test window")
 
 
-def _panels(run: Run, panel: Panel, times: pd.Index, actual: Any, group: str) -> list[ForecastPanel]:
-    levels = run.config.levels
-    columns, values = forecast_columns(run, panel, levels), panel.values[:, -len(run.state.targets) :]
-    shown = max(HISTORY_WINDOWS * run.config.horizon, run.config.lookback)
+def _panels(
+    run: Run, panel: Panel, times: pd.Index, actual: NDArray[np.float64] | None, group: str
+) -> list[ForecastPanel]:
+    """A chart for each series that is forecast; they are the last ones."""
+    columns, names = forecast_columns(run, panel, run.config.levels), run.state.targets
+    history = panel.slice(-max(HISTORY_WINDOWS * run.config.horizon, run.config.lookback), panel.num_rows)
     return [
         ForecastPanel(
             name=name,
             times=times,
             group=group,
-            history_times=panel.times[-shown:],
-            history=values[-shown:, index],
+            history_times=history.times,
+            history=history.values[:, index - len(names)],
             lines={OURS: columns[OURS][:, index]},
-            actual=None if actual is None else actual[:, index],
+            actual=None if actual is None else actual[:, index - len(names)],
             bands={
                 level: (columns[f"{OURS}-lo-{level:g}"][:, index], columns[f"{OURS}-hi-{level:g}"][:, index])
-                for level in levels
+                for level in run.config.levels
             },
         )
-        for index, name in enumerate(run.state.targets)
+        for index, name in enumerate(names)
     ]
 
 
@@ -215,10 +212,10 @@ def _errors_part(run: Run, colours: dict[str, int]) -> PagePart:
 
 
 def _compared_steps(runs_of: Sequence[Sequence[Run]]) -> PagePart:
-    found = [_errors(runs[0], "step").get(OURS) for runs in runs_of]
+    errors = [_errors(runs[0], "step").get(OURS) for runs in runs_of]
     lines = {
         name: (f"s{index}", values)
-        for index, (name, values) in enumerate(zip(names_of(runs_of), found, strict=True))
+        for index, (name, values) in enumerate(zip(names_of(runs_of), errors, strict=True))
         if values is not None
     }
     side = ["Test error by distance into the future."]
@@ -250,18 +247,18 @@ def _coverage(run: Run) -> PagePart:
 
 def _coverage_table(run: Run, styles: dict[float, str]) -> Table:
     decimals = text.decimals_for([row["width"] for row in run.facts["coverage"]])
-    rows: list[list[TableCell | str]] = [
-        [
-            TableCell(
-                text.percent(row["level"], 0 if float(row["level"]).is_integer() else 1), swatch=styles[row["level"]]
-            ),
-            text.percent(row["actual"]),
-            text.signed(row["actual"] - row["level"], 1),
-            text.number(row["width"], decimals),
-        ]
-        for row in run.facts["coverage"]
-    ]
-    return Table(columns=["Claimed", "Measured", "Difference, points", "Mean width, scaled"], rows=rows)
+    return Table(
+        columns=["Claimed", "Measured", "Difference, points", "Mean width, scaled"],
+        rows=[
+            [
+                TableCell(text.percent(row["level"], 0 if row["level"] % 1 == 0 else 1), swatch=styles[row["level"]]),
+                text.percent(row["actual"]),
+                text.signed(row["actual"] - row["level"], 1),
+                text.number(row["width"], decimals),
+            ]
+            for row in run.facts["coverage"]
+        ],
+    )
 
 
 RULE = (
@@ -278,23 +275,27 @@ def choice_tables(run: Run, colours: dict[str, int]) -> list[Section]:
     chosen = run.facts["selection"]
     errors = {"ridge": chosen["floor_error"], "network": chosen["network_error"], OURS: chosen["blend_error"]}
     decimals = text.decimals_for(errors.values())
-    rows: list[list[TableCell | str]] = [
-        [
-            TableCell(model, swatch=f"s{colours.get(model, 4)}", tag="chosen" if model == OURS else ""),
-            text.number(error, decimals),
-            "" if model == "ridge" else text.signed(error - errors["ridge"], decimals),
-            TableCell(f"{chosen['weight']:.0%} network in the mean" if model == OURS else "", style="left"),
-        ]
-        for model, error in errors.items()
-    ]
-    columns: list[TableCell | str] = ["Model", "MSE", "against ridge", TableCell("Remark", style="left")]
-    return [Table(title="The choice on validation", columns=columns, rows=rows, strong=[2]), _shares(chosen["shares"])]
+    choice = Table(
+        title="The choice on validation",
+        columns=["Model", "MSE", "against ridge", TableCell("Remark", style="left")],
+        rows=[
+            [
+                TableCell(model, swatch=f"s{colours.get(model, 4)}", tag="chosen" if model == OURS else ""),
+                text.number(error, decimals),
+                "" if model == "ridge" else text.signed(error - errors["ridge"], decimals),
+                TableCell(f"{chosen['weight']:.0%} network in the mean" if model == OURS else "", style="left"),
+            ]
+            for model, error in errors.items()
+        ],
+        strong=[2],
+    )
+    return [choice, _shares(chosen["shares"])]
 
 
 def _shares(shares: Sequence[Row]) -> Table:
     """The network's share from the first steps to the last, and what it rests on."""
     starts = [0, *(share["stop"] for share in shares)]
-    rows: list[list[TableCell | str]] = [
+    rows = [
         [
             f"{start + 1} to {share['stop']}",
             f"{share['weight']:.0%}",

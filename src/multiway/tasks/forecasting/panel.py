@@ -1,5 +1,6 @@
 """A panel: several series observed at the same times."""
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from typing import Any, Literal, Self
@@ -59,15 +60,11 @@ class Panel:
         Raises:
             DataError: It is none of the panel's times.
         """
-        try:
-            rows = np.flatnonzero(self.times == time_like(self.times, moment))
-        except (TypeError, ValueError):
-            rows = np.empty(0, dtype=np.int64)
-        if not len(rows):
-            raise DataError(
-                f"{self.source}: the cutoff {moment} is none of its times, {self.times[0]} to {self.times[-1]}."
-            )
-        return int(rows[-1])
+        with contextlib.suppress(TypeError, ValueError, IndexError):
+            return int(np.flatnonzero(self.times == time_like(self.times, moment))[-1])
+        raise DataError(
+            f"{self.source}: the cutoff {moment} is none of its times, {self.times[0]} to {self.times[-1]}."
+        )
 
     def future_times(self, count: int) -> pd.Index:
         """The next `count` times after the last; steps of days and more keep their hour when clocks change.
@@ -112,15 +109,16 @@ def match_panel(panel: Panel, names: Sequence[str]) -> Panel:
     Raises:
         DataError: A name is absent.
     """
-    place = {name: position for position, name in enumerate(panel.names)}
-    absent = [name for name in names if name not in place]
+    positions = {name: position for position, name in enumerate(panel.names)}
+    absent = [name for name in names if name not in positions]
     if absent:
         verb = "is" if len(absent) == 1 else "are"
         raise DataError(
             f"{panel.source}: columns are matched by name, and {listed(absent, 5)} {verb} lacking. "
             f"It has {listed(panel.names)}. Add or rename."
         )
-    extra = [name for name in panel.names if name not in set(names)]
+    chosen = set(names)
+    extra = [name for name in panel.names if name not in chosen]
     notes = (*panel.notes, f"columns {listed(extra)} are not used.") if extra else panel.notes
-    order = [place[name] for name in names]
+    order = [positions[name] for name in names]
     return dataclasses.replace(panel, values=panel.values[:, order], names=tuple(names), notes=notes)

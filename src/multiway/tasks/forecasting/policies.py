@@ -221,7 +221,7 @@ def _first(cells: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def _note_empty_columns(draft: Draft) -> None:
-    empty = np.isnan(draft.values).all(0)
+    empty = np.asarray(np.isnan(draft.values).all(0))
     if empty.any():
         severity: Severity = "warning" if draft.options.missing == "mask" else "error"
         fix = ("Leave them out with variates (", CHOOSE, ").")
@@ -245,7 +245,7 @@ def note_constant(draft: Draft) -> None:
     """Warn of columns that never change; they are kept."""
     low = np.nanmin(draft.values, axis=0, initial=np.inf)
     high = np.nanmax(draft.values, axis=0, initial=-np.inf)
-    constant = (low == high) & np.isfinite(low)
+    constant = np.asarray((low == high) & np.isfinite(low))
     if constant.any() and len(draft.times) > 1:
         fix = ("Their forecast is that number; leave them out with variates (", CHOOSE, ") if that is no use.")
         draft.findings.add("constant", "warning", "columns never change", fix, _columns(draft, constant))

@@ -63,8 +63,7 @@ class ForecastErrors:
 
     def first(self, steps: int) -> Self:
         """Those of the first steps alone."""
-        tensors = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return type(self)(**{name: each.narrow(each.ndim - 2, 0, steps) for name, each in tensors.items()})
+        return type(self)(**{name: sums.narrow(-2, 0, steps) for name, sums in vars(self).items()})
 
     def coverage(self) -> Tensor:
         """Share of values inside the bands by step, `(levels, horizon)`."""
@@ -94,7 +93,7 @@ def measure(
     none = torch.zeros(0, windows.horizon, windows.num_targets)
     bands = {} if radii is None else {OURS: radii}
     totals: dict[str, ForecastErrors] = {}
-    for _, batch in windows.batches():
+    for batch in windows.batches():
         truth = _Truth(batch["future"], batch.get("future_observed"), offset)
         added: dict[int, str] = {}
         for name, forecast in predict(batch["past"], batch.get("past_observed")).items():
@@ -111,13 +110,8 @@ def coverage_rows(errors: ForecastErrors, radii: Tensor, levels: Sequence[float]
     """Coverage in percent and scaled width of the bands of every level, the coverage also by step."""
     inside, width = 100 * errors.coverage(), 2 * radii.double().mean((1, 2))
     return [
-        {
-            "level": level,
-            "actual": float(inside[i].mean()),
-            "width": float(width[i]),
-            "by_step": inside[i].tolist(),
-        }
-        for i, level in enumerate(levels)
+        {"level": level, "actual": float(steps.mean()), "width": float(size), "by_step": steps.tolist()}
+        for level, steps, size in zip(levels, inside, width, strict=True)
     ]
 
 
@@ -195,16 +189,18 @@ def _of_bands(error: ForecastErrors, units: Units) -> Iterator[tuple[str, str, f
 
 def error_frame(errors: Mapping[str, ForecastErrors], split: str, names: tuple[str, ...]) -> pd.DataFrame:
     """Scaled errors by split, model, variate and step, as a tidy table; NaN where no value was there."""
-    parts = []
-    for model, error in errors.items():
-        steps, variates = error.count.shape
-        columns = {
-            "split": split,
-            "model": model,
-            "variate": np.tile(np.array(names, dtype=object), steps),
-            "step": np.repeat(np.arange(1, steps + 1), variates),
-            "mse": (error.squared / error.count).flatten().numpy(),
-            "mae": (error.absolute / error.count).flatten().numpy(),
-        }
-        parts.append(pd.DataFrame(columns))
+    steps, variates = np.arange(next(iter(errors.values())).count.shape[0]) + 1, np.array(names, dtype=object)
+    cells = {"variate": np.tile(variates, len(steps)), "step": np.repeat(steps, len(names))}
+    parts = [
+        pd.DataFrame(
+            {
+                "split": split,
+                "model": model,
+                **cells,
+                "mse": (error.squared / error.count).flatten().numpy(),
+                "mae": (error.absolute / error.count).flatten().numpy(),
+            }
+        )
+        for model, error in errors.items()
+    ]
     return pd.concat(parts, ignore_index=True)

@@ -124,13 +124,11 @@ class Windows:
         """Copy at most so many windows, evenly spread from the first to the last."""
         return self.gather(torch.linspace(0, len(self) - 1, min(count, len(self))).long())
 
-    def batches(
-        self, rows: Tensor | None = None, cells: int | None = None
-    ) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
+    def batches(self, rows: Tensor | None = None, cells: int | None = None) -> Iterator[dict[str, Tensor]]:
         """Some windows, or all in order, in batches of so many cells; by default they stay in a processor's cache."""
         size = max((cells or BATCH_CELLS) // (self.num_variates * (self.lookback + self.horizon)), 1)
         for index in torch.split(torch.arange(len(self)) if rows is None else rows, size):
-            yield index, self.gather(index)
+            yield self.gather(index)
 
     def _copies(self, suffix: str, rows: Tensor, index: Tensor) -> dict[str, Tensor]:
         past, future = self._blocks(rows, 0, self.lookback), self._blocks(rows, self.lookback, self.horizon)
