@@ -27,10 +27,10 @@ def remove(*paths: Path | None) -> None:
     """Remove what killed processes of this machine left beside each path of what was to become it, and inside it."""
     for path in paths:
         if path is not None:
-            beside = path.parent.glob(f"*{glob.escape(path.name)}{MARK}*")
+            near = path.parent.glob(f"*{glob.escape(path.name)}{MARK}*")
             inside = [*path.glob(f"*{MARK}*"), *path.glob(f"*/*{MARK}*")]
             names = (path.name, f".{path.name}")
-            for stray in [*(each for each in beside if OWNED.sub("", each.name) in names), *inside]:
+            for stray in [*(near_path for near_path in near if OWNED.sub("", near_path.name) in names), *inside]:
                 if _is_left_over(stray):
                     _take_away(stray)
 

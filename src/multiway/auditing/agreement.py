@@ -44,11 +44,11 @@ def check_agreement(
     share = 1 - len(wrong) / len(labels)
     if share >= least:
         return f"{share:.2%} of {len(labels):,} {noun} agree with {what}"
-    place = int(wrong[0])
+    row = int(wrong[0])
     return found(
         "labels", "error",
-        f"{share:.2%} of {len(labels):,} {noun} agree with {what}; that of {quoted(names[place])} is {labels[place]} "
-        f"and should be {plain[place]}",
+        f"{share:.2%} of {len(labels):,} {noun} agree with {what}; that of {quoted(names[row])} is {labels[row]} "
+        f"and should be {plain[row]}",
         f"Make {noun} from what they are named after.", count=len(wrong),
     )  # fmt: skip
 
@@ -67,17 +67,17 @@ def check_statistics(
     """
     size = np.max([np.abs(value) for value in training.values()], axis=0)
     same = {name: _same(used[name], training[name], size) for name in used}
-    wrong = [(name, int(place)) for name in used for place in np.flatnonzero(~same[name])]
+    wrong = [(name, int(row)) for name in used for row in np.flatnonzero(~same[name])]
     if not wrong:
         of = "1 variate" if len(names) == 1 else f"{len(names)} variates"
         return f"what scaling learnt ({' and '.join(used)} of {of}) comes from the {rows} alone"
-    name, place = wrong[0]
-    of_all = all(bool(_same(used[each], everything[each], size).all()) for each in used)
-    origin = "as over all rows" if of_all else f"and over all rows it is {everything[name][place]:.6g}"
+    name, row = wrong[0]
+    of_all = all(bool(_same(used[key], everything[key], size).all()) for key in used)
+    origin = "as over all rows" if of_all else f"and over all rows it is {everything[name][row]:.6g}"
     return found(
         "statistics", "error",
-        f"scaling saw more than the {rows}: {name} of {names[place]} is {used[name][place]:.6g}, {origin}; over those "
-        f"alone it is {training[name][place]:.6g} ({len(wrong)} of {len(used) * len(names)} numbers differ)",
+        f"scaling saw more than the {rows}: {name} of {names[row]} is {used[name][row]:.6g}, {origin}; over those "
+        f"alone it is {training[name][row]:.6g} ({len(wrong)} of {len(used) * len(names)} numbers differ)",
         "Fit scaling on training rows alone.", count=len(wrong),
     )  # fmt: skip
 

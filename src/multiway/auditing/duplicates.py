@@ -19,7 +19,7 @@ MANY = 0.01
 class Names(Protocol):
     """Names by place, a list of them or made when asked for."""
 
-    def __getitem__(self, place: int, /) -> str:
+    def __getitem__(self, position: int, /) -> str:
         """Name of one."""
 
 
@@ -112,13 +112,13 @@ def check_one_label(
     """Whether copies of one thing have two labels."""
     seen: dict[bytes, int] = {}
     torn: list[str] = []
-    for place, digest in enumerate(digests):
+    for index, digest in enumerate(digests):
         if digest is None:
             continue
-        other = seen.setdefault(digest, place)
-        if labels[other] != labels[place]:
+        other = seen.setdefault(digest, index)
+        if labels[other] != labels[index]:
             torn.append(
-                f"{quoted(names[other])} ({quoted(labels[other])}) = {quoted(names[place])} ({quoted(labels[place])})"
+                f"{quoted(names[other])} ({quoted(labels[other])}) = {quoted(names[index])} ({quoted(labels[index])})"
             )
     if not torn:
         return f"no {what} has two labels"

@@ -99,7 +99,7 @@ class _Moments:
 
 def _removed(learnt: _Moments, judged: _Moments, own: NDArray[np.int64], series: int) -> Floats:
     """Share of the error of own past that each other series removes; 0 for itself."""
-    others = np.array([place for place in range(len(own)) if place != series], np.int64)
+    others = np.array([row for row in range(len(own)) if row != series], np.int64)
     alone = own[series][None]
     both = np.hstack([np.repeat(alone, len(others), 0), own[others]])
     before = judged.error(learnt.weights(alone, series), alone, series)[0]

@@ -119,7 +119,7 @@ def _choose(candidates: Iterable[_Cells], labels: Ints, groups: Ints, classes: i
     if not scored:
         return None
     best = max(score for score, _ in scored)
-    alike = [(cells.count, -score, place) for place, (score, cells) in enumerate(scored) if score >= best - CLOSE]
+    alike = [(cells.count, -score, code) for code, (score, cells) in enumerate(scored) if score >= best - CLOSE]
     return scored[min(alike)[2]][1]
 
 
@@ -142,11 +142,11 @@ def _held_out(cells: _Cells, labels: Ints, held: NDArray[np.bool_], classes: int
     return hits / len(labels)
 
 
-def _looked_up(cells: Ints, labels: Ints, wanted: Ints, count: int, classes: int) -> Ints:
+def _looked_up(cells: Ints, labels: Ints, cell_of: Ints, count: int, classes: int) -> Ints:
     """Commonest class of each cell; where training had no such cell, the commonest of all."""
     table = np.bincount(cells * classes + labels, minlength=count * classes).reshape(count, classes)
     table[table.sum(1) == 0] = np.bincount(labels, minlength=classes)
-    return np.asarray(table.argmax(1)[wanted], np.int64)
+    return np.asarray(table.argmax(1)[cell_of], np.int64)
 
 
 def lookup_mcc(predicted: Ints, labels: Ints) -> float:
@@ -163,9 +163,9 @@ def removed(
     hits: NDArray[np.bool_], usual: NDArray[np.bool_], groups: Ints, block: int, draws: int, seed: int
 ) -> tuple[float, float]:
     """95 % interval of the share of errors that the look-up removes; blocks of groups are drawn again."""
-    _, place = np.unique(groups, return_inverse=True)
-    count = int(place.max()) + 1
-    sums = np.stack([np.bincount(place, ~flags, count) for flags in (hits, usual)])  # errors of each group
+    _, code = np.unique(groups, return_inverse=True)
+    count = int(code.max()) + 1
+    sums = np.stack([np.bincount(code, ~flags, count) for flags in (hits, usual)])  # errors of each group
     around = np.concatenate([np.zeros((2, 1)), np.concatenate([sums, sums], 1).cumsum(1)], 1)
     width = min(block, count)
     starts = np.random.default_rng(seed).integers(0, count, (draws, -(-count // width)))

@@ -58,8 +58,8 @@ def _fields(image: NDArray[Any], places: Sequence[Sequence[int]]) -> Floats:
 
 def _planes(image: NDArray[Any], places: Sequence[Sequence[int]]) -> Iterator[Floats]:
     for axis, chosen in enumerate(places, start=1):
-        for place in chosen:
-            yield _pooled(image.take(place, axis).astype(np.float64))
+        for position in chosen:
+            yield _pooled(image.take(position, axis).astype(np.float64))
 
 
 def _core(image: NDArray[Any]) -> NDArray[Any]:
@@ -78,7 +78,7 @@ def _pooled(plane: Floats) -> Floats:
     for axis in range(1, plane.ndim):
         size = plane.shape[axis]
         edges = np.linspace(0, size, min(size, SIDE) + 1).astype(np.int64)
-        widths = np.diff(edges).reshape([-1 if each == axis else 1 for each in range(plane.ndim)])
+        widths = np.diff(edges).reshape([-1 if other == axis else 1 for other in range(plane.ndim)])
         plane = np.add.reduceat(plane, edges[:-1], axis) / widths
     return plane
 
@@ -124,7 +124,7 @@ def _inner(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Marked voxels whose neighbours along the axes are all marked."""
     inner = mask
     for axis in range(mask.ndim):
-        padded = np.pad(mask, [(int(axis == each),) * 2 for each in range(mask.ndim)])
+        padded = np.pad(mask, [(int(axis == other),) * 2 for other in range(mask.ndim)])
         size = mask.shape[axis]
         inner = inner & padded.take(range(size), axis) & padded.take(range(2, size + 2), axis)
     return inner

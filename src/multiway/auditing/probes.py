@@ -48,7 +48,7 @@ class ProbeErrors:
         """Errors of the nearest training rows' vote."""
         wrong = [votes(column[learnt], labels[learnt], column[judged]) != labels[judged] for learnt, judged in parts]
         commonest = [np.bincount(labels[learnt]).argmax() != labels[judged] for learnt, judged in parts]
-        return cls(*(int(np.concatenate(each).sum()) for each in (wrong, commonest)))
+        return cls(*(int(np.concatenate(counts).sum()) for counts in (wrong, commonest)))
 
 
 def class_numbers(values: Iterable[Hashable]) -> Ints:
@@ -57,24 +57,24 @@ def class_numbers(values: Iterable[Hashable]) -> Ints:
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int64)
 
 
-def votes(known: Floats, labels: Ints, wanted: Floats) -> Ints:
+def votes(known: Floats, labels: Ints, queries: Floats) -> Ints:
     """Commonest class of the nearest known rows by one column; missing cells are near each other."""
-    known, wanted = (np.where(np.isnan(column), -np.inf, column) for column in (known, wanted))
+    known, queries = (np.where(np.isnan(column), -np.inf, column) for column in (known, queries))
     order = np.argsort(known, kind="stable")
     ordered = known[order]
-    middle = (np.searchsorted(ordered, wanted) + np.searchsorted(ordered, wanted, "right")) // 2
+    middle = (np.searchsorted(ordered, queries) + np.searchsorted(ordered, queries, "right")) // 2
     count = min(NEIGHBOURS, len(known))
     first = np.clip(middle - count // 2, 0, len(known) - count)
     near = labels[order][first[:, None] + np.arange(count)]
     classes = int(labels.max()) + 1
-    table = np.bincount((np.arange(len(wanted))[:, None] * classes + near).ravel(), minlength=len(wanted) * classes)
+    table = np.bincount((np.arange(len(queries))[:, None] * classes + near).ravel(), minlength=len(queries) * classes)
     return np.asarray(table.reshape(-1, classes).argmax(1), np.int64)
 
 
-def line_through(known: Floats, target: Floats, wanted: Floats) -> Floats:
+def line_through(known: Floats, target: Floats, queries: Floats) -> Floats:
     """Mean target at the two nearest values of one column, by their distance."""
-    values, place = np.unique(known, return_inverse=True)
-    return np.asarray(np.interp(wanted, values, np.bincount(place, target) / np.bincount(place)))
+    values, code = np.unique(known, return_inverse=True)
+    return np.asarray(np.interp(queries, values, np.bincount(code, target) / np.bincount(code)))
 
 
 def explained_by_column(column: Floats, target: Floats, parts: Parts) -> float:

@@ -18,7 +18,7 @@ def found(
     kind: str, severity: Severity, rule: str, fix: str | Message = "", places: Iterable[str] = (), count: int = 1
 ) -> Finding:
     """Make a finding whose places are words."""
-    every = tuple(Place(detail=place) for place in places)
+    every = tuple(Place(detail=name) for name in places)
     return Finding(kind=kind, severity=severity, rule=rule, fix=fix, places=every, count=max(count, len(every)))
 
 
@@ -39,11 +39,11 @@ class AuditReport:
     def of(cls, source: str, verdicts: Iterable[Verdict | None]) -> Self:
         """Gather what checks say; None is a check that had nothing to look at."""
         every = list(verdicts)
-        findings = [each for each in every if isinstance(each, Finding)]
+        findings = [verdict for verdict in every if isinstance(verdict, Finding)]
         return cls(
             source=source,
             findings=tuple(sorted(findings, key=lambda finding: ORDER.index(finding.severity))),
-            passed=tuple(each for each in every if isinstance(each, str)),
+            passed=tuple(verdict for verdict in every if isinstance(verdict, str)),
         )
 
     @property

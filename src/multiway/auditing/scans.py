@@ -87,7 +87,7 @@ def check_grid(cases: Cases, labels: Sequence[str], target: str = "the class") -
         return None
     files = files_of(cases) or (None,) * cases.count
     facts = [scan_facts(cases.scans.header(row), file) for row, file in enumerate(files)]
-    codes = {name: class_numbers(each[name] for each in facts) for name in facts[0]}
+    codes = {name: class_numbers(own[name] for own in facts) for name in facts[0]}
     classes = class_numbers(labels)
     groups = class_numbers(cases.names if cases.patients is None else cases.patients)
     train, test = cases.splits["train"], cases.splits["test"]
@@ -239,7 +239,7 @@ class ScanImages:
             return f"intensities are scaled by fixed numbers, {low:g} to {high:g}, and none was learnt"
         used = {"centre": np.array(scale.centre), "spread": np.array(scale.spread)}
         training, every = (self._moments(rows) for rows in (self.splits["train"], range(len(self.means))))
-        names = [f"channel {place}" for place in range(len(scale.centre))]
+        names = [f"channel {index}" for index in range(len(scale.centre))]
         return check_statistics(used, training, every, names, rows="training volumes")
 
     def _moments(self, rows: Iterable[int]) -> dict[str, NDArray[np.float64]]:

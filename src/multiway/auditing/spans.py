@@ -62,12 +62,12 @@ def check_overlap(training: Spans, targets: Spans, split: str, name: Callable[[i
     hidden = np.flatnonzero(before[targets.stops] > before[targets.starts])
     if not len(hidden):
         return f"no {split} target lies in one of the {len(training):,} training windows ({len(targets):,} looked at)"
-    place = int(hidden[0])
-    start, stop = int(targets.starts[place]), int(targets.stops[place])
+    row = int(hidden[0])
+    start, stop = int(targets.starts[row]), int(targets.stops[row])
     shared = np.flatnonzero((training.starts < stop) & (training.stops > start))
     other = int(shared[0])
     example = (
-        f"{split} window {place} has its target at {name(start)} to {name(stop - 1)}, and training window {other} "
+        f"{split} window {row} has its target at {name(start)} to {name(stop - 1)}, and training window {other} "
         f"holds {name(int(training.starts[other]))} to {name(int(training.stops[other]) - 1)}"
     )
     return found(

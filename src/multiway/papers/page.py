@@ -61,7 +61,7 @@ def _won(table: PublishedTable, lines: Sequence[Line]) -> tuple[int, int]:
     heads = [head for head in table.heads if head[1] in HIGHER_IS_BETTER]
     groups = _by_horizon(lines)
     marked = [_marked_ours(group, head, table.decimals(head)) for group in groups for head in heads]
-    known = [each for each in marked if each is not None]
+    known = [mark for mark in marked if mark is not None]
     return sum(known), len(known)
 
 
@@ -88,12 +88,12 @@ def _section(table: PublishedTable, lines: Sequence[Line]) -> Table:
     """Every method at one horizon."""
     heads = [head for head in table.heads if any(head in line.figures for line in lines)]
     facts = [fact for fact in FACTS if any(line.facts.get(fact) for line in lines)]
-    beside = [[str(line.facts.get(fact) or "") for line in lines] for fact in facts]
+    facts_of = [[str(line.facts.get(fact) or "") for line in lines] for fact in facts]
     columns = [_column(lines, head, table.decimals(head)) for head in heads]
     horizon = lines[0].horizon
     return Table(
         columns=["Method", *(fact.capitalize() for fact in facts), *(metric.upper() for _, metric in heads)],
-        rows=[list(row) for row in zip([line.method for line in lines], *beside, *columns, strict=True)],
+        rows=[list(row) for row in zip([line.method for line in lines], *facts_of, *columns, strict=True)],
         title="" if horizon is None else "Mean over the horizons" if horizon == MEAN else f"Horizon {horizon}",
         groups=[("", 1 + len(facts)), *_groups(heads)],
         strong=[row for row, line in enumerate(lines) if line.is_ours],
@@ -140,7 +140,7 @@ def _notes(name: str, table: PublishedTable | None, cells: Sequence[Row]) -> Pag
     recipes = recipes_of(name)
     notes = [*(table.notes if table else ()), *(recipes[cell["recipe"]].note for cell in cells)]
     words = [note for note in dict.fromkeys(notes) if note]
-    content = [Text(words=each, style="support") for each in (*words, *(_slips(table) if table else ()))]
+    content = [Text(words=word, style="support") for word in (*words, *(_slips(table) if table else ()))]
     return PagePart(id="notes", title="Notes", content=content)
 
 

@@ -173,11 +173,11 @@ class PublishedTable(Config):
 
     @model_validator(mode="after")
     def _methods_have_every_column(self) -> Self:
-        wanted = list(self.horizons or [None])
+        horizons = list(self.horizons or [None])
         for name, method in self.methods.items():
             for field, printed in (("figures", method.figures), ("deviations", method.deviations)):
-                if printed and list(printed) != wanted:
-                    raise ValueError(f"methods.{name}.{field}: give horizons {wanted}. Got {list(printed)}")
+                if printed and list(printed) != horizons:
+                    raise ValueError(f"methods.{name}.{field}: give horizons {horizons}. Got {list(printed)}")
                 self._check_lengths(f"methods.{name}.{field}", printed.values())
         return self
 
@@ -220,4 +220,4 @@ def published_beside(table: str) -> PublishedTable | None:
     loaded = {name: load_published(name) for name in published_tables()}
     if table in loaded and (loaded[table].recipes is None or loaded[table].measured_by):
         return loaded[table]
-    return next((each for each in loaded.values() if table in (each.recipes or ())), None)
+    return next((candidate for candidate in loaded.values() if table in (candidate.recipes or ())), None)

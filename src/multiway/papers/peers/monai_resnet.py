@@ -63,16 +63,16 @@ class ResNet3D(nn.Module):
         return logits
 
     def _check(self, x: Tensor) -> None:
-        wanted = (self.config.in_channels, *self.config.sizes)
-        if x.ndim != 5 or tuple(x.shape[1:]) != wanted:
+        expected = (self.config.in_channels, *self.config.sizes)
+        if x.ndim != 5 or tuple(x.shape[1:]) != expected:
             raise ShapeError(
-                f"ResNet3D: x must be (batch, channels, *sizes) with {wanted[0]} channels and sizes {wanted[1:]}. "
+                f"ResNet3D: x must be (batch, channels, *sizes) with {expected[0]} channels and sizes {expected[1:]}. "
                 f"Got {tuple(x.shape)}. Batch first, then channels, then the three modes."
             )
         if self.training and len(x) == 1 and max(self.config.sizes) <= TOTAL_STRIDE:
             raise ShapeError(
                 f"ResNet3D: batch normalisation needs more than one value per channel in training. Got one volume of "
-                f"sizes {wanted[1:]}. Train on larger batches or volumes."
+                f"sizes {expected[1:]}. Train on larger batches or volumes."
             )
 
 

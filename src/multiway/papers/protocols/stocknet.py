@@ -66,8 +66,8 @@ class StockNetFolder:
                 with findings.member(f"{quoted(ticker.name)}/{file.name}") as inner:
                     for number, item in read_lines(file, max_bytes, inner):
                         stamp = sound_text(item.get("created_at", file.name))
-                        text, place = _words(item.get("text")), f"{ticker.name}/{file.name}"
-                        yield DatedText(ticker.name, stamp, file.name, text, number, place)
+                        text, origin = _words(item.get("text")), f"{ticker.name}/{file.name}"
+                        yield DatedText(ticker.name, stamp, file.name, text, number, origin)
 
 
 def _words(value: Any) -> Any:

@@ -36,11 +36,11 @@ def make_tables(archive: Path, folder: Path, days: tuple[str, str], counts: Coun
         DataError: It does not; nothing is left behind then.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as place:
-        root = unpack_archive(archive, Path(place) / "archive")
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
+        root = unpack_archive(archive, Path(scratch) / "archive")
         panel, texts = read_stocks(root, StockOptions(start=days[0], end=days[1]))
         _check_counts(panel, texts, counts, expected)
-        made = Path(place) / "tables"
+        made = Path(scratch) / "tables"
         made.mkdir()
         write_with(made / "prices.parquet", _price_table(panel).to_parquet)
         if texts is not None:

@@ -141,7 +141,7 @@ def kronecker_attention(
             [row if keep else torch.zeros_like(row) for row, keep in zip(projected, real, strict=True)]
         )
         of_heads = [[factor(sample, head, mode) for mode in modes] for head in range(num_heads)]
-        full = [kronecker(each) if combine == "product" else kronecker_sum(each, attended) for each in of_heads]
+        full = [kronecker(head) if combine == "product" else kronecker_sum(head, attended) for head in of_heads]
         heads = [s @ v for s, v in zip(full, torch.split(values, head_dim, 1), strict=True)]  # eq. 8
         out = _project(torch.cat(heads, dim=1), weights.out, weights.out_bias)
         outputs.append(out.reshape(x.shape[1:]))
@@ -150,46 +150,46 @@ def kronecker_attention(
     return torch.stack(outputs), maps
 
 
-def paper_rows(tokens: Tensor, valid: Tensor, weights: AttentionWeights, place: Site) -> Tensor:
+def paper_rows(tokens: Tensor, valid: Tensor, weights: AttentionWeights, site: Site) -> Tensor:
     """Project every token (eq. before 3), then sum over all modes but one (g_pool before eq. 7)."""
-    weight, bias = _of_mode(weights, place.mode, place.is_key)
-    projected = _project(tokens, weight[place.part], None if bias is None else bias[place.part])
-    return _pool(projected, tokens, valid, weights, place, "sum")[0]
+    weight, bias = _of_mode(weights, site.mode, site.is_key)
+    projected = _project(tokens, weight[site.part], None if bias is None else bias[site.part])
+    return _pool(projected, tokens, valid, weights, site, "sum")[0]
 
 
-def per_mode_rows(tokens: Tensor, valid: Tensor, weights: AttentionWeights, place: Site) -> Tensor:
+def per_mode_rows(tokens: Tensor, valid: Tensor, weights: AttentionWeights, site: Site) -> Tensor:
     """The authors' later form: each mode's own projections, and a layer norm over the head's pooled features."""
-    scale, shift = (weights.key_norm if place.is_key else weights.query_norm)[place.mode]
-    return layer_norm(paper_rows(tokens, valid, weights, place), scale, shift, eps=1e-5)
+    scale, shift = (weights.key_norm if site.is_key else weights.query_norm)[site.mode]
+    return layer_norm(paper_rows(tokens, valid, weights, site), scale, shift, eps=1e-5)
 
 
-def trainable_rows(tokens: Tensor, valid: Tensor, weights: AttentionWeights, place: Site) -> Tensor:
+def trainable_rows(tokens: Tensor, valid: Tensor, weights: AttentionWeights, site: Site) -> Tensor:
     """Ours: projected, mean over real tokens, centred over positions that have any, RMS-normalised, scaled.
 
     A causal mode is not centred: its mean holds later positions. A bias is pooled too, but not centred.
     """
-    weight, bias = _of_mode(weights, place.mode, place.is_key)
-    rows, counts = _pool(_project(tokens, weight[place.part], None), tokens, valid, weights, place, "mean")
+    weight, bias = _of_mode(weights, site.mode, site.is_key)
+    rows, counts = _pool(_project(tokens, weight[site.part], None), tokens, valid, weights, site, "mean")
     seen = [position for position, count in enumerate(counts) if count]
-    if seen and not place.causal:
+    if seen and not site.causal:
         centre = torch.stack([rows[position] for position in seen]).mean(0)
         rows = torch.stack([row - centre if position in seen else row for position, row in enumerate(rows)])
     if bias is not None:
-        everywhere = bias[place.part].expand(*valid.shape, -1)
-        rows = rows + _pool(everywhere, tokens, valid, weights, place, "mean")[0]
-    scale, _ = (weights.key_norm if place.is_key else weights.query_norm)[place.mode]
+        everywhere = bias[site.part].expand(*valid.shape, -1)
+        rows = rows + _pool(everywhere, tokens, valid, weights, site, "mean")[0]
+    scale, _ = (weights.key_norm if site.is_key else weights.query_norm)[site.mode]
     rows = rms_norm(rows, scale, eps=1e-12)
-    if place.is_key or weights.log_temperature is None:
+    if site.is_key or weights.log_temperature is None:
         return rows
-    return rows * weights.log_temperature[place.mode, place.head].exp().clamp(max=MAX_TEMPERATURE)
+    return rows * weights.log_temperature[site.mode, site.head].exp().clamp(max=MAX_TEMPERATURE)
 
 
 def _pool(
-    projected: Tensor, tokens: Tensor, valid: Tensor, weights: AttentionWeights, place: Site, usual: str
+    projected: Tensor, tokens: Tensor, valid: Tensor, weights: AttentionWeights, site: Site, usual: str
 ) -> tuple[Tensor, list[int]]:
     """Pool projected tokens; scores of learned pooling are those of the tokens as they came."""
-    scores = None if weights.pool_scores is None else tokens @ weights.pool_scores[place.mode]
-    return pool_by(place.pooling or usual, projected, valid, place.mode, scores)
+    scores = None if weights.pool_scores is None else tokens @ weights.pool_scores[site.mode]
+    return pool_by(site.pooling or usual, projected, valid, site.mode, scores)
 
 
 FORMS = {"paper": paper_rows, "per_mode": per_mode_rows, "trainable": trainable_rows}

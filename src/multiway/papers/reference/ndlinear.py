@@ -33,11 +33,11 @@ def ndlinear_entries(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
     """Without biases, entry by entry: Y[b, h] = Σ_d X[b, d] Π_i W_i[h_i, d_i]."""
     out = []
     for sample in x:
-        for place in itertools.product(*(range(len(weight)) for weight in weights)):
+        for position in itertools.product(*(range(len(weight)) for weight in weights)):
             total = x.new_zeros(())
             for index in itertools.product(*map(range, sample.shape)):
                 term = sample[index]
-                for weight, h, d in zip(weights, place, index, strict=True):
+                for weight, h, d in zip(weights, position, index, strict=True):
                     term = term * weight[h, d]
                 total = total + term
             out.append(total)

@@ -69,8 +69,8 @@ def axial_rotary(rows: Tensor, sizes: Sequence[int], modes: Sequence[int], theta
         pairs = torch.complex(row[:half], row[half:]).unbind()
         new = list(pairs)
         for mode, hand in zip(modes, hands, strict=True):
-            for place, pair in enumerate(hand):
-                angle = torch.tensor(index[mode] * theta ** (-place / len(hand)), dtype=rows.dtype)
+            for rank, pair in enumerate(hand):
+                angle = torch.tensor(index[mode] * theta ** (-rank / len(hand)), dtype=rows.dtype)
                 new[pair] = pairs[pair] * torch.polar(torch.ones_like(angle), angle)
         turned.append(torch.cat([torch.stack(new).real, torch.stack(new).imag]))
     return torch.stack(turned)

@@ -37,8 +37,8 @@ def full_entries(cores: Sequence[Tensor]) -> Tensor:
     entries = []
     for index in itertools.product(*map(range, sizes)):
         product = cores[0].new_ones(1, 1)
-        for place, core in enumerate(cores):
-            product = product @ core[:, index[2 * place], index[2 * place + 1], :]
+        for site, core in enumerate(cores):
+            product = product @ core[:, index[2 * site], index[2 * site + 1], :]
         entries.append(product.squeeze())
     return torch.stack(entries).reshape(sizes)
 

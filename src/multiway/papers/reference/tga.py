@@ -107,6 +107,6 @@ def softmax_mean(scores: Sequence[Sequence[Tensor]], value: Tensor) -> Tensor:
     rows = []
     for row in scores:
         weights = [score.exp() for score in row]
-        mixed = sum((weight * each for weight, each in zip(weights, value, strict=True)), torch.zeros_like(value[0]))
+        mixed = sum((weight * head for weight, head in zip(weights, value, strict=True)), torch.zeros_like(value[0]))
         rows.append(mixed / sum(weights, torch.zeros_like(weights[0])))
     return torch.stack(rows)
