@@ -2,8 +2,8 @@
 
 import contextlib
 import dataclasses
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Fix:
     """
 
     field: str
-    value: Any = None
+    value: object = None
     like: str = ""
 
     def __str__(self) -> str:
@@ -32,6 +32,13 @@ Spell = Callable[[Fix], str]
 def spelled(message: Iterable[str | Fix], spell: Spell = str) -> str:
     """A message as text."""
     return "".join(part if isinstance(part, str) else spell(part) for part in message)
+
+
+def command(*words: object, **options: object) -> str:
+    """A command that cures an error, as it is typed; an option with a list is given several times."""
+    listed = {name: value if isinstance(value, list) else [value] for name, value in options.items()}
+    given = (f"--{name} {shlex.quote(str(value))}" for name, values in listed.items() for value in values)
+    return " ".join(["multiway", *map(str, words), *given])
 
 
 class MultiwayError(Exception):

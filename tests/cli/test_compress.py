@@ -64,7 +64,7 @@ def test_without_out_the_folder_lies_beside_the_run(run):
         (["--rule", "absent=nd"], ConfigError, "matches no module's whole name"),
         (["--rule", ".*ffn"], ConfigError, "write REGEX=KIND:option=value"),
         ([*RULE, *RULE], ConfigError, "has two rules. Give it one"),
-        ([*RULE, "--data", "x.safetensors"], ConfigError, "measured on its own validation samples. Leave out --data"),
+        ([*RULE, "--data", "x.safetensors"], ConfigError, "measured on its own validation samples. Leave out the data"),
         ([*RULE, "--max-error", "2"], ConfigError, "max_error is a share between 0 and 1"),
     ],
 )

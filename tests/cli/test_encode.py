@@ -82,7 +82,7 @@ def test_killed_in_between_it_goes_on(stocks, monkeypatch, capsys):
         (["--set", "text.token=3"], "text: token is not a known field"),
         (["--set", "model.dim=3"], "encode: fields of read and text only. Got model."),
         (["--set", "text=3"], "encode: fields of read and text only. Got text."),
-        (["--set", "read.texts=none"], "prices.csv: there are no texts. Give a file or folder of them: --texts FILE."),
+        (["--set", "read.texts=none"], "prices.csv: there are no texts. Give a file or folder of them (--texts FILE)."),
         (["--set", "read.texts=vectors.csv"], "vectors.csv holds vectors already, so there is nothing to encode."),
         (["--set", "read.texts=absent.csv"], "absent.csv"),
     ],

@@ -108,7 +108,9 @@ def test_a_file_is_replaced_where_that_is_asked_for_and_not_else(command, tmp_pa
     )
     (tmp_path / "old.csv").write_text("mine")
     words = [command, "run", "--out", "old.csv", *(["--cutoffs", "2"] if command == "backtest" else [])]
-    assert_refused(words, "old.csv exists already. Give another --out, or", tmp_path, monkeypatch, capsys)
+    assert_refused(
+        words, "old.csv exists already. Choose another path, or replace it (--overwrite)", tmp_path, monkeypatch, capsys
+    )
     assert (tmp_path / "old.csv").read_text() == "mine"
     assert call([*words, "--overwrite"], monkeypatch, capsys)[0] == 0
     assert (tmp_path / "old.csv").read_text() != "mine"

@@ -166,7 +166,7 @@ def test_measured_cells_are_read_and_nothing_is_run(tmp_path):
     [
         ({"measured": "none.jsonl"}, r"none.jsonl is not a file. Give the JSON lines that"),
         ({"rows": ["ecl"]}, r"cells.jsonl holds no chosen cell of hot-table-1. `multiway reproduce hot-table-1 --out"),
-        ({"overrides": {"a": 1}}, r"nothing is run. Leave out --out, --runs and --set"),
+        ({"overrides": {"a": 1}}, r"nothing is run. Leave out what runs would need"),
         ({"rows": ["none"]}, r"no cell of hot-table-1 has rows none"),
     ],
 )

@@ -5,42 +5,38 @@ import pandas as pd
 import pytest
 
 import multiway
-from multiway.errors import ArgumentError, ConfigError, DataError
+from multiway.errors import ArgumentError, ConfigError, DataError, Fix
 from multiway.tasks.fixes import Spelling
 from multiway.tasks.forecasting.config import OPTIONS
-from multiway.tasks.volumes.config import SCANS
 from tasks.forecasting.panels import make_frame
 from tasks.stocks.quotes import make_prices
 from tasks.tiny_estimators import ESTIMATORS, estimators
 
 FORECASTS = Spelling(options=OPTIONS, arguments={"read.gaps": "gaps", "network": "network"}, own=("X", "layout"))
+FILL, NETWORK = Fix("read.gaps", "fill"), Fix("network", value=True)
 
 
 @pytest.mark.parametrize(
-    ("said", "wanted"),
+    ("said", "written"),
     [
-        ("Set gaps to fill (--gaps fill).", 'Set gaps to fill (gaps="fill").'),
-        ("Set both (--set network=true --gaps fill).", 'Set both (network=True, gaps="fill").'),
-        ("Set it (--variates A,B), or not.", 'Set it (settings={"read": {"variates": ["A", "B"]}}), or not.'),
-        ("Set it, or --set model.modality=price.", 'Set it, or settings={"model": {"modality": "price"}}.'),
-        ("Or (--set read.decimal=',').", 'Or (settings={"read": {"decimal": ","}}).'),
-        ("(--set read.encoding=null --set read.unit=s)", '(settings={"read": {"encoding": None, "unit": "s"}})'),
-        ("(--set read.sentinels='[]')", '(settings={"read": {"sentinels": []}})'),
-        ("Set layout to long (--layout long).", 'Set layout to long (layout="long").'),
-        ("Forecaster: read.gaps: wrong (got 3).", "Forecaster: gaps: wrong (got 3)."),
-        ("Set read.gaps or read.gaps.more; my.read.gaps", "Set gaps or read.gaps.more; my.read.gaps"),
-        ("Give a file with --data. Or --cutoffs 3.", "Give a file with --data. Or --cutoffs 3."),
-        ("Convert it (dcmdjpeg --raw), or --data X.", "Convert it (dcmdjpeg --raw), or --data X."),
+        (("Set gaps to fill (", FILL, ")."), 'Set gaps to fill (gaps="fill").'),
+        (("Set both (", NETWORK, " ", FILL, ")."), 'Set both (network=True, gaps="fill").'),
+        (("(", Fix("read.variates", ["A", "B"]), ")"), '(settings={"read": {"variates": ["A", "B"]}})'),
+        (("Or (", Fix("read.decimal", ","), ")."), 'Or (settings={"read": {"decimal": ","}}).'),
+        (
+            ("(", Fix("read.encoding"), " ", Fix("read.unit", "s"), ")"),
+            '(settings={"read": {"encoding": None, "unit": "s"}})',
+        ),
+        (("(", Fix("read.sentinels", []), ")"), '(settings={"read": {"sentinels": []}})'),
+        (("Set layout to long (", Fix("layout", "long"), ")."), 'Set layout to long (layout="long").'),
+        (("Name it (", Fix("read.time", like="NAME"), ")."), 'Name it (settings={"read": {"time": "NAME"}}).'),
+        (("Forecaster: read.gaps: wrong (got 3).",), "Forecaster: gaps: wrong (got 3)."),
+        (("Set read.gaps or read.gaps.more; my.read.gaps",), "Set gaps or read.gaps.more; my.read.gaps"),
+        (("Convert it (dcmdjpeg --raw), or not.",), "Convert it (dcmdjpeg --raw), or not."),
     ],
 )  # fmt: skip
-def test_options_are_written_as_arguments(said, wanted):
-    assert FORECASTS.of(said) == wanted
-
-
-def test_names_that_stand_for_values_stay():
-    spelling = Spelling(options=SCANS, arguments={})
-    assert spelling.of("Set size (--size I,J,K).") == 'Set size (settings={"read": {"size": ["I", "J", "K"]}}).'
-    assert spelling.of("(--spacing 1,1,1)") == '(settings={"read": {"spacing": [1.0, 1.0, 1.0]}})'
+def test_fixes_are_written_as_arguments(said, written):
+    assert FORECASTS.of(said) == written
 
 
 def test_a_fix_is_accepted_as_it_is_written():

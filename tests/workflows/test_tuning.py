@@ -109,7 +109,7 @@ def test_another_search_in_the_folder_is_refused(tiny, tmp_path):
         "settings": {"overrides": {"training": {"epochs": 2}}},
     }
     for name, change in others.items():
-        with pytest.raises(RunError, match=rf"holds a search with other {name}\. Choose another --out"):
+        with pytest.raises(RunError, match=rf"holds a search with other {name}\. Choose another folder"):
             search(tiny, out=out, **change)
     TINY["forecast"](tmp_path / "data").changes["value"]()
     with pytest.raises(RunError, match="holds a search with other data"):
@@ -192,7 +192,7 @@ def test_a_frame_is_searched_in_memory(tiny, tmp_path):
     assert tuned.trials[0].validation_loss == search(tiny, trials=1).trials[0].validation_loss
     with pytest.raises(ConfigError, match="there is no data"):
         mw.train(task="forecast", recipe=str(tuned.recipe))
-    with pytest.raises(ConfigError, match=r"^tune: none of .* there is no data\. Give --data FILE"):
+    with pytest.raises(ConfigError, match=r"^tune: none of .* there is no data\. Give data=FILE"):
         mw.tune("forecast", settings, space=SPACE)
 
 

@@ -8,7 +8,7 @@ from multiway.compress.fits import Compressed, Fit, RankChoice, fit_of
 from multiway.compress.rules import NdLinear
 from multiway.compress.swap import as_linear
 from multiway.compress.targets import Target
-from multiway.errors import ConfigError, MultiwayError
+from multiway.errors import ConfigError, Fix, MultiwayError
 
 
 def fit_layers(
@@ -80,7 +80,9 @@ def _own_ranks(target: Target, fit: Fit) -> tuple[int, ...] | None:
     else:
         raise ConfigError(
             f"{target.names[0]}: {type(rule).__name__} needs a rank. Set rank, max_error or max_share "
-            f"({rule.kind}:rank=8), or a budget for the plan, max_parameters or max_error (--max-parameters 0.5)."
+            f"({rule.kind}:rank=8), or a budget for the plan, max_parameters or max_error (",
+            Fix("max_parameters", 0.5),
+            ").",
         )
     return None if option is None else option.ranks
 
@@ -95,7 +97,7 @@ def _check_error(names: Sequence[str], chosen: Sequence[RankChoice | None], max_
     if max_error is not None and worst > max_error:
         raise ConfigError(
             f"plan: max_parameters can only be met with a relative error of {worst:.3g} ({name}), above "
-            f"max_error={max_error}. Raise max_error (--max-error) or max_parameters (--max-parameters)."
+            f"max_error={max_error}. Raise one of them."
         )
 
 
@@ -140,7 +142,7 @@ def share_out(
         least = (others + _parameters(layers, float("inf"))) / total
         raise ConfigError(
             f"plan: these rules cannot bring the model to {max_parameters:.1%} of its parameters; they reach "
-            f"{least:.1%}. Match more layers, or raise max_parameters (--max-parameters)."
+            f"{least:.1%}. Match more layers, or raise max_parameters."
         )
     return [_under(dense, options, thresholds[low]) for dense, options in layers]
 

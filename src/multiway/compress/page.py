@@ -249,7 +249,7 @@ def summary(plan: Comparison) -> list[str]:
     if plan.times is not None:
         said.append(time_sentence(plan.times))
     if not plan.has_data:
-        said.append("Time and outputs of the whole model are measured on data; give a batch of it (--data FILE).")
+        said.append("Time and outputs of the whole model are measured on data; give a batch of it.")
     timed = [layer for layer in plan.layers if layer.times is not None]
     if timed:
         where = "on the layers' inputs of the data" if plan.has_data else f"on inputs of {timed[0].input_shape[0]} rows"

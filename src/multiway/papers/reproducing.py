@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from multiway import files
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, command
 from multiway.papers.cells import recipes_of
 from multiway.papers.page import page_of
 from multiway.tasks import lifecycle
@@ -58,9 +58,7 @@ def reproduce(
     files.check_place(out, runs, report)
     if measured is not None:
         if out or runs or overrides:
-            raise ConfigError(
-                "reproduce: measured cells are read, and nothing is run. Leave out --out, --runs and --set."
-            )
+            raise ConfigError("reproduce: measured cells are read, and nothing is run. Leave out what runs would need.")
         cells: Iterable[Row] = stored_cells(measured, table, chosen)
     else:
         cells = _measured_cells(chosen, seeds, out, runs, overrides or {}, progress)
@@ -116,12 +114,11 @@ def stored_cells(path: Path, table: str, chosen: Mapping[str, Recipe]) -> list[R
         ConfigError: The file is missing, holds another thing than JSON lines, or none of the cells.
     """
     if not path.is_file():
-        raise ConfigError(f"{path} is not a file. Give the JSON lines that `multiway reproduce --out` wrote.")
+        raise ConfigError(f"{path} is not a file. Give the JSON lines that `multiway reproduce` wrote.")
     rows = {row["recipe"]: row for row in _json_lines(path) if _is_of(row, chosen)}
     if not rows:
-        raise ConfigError(
-            f"{path} holds no chosen cell of {table}. `multiway reproduce {table} --out {path}` adds them."
-        )
+        adds = command("reproduce", table, out=path)
+        raise ConfigError(f"{path} holds no chosen cell of {table}. `{adds}` adds them.")
     return [rows[name] for name in chosen if name in rows]
 
 

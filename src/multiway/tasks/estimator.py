@@ -54,7 +54,7 @@ def _in_python(method: Callable[..., Any]) -> Callable[..., Any]:
         except MultiwayError as error:
             places = {place: name for name, place in _places(type(self)).items()}
             spelling = Spelling(options=task_of(self.task).options, arguments=places, own=known)
-            error.args = (spelling.of(error.spelled(spelling.spell)),)
+            error.args = (spelling.of(error.args),)
             raise
 
     return called

@@ -2,13 +2,12 @@
 
 import itertools
 import json
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from multiway.config import Plain, leaves
 from multiway.data import CheckReport
-from multiway.errors import MultiwayError, spelled
+from multiway.errors import MultiwayError, command, spelled
 from multiway.report import text
 from multiway.report.diagnostics import TrainingRow, training_chart
 from multiway.report.scores import Scores
@@ -182,5 +181,4 @@ def train_command(run: Run) -> str:
         return ""
     known = leaves(run.task.configure({"data": config.data}).plain())
     changed = {name: value for name, value in leaves(config.plain()).items() if value != known.get(name, MISSING)}
-    options = [f"--set {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in changed.items()]
-    return " ".join([f"multiway train {run.task.name} --data", shlex.quote(config.data), *options])
+    return command("train", run.task.name, data=config.data, set=[f"{n}={json.dumps(v)}" for n, v in changed.items()])

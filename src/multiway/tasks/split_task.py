@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from multiway.config import Plain
 from multiway.data.writing import check_target
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, Fix
 from multiway.tasks.lifecycle import announce
 from multiway.tasks.protocol import OURS, SPLITS, Context, Fitted, Metric, Prepared, Row, State, Task, TaskConfig
 from multiway.tasks.run import Run
@@ -164,6 +164,6 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
             ConfigError: There is no data.
         """
         if data is None:
-            raise ConfigError(f"predict: a run of {self.name} needs {self.needs} with --data.")
+            raise ConfigError(f"predict: a run of {self.name} needs {self.needs} (", Fix("data", like="FILE"), ").")
         check_target(out)
         return self.locate(data)

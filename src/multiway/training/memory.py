@@ -71,9 +71,7 @@ def settled(
         return config
     if progress:
         size, usual, gigabytes = chosen.batch_size, training.batch_size, needed * training.batch_size / 1e9
-        words = (
-            f"{usual} {unit} at once would take about {gigabytes:.2g} GB (--set training.batch_size={usual} does so)"
-        )
+        words = f"{usual} {unit} at once would take about {gigabytes:.2g} GB (training.batch_size={usual} does so)"
         print(f"batches of {size}, the gradients of {chosen.accumulation} added: {words}", file=sys.stderr, flush=True)
     return config.replace(training=chosen.plain())
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from multiway.errors import RunError, StorageError
+from multiway.errors import RunError, StorageError, command
 from multiway.training.run_folder import CONFIG, RunFolder
 
 WAITS, PAUSE = 600, 0.1
@@ -85,5 +85,6 @@ def held(folder: RunFolder) -> Iterator[None]:
         with folder.lock() if is_main() else contextlib.nullcontext():
             yield
     except StorageError as error:
-        go_on = f" Then continue: `multiway train --resume {folder.path}`." if (folder.path / CONFIG).is_file() else ""
+        resume = command("train", resume=folder.path)
+        go_on = f" Then continue: `{resume}`." if (folder.path / CONFIG).is_file() else ""
         raise StorageError(*error.args, go_on) from None

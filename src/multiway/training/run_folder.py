@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from multiway import files, leftovers
 from multiway.config import load_yaml
-from multiway.errors import RunError, StorageError
+from multiway.errors import RunError, StorageError, command
 from multiway.training.log import LogRow
 from multiway.training.stored import Manifest, check_shapes, is_whole, run_environment, sealed, stored_tensors, usable
 
@@ -65,9 +65,8 @@ class RunFolder:
         """
         files.check_place(path)
         if path.exists():
-            raise RunError(
-                f"{path} exists already. Choose another --out, or continue it: `multiway train --resume {path}`."
-            )
+            resume = command("train", resume=path)
+            raise RunError(f"{path} exists already. Choose another folder, or continue it: `{resume}`.")
 
     @classmethod
     @contextlib.contextmanager
@@ -268,7 +267,8 @@ class RunFolder:
             RunError: The run is unfinished, or files changed or are missing; they are named.
         """
         if not self.is_finished:
-            raise RunError(f"{self.path} is not finished. Continue it with `multiway train --resume {self.path}`.")
+            resume = command("train", resume=self.path)
+            raise RunError(f"{self.path} is not finished. Continue it with `{resume}`.")
         self._sealed = None
         stored = self.read_json(MANIFEST)
         if not isinstance(stored, dict) or not is_whole(stored):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from multiway import files
 from multiway.config import Config
-from multiway.errors import RunError
+from multiway.errors import RunError, command
 from multiway.training.log import LogRow
 from multiway.training.run_folder import RunFolder
 from multiway.training.steps import Standing, Steps
@@ -153,7 +153,9 @@ class Checkpoint:
 
     def how_to_continue(self) -> str:
         """What a user does after a stop."""
-        return "Nothing was saved." if self.run is None else f"Continue with `multiway train --resume {self.run.root}`."
+        if self.run is None:
+            return "Nothing was saved."
+        return f"Continue with `{command('train', resume=self.run.root)}`."
 
 
 def save_state(

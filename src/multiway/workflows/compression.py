@@ -7,7 +7,7 @@ from typing import Any
 
 from multiway import files, leftovers
 from multiway.compress import Plan, Rule, compress_pretrained, parse_rule
-from multiway.errors import ConfigError, RunError
+from multiway.errors import ConfigError, Fix, RunError
 from multiway.tasks.compressed import compress_run
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
@@ -49,12 +49,12 @@ def compress(
     """Compress a run's network or a Hugging Face model by rules such as ".*fc1=tt:rank=8"; without `out` only plan."""
     files.check_place(out, report)
     if out is not None and out.exists():
-        raise RunError(f"{out} exists already. Set out to another folder (--out FOLDER).")
+        raise RunError(f"{out} exists already. Set out to another folder (", Fix("out", like="FOLDER"), ").")
     parsed = _parse_rules(rules)
     budget = {"max_parameters": max_parameters, "max_error": max_error}
     is_run = (folder / "config.yaml").is_file()
     if is_run and data is not None:
-        raise ConfigError("compress: a run is measured on its own validation samples. Leave out --data.")
+        raise ConfigError("compress: a run is measured on its own validation samples. Leave out the data.")
     leftovers.remove(out, report)
     with files.all_or_nothing():
         if is_run:

@@ -149,12 +149,15 @@ def encode(
     given = merge(options or {}, overrides or {})
     for name, fields in given.items():
         if name not in SECTIONS or not isinstance(fields, dict):
-            raise ConfigError(f"encode: fields of read and text only. Got {name}. Write --set text.max_tokens=64.")
+            write = Fix("text.max_tokens", 64)
+            raise ConfigError(f"encode: fields of read and text only. Got {name}. Write ", write, ".")
     text = EncoderOptions.parse(given.get("text", {}), "text")
     path = datasets.locate(str(data))
     _, texts = read_stocks(path, StockOptions.parse(given.get("read", {}), "read"))
     if texts is None or not texts.count:
-        raise DataError(f"{data}: there are no texts. Give a file or folder of them: --texts FILE.")
+        raise DataError(
+            f"{data}: there are no texts. Give a file or folder of them (", Fix("read.texts", like="FILE"), ")."
+        )
     if texts.text is None:
         raise DataError(f"{texts.source} holds vectors already, so there is nothing to encode. Train on it as it is.")
     start = time.monotonic()

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from multiway.config import merge, nest
-from multiway.errors import ConfigError, DataError, RunError, StorageError
+from multiway.errors import ConfigError, DataError, Fix, RunError, StorageError
 from multiway.tasks import lifecycle
 from multiway.tasks.lifecycle import fit_models
 from multiway.tasks.protocol import OURS, Context, Task
@@ -45,7 +45,7 @@ class Search:
         """A run that is not fitted."""
         config = self.task.configure(self.settings(fields))
         if config.data is None and self.source is None:
-            raise ConfigError("tune: there is no data. Give --data FILE or a known data set's name.")
+            raise ConfigError("tune: there is no data. Give ", Fix("data", like="FILE"), " or a known data set's name.")
         source = self.task.locate(config.data) if self.source is None else self.source
         return lifecycle.make(self.task, config, source, progress=progress)
 

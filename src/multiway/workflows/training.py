@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from multiway.config import leaves, merge
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, Fix, command
 from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row, TaskConfig
 from multiway.tasks.registry import TASKS, task_of
@@ -73,7 +73,9 @@ def train(
     if cell is not None:
         check_first(cell, config)
     if config.data is None:
-        raise ConfigError("train: there is no data. Give --data FILE, a known data set's name, or a --recipe.")
+        raise ConfigError(
+            "train: there is no data. Give ", Fix("data", like="FILE"), ", a known data set's name, or a recipe."
+        )
     name = recipe_name(recipe) if recipe else Path(config.data).name.split(".")[0]
     folder = Path(out or Path("runs") / name)
     first = config.training.seed
@@ -95,7 +97,7 @@ def check_first(recipe: Recipe, config: TaskConfig) -> None:
         if folder in named and not (Path(folder) / CONFIG).is_file():
             raise ConfigError(
                 f"{folder} is not a run folder, and the recipe needs its run. Train it first: "
-                f"`multiway train --recipe {trained_by} --out {folder}`."
+                f"`{command('train', recipe=trained_by, out=folder)}`."
             )
 
 

@@ -113,11 +113,11 @@ class Trials:
             files.make_folder(path)
             _write(path / OPENING, self._opening)
         elif not (path / OPENING).is_file():
-            raise RunError(f"{path} exists already and holds no search. Choose another --out.")
+            raise RunError(f"{path} exists already and holds no search. Choose another folder.")
         stored = load_yaml(path / OPENING)
         for name, value in self._opening.items():
             if stored.get(name) != value:
-                raise RunError(f"{path} holds a search with other {name}. Choose another --out, or search as before.")
+                raise RunError(f"{path} holds a search with other {name}. Choose another folder, or search as before.")
 
     def add(self, trial: Trial) -> None:
         """Keep a finished trial."""

@@ -3,7 +3,6 @@
 import dataclasses
 import math
 import os
-import shlex
 import sys
 import time
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from multiway.config import merge
-from multiway.errors import ConfigError, RunError
+from multiway.errors import ConfigError, RunError, command
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
 from multiway.training import Interrupted
@@ -42,10 +41,8 @@ class Tuned:
 
     def lines(self) -> list[str]:
         """What was refused and why, and how the best is trained."""
-        command = (
-            [] if self.recipe is None else [f"multiway train {self.task} --recipe {shlex.quote(str(self.recipe))}"]
-        )
-        return [*map(str, self.refused), *command]
+        best = [] if self.recipe is None else [command("train", self.task, recipe=self.recipe)]
+        return [*map(str, self.refused), *best]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

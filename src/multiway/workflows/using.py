@@ -7,7 +7,7 @@ from typing import Any
 
 from multiway import files, leftovers
 from multiway.data.writing import leaving_raw
-from multiway.errors import ConfigError, RunError, concerning
+from multiway.errors import ConfigError, Fix, RunError, concerning
 from multiway.tasks import lifecycle
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import Row
@@ -105,7 +105,8 @@ def _check_out(command: str, out: Path | str | None, overwrite: bool = True) -> 
     out = None if out is None else Path(out)
     files.check_place(out)
     if out is not None and not overwrite and (out.is_file() or (out.is_dir() and any(out.iterdir()))):
-        raise RunError(f"{command}: {out} exists already. Give another --out, or replace it with --overwrite.")
+        fix = Fix("overwrite", value=True)
+        raise RunError(f"{command}: {out} exists already. Choose another path, or replace it (", fix, ").")
     return out
 
 

@@ -14,7 +14,7 @@ from multiway.data.sources.scans.preparing import prepare, to_scan
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.data.sources.scenes import Scene, is_scene, read_scene
 from multiway.data.writing import write_table
-from multiway.errors import ConfigError, DataError, RunError
+from multiway.errors import ConfigError, DataError, Fix, RunError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
@@ -22,6 +22,7 @@ from multiway.tasks.segmentation.network import predictor_of
 from multiway.tasks.volumes.predict import answers_by_case
 
 TABLE = "volumes.csv"
+OUT = Fix("out", like="FOLDER")
 
 
 def predict_masks(
@@ -44,9 +45,11 @@ def predict_masks(
         DataError: An image is not sound or has other channels than those of the training; it is named.
     """
     if data is None or out is None:
-        raise ConfigError("predict: a segmentation run needs images and a folder: --data IMAGES --out FOLDER.")
+        raise ConfigError(
+            "predict: a segmentation run needs images (", Fix("data", like="IMAGES"), ") and a folder (", OUT, ")."
+        )
     if out.exists() and not out.is_dir():
-        raise RunError(f"{out} is a file. Give a folder for the masks with --out.")
+        raise RunError(f"{out} is a file. Give a folder for the masks (", OUT, ").")
     source = run.task.locate(data)
     if is_scene(source):
         mask = predict_scene(run, read_scene(source, run.config.read.max_bytes))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from multiway.data.writing import check_target
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, Fix
 from multiway.metrics.movements import MIDDLE
 from multiway.tasks.answers import Answer, written
 from multiway.tasks.run import Run
@@ -34,7 +34,11 @@ def read_for(run: Run, data: str | None, texts: str | None = None) -> Market:
     """
     source, config = data or run.config.data, run.config
     if source is None:
-        raise ConfigError("this run was fitted on tables in memory, which are gone. Train on a file, or give --data.")
+        raise ConfigError(
+            "this run was fitted on tables in memory, which are gone. Train on a file, or give one (",
+            Fix("data", like="FILE"),
+            ").",
+        )
     if texts is not None:
         config = config.replace(read=config.read.replace(texts=str(texts)).plain())
     return read(config, run.task.locate(source), later=data is not None)

@@ -38,7 +38,7 @@ from multiway.training import History
 
 EXPLAINED = 10
 """Test texts that are explained where nobody says how many."""
-GRAPHS = "with --out FOLDER, the eigenvalues of the graph filters are written too, with their gains."
+GRAPHS = "with a folder to write to, the eigenvalues of the graph filters are written too, with their gains."
 INPUTS = {"words": "words, from scratch", "vectors": "vectors of {}", "tokens": "{}, tuned"}
 
 
