@@ -117,6 +117,11 @@ def ended(sentence: str) -> str:
     return sentence if sentence.endswith("?") else f"{sentence}."
 
 
+def in_a_line(error: Exception, limit: int = 160) -> str:
+    """What another library says of an error, without its line breaks."""
+    return " ".join(str(error).split())[:limit]
+
+
 def check_names(where: str, given: Collection[str], known: Collection[str]) -> None:
     """Refuse arguments by name that a function does not have.
 

@@ -1,5 +1,8 @@
 """The loop, checkpoints and run folders; takes any `nn.Module`."""
 
+from multiway.training.config import Batch as Batch
+from multiway.training.config import Objective as Objective
+from multiway.training.config import Source as Source
 from multiway.training.config import TrainingConfig as TrainingConfig
 from multiway.training.loop import History as History
 from multiway.training.loop import train as train
@@ -7,8 +10,5 @@ from multiway.training.losses import LOSSES as LOSSES
 from multiway.training.losses import Loss as Loss
 from multiway.training.optimizer import learning_rate_at as learning_rate_at
 from multiway.training.processes import Interrupted as Interrupted
-from multiway.training.protocols import Batch as Batch
-from multiway.training.protocols import Objective as Objective
-from multiway.training.protocols import Source as Source
 from multiway.training.run_folder import RunFolder as RunFolder
 from multiway.training.steps import seed_everything as seed_everything

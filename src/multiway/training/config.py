@@ -1,8 +1,9 @@
-"""How a model is trained; what it is and what it is trained on are elsewhere."""
+"""How a model is trained, and what the loop asks of data and task: any class with these methods will do."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, field_validator
+from torch import Tensor, nn
 
 from multiway.config import Config
 
@@ -76,3 +77,23 @@ class TrainingConfig(Config):
         if self.epochs is not None:
             return self.epochs
         return max(USUAL_EPOCHS, min(MOST_EPOCHS, -(-USUAL_STEPS // steps_per_epoch)))
+
+
+Batch = dict[str, Tensor]
+
+
+class Source(Protocol):
+    """Samples that can be gathered by index, a batch at a time."""
+
+    def __len__(self) -> int:
+        """Number of samples."""
+
+    def gather(self, index: Tensor) -> Batch:
+        """Tensors of the samples with these indices, batch axis first."""
+
+
+class Objective(Protocol):
+    """What is minimised."""
+
+    def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Sum of losses over the batch, and the number of terms in it."""

@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from multiway.training.config import TrainingConfig
-from multiway.training.protocols import Batch, Source
+from multiway.training.config import Batch, Source, TrainingConfig
 
 
 def device_of(model: nn.Module) -> torch.device:

@@ -7,11 +7,10 @@ from typing import Any
 
 from torch import nn
 
-from multiway.training.config import TrainingConfig
+from multiway.training.config import Objective, Source, TrainingConfig
 from multiway.training.devices import Engine
 from multiway.training.log import TrainingProgress
 from multiway.training.processes import Interrupted, StopRequest
-from multiway.training.protocols import Objective, Source
 from multiway.training.run_folder import RunFolder
 from multiway.training.state import Checkpoint
 from multiway.training.steps import Standing, Steps, seed_everything

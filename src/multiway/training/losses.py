@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from multiway.training.config import TrainingConfig
-from multiway.training.protocols import Batch, Source
+from multiway.training.config import Batch, Source, TrainingConfig
 
 NO_TARGET = -100
 """Label of what is not learned from."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from multiway.errors import RunError, StorageError, command
-from multiway.training.run_folder import CONFIG, RunFolder
+from multiway.errors import RunError, StorageError
+from multiway.training.run_folder import CONFIG, RunFolder, resuming
 
 WAITS, PAUSE = 600, 0.1
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name))
@@ -85,6 +85,5 @@ def held(folder: RunFolder) -> Iterator[None]:
         with folder.lock() if is_main() else contextlib.nullcontext():
             yield
     except StorageError as error:
-        resume = command("train", resume=folder.path)
-        go_on = f" Then continue: `{resume}`." if (folder.path / CONFIG).is_file() else ""
+        go_on = f" Then continue: {resuming(folder.path)}." if (folder.path / CONFIG).is_file() else ""
         raise StorageError(*error.args, go_on) from None

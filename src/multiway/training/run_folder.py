@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from multiway import files, leftovers
 from multiway.config import load_yaml
-from multiway.errors import RunError, StorageError, command
+from multiway.errors import RunError, StorageError, command, in_a_line
 from multiway.training.log import LogRow
 from multiway.training.stored import Manifest, check_shapes, is_whole, run_environment, sealed, stored_tensors, usable
 
@@ -44,17 +44,10 @@ class RunFolder:
         Raises:
             RunError: Something is there already; of many that start at once, one wins.
         """
-        cls.check_free(path)
-        leftovers.remove(path)
-        files.make_folder(path.parent)
-        try:
-            with files.atomic_folder(path) as temporary:
-                _begin(temporary, config)
-        except StorageError:
-            cls.check_free(path)
-            raise
+        with cls.at_once(path, config) as folder:
+            pass
         files.note(path / CONFIG)
-        return cls(path)
+        return folder
 
     @staticmethod
     def check_free(path: Path) -> None:
@@ -65,8 +58,7 @@ class RunFolder:
         """
         files.check_place(path)
         if path.exists():
-            resume = command("train", resume=path)
-            raise RunError(f"{path} exists already. Choose another folder, or continue it: `{resume}`.")
+            raise RunError(f"{path} exists already. Choose another folder, or continue it: {resuming(path)}.")
 
     @classmethod
     @contextlib.contextmanager
@@ -194,7 +186,7 @@ class RunFolder:
             lines = [] if path is None else path.read_text(encoding="utf-8").splitlines()
             return [LogRow.parse(json.loads(line), str(path)).plain() for line in lines]
         except (ValueError, RecursionError) as error:
-            raise RunError(f"{path} cannot be read: {' '.join(str(error).split())[:160]}.") from None
+            raise RunError(f"{path} cannot be read: {in_a_line(error)}.") from None
 
     def write_json(self, name: str, content: object) -> None:
         """Write a JSON file atomically."""
@@ -210,7 +202,7 @@ class RunFolder:
         try:
             return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse, parse_float=_finite)
         except (OSError, ValueError, RecursionError) as error:
-            raise RunError(f"{path} cannot be read: {' '.join(str(error).split())[:120]}.") from None
+            raise RunError(f"{path} cannot be read: {in_a_line(error)}.") from None
 
     def save_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
         """Write a model's weights."""
@@ -267,8 +259,7 @@ class RunFolder:
             RunError: The run is unfinished, or files changed or are missing; they are named.
         """
         if not self.is_finished:
-            resume = command("train", resume=self.path)
-            raise RunError(f"{self.path} is not finished. Continue it with `{resume}`.")
+            raise RunError(f"{self.path} is not finished. Continue it with {resuming(self.path)}.")
         self._sealed = None
         stored = self.read_json(MANIFEST)
         if not isinstance(stored, dict) or not is_whole(stored):
@@ -281,6 +272,11 @@ class RunFolder:
             )
         self._sealed = frozenset(hashes)
         return stored
+
+
+def resuming(path: Path) -> str:
+    """The command that continues a run."""
+    return f"`{command('train', resume=path)}`"
 
 
 def _begin(folder: Path, config: dict[str, Any]) -> None:

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from multiway import files
 from multiway.config import Config
-from multiway.errors import RunError, command
+from multiway.errors import RunError, in_a_line
 from multiway.training.log import LogRow
-from multiway.training.run_folder import RunFolder
+from multiway.training.run_folder import RunFolder, resuming
 from multiway.training.steps import Standing, Steps
 from multiway.training.stored import Sha256
 
@@ -153,9 +153,7 @@ class Checkpoint:
 
     def how_to_continue(self) -> str:
         """What a user does after a stop."""
-        if self.run is None:
-            return "Nothing was saved."
-        return f"Continue with `{command('train', resume=self.run.root)}`."
+        return "Nothing was saved." if self.run is None else f"Continue with {resuming(self.run.root)}."
 
 
 def save_state(
@@ -206,8 +204,7 @@ def load_state(
         if torch.cuda.is_available() and "random.cuda" in tensors:
             torch.cuda.set_rng_state(tensors["random.cuda"])
     except UNFIT as error:
-        message = " ".join(str(error).split())[:160]
-        raise RunError(f"{path} does not fit this model: {message}. Start the run anew.") from None
+        raise RunError(f"{path} does not fit this model: {in_a_line(error)}. Start the run anew.") from None
     return position, best, average
 
 
@@ -222,8 +219,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], Position]:
             raise ValueError("its content does not have its hash")
         return tensors, Position.parse(json.loads(stored["position"]), "position")
     except (SafetensorError, OSError, RecursionError, *UNFIT) as error:
-        message = " ".join(str(error).split())[:160]
-        raise RunError(f"{path} is damaged: {message}. {RESTART}") from None
+        raise RunError(f"{path} is damaged: {in_a_line(error)}. {RESTART}") from None
 
 
 def _digest(tensors: dict[str, Tensor], position: str) -> str:

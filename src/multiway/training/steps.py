@@ -11,11 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from multiway.errors import RunError
-from multiway.training.config import TrainingConfig
+from multiway.training.config import Batch, Objective, Source, TrainingConfig
 from multiway.training.devices import Engine
 from multiway.training.optimizer import Modes, WeightAverage, learning_rate_at, make_optimizer
 from multiway.training.processes import StopRequest
-from multiway.training.protocols import Batch, Objective, Source
 
 
 def seed_everything(seed: int) -> None:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_module_registration_hook
 
 from multiway.config import Config
-from multiway.errors import RunError
+from multiway.errors import RunError, in_a_line
 
 SEAL = "seal"
 """Where plain values keep the hash of all others."""
@@ -148,18 +148,12 @@ def usable(path: Path) -> Iterator[None]:
     Raises:
         RunError: It is missing, damaged, or of another model.
     """
-    try:
-        yield
-    except _errors() as error:
-        message = " ".join(str(error).split())[:160]
-        raise RunError(f"{path} cannot be used: {message}. Train the run again.") from None
-
-
-def _errors() -> tuple[type[Exception], ...]:
     from safetensors import SafetensorError
 
-    known: tuple[Any, ...] = (SafetensorError, OSError, RuntimeError, ValueError, KeyError, TypeError)
-    return known
+    try:
+        yield
+    except (SafetensorError, OSError, RuntimeError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path} cannot be used: {in_a_line(error)}. Train the run again.") from None
 
 
 def columns_of(table: pd.DataFrame) -> dict[str, str]:
@@ -184,5 +178,5 @@ def stored_table(path: Path, columns: dict[str, str] | None) -> pd.DataFrame:
         if columns_of(table) != columns:
             raise ValueError(f"its columns are {columns_of(table)} and were {columns}")
     except (ArrowException, OSError, ValueError, TypeError, KeyError) as error:
-        raise RunError(f"{path} cannot be used: {' '.join(str(error).split())[:200]}. Train the run again.") from None
+        raise RunError(f"{path} cannot be used: {in_a_line(error, 200)}. Train the run again.") from None
     return table

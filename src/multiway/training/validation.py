@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from multiway.errors import ConfigError
-from multiway.training.config import TrainingConfig
+from multiway.training.config import Objective, Source, TrainingConfig
 from multiway.training.devices import Engine
-from multiway.training.protocols import Objective, Source
 from multiway.training.steps import Standing, Steps
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -56,7 +55,7 @@ class Validation:
     def _loss(self, engine: Engine, config: TrainingConfig) -> float:
         """Mean over all samples of all processes."""
         totals = torch.zeros(2, dtype=torch.float64)
-        size = config.validation_batch_size or max(config.batch_size, 256)
+        size = config.validation_batch_size or max(config.batch_size, BATCH)
         for part in torch.arange(len(self.samples)).split(size):
             if len(own := engine.share(part)):
                 total, count = self.objective(engine.model, engine.gather(self.samples, own))
