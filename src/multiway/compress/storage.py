@@ -16,7 +16,7 @@ from multiway.compress.fits import Compressed
 from multiway.compress.plan import Plan, plan
 from multiway.compress.rules import LowRank, NdLinear, Rule, TensorTrain
 from multiway.compress.swap import dense_kind, features_of_dense, required_record, swap_in, transformers
-from multiway.errors import MultiwayError, RunError, in_a_line
+from multiway.errors import Fix, MultiwayError, RunError, in_a_line
 from multiway.nn import Approximation, LowRankLinear, TTLinear
 from multiway.nn import NdLinear as NdLayer
 
@@ -288,7 +288,7 @@ def compress_pretrained(
         ConfigError: The rules do not fit the model.
     """
     if out is not None and out.exists():
-        raise RunError(f"{out} exists already. Set out to another folder.")
+        raise RunError(f"{out} exists already. Set out to another folder (", Fix("out", like="FOLDER"), ").")
     batch = None if data is None else dict(read_tensors(data))
     made = plan(load_pretrained(folder), rules, data=batch, max_parameters=max_parameters, max_error=max_error)
     if out is not None:

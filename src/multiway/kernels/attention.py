@@ -149,6 +149,6 @@ def _apply_inner(laid: Tensor, factor: Tensor, mode: int) -> Tensor:
     groups, before = math.prod(laid.shape[:2]), math.prod(laid.shape[2 : mode + 2])
     after = laid.shape[mode + 3 :]
     rows = laid.reshape(groups * before, laid.shape[mode + 2], math.prod(after))
-    each = factor.reshape(groups, 1, *factor.shape[2:]).expand(-1, before, -1, -1)
-    out = torch.bmm(each.reshape(groups * before, *factor.shape[2:]), rows)
+    factors = factor.reshape(groups, 1, *factor.shape[2:]).expand(-1, before, -1, -1)
+    out = torch.bmm(factors.reshape(groups * before, *factor.shape[2:]), rows)
     return out.reshape(*laid.shape[: mode + 2], factor.shape[-2], *after)

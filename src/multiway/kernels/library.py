@@ -27,13 +27,13 @@ def library() -> ctypes.CDLL | None:
     if os.environ.get("MULTIWAY_KERNELS", "1") == "0" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
     try:
-        found = ctypes.CDLL(str(library_path(FOLDER)))
+        kernels = ctypes.CDLL(str(library_path(FOLDER)))
     except FAILURES:
         return None
     address, size = ctypes.c_void_p, ctypes.c_longlong
-    found.chain.argtypes = (address, address, size, size, address)
-    found.additive.argtypes, found.additive.restype = (address, address, address, address, size, address), None
-    return found
+    kernels.chain.argtypes = (address, address, size, size, address)
+    kernels.additive.argtypes, kernels.additive.restype = (address, address, address, address, size, address), None
+    return kernels
 
 
 def build_library(folder: Path = FOLDER) -> Path:

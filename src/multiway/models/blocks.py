@@ -3,10 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
+import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 from torch import nn as torch_nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from multiway import nn
 from multiway.config import Config
@@ -27,6 +29,13 @@ def check_sizes(model: str, x: Tensor, expected: tuple[int, ...]) -> None:
             f"{model}: x must be (batch, channels, *sizes) with {expected[0]} channels and sizes {expected[1:]}. "
             f"Got {tuple(x.shape)}. Batch first, then channels, then the sizes."
         )
+
+
+def passed(part: torch_nn.Module, *inputs: Tensor, frugal: bool) -> Tensor:
+    """What a part of a network makes; frugally, nothing inside it is kept for the gradient, which computes it again."""
+    if frugal and torch.is_grad_enabled():
+        return checkpoint(part, *inputs, use_reentrant=False)  # type: ignore[no-any-return]
+    return part(*inputs)  # type: ignore[no-any-return]
 
 
 class BlockConfig(Config):

@@ -2,15 +2,13 @@
 
 from typing import Self
 
-import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 from torch import nn as torch_nn
-from torch.utils.checkpoint import checkpoint
 
 from multiway import nn
 from multiway.config import Config
-from multiway.models.blocks import check_sizes
+from multiway.models.blocks import check_sizes, passed
 
 NUM_MODES = 3
 
@@ -69,9 +67,8 @@ class CNNVolumeClassifier(torch_nn.Module):
             ShapeError: x is not `(batch, in_channels, *sizes)`.
         """
         check_sizes("CNNVolumeClassifier", x, (self.config.in_channels, *self.config.sizes))
-        again = self.config.checkpoint and self.training and torch.is_grad_enabled()
         for stage in self.stages:
-            x = checkpoint(stage, x, use_reentrant=False) if again else stage(x)
+            x = passed(stage, x, frugal=self.config.checkpoint and self.training)
         logits: Tensor = self.head(self.dropout(x.mean((2, 3, 4))))
         return logits
 

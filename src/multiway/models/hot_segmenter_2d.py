@@ -2,16 +2,15 @@
 
 from typing import Any, Literal, Self
 
-import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 from torch import nn as torch_nn
 from torch.nn import functional as F
-from torch.utils.checkpoint import checkpoint
 
 from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
+from multiway.models.blocks import passed
 
 BANDS, ROWS, COLUMNS = 0, 1, 2
 NUM_MODES = 3
@@ -115,9 +114,8 @@ class HOTSegmenter2d(torch_nn.Module):
         """
         self._check(x)
         tokens = self._embed(x)
-        again = self.config.checkpoint and self.training and torch.is_grad_enabled()
         for block in self.blocks:
-            tokens = checkpoint(block, tokens, use_reentrant=False) if again else block(tokens)
+            tokens = passed(block, tokens, frugal=self.config.checkpoint and self.training)
         return self._classify(x, tokens)
 
     def forward_with_maps(self, x: Tensor) -> tuple[Tensor, list[list[Tensor]]]:

@@ -6,10 +6,9 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 from torch import nn as torch_nn
-from torch.utils.checkpoint import checkpoint
 
 from multiway import nn
-from multiway.models.blocks import BlockConfig, build_block, check_sizes, need_maps
+from multiway.models.blocks import BlockConfig, build_block, check_sizes, need_maps, passed
 
 NUM_MODES = 3
 STRIDE = 4
@@ -145,6 +144,4 @@ class HOTVolumeClassifier(torch_nn.Module):
         return self._maybe_again(self.stem, x)
 
     def _maybe_again(self, part: torch_nn.Module, x: Tensor) -> Tensor:
-        again = self.config.checkpoint and self.training and torch.is_grad_enabled()
-        out: Tensor = checkpoint(part, x, use_reentrant=False) if again else part(x)
-        return out
+        return passed(part, x, frugal=self.config.checkpoint and self.training)

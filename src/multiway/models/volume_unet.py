@@ -6,11 +6,11 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 from torch import nn as torch_nn
-from torch.utils.checkpoint import checkpoint
 
 from multiway import nn
 from multiway.config import Config
 from multiway.errors import ConfigError, ShapeError
+from multiway.models.blocks import passed
 
 KERNEL_SIZE = 3
 
@@ -142,9 +142,7 @@ class VolumeUNet(torch_nn.Module):
         return logits
 
     def _maybe_again(self, part: torch_nn.Module, *inputs: Tensor) -> Tensor:
-        again = self.config.checkpoint and self.training and torch.is_grad_enabled()
-        out: Tensor = checkpoint(part, *inputs, use_reentrant=False) if again else part(*inputs)
-        return out
+        return passed(part, *inputs, frugal=self.config.checkpoint and self.training)
 
     def _check(self, x: Tensor) -> None:
         config = self.config

@@ -178,8 +178,8 @@ class HOTBlock(nn.Module):
 
 def _with_maps(attention: nn.Module | None) -> KroneckerAttention:
     if not isinstance(attention, KroneckerAttention):
-        found = "a block without attention" if attention is None else type(attention).__name__
-        raise ConfigError(f"HOTBlock: {found} has no map per mode; use KroneckerAttention.")
+        kind = "a block without attention" if attention is None else type(attention).__name__
+        raise ConfigError(f"HOTBlock: {kind} has no map per mode; use KroneckerAttention.")
     return attention
 
 

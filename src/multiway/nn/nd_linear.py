@@ -221,8 +221,8 @@ def _fit(matrix: Tensor, in_sizes: Sequence[int], out_sizes: Sequence[int], rank
     )
     stacked = [torch.stack(factors) for factors in zip(*terms, strict=True)]
     norms = torch.stack([factor.flatten(1).norm(dim=1) for factor in stacked])
-    each = norms.log().mean(0).exp()
-    scales = torch.where(norms > 0, each / norms, 0)
+    common = norms.log().mean(0).exp()
+    scales = torch.where(norms > 0, common / norms, 0)
     return [factor * scale[:, None, None] for factor, scale in zip(stacked, scales, strict=True)]
 
 
@@ -242,6 +242,6 @@ def _check_rank(rank: int) -> None:
 def _choose(name: str, value: str | bool, known: Sequence[str | bool]) -> str:
     if value not in known or (not isinstance(value, str) and value is not True):
         names = ", ".join(map(repr, known))
-        near = closest(str(value), [each for each in known if isinstance(each, str)])
+        near = closest(str(value), [choice for choice in known if isinstance(choice, str)])
         raise ConfigError(f"NdLinear: {name} must be one of {names}. Got {value!r}{near}")
     return str(value)

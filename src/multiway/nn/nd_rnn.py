@@ -76,6 +76,6 @@ class NdRNN(nn.Module):
                 f"NdRNN: steps must be (batch, time, {', '.join(map(str, sizes))}) with at least one step. "
                 f"Got {tuple(steps.shape)}."
             )
-        wanted = (len(steps), *self.from_state.in_sizes)
-        if state is not None and state.shape != wanted:
-            raise ShapeError(f"NdRNN: the state must be {wanted}. Got {tuple(state.shape)}.")
+        expected = (len(steps), *self.from_state.in_sizes)
+        if state is not None and state.shape != expected:
+            raise ShapeError(f"NdRNN: the state must be {expected}. Got {tuple(state.shape)}.")

@@ -63,8 +63,8 @@ class TTEmbedding(nn.Module):
     def reset_parameters(self) -> None:
         """Draw normal cores; the table then has root mean square `deviation`."""
         paths, entries = math.prod(self.tt_ranks), math.prod(self.words) * math.prod(self.sizes)
-        each = (self.deviation**2 / paths) ** (0.5 / len(self.cores))
-        draw_cores(self.cores, each, self.deviation * math.sqrt(entries))
+        deviation = (self.deviation**2 / paths) ** (0.5 / len(self.cores))
+        draw_cores(self.cores, deviation, self.deviation * math.sqrt(entries))
 
     def forward(self, ids: Int[Tensor, "*lead"]) -> Float[Tensor, "*lead features"]:
         """Vectors of the ids."""
@@ -75,12 +75,12 @@ class TTEmbedding(nn.Module):
     def _rows(self, ids: Tensor) -> Tensor:
         """Slices of the cores multiplied from the first digit on: `(ids, features so far, rank)`."""
         below = math.prod(self.words)
-        found: Tensor = self.cores[0].new_ones(len(ids), 1, 1)
+        rows: Tensor = self.cores[0].new_ones(len(ids), 1, 1)
         for core, count in zip(self.cores, self.words, strict=True):
             below //= count
             slices = core.transpose(0, 1)[ids // below % count]
-            found = (found @ slices.flatten(2)).reshape(len(ids), -1, core.shape[3])
-        return found
+            rows = (rows @ slices.flatten(2)).reshape(len(ids), -1, core.shape[3])
+        return rows
 
     def dense_weight(self) -> Float[Tensor, "words features"]:
         """The table as a matrix."""
@@ -97,12 +97,12 @@ class TTEmbedding(nn.Module):
 
 def factors_above(number: int, count: int) -> tuple[int, ...]:
     """So many like factors whose product is just above a number, larger ones first."""
-    found, rest = [], number
+    factors, rest = [], number
     for left in range(count, 0, -1):
-        factor = next(each for each in range(1, rest + 1) if each**left >= rest)
-        found.append(factor)
+        factor = next(size for size in range(1, rest + 1) if size**left >= rest)
+        factors.append(factor)
         rest = -(-rest // factor)
-    return tuple(found)
+    return tuple(factors)
 
 
 def _check_words(words: Sequence[int], sizes: Sequence[int], num_words: int) -> None:

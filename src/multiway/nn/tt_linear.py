@@ -141,9 +141,9 @@ class TTLinear(nn.Module):
         ranks = None if tt_ranks is None else all_ranks(tt_ranks, len(in_sizes))
         weight = linear.weight.detach()
         cores, dropped = ops.tt_svd(weight.double(), in_sizes, out_sizes, tt_ranks=ranks, max_error=max_error)
-        found = [core.shape[0] for core in cores] + [1]
+        kept = [core.shape[0] for core in cores] + [1]
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            layer = cls(in_sizes, out_sizes, tt_ranks=found, bias=linear.bias is not None).to(weight)
+            layer = cls(in_sizes, out_sizes, tt_ranks=kept, bias=linear.bias is not None).to(weight)
             for parameter, core in zip(layer.cores, cores, strict=True):
                 parameter.copy_(core)
             if layer.bias is not None:

@@ -119,9 +119,9 @@ def select_blend(
     squares = np.stack([floor_squares, products, network_squares, last_squares])
     shares = tuple(_share(squares[..., band], stop, lookback + stop) for band, stop in enumerate(stops))
     weights, cells = np.array([share.weight for share in shares]), max(1.0, float(counts.sum()))
-    a, b, c = (each.sum(0) for each in (floor_squares, products, network_squares))
+    a, b, c, _ = squares.sum(1)
     blend = (1 - weights) ** 2 * a + 2 * weights * (1 - weights) * b + weights**2 * c
-    floor_error, network_error, blend_error = (float(each.sum()) / cells for each in (a, c, blend))
+    floor_error, network_error, blend_error = (float(band.sum()) / cells for band in (a, c, blend))
     return Selection(shares=shares, floor_error=floor_error, network_error=network_error, blend_error=blend_error)
 
 
@@ -130,7 +130,7 @@ def _share(squares: NDArray[np.float64], stop: int, block: int) -> Share:
     blocks = max(1, squares.shape[1] // block)
     a, b, c, _ = squares
     optimum, deviation = _ratio(_block_sums(a - b, blocks), _block_sums(a - 2.0 * b + c, blocks))
-    floor, product, network, last = (float(each) for each in squares.sum(1))
+    floor, product, network, last = squares.sum(1).tolist()
     prior = EVEN * max(0.0, min(1.0, (1.0 - floor / last) / SKILL)) if last > 0.0 else 0.0
     reach = _reach(optimum, floor, network, floor - 2.0 * product + network)
     nearer = max(optimum - reach - 2.0 * deviation, min(optimum + reach, _drawn(prior, optimum, deviation)))

@@ -119,9 +119,9 @@ def kronecker_decompose(
     target = _pair_modes(matrix, sizes, columns)
     best, factors = math.inf, list[Tensor]()
     for _ in range(starts):
-        error, found = _alternate(target, num_terms, iterations, tolerance, generator)
+        error, candidate = _alternate(target, num_terms, iterations, tolerance, generator)
         if error < best or not factors:
-            best, factors = error, found
+            best, factors = error, candidate
         if best < 100 * tolerance:
             break
     return [
@@ -166,9 +166,9 @@ def _solve_mode(target: Tensor, factors: list[Tensor], mode: int) -> Tensor:
 
 def _balance(factors: list[Tensor]) -> None:
     norms = torch.stack([factor.norm(dim=0) for factor in factors])
-    each = norms.log().mean(0).exp()
+    common = norms.log().mean(0).exp()
     for index, factor in enumerate(factors):
-        factors[index] = factor * torch.where(each > 0, each / norms[index], 0)  # a term of zeros stays zeros
+        factors[index] = factor * torch.where(common > 0, common / norms[index], 0)  # a term of zeros stays zeros
 
 
 def _compose(factors: list[Tensor]) -> Tensor:

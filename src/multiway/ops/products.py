@@ -260,8 +260,8 @@ def stack_product(
     matrix: Float[Tensor, "out in"], stack: Float[Tensor, "batch in columns"], bias: Tensor | None
 ) -> Float[Tensor, "batch out columns"]:
     """One matrix times every member of a stack. bmm, not matmul: that one transposes the stack for the gradient."""
-    each = matrix.expand(stack.shape[0], -1, -1)
-    return torch.bmm(each, stack) if bias is None else torch.baddbmm(bias, each, stack)
+    matrices = matrix.expand(stack.shape[0], -1, -1)
+    return torch.bmm(matrices, stack) if bias is None else torch.baddbmm(bias, matrices, stack)
 
 
 _WAYS = {"right": _right_first, "left": _left_first, "dense": _dense}

@@ -81,7 +81,7 @@ def tt_svd(
     cores, dropped, rank = [], list[float](), 1
     for in_, out, limit in zip(in_sizes[:-1], out_sizes[:-1], ranks, strict=True):
         left, values, right = torch.linalg.svd(rest.reshape(rank * in_ * out, -1), full_matrices=False)
-        left_over = max(budget - math.fsum(each**2 for each in dropped), 0.0)
+        left_over = max(budget - math.fsum(error**2 for error in dropped), 0.0)
         keep = _kept(values, limit, math.sqrt(left_over / (len(ranks) - len(dropped))))
         cores.append(left[:, :keep].reshape(rank, in_, out, keep))
         dropped.append(float(values[keep:].norm()))
@@ -102,8 +102,10 @@ def tt_norm(cores: Sequence[Tensor]) -> Float[Tensor, ""]:
 def balance_cores(cores: Sequence[Tensor]) -> list[Tensor]:
     """Give all cores the same norm without changing their product, so that one learning rate suits them all."""
     norms = torch.stack([core.norm() for core in cores])
-    each = norms.clamp_min(torch.finfo(norms.dtype).tiny).log().mean().exp() if bool((norms > 0).all()) else None
-    return list(cores) if each is None else [core * (each / norm) for core, norm in zip(cores, norms, strict=True)]
+    if not bool((norms > 0).all()):
+        return list(cores)
+    common = norms.clamp_min(torch.finfo(norms.dtype).tiny).log().mean().exp()
+    return [core * (common / norm) for core, norm in zip(cores, norms, strict=True)]
 
 
 def check_cores(cores: Sequence[Tensor]) -> None:

@@ -186,7 +186,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def metrics(self, config: ForecastConfig) -> tuple[Metric, ...]:
         """MSE on scaled data decides."""
-        apart = (_first_steps(*each) for each in itertools.product(config.horizons, ("mse", "mae")))
+        apart = itertools.starmap(_first_steps, itertools.product(config.horizons, ("mse", "mae")))
         return (*METRICS, *apart, *(_coverage_of(level) for level in config.levels))
 
     def sentence(self, run: Run) -> str:
