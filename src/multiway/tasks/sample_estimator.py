@@ -1,4 +1,4 @@
-"""What estimators of the classes of samples share: series, texts and images."""
+"""What estimators of samples with targets share: tables, series, texts and images."""
 
 from collections.abc import Sized
 from typing import Any, Self, cast
@@ -11,48 +11,34 @@ from torch import Tensor
 from multiway.data.samples import Array, Samples
 from multiway.data.sources.cells import as_text
 from multiway.errors import DataError
-from multiway.tasks.estimator import Classifier, classes_as_given, estimator
+from multiway.tasks.estimator import Classifier, Estimator, classes_as_given, estimator
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleTask
 
 
 @estimator
-class SampleClassifier(Classifier):
-    """Classify samples in memory; `fit` sets `run_`, `scores_` (a frame) and `classes_`."""
+class SampleEstimator(Estimator):
+    """Predict the targets of samples in memory; `fit` sets `run_` and `scores_` (a frame)."""
 
     def fit(self, X: Sized, y: object = None) -> Self:
-        """Fit on samples and their classes; nothing is written to disk.
+        """Fit on samples and their targets; nothing is written to disk.
 
         Raises:
             DataError: The samples are not sound, or too few to be split.
         """
-        self._fit((X, as_text(pd.Series(self._classes_of(X, y)))), self.config())
-        self.classes_ = np.unique(np.asarray(y))
+        self._learn(X, y)
         return self
-
-    def predict_proba(self, X: object) -> NDArray[np.float64]:
-        """Probabilities `(samples, classes)`, in the order of `classes_`."""
-        run = self._run()
-        names = list(run.state.classes)
-        order = [names.index(name) for name in as_text(pd.Series(self.classes_))]
-        return cast(SampleTask[Any, Any, Any], run.task).outputs(run, OURS, self._unlabelled(X))[:, order]
 
     def evaluate(self, X: Sized, y: object) -> pd.DataFrame:
         """Every score on other samples, with intervals, beside the baselines."""
-        return self._scores_of((X, as_text(pd.Series(self._classes_of(X, y)))))
+        return self._scores_of(self._labelled(X, y))
 
-    def _unlabelled(self, X: object) -> Samples[Tensor]:
-        """Other samples as the network sees them."""
-        run = self._run()
-        return cast(SampleTask[Any, Any, Any], run.task).unlabelled(run.config, X, run.state).encoded
+    def _learn(self, X: Sized, y: object) -> None:
+        self._fit(self._labelled(X, y), self.config())
 
-    def _take(self, run: Run) -> None:
-        super()._take(run)
-        self.classes_ = classes_as_given(run.state.classes)
-
-    def _classes_of(self, X: Sized, y: object) -> Array:
-        """Classes, one per sample.
+    def _labelled(self, X: Sized, y: object) -> object:
+        """Samples with their targets, as the task reads them; these are classes.
 
         Raises:
             DataError: They are missing, or of another number.
@@ -61,4 +47,42 @@ class SampleClassifier(Classifier):
         if given.ndim != 1 or len(given) != len(X):
             name = type(self).__name__
             raise DataError(f"{name}: y needs one class per sample. Got {len(X)} samples and y of shape {given.shape}.")
-        return given
+        return X, as_text(pd.Series(given))
+
+    def _given(self, X: object) -> object:
+        """Other samples, as the task reads them."""
+        return X
+
+    def _unlabelled(self, X: object) -> Samples[Tensor]:
+        """Other samples as the network sees them."""
+        run = self._run()
+        return cast(SampleTask[Any, Any, Any], run.task).unlabelled(run.config, self._given(X), run.state).encoded
+
+    def _outputs(self, X: object) -> NDArray[np.float64]:
+        """Probabilities of the classes of the run, or numbers in the units of the target."""
+        run = self._run()
+        return cast(SampleTask[Any, Any, Any], run.task).outputs(run, OURS, self._unlabelled(X))
+
+
+@estimator
+class SampleClassifier(SampleEstimator, Classifier):
+    """Classify samples in memory; `fit` also sets `classes_`."""
+
+    def fit(self, X: Sized, y: object = None) -> Self:
+        """Fit on samples and their classes; nothing is written to disk. `classes_` are those of y, sorted.
+
+        Raises:
+            DataError: The samples are not sound, or too few to be split.
+        """
+        self._learn(X, y)
+        self.classes_ = np.unique(np.asarray(y))
+        return self
+
+    def predict_proba(self, X: object) -> NDArray[np.float64]:
+        """Probabilities `(samples, classes)`, in the order of `classes_`."""
+        outputs, names = self._outputs(X), list(self._run().state.classes)
+        return outputs[:, [names.index(name) for name in as_text(pd.Series(self.classes_))]]
+
+    def _take(self, run: Run) -> None:
+        super()._take(run)
+        self.classes_: Array = classes_as_given(run.state.classes)
