@@ -55,13 +55,13 @@ class SampleEstimator(Estimator):
 
     def _unlabelled(self, X: object) -> Samples[Tensor]:
         """Other samples as the network sees them."""
-        run = self._run()
-        return cast(SampleTask[Any, Any, Any], run.task).unlabelled(run.config, self._given(X), run.state).encoded
+        source, run = self._given(X), self._run()
+        return cast(SampleTask[Any, Any, Any], run.task).unlabelled(run.config, source, run.state).encoded
 
     def _outputs(self, X: object) -> NDArray[np.float64]:
         """Probabilities of the classes of the run, or numbers in the units of the target."""
-        run = self._run()
-        return cast(SampleTask[Any, Any, Any], run.task).outputs(run, OURS, self._unlabelled(X))
+        samples, run = self._unlabelled(X), self._run()
+        return cast(SampleTask[Any, Any, Any], run.task).outputs(run, OURS, samples)
 
 
 @estimator

@@ -59,7 +59,7 @@ def test_series_of_a_file_get_their_class(folder, tmp_path):
     found = pd.read_csv(tmp_path / "out.csv")
     assert list(found) == ["series", "predicted", "p_1", "p_2"] and len(answer.frame) == 5
     assert found[["p_1", "p_2"]].sum(axis=1).to_numpy() == pytest.approx(1)
-    with pytest.raises(ConfigError, match=r"a run of series needs series\. Give some with --data"):
+    with pytest.raises(ConfigError, match=r"a run of series needs series\. Give some \(data=FILE\)"):
         workflows.predict(folder / "run")
 
 

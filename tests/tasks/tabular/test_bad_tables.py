@@ -31,14 +31,14 @@ BAD = {
     "letter in a number": (
         replaced(5, "x4,70.5,Ulm,False,no"),
         (
-            r"1 cell is no finite number in a column of numbers: line 5, column 'age', value 'x4'\. Correct or "
-            r"empty it, or take the column as categories"
+            r"1 cell is no finite number: line 5, column 'age', value 'x4'\. Correct or empty them, or take the "
+            r"column as categories"
         ),
     ),
     "infinite": (replaced(5, "40,inf,Ulm,False,no"), r"line 5, column 'weight', value 'inf'"),
     "decimal comma": (
         GOOD.replace(",", ";").replace(".", ",").encode(),
-        r"40 cells are no finite number in a column of numbers: line 2, column 'weight'.*Set decimal to ','",
+        r"40 cells are no finite number: line 2, column 'weight'.*Set decimal to ','",
     ),
     "missing target": (replaced(7, "40,70.5,Ulm,False,"), r"1 of 40 rows have no target: line 7, column 'ill'\. Fill"),
     "one class": (GOOD.replace("yes", "no").encode(), r"the target 'ill' has one class\. Give another target"),

@@ -50,4 +50,4 @@ def test_explain_writes_the_spectra_of_every_head(folder, tmp_path):
 def test_without_a_graph_there_are_no_spectra(folder, tmp_path):
     assert len(workflows.explain(folder / "words", out=tmp_path / "found", options={"count": 1}).files) == 1
     notes = workflows.explain(folder / "graph", options={"count": 1}).notes
-    assert "with --out FOLDER, the eigenvalues" in notes[1]
+    assert "with a folder to write to, the eigenvalues" in notes[1]

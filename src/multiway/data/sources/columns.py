@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, listed
-from multiway.data.sources.cells import ID_NAMES, TIME_NAMES, RawTable, has_comma, parse_cells
+from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.sources.cells import ID_NAMES, TIME_NAMES, RawTable, has_comma, parse_cells, words
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.times import looks_like_time
-from multiway.errors import Fix, Message
+from multiway.errors import Fix, Message, closest
 
 VALUE_NAMES = ("y", "value", "target", "values")
 PARTIAL_TIMES = ("day", "month", "year", "week")
@@ -48,11 +48,25 @@ def require_column(names: list[str], name: str, option: str, findings: Findings)
 
 def require_columns(names: list[str], wanted: Sequence[str], option: str, findings: Findings) -> list[str]:
     """The wanted names themselves if all are there."""
-    absent = [f"'{name}'" for name in wanted if name not in names]
+    absent = [quoted(name) for name in wanted if name not in names]
     if absent:
-        rule = f"{option} names {listed(absent)}, which {'is' if len(absent) == 1 else 'are'} not there"
-        raise findings.fatal("columns", rule, f"There are {listed(names)}.")
+        named = listed([f"'{name}'" for name in absent])
+        near = closest(absent[0], map(quoted, names)).removeprefix(".").lstrip("; ").capitalize()
+        rule = f"{option} names {named}, which {'is' if len(absent) == 1 else 'are'} not there"
+        raise findings.fatal("columns", rule, f"{near} There are {listed(names)}.".strip())
     return list(wanted)
+
+
+def named_cells(table: RawTable, name: str | None, what: str, findings: Findings) -> tuple[str, ...] | None:
+    """Cells of a named column as text, each of which says something; None where no column is named, or it lacks."""
+    if name is None or name not in table.names:
+        return None
+    cells = words(table.frame[name])
+    rows = np.flatnonzero(cells == "")
+    if len(rows):
+        places = [table.place(int(row), name) for row in rows[:20]]
+        findings.add(what, "error", f"{len(rows)} rows have no {what}", "Fill it in.", places, len(rows))
+    return tuple(cells)
 
 
 def find_long_columns(
@@ -112,11 +126,13 @@ CHOSEN: Message = ("Choose the columns of numbers with variates (", Fix("read.va
 
 
 def parse_numbers(
-    table: RawTable, columns: list[str], findings: Findings, *, emptied: Message = EMPTIED, chosen: Message = CHOSEN
-) -> NDArray[np.float64]:
+    table: RawTable, columns: list[str], findings: Findings,
+    *, emptied: Message = EMPTIED, chosen: Message = CHOSEN, rounded: bool = False,
+) -> NDArray[np.float64]:  # fmt: skip
     """Numbers of the columns, NaN where a cell is empty; what is no finite number is a finding and left infinite.
 
     emptied, chosen: What helps against such cells, and against columns of words, as parts of a message.
+    rounded: Take whole numbers with more digits than float64 keeps.
     """
     values = np.empty((len(table.frame), len(columns)), dtype=np.float64)
     wrong: list[tuple[int, str, str]] = []
@@ -130,7 +146,8 @@ def parse_numbers(
             worded.append((column, str(raw.iloc[int(np.argmax(bad))])))
         else:
             wrong += [(int(row), column, str(raw.iloc[row])) for row in np.flatnonzero(bad)]
-        long += [(int(row), column, str(raw.iloc[row])) for row in np.flatnonzero(inexact & ~table.broken)]
+        inexact = inexact & ~table.broken & (not rounded)
+        long += [(int(row), column, str(raw.iloc[row])) for row in np.flatnonzero(inexact)]
     values[table.broken] = 0.0
     _report_words(worded, [name for name in columns if name not in dict(worded)], chosen, findings)
     _report_cells(table, wrong, long, emptied, findings)

@@ -1,5 +1,7 @@
 """Rows of a table as samples: which columns are inputs, which one is the target, every flaw with its place."""
 
+import contextlib
+import dataclasses
 from typing import Literal, Self
 
 import numpy as np
@@ -7,21 +9,24 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
+from multiway.data.findings import Findings, Place, Unreadable
 from multiway.data.looking import Kind, is_numeric, kind_of
 from multiway.data.matching import match_names
 from multiway.data.samples import Cells, Samples, read_samples
-from multiway.data.sources.cells import RawTable, has_comma, parse_cells, words
-from multiway.data.sources.columns import AS_DECIMALS
+from multiway.data.sources.cells import RawTable, words
+from multiway.data.sources.columns import named_cells, parse_numbers, require_columns
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.tables import as_pandas, load_table, pair_of, source_name
 from multiway.data.sources.times import parse_times
 from multiway.data.splitting import SplitShares
 from multiway.data.targets import TargetKind, read_target
-from multiway.errors import DataError, Fix, Message, closest
+from multiway.errors import DataError, Fix, Message
 from multiway.tasks.tabular.encode import TableState
 
 TARGET = "target"
+CATEGORIES = Fix("read.categories", like="NAME")
+EMPTIED: Message = ("Correct or empty them, or take the column as categories (", CATEGORIES, ").")
+CHOSEN: Message = ("Correct them, or choose the other columns (", Fix("read.columns", like="NAME,NAME"), ")")
 IDLE = {
     "empty": "hold no value",
     "constant": "never change",
@@ -108,7 +113,7 @@ def rows_of(
         numbers=_numbers(raw, numbers, findings), words=_words(raw, categories), of_numbers=numbers,
         of_words=categories,
     )  # fmt: skip
-    groups, times = _groups(raw, options.group, findings), _times(raw, options, findings)
+    groups, times = named_cells(raw, options.group, "group", findings), _times(raw, options, findings)
     _note_missing(cells, options, findings)
     known = None if state is None else state.classes
     values, classes = (None, known) if target is None else read_target(raw, target, known, options.kind, findings)
@@ -121,16 +126,11 @@ def rows_of(
 
 def _check_names(raw: RawTable, options: TableOptions, findings: Findings) -> None:
     """Refuse options that name a column which is not there."""
-    single = {"target": options.target, "group": options.group, "time": options.time}
-    named = [(option, name) for option, name in single.items() if name is not None]
-    for option in ("columns", "drop", "categories"):
-        named += [(option, name) for name in getattr(options, option) or ()]
-    absent = [(option, name) for option, name in named if name not in raw.names]
-    for option, name in absent:
-        near = closest(quoted(name), map(quoted, raw.names)).removeprefix(".").lstrip("; ").capitalize()
-        rule = f"{option} names '{quoted(name)}', which is not there"
-        findings.add("columns", "error", rule, f"{near} There are {listed(raw.names, 20)}.".strip())
-    if absent:
+    for option in ("target", "group", "time", "columns", "drop", "categories"):
+        names = getattr(options, option)
+        with contextlib.suppress(Unreadable):  # so that all of them are named
+            require_columns(raw.names, [names] if isinstance(names, str) else names or (), option, findings)
+    if any(finding.kind == "columns" for finding in findings.errors()):
         raise Unreadable
 
 
@@ -175,43 +175,14 @@ def _refuse_dates(raw: RawTable, names: list[str], findings: Findings) -> None:
 
 def _numbers(raw: RawTable, names: tuple[str, ...], findings: Findings) -> NDArray[np.float64]:
     """NaN where a cell is empty; what is no finite number is a finding."""
-    values = np.empty((len(raw.frame), len(names)))
-    for position, name in enumerate(names):
-        column = raw.frame[name]
-        cells = column if pd.api.types.is_numeric_dtype(column) else words(column)
-        values[:, position], bad, _ = parse_cells(cells)
-        if bad.any():
-            _refuse_cells(raw, name, cells, np.flatnonzero(bad), findings)
-    return values
-
-
-def _refuse_cells(raw: RawTable, name: str, cells: pd.Series, bad: NDArray[np.int64], findings: Findings) -> None:
-    shown = [str(cells.iloc[row]) for row in bad[:20]]
-    correct = "Correct or empty them" if len(bad) > 1 else "Correct or empty it"
-    fix: Message = (f"{correct}, or take the column as categories (", Fix("read.categories", [quoted(name)]), ").")
-    if all(map(has_comma, shown)):
-        fix = (*AS_DECIMALS, ", or write points.")
-    rule = f"{'1 cell is' if len(bad) == 1 else f'{len(bad)} cells are'} no finite number in a column of numbers"
-    places = [raw.place(int(row), name, value) for row, value in zip(bad, shown, strict=False)]
-    findings.add("number", "error", rule, fix, places, len(bad))
+    text = {name: words(raw.frame[name]) for name in names if not pd.api.types.is_numeric_dtype(raw.frame[name])}
+    table = dataclasses.replace(raw, frame=raw.frame.assign(**text))
+    return parse_numbers(table, list(names), findings, emptied=EMPTIED, chosen=CHOSEN, rounded=True)
 
 
 def _words(raw: RawTable, names: tuple[str, ...]) -> NDArray[np.object_]:
-    values = np.empty((len(raw.frame), len(names)), dtype=object)
-    for position, name in enumerate(names):
-        values[:, position] = words(raw.frame[name])
-    return values
-
-
-def _groups(raw: RawTable, name: str | None, findings: Findings) -> tuple[str, ...] | None:
-    if name is None or name not in raw.names:
-        return None
-    text = words(raw.frame[name])
-    rows = np.flatnonzero(text == "")
-    if len(rows):
-        places = [raw.place(int(row), name) for row in rows[:20]]
-        findings.add("group", "error", f"{len(rows)} rows have no group", "Fill it in.", places, len(rows))
-    return tuple(text)
+    columns = [words(raw.frame[name]).to_numpy(object) for name in names]
+    return np.column_stack(columns) if columns else np.empty((len(raw.frame), 0), object)
 
 
 def _times(raw: RawTable, options: TableOptions, findings: Findings) -> pd.Index | None:

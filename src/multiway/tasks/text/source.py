@@ -15,7 +15,7 @@ from multiway.data.findings import Findings, Unreadable, listed, quoted
 from multiway.data.samples import Samples, read_samples
 from multiway.data.sources.bytes import bytes_of
 from multiway.data.sources.cells import TIME_NAMES, RawTable, as_text
-from multiway.data.sources.columns import require_column, require_columns
+from multiway.data.sources.columns import named_cells, require_column, require_columns
 from multiway.data.sources.json_lines import read_lines
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.tables import load_table, load_texts_table, pair_of, source_name
@@ -122,7 +122,7 @@ def texts_of(
         inputs=texts, source=findings.source, word="rows", target=labels, classes=classes, target_name=target,
         names={raw.unit: raw.rows.tolist(), "text": texts.tolist()}, columns=tuple(known), rows=raw.rows,
         unit=raw.unit, keys=tuple(text.casefold() for text in texts),
-        groups=_cells(raw, options.group, "group", findings), official=official,
+        groups=named_cells(raw, options.group, "group", findings), official=official,
     )  # fmt: skip
 
 
@@ -283,21 +283,9 @@ def _texts(raw: RawTable, columns: Sequence[str], is_error: bool, findings: Find
     return np.array(["\n".join(lines) for lines in zip(*parts, strict=True)], dtype=object)
 
 
-def _cells(raw: RawTable, name: str | None, what: str, findings: Findings) -> tuple[str, ...] | None:
-    """Cells of a named column as text; None where none is named, or later data lack it."""
-    if name is None or name not in raw.names:
-        return None
-    text = as_text(raw.frame[name])
-    rows = np.flatnonzero(text == "")
-    if len(rows):
-        places = [raw.place(int(row), name) for row in rows[:20]]
-        findings.add(what, "error", f"{len(rows)} rows have no {what}", "Fill it in.", places, len(rows))
-    return tuple(text)
-
-
 def _official(raw: RawTable, name: str | None, findings: Findings) -> tuple[str, ...] | None:
     """Our name of each row's split; rows of others are warned of, or noted where they say what part, as ood_dev."""
-    cells = _cells(raw, name, "split", findings)
+    cells = named_cells(raw, name, "split", findings)
     if cells is None:
         return None
     ours = {alias: split for split, aliases in OFFICIAL.items() for alias in aliases}
