@@ -1,6 +1,5 @@
 """Audit of a table and its split: repeated rows, copies of the target, what single columns and scaling tell."""
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,11 +7,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.auditing.agreement import check_statistics
 from multiway.auditing.columns import NAMED, check_giveaways, usual_repeats
-from multiway.auditing.duplicates import by_split, check_duplicates, check_groups
-from multiway.auditing.lookup import check_lookup
 from multiway.auditing.report import AuditReport, Verdict, found
+from multiway.auditing.samples import as_note, audited, check_codes, check_scaling, check_splits
 from multiway.data import Finding
 from multiway.data.samples import Cells, Prepared, Samples
 from multiway.data.scaling import Scaler
@@ -33,54 +30,22 @@ def audit_table(prepared: Prepared[Cells, Any], used: Scaler | None = None) -> A
         prepared: The table with its splits.
         used: The scale of the numbers that a run trained with; its own if not given.
     """
-    counts = ", ".join(f"{name} {len(rows):,}" for name, rows in prepared.splits.items())
-    return AuditReport.of(f"{prepared.source}: {counts}", _verdicts(prepared, used or prepared.state.scaler))
+    return audited(prepared, _verdicts(prepared, used))
 
 
-def _verdicts(prepared: Prepared[Cells, Any], used: Scaler) -> Iterator[Verdict | None]:
-    table, splits = prepared.raw, prepared.splits
-    digests, names = row_digests(table), table.called(prepared.rows(""))
-    tolerated = max(TOLERATED, usual_repeats(prepared))
-    yield check_duplicates(by_split(digests, splits), by_split(names, splits), "rows", tolerated=tolerated)
-    if table.groups is not None:
-        yield check_groups(by_split(table.groups, splits), "group")
+def _verdicts(prepared: Prepared[Cells, Any], used: Scaler | None) -> Iterator[Verdict | None]:
+    table = prepared.raw
+    yield from check_splits(prepared, row_digests(table), "rows", tolerated=max(TOLERATED, usual_repeats(prepared)))
     copies = copies_of_target(table)
     rule = f"{len(copies)} columns are the target under another name"
     leave = ("Leave them out (", NAMED, ").")
     yield found("copy", "error", rule, leave, copies) if copies else "no column is the target"
     yield from check_giveaways(prepared, copies)
-    yield from _lookups(prepared)
-    yield _scaling(prepared, used)
-
-
-def _lookups(prepared: Prepared[Cells, Any]) -> Iterator[Verdict | None]:
-    """What each column tells by itself, of classes; it is a note, as columns are there to tell something."""
-    table, train, test = prepared.raw, prepared.rows("train"), prepared.rows("test")
-    for name, codes in column_codes(table.inputs) if table.classes is not None else ():
-        verdict = check_lookup(
-            {name: codes[train]}, table.truth[train], {name: codes[test]}, table.truth[test],
-            what=f"column {name}", target="the class", draws=200,
-        )  # fmt: skip
-        if isinstance(verdict, Finding):
-            yield dataclasses.replace(verdict, severity="note", fix="A network that is no better learnt no more.")
-
-
-def _scaling(prepared: Prepared[Cells, Any], used: Scaler) -> Verdict | None:
-    cells = prepared.raw.inputs
-    if not cells.of_numbers:
-        return None
-    scales = (used, *(_scale(rows) for rows in (cells[prepared.rows("train")], cells)))
-    used_now, right, of_all = ({"mean": each.mean, "std": each.std} for each in scales)
-    return check_statistics(used_now, right, of_all, cells.of_numbers)
-
-
-def _scale(cells: Cells) -> Scaler:
-    """Of the numbers, medians in place of missing cells."""
-    missing = np.isnan(cells.numbers)
-    medians = [
-        float(np.median(known)) if len(known := column[~np.isnan(column)]) else 0.0 for column in cells.numbers.T
-    ]
-    return Scaler.fit(np.where(missing, medians, cells.numbers))
+    if table.classes is not None:
+        told = (as_note(check_codes(prepared, {n: codes}, f"column {n}")) for n, codes in column_codes(table.inputs))
+        yield from (verdict for verdict in told if isinstance(verdict, Finding))
+    if table.inputs.of_numbers:
+        yield check_scaling(prepared, used, table.inputs.of_numbers)
 
 
 def row_digests(table: Samples[Cells]) -> list[bytes]:

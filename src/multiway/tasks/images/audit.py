@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from multiway.auditing.agreement import check_statistics
-from multiway.auditing.duplicates import by_split, check_duplicates, check_one_label, sample_digest
+from multiway.auditing.duplicates import check_one_label, sample_digest
 from multiway.auditing.fingerprints import Details
 from multiway.auditing.report import AuditReport, Verdict, found
+from multiway.auditing.samples import audited, check_splits
 from multiway.data.samples import Prepared
 from multiway.data.sources.pictures import Bytes
 from multiway.tasks.images.encode import ImageState, moments
@@ -27,14 +28,13 @@ def audit_images(prepared: Prepared[Bytes, ImageState], used: ImageState | None 
         prepared: The images with their splits.
         used: What a run trained with; that of the images if not given.
     """
-    counts = ", ".join(f"{name} {len(rows):,}" for name, rows in prepared.splits.items())
-    return AuditReport.of(f"{prepared.source}: {counts}", _verdicts(prepared, used or prepared.state))
+    return audited(prepared, _verdicts(prepared, used or prepared.state))
 
 
 def _verdicts(prepared: Prepared[Bytes, ImageState], used: ImageState) -> Iterator[Verdict | None]:
     images, splits = prepared.raw, prepared.splits
     names, digests = list(images.names["image"]), [sample_digest(image) for image in images.inputs]
-    yield check_duplicates(by_split(digests, splits), by_split(names, splits), "images", tolerated=TOLERATED)
+    yield from check_splits(prepared, digests, "images", tolerated=TOLERATED)
     yield check_one_label(digests, [prepared.state.classes[label] for label in images.truth], names, "image")
     if len(images) > MOST_COMPARED:
         yield TOO_MANY

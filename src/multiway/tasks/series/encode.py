@@ -4,7 +4,6 @@ from typing import Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
@@ -34,10 +33,10 @@ class SeriesState(Config):
     """Classes have no scale."""
 
     @classmethod
-    def fit(cls, samples: Samples[Values], train: NDArray[np.int64]) -> Self:
-        """Learn the scale from the training series."""
+    def fit(cls, samples: Samples[Values]) -> Self:
+        """Learn from samples: the training series and no others."""
         steps, variates = samples.inputs.shape[1:]
-        scaler = Scaler.fit(samples.inputs[train].reshape(-1, variates))
+        scaler = Scaler.fit(samples.inputs.reshape(-1, variates))
         return cls(classes=samples.classes or (), variates=samples.columns, length=steps, scaler=scaler)
 
     def resized(self, series: Sequences) -> Sequences:

@@ -66,7 +66,7 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
 
     def learnt(self, config: SeriesConfig, samples: Samples[Values], train: NDArray[np.int64]) -> SeriesState:
         """Classes, variates, length, and the scale of the training series."""
-        return SeriesState.fit(samples, train)
+        return SeriesState.fit(samples.take(train))
 
     def encode(
         self, config: SeriesConfig, samples: Samples[Values], state: SeriesState, *, progress: bool = False

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.auditing.duplicates import by_split, check_duplicates, check_groups, check_one_label
-from multiway.auditing.lookup import check_lookup
+from multiway.auditing.duplicates import check_one_label
 from multiway.auditing.near import check_near_texts
 from multiway.auditing.report import AuditReport, Verdict
+from multiway.auditing.samples import audited, check_codes, check_splits
 from multiway.data import Finding
 from multiway.data.samples import Prepared
 from multiway.tasks.text.encode import TextState
@@ -24,17 +24,14 @@ BINS = 10
 
 def audit_texts(prepared: Prepared[Strings, TextState]) -> AuditReport:
     """Whether texts or groups are in two splits, and whether the form of a text gives its class away."""
-    counts = ", ".join(f"{name} {len(rows):,}" for name, rows in prepared.splits.items())
-    return AuditReport.of(f"{prepared.source}: {counts}", _verdicts(prepared))
+    return audited(prepared, _verdicts(prepared))
 
 
 def _verdicts(prepared: Prepared[Strings, TextState]) -> Iterator[Verdict | None]:
     samples, splits = prepared.raw, prepared.splits
     texts, names = samples.names["text"], samples.called(prepared.rows("all"))
     digests = [hashlib.blake2b(text.casefold().encode(), digest_size=16).digest() for text in texts]
-    yield check_duplicates(by_split(digests, splits), by_split(names, splits), "texts", tolerated=TOLERATED)
-    if samples.groups is not None:
-        yield check_groups(by_split(samples.groups, splits), "group")
+    yield from check_splits(prepared, digests, "texts", tolerated=TOLERATED)
     yield _mild(check_near_texts(texts, splits["train"], splits["validation"], "validation"))
     yield check_near_texts(texts, splits["train"], splits["test"], "test")
     yield _mild(check_one_label(digests, [prepared.state.classes[label] for label in samples.truth], names, "text"))
@@ -48,19 +45,14 @@ def _mild(verdict: Verdict) -> Verdict:
 
 def _form(prepared: Prepared[Strings, TextState], texts: Sequence[str]) -> Verdict | None:
     """What length and last mark tell of the class, without a look at any word."""
-    train, test = prepared.splits["train"], prepared.splits["test"]
+    train = prepared.splits["train"]
     facts = {
         "words": np.array([len(text.split()) for text in texts]),
         "letters": np.array([len(text) for text in texts]),
         "last mark": np.array([0 if text[-1:].isalnum() else ord(text[-1:] or " ") for text in texts]),
     }
     codes = {name: _binned(values, train) if name != "last mark" else values for name, values in facts.items()}
-    truth = prepared.raw.truth
-    return check_lookup(
-        {name: values[train] for name, values in codes.items()}, truth[train],
-        {name: values[test] for name, values in codes.items()}, truth[test],
-        what="the form of a text", target="its class", draws=200,
-    )  # fmt: skip
+    return check_codes(prepared, codes, "the form of a text", "its class")
 
 
 def _binned(values: NDArray[np.int64], train: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,0 +1,68 @@
+"""What audits of samples of every kind ask: copies and groups in two splits, what codes tell alone, and the scale."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.auditing.agreement import check_statistics
+from multiway.auditing.duplicates import by_split, check_duplicates, check_groups
+from multiway.auditing.lookup import check_lookup
+from multiway.auditing.report import AuditReport, Verdict
+from multiway.data import Finding
+from multiway.data.samples import Prepared
+from multiway.data.scaling import Scaler
+
+
+def audited(prepared: Prepared[Any, Any], verdicts: Iterable[Verdict | None], word: str = "") -> AuditReport:
+    """The report on samples, which says how many are in each split; with a word, first how many there are."""
+    size = f"{len(prepared.raw):,} {word}; " if word else ""
+    counts = ", ".join(f"{name} {len(rows):,}" for name, rows in prepared.splits.items())
+    return AuditReport.of(f"{prepared.source}: {size}{counts}", verdicts)
+
+
+def check_splits(
+    prepared: Prepared[Any, Any], digests: Sequence[bytes | None], what: str, *, tolerated: float = 0.0
+) -> Iterator[Verdict]:
+    """Whether copies, or samples of one group, are in two splits; arguments as those of `check_duplicates`."""
+    samples, splits = prepared.raw, prepared.splits
+    names = samples.called(prepared.rows(""))
+    yield check_duplicates(by_split(digests, splits), by_split(names, splits), what, tolerated=tolerated)
+    if samples.groups is not None:
+        yield check_groups(by_split(samples.groups, splits), "group")
+
+
+def check_codes(
+    prepared: Prepared[Any, Any], codes: Mapping[str, NDArray[np.int64]], what: str, target: str = "the class"
+) -> Verdict | None:
+    """What whole numbers of each sample tell of its class on the test rows, by a table of the training rows."""
+    train, test = (prepared.rows(split) for split in ("train", "test"))
+    seen, later = ({name: column[rows] for name, column in codes.items()} for rows in (train, test))
+    truth = prepared.raw.truth
+    return check_lookup(seen, truth[train], later, truth[test], what=what, target=target, draws=200)
+
+
+def as_note(verdict: Verdict | None) -> Verdict | None:
+    """A finding on what may well tell something, and need not be a leak."""
+    if isinstance(verdict, Finding):
+        return dataclasses.replace(verdict, severity="note", fix="A network that is no better learnt no more.")
+    return verdict
+
+
+def check_scaling(
+    prepared: Prepared[Any, Any], used: Scaler | None, names: Sequence[str], *, rows: str = "training rows"
+) -> Verdict:
+    """Whether a scale is that of the training samples.
+
+    Args:
+        prepared: Samples with their splits, and what training learnt of them.
+        used: The scale that a run trained with; that of the samples if not given.
+        names: Of the numbers.
+        rows: What training samples are called.
+    """
+    training, samples, state = prepared.raw.take(prepared.rows("train")), prepared.raw, prepared.state
+    scales = (used or state.scaler, state.fit(training).scaler, state.fit(samples).scaler)
+    now, right, of_all = ({"mean": scale.mean, "std": scale.std} for scale in scales)
+    return check_statistics(now, right, of_all, names, rows=rows)
