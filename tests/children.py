@@ -37,8 +37,17 @@ def run_command(words: list[str], folder: Path, streams: Mapping[int, str | None
         folder: Where it runs.
         streams: Where a stream of that number goes, to a file, or None for nowhere: it is closed.
     """
+    return _ended(folder, streams, _command, words)
+
+
+def run_program(text: str, folder: Path, **environment: str) -> Ended:
+    """Run a text of Python in a child that has imported what is preloaded, and wait."""
+    return _ended(folder, {}, _program, text, environment)
+
+
+def _ended(folder: Path, streams: Mapping[int, str | None], function: Callable[..., object], *args: Any) -> Ended:
     written = {number: str(folder / f".stream-{number}") for number in (1, 2)}
-    child = start(_command, words, folder, {**written, **streams})
+    child = start(_inside, folder, {**written, **streams}, function, *args)
     child.join()
     out, err = (Path(path).read_text() if Path(path).is_file() else "" for path in written.values())
     return Ended(child.exitcode or 0, out, err)
@@ -58,7 +67,7 @@ def _hearing(function: Callable[..., object], *args: Any) -> None:
     function(*args)
 
 
-def _command(words: list[str], folder: Path, streams: Mapping[int, str | None]) -> None:
+def _inside(folder: Path, streams: Mapping[int, str | None], function: Callable[..., object], *args: Any) -> None:
     """As an interpreter starts that finds its streams so."""
     os.chdir(folder)
     for number, path in streams.items():
@@ -70,7 +79,17 @@ def _command(words: list[str], folder: Path, streams: Mapping[int, str | None]) 
         None if streams.get(number, "") is None else os.fdopen(number, "w", buffering=1, closefd=False)
         for number in (1, 2)
     )  # type: ignore[assignment]  # of a closed stream there is none
+    function(*args)
+
+
+def _command(words: list[str]) -> None:
     sys.argv = ["multiway", *words]
     from multiway.cli.main import run
 
     run()
+
+
+def _program(text: str, environment: Mapping[str, str]) -> None:
+    os.environ |= environment
+    sys.path.insert(0, "")
+    exec(compile(text, "program", "exec"), {"__name__": "__main__"})

@@ -23,6 +23,8 @@ SURROUNDINGS = {
 }
 TAKEN_AWAY = ("LANG", "LANGUAGE", "LINES", "XDG_CACHE_HOME", "FORCE_COLOR", "NO_COLOR", "GITHUB_ACTIONS")
 
+gc.disable()  # until all is collected
+
 for name in TAKEN_AWAY:
     os.environ.pop(name, None)
 os.environ |= SURROUNDINGS
@@ -55,6 +57,7 @@ def pytest_collection_finish() -> None:
     """Keep what was collected out of sight of the garbage collector, which would look through it all the time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

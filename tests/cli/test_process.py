@@ -145,24 +145,34 @@ def test_a_signal_inside_an_import_is_one_line(tmp_path):
         sys.argv = ["multiway", "check", "x.csv", "--task", "forecast"]
         run()
         """)
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    done = children.run_program(program, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "multiway: stopped by SIGINT\n")
 
 
 @pytest.mark.parametrize(
     ("command", "code", "err"),
     [
-        ("multiway --version 2>&-", 0, ""),
         ("multiway recipes >&-", 1, "multiway: error: stdout: it is closed\n"),
         ("multiway recipes >/dev/full", 1, "multiway: error: output: No space left on device\n"),
-        ("multiway --help >/dev/full", 1, "multiway: error: output: No space left on device\n"),
-        ("multiway published absent 2>/dev/full", 1, ""),
         ("multiway published absent 2>&-", 1, ""),
         ("multiway recipes | true", 1, ""),
     ],
 )
-def test_streams_that_are_closed_or_full(command, code, err, tmp_path):
+def test_streams_that_are_closed_or_full_in_a_shell(command, code, err, tmp_path):
     done = shell(command, tmp_path)
+    assert (done.returncode, done.stderr) == (code, err)
+
+
+@pytest.mark.parametrize(
+    ("words", "streams", "code", "err"),
+    [
+        ("--version", {2: None}, 0, ""),
+        ("--help", {1: "/dev/full"}, 1, "multiway: error: output: No space left on device\n"),
+        ("published absent", {2: "/dev/full"}, 1, ""),
+    ],
+)
+def test_streams_that_are_closed_or_full(words, streams, code, err, tmp_path):
+    done = children.run_command(words.split(), tmp_path, streams)
     assert (done.returncode, done.stderr) == (code, err)
 
 

@@ -2,15 +2,13 @@
 
 import contextlib
 import io
-import os
-import subprocess
-import sys
 
 import pytest
 import torch
 from torch.autograd import forward_ad
 from torch.utils.flop_counter import FlopCounterMode
 
+import children
 from multiway import nn as mnn
 from multiway.kernels import compiled as kernel
 from multiway.kernels import library as module
@@ -41,11 +39,10 @@ def answer(text: str) -> tuple[bool, float]:
 
 
 @needs_library
-def test_it_can_be_switched_off():
+def test_it_can_be_switched_off(tmp_path):
     with contextlib.redirect_stdout(io.StringIO()) as out:
         exec(PROGRAM, {})
-    variables = {**os.environ, "MULTIWAY_KERNELS": "0"}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True, check=True)
+    done = children.run_program(PROGRAM, tmp_path, MULTIWAY_KERNELS="0")
     (has, norm), (off, plain) = answer(out.getvalue()), answer(done.stdout)
     assert has and not off and not done.stderr
     assert plain == pytest.approx(norm, rel=SUMS32)

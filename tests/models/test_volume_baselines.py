@@ -1,10 +1,8 @@
-import subprocess
-import sys
-
 import pytest
 import torch
 from safetensors.torch import load, save
 
+import children
 from multiway.errors import ConfigError, ShapeError
 from multiway.models import CNNVolumeClassifier, create_model
 from multiway.papers.peers import ResNet3D
@@ -117,7 +115,7 @@ def test_resnets_of_volumes_are_larger_than_hot_s_table_2_says(name, millions):
     assert round(count(create_model(name)) / 1e6, 1) == millions
 
 
-def test_models_are_listed_without_monai():
+def test_models_are_listed_without_monai(tmp_path):
     code = (
         "import sys; sys.modules['monai'] = None\n"
         "from multiway.models import create_model, list_models\n"
@@ -125,8 +123,7 @@ def test_models_are_listed_without_monai():
         "try:\n    create_model('resnet18_3d')\n"
         "except ConfigError as error:\n    print(list_models('resnet*'), error)"
     )
-    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert told.strip() == (
+    assert children.run_program(code, tmp_path).stdout.strip() == (
         "['resnet18_3d', 'resnet50_3d'] ResNet3D: resnet18_3d is built by MONAI, which is not installed. "
         "Run pip install 'multiway[volumes]'."
     )

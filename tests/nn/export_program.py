@@ -1,10 +1,8 @@
-"""Run by test_export.py in a process of its own, without shape checks: compile and export layers, a line for each.
+"""Run by test_export.py in a process of its own, without shape checks: compile and export layers, a line for each."""
 
-`python export_program.py FOLDER PAIRS`, the pairs as JSON, each a way (compile, export, onnx) and a layer's name.
-"""
-
+import contextlib
 import json
-import sys
+import os
 import warnings
 from pathlib import Path
 
@@ -12,10 +10,12 @@ import torch
 from torch.export import Dim
 
 from multiway import nn
+from multiway.kernels.library import library
 
 BATCHES = (5, 9)
 LENGTHS = (7, 12)
 RTOL, ATOL = 1e-4, 1e-5
+GRAPHS = {"dense": {}, "banded": {"banded": True, "lag_tolerance": 0.3, "causal": True}}
 
 
 def layers():
@@ -49,13 +49,13 @@ def compiled(layer, shape, folder):
         layer.zero_grad()
         x.requires_grad_()
         layer(x).square().sum().backward()
-        wanted = [x.grad, *(p.grad.clone() for p in layer.parameters())]
+        expected = [x.grad, *(p.grad.clone() for p in layer.parameters())]
         layer.zero_grad()
-        again = x.detach().requires_grad_()
-        out = function(again)
+        other = x.detach().requires_grad_()
+        out = function(other)
         out.square().sum().backward()
-        for grad, want in zip([again.grad, *(p.grad for p in layer.parameters())], wanted, strict=True):
-            torch.testing.assert_close(grad, want, rtol=RTOL, atol=RTOL)
+        for grad, right in zip([other.grad, *(p.grad for p in layer.parameters())], expected, strict=True):
+            torch.testing.assert_close(grad, right, rtol=RTOL, atol=RTOL)
         return out
 
     return run
@@ -69,7 +69,7 @@ def exported(layer, shape, folder):
 def in_onnx(layer, shape, folder):
     import onnxruntime
 
-    path = Path(folder) / "layer.onnx"
+    path = folder / "layer.onnx"
     x = sample(shape, 2, 3, 0)
     torch.onnx.export(layer, (x,), path, dynamo=True, dynamic_shapes=dynamic(shape), verbose=False)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -77,27 +77,109 @@ def in_onnx(layer, shape, folder):
     return lambda x: torch.from_numpy(session.run(None, {name: x.numpy()})[0])
 
 
-def check(make, layer, shape, folder):
+WAYS = {"compile": compiled, "export": exported, "onnx": in_onnx}
+
+
+def check(way, name, folder):
     """Same as the layer itself at two batches and two lengths."""
-    function = make(layer.eval(), shape, folder)
+    if name.startswith("TensorGraphAttention"):
+        return check_graph(way, name.split(", ")[1], folder)
+    if name == "KroneckerAttention, masked":
+        return check_masked()
+    layer, shape = next((layer.eval(), shape) for other, layer, shape in layers() if other == name)
+    function = WAYS[way](layer, shape, folder)
     for batch, length in zip(BATCHES, LENGTHS, strict=True):
         x = sample(shape, batch, length, batch)
         out = function(x.clone())
         torch.testing.assert_close(out, layer(x), rtol=RTOL, atol=ATOL)
 
 
-def main():
+def check_masked():
+    """Attention in all its poolings, with and without a mask."""
+    torch.manual_seed(0)
+    x, valid = torch.randn(2, 3, 5, 8), torch.rand(2, 3, 5) < 0.7
+    for pooling in ("mean", "sum", "max", "learned"):
+        layer = nn.KroneckerAttention(8, num_heads=2, num_modes=2, rotary_modes=(1,), pooling=pooling)
+        function = torch.compile(layer, backend="aot_eager", fullgraph=True)
+        if pooling == "mean":
+            torch.testing.assert_close(function(x), layer(x))
+        torch.testing.assert_close(function(x, valid=valid), layer(x, valid=valid))
+
+
+def check_graph(way, kind, folder):
+    """Attention by a graph, without the kernels, which no graph of torch has: their rounding is another."""
+    with without_kernels(), in_double(way != "onnx"):
+        torch.manual_seed(0)
+        attend = nn.TensorGraphAttention(8, num_heads=2, **GRAPHS[kind]).eval()
+        {"compile": graph_compiled, "export": graph_exported, "onnx": graph_in_onnx}[way](attend, kind, folder)
+
+
+@contextlib.contextmanager
+def without_kernels():
+    os.environ["MULTIWAY_KERNELS"] = "0"
+    library.cache_clear()
+    yield
+    del os.environ["MULTIWAY_KERNELS"]
+    library.cache_clear()
+
+
+@contextlib.contextmanager
+def in_double(wanted):
+    if wanted:  # else as the runtime's exponentials are
+        torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def tokens(batch, length):
+    return torch.randn(batch, length, 8), torch.rand(batch, length) > 0.2
+
+
+def any_sizes():
+    return {name: {0: Dim("batch"), 1: Dim("length")} for name in ("x", "valid")}
+
+
+def agree(attend, run, sizes=((2, 7), (5, 41), (1, 300))):
+    for x, valid in (tokens(*size) for size in sizes):
+        torch.testing.assert_close(run(x, valid), attend(x, valid=valid))
+
+
+def graph_compiled(attend, kind, folder):
+    traced = torch.compile(attend, backend="aot_eager", fullgraph=True)
+    x, valid = tokens(3, 61)
+    parameters = list(attend.parameters())
+    outs = (function(x, valid=valid) for function in (traced, attend))
+    result, expected = ([out, *torch.autograd.grad(out.square().sum(), parameters)] for out in outs)
+    torch.testing.assert_close(result, expected)
+
+
+def graph_exported(attend, kind, folder):
+    x, valid = tokens(3, 61)
+    shapes, sizes = (None, {"sizes": [(3, 61)]}) if kind == "banded" else (any_sizes(), {})
+    program = torch.export.export(attend, (x,), {"valid": valid}, dynamic_shapes=shapes).module()
+    agree(attend, lambda x, valid: program(x, valid=valid), **sizes)
+
+
+def graph_in_onnx(attend, kind, folder):
+    import onnxruntime
+
+    (x, valid), path = tokens(3, 29), folder / "graph.onnx"
+    torch.onnx.export(
+        attend, (x,), path, kwargs={"valid": valid}, dynamic_shapes=any_sizes(), dynamo=True, verbose=False
+    )
+    session = onnxruntime.InferenceSession(path)
+    agree(attend, lambda x, valid: torch.tensor(session.run(None, {"x": x.numpy(), "valid": valid.numpy()})[0]))
+
+
+def main(folder: Path, pairs: list[tuple[str, str]], out: Path) -> None:
+    """Check layers, each in a way, and write what went wrong with each."""
+    torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    folder, pairs = sys.argv[1:]
-    known = {name: (layer, shape) for name, layer, shape in layers()}
-    for way, name in json.loads(pairs):
-        problem = ""
-        try:
-            check({"compile": compiled, "export": exported, "onnx": in_onnx}[way], *known[name], folder)
-        except Exception as error:  # said in the test of this layer
-            problem = f"{type(error).__name__}: {error}"[:2000]
-        print(json.dumps([way, name, problem]), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+    with out.open("w") as file:
+        for way, name in pairs:
+            problem = ""
+            try:
+                check(way, name, folder)
+            except Exception as error:  # said in the test of this layer
+                problem = f"{type(error).__name__}: {error}"[:2000]
+            print(json.dumps([way, name, problem]), file=file, flush=True)

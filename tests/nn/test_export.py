@@ -2,15 +2,16 @@
 
 import importlib.util
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+import children
+from nn import export_program
+
 ATTENTION = ["KroneckerAttention", "KroneckerAttention, max", "KroneckerAttention, learned"]
+GRAPHS = ["TensorGraphAttention, dense", "TensorGraphAttention, banded"]
 NAMES = {
-    "compile": ["NdLinear", "NdLinear, rank 3 and flat", "TTLinear", *ATTENTION],
+    "compile": ["NdLinear", "NdLinear, rank 3 and flat", "TTLinear", *ATTENTION, "KroneckerAttention, masked", *GRAPHS],
     "export": [
         "NdLinear",
         "NdLinear, two leading axes",
@@ -19,14 +20,16 @@ NAMES = {
         "TTLinear",
         "TTLinear, one core",
         *ATTENTION,
+        *GRAPHS,
     ],
-    "onnx": ["NdLinear, two leading axes", "NdLinear, rank 3 and flat", "TTLinear", *ATTENTION],
+    "onnx": ["NdLinear, two leading axes", "NdLinear, rank 3 and flat", "TTLinear", *ATTENTION, GRAPHS[0]],
 }
 QUICK = {
-    ("compile", "NdLinear, rank 3 and flat"), ("compile", "TTLinear"), ("export", "NdLinear, two leading axes"),
-    ("export", "NdLinear, descending"), ("export", "KroneckerAttention"), ("onnx", "NdLinear, two leading axes"),
+    ("compile", "NdLinear, rank 3 and flat"), ("compile", "TTLinear"), ("compile", "KroneckerAttention, masked"),
+    ("export", "NdLinear, two leading axes"), ("export", "NdLinear, descending"), ("export", "KroneckerAttention"),
+    ("export", GRAPHS[0]), ("onnx", "NdLinear, two leading axes"),
 }  # fmt: skip
-"""Enough for every layer and every way; attention is compiled, in all its poolings, beside its other tests."""
+"""Enough for every layer and every way."""
 PAIRS = [
     pytest.param(way, name, id=f"{way}: {name}", marks=() if (way, name) in QUICK else pytest.mark.slow)
     for way, names in NAMES.items()
@@ -41,16 +44,15 @@ def has_onnx():
 @pytest.fixture(scope="module")
 def problems(request, tmp_path_factory):
     """What went wrong, by way and layer, of those that are run; empty where nothing did."""
-    program, folder = Path(__file__).with_name("export_program.py"), tmp_path_factory.mktemp("onnx")
+    folder = tmp_path_factory.mktemp("onnx")
     chosen = [item.callspec.params for item in request.session.items if item.path == request.path]
     pairs = [(pair["way"], pair["name"]) for pair in chosen if pair["way"] != "onnx" or has_onnx()]
-    command = [sys.executable, str(program), str(folder), json.dumps(pairs)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
-    found = {(way, name): problem for way, name, problem in rows}
-    assert list(found) == pairs
-    return found
+    child = children.start(export_program.main, folder, pairs, folder / "rows.jsonl")
+    child.join()
+    rows = map(json.loads, (folder / "rows.jsonl").read_text().splitlines())
+    problems = {(way, name): problem for way, name, problem in rows}
+    assert list(problems) == pairs
+    return problems
 
 
 @pytest.mark.parametrize(("way", "name"), PAIRS)

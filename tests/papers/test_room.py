@@ -1,11 +1,10 @@
 """The papers' room adds to the registries below it, is imported when a name of its is asked for, and not before."""
 
 import importlib
-import subprocess
-import sys
 
 import pytest
 
+import children
 from multiway import lazy
 
 OWN_FILES = """
@@ -19,9 +18,9 @@ print(type(create_model("dlinear", num_variates=2)).__module__, load_recipe("hot
 """
 
 
-def test_who_asks_for_nothing_of_the_papers_never_meets_them():
-    told = subprocess.run([sys.executable, "-c", OWN_FILES], check=True, capture_output=True, text=True).stdout
-    assert told.splitlines() == ["[]", "multiway.papers.peers.linear_forecasters ecl"]
+def test_who_asks_for_nothing_of_the_papers_never_meets_them(tmp_path):
+    done = children.run_program(OWN_FILES, tmp_path)
+    assert done.stdout.splitlines() == ["[]", "multiway.papers.peers.linear_forecasters ecl"], done.stderr
 
 
 def test_every_module_that_is_named_as_an_addition_is_there():

@@ -1,6 +1,5 @@
 """An interrupted training ends with the same bits as one that was left alone."""
 
-import itertools
 import math
 import os
 import random
@@ -21,11 +20,13 @@ from resealing import read_state, save_resealed
 from training.toy import Points, make_config, make_model, objective, run_to_the_end, toy
 
 GRID = [
-    (accumulation, schedule, optimizer, validations)
-    for accumulation, schedule, optimizer in itertools.product([1, 3], ["cosine", "constant"], ["adamw", "adam"])
-    for validations in [1 + ((accumulation == 3) ^ (schedule == "cosine") ^ (optimizer == "adam"))]
+    (1, "cosine", "adamw", 1),
+    (1, "constant", "adam", 2),
+    (3, "cosine", "adam", 2),
+    (3, "constant", "adamw", 2),
+    (3, "constant", "adam", 1),
 ]
-"""Half of all sixteen, in which every pair of settings meets."""
+"""Of all sixteen the fewest in which every pair of settings meets."""
 
 
 def stop_after(monkeypatch, step):
@@ -104,15 +105,15 @@ def test_handlers_come_back(tmp_path, monkeypatch):
 
 def test_kill_at_random_instants(tmp_path):
     """SIGKILL while every step saves, so that many a kill falls into a save."""
-    whole = children.start(toy, tmp_path / "whole", 30)
+    whole = children.start(toy, tmp_path / "whole", 16)
     whole.join()
     assert whole.exitcode == 0
     chance = random.Random(3)
     kills = 0
     for _ in range(40):
-        child = children.start(toy, tmp_path / "run", 30)
+        child = children.start(toy, tmp_path / "run", 16)
         wait_for_state(tmp_path / "run", child)
-        time.sleep(chance.uniform(0, 0.4))
+        time.sleep(chance.uniform(0, 0.12))
         if kills == 3 or not child.is_alive():
             child.join()
             assert child.exitcode == 0
