@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -76,12 +76,12 @@ class PreparedPanel:
         other = published_split(config.split.protocol)
         if other is not None:
             scaler = other.scale(panel.values)
-            windows = other.split(all_windows(panel, scaler, **_sizes(config)), config.split.seed, panel.source)
+            windows = other.split(all_windows(panel, scaler, *_sizes(config)), config.split.seed, panel.source)
             notes = (*panel.notes, other.note, *_about_season(config, panel))
             return cls(panel=panel, borders=borders, scaler=scaler, windows=windows, notes=notes)
         scaler = Scaler.fit(panel.values[slice(*borders.train)])
         scaled = scaler.transform(np.where(young, np.nan, panel.values))
-        windows = split_windows(scaled, borders, **_sizes(config))
+        windows = split_windows(scaled, borders, *_sizes(config))
         if young.any():
             scaler = scaler.taking(Scaler.fit(panel.values), young)
         names = tuple(name for name, is_young in zip(panel.names, young, strict=True) if is_young)
@@ -94,7 +94,7 @@ class PreparedPanel:
         Raises:
             DataError: There are too few rows for one window, or there is no value to compare with.
         """
-        windows = all_windows(panel, scaler, **_sizes(config))
+        windows = all_windows(panel, scaler, *_sizes(config))
         if np.isnan(panel.values[config.lookback :, -windows.num_targets :]).all():
             raise DataError(
                 f"{panel.source}: no value to score stands after the first {config.lookback} rows. Give more."
@@ -118,7 +118,7 @@ class PreparedPanel:
         return fit_floor(self.windows["train"].of_targets(), self.windows["validation"].of_targets())
 
 
-def prepare_panel(config: ForecastConfig, source: Any) -> PreparedPanel:
+def prepare_panel(config: ForecastConfig, source: object) -> PreparedPanel:
     """Read a file or frame and cut it into windows; see `Prepared.of`.
 
     Raises:
@@ -128,12 +128,12 @@ def prepare_panel(config: ForecastConfig, source: Any) -> PreparedPanel:
     return PreparedPanel.of(targets_last(read_panel(source, config.read), config.targets), config)
 
 
-def read_later(config: ForecastConfig, state: ForecastState, source: Any) -> Panel:
+def read_later(config: ForecastConfig, state: ForecastState, source: object) -> Panel:
     """Read a file or frame as a run read its own; see `later_panel`."""
     return later_panel(source, config.read, state.names, state.frequency)
 
 
-def prepare_later(config: ForecastConfig, state: ForecastState, source: Any) -> PreparedPanel:
+def prepare_later(config: ForecastConfig, state: ForecastState, source: object) -> PreparedPanel:
     """Read later data and cut it into windows; see `Prepared.later`."""
     return PreparedPanel.later(read_later(config, state, source), state.scaler, config)
 
@@ -162,6 +162,6 @@ def _about_season(config: ForecastConfig, panel: Panel) -> tuple[str, ...]:
     return (words,)
 
 
-def _sizes(config: ForecastConfig) -> dict[str, Any]:
-    """Of the windows."""
-    return {"lookback": config.lookback, "horizon": config.horizon, "num_targets": config.num_targets}
+def _sizes(config: ForecastConfig) -> tuple[int, int, int | None]:
+    """Steps of past and future, and series that are forecast, of every window."""
+    return config.lookback, config.horizon, config.num_targets

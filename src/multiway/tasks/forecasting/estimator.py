@@ -1,7 +1,6 @@
 """`Forecaster`: the task in scikit-learn's manners."""
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -13,8 +12,9 @@ from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.forecasting.encode import prepare_later, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain
-from multiway.tasks.forecasting.forecasts import backtest_frame, future_frame
+from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
 from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 
 
@@ -23,7 +23,7 @@ class Selected(NamedTuple):
 
     sentence: str
     weight: float | None
-    shares: list[dict[str, Any]] | None
+    shares: list[Row] | None
 
 
 @estimator
@@ -63,7 +63,7 @@ class Forecaster(Estimator):
     gaps: str = "error"
     levels: tuple[float, ...] = (80.0, 95.0)
 
-    def fit(self, X: Any, y: None = None) -> Self:
+    def fit(self, X: object, y: None = None) -> Self:
         """Fit on a frame (pandas or polars, wide or long), a series, an array of rows by series, or the path of a file.
 
         Nothing is written to disk. The rows of a series or an array without times are counted.
@@ -85,7 +85,7 @@ class Forecaster(Estimator):
         self.n_features_in_ = len(run.state.names)
         self.feature_names_in_ = np.array(run.state.names, dtype=object)
 
-    def predict(self, X: Any = None, *, levels: tuple[float, ...] | None = None, layout: str | None = None) -> Any:
+    def predict(self, X: object = None, *, levels: tuple[float, ...] | None = None, layout: str | None = None) -> Any:
         """Forecast the steps after the end of the fitted data, or of another frame, in the kind that `fit` was given.
 
         A loaded forecaster reads the file that it was fitted on again; one fitted in memory needs the frame.
@@ -99,13 +99,13 @@ class Forecaster(Estimator):
         library = self._library if X is None else library_of(X)
         return as_library(future_frame(run, panel, levels, layout or panel.layout), library)
 
-    def evaluate(self, X: Any) -> pd.DataFrame:
+    def evaluate(self, X: object) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""
         run = self._run()
         later = prepare_later(run.config, run.state, located(X))
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, "test"), later.source))
 
-    def score(self, X: Any, y: None = None) -> float:
+    def score(self, X: object, y: None = None) -> float:
         """Negative MSE on scaled data, so that greater is better.
 
         Raises:
@@ -114,16 +114,16 @@ class Forecaster(Estimator):
         _refuse_target("score", y)
         return -own_score(self.evaluate(X), "mse", {"scale": "scaled"})
 
-    def backtest(self, X: Any = None, *, cutoffs: int | Sequence[Any] = 10, step: int | None = None) -> pd.DataFrame:
+    def backtest(self, X: object = None, *, cutoffs: Cutoffs = 10, step: int | None = None) -> pd.DataFrame:
         """Forecast from past moments, given as times or by their number and step, without fitting again."""
         return backtest_frame(self._run(), self._panel(X), cutoffs, step)
 
-    def explain(self, X: Any = None) -> Explanation:
+    def explain(self, X: object = None) -> Explanation:
         """Attention per mode, averaged over test windows and of the last window; of another frame the last alone."""
         run, panel = self._run(), self._panel(X)
         return explain(run, panel, run.prepared.windows["test"] if X is None and run.prepared else None)
 
-    def _panel(self, X: Any) -> Panel:
+    def _panel(self, X: object) -> Panel:
         run = self._run()
         source = run.config.data if X is None else X
         if X is None and run.prepared is not None:

@@ -3,10 +3,8 @@
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.errors import ConfigError, Fix, RunError
@@ -22,6 +20,7 @@ from multiway.explain import (
     strongest,
     time_labels,
 )
+from multiway.explain.deletion import Positions
 from multiway.models import HOTForecaster
 from multiway.models.blocks import need_maps
 from multiway.models.ridge_and_network import members_of
@@ -91,11 +90,11 @@ def network_of(run: Run) -> HOTForecaster:
 
 
 @torch.no_grad()
-def _maps(run: Run, past: Tensor, observed: Tensor | None, times: Sequence[str], **facts: Any) -> list[ModeMap]:
+def _maps(run: Run, past: Tensor, observed: Tensor | None, times: Sequence[str], sample: str = "") -> list[ModeMap]:
     """Maps of every network of a run, its heads beside those of the others."""
     own = [network.forward_with_maps(past, observed)[1] for network in mapped(run)]
     maps = [[torch.cat(modes, 1) for modes in zip(*blocks, strict=True)] for blocks in zip(*own, strict=True)]
-    return mode_maps(maps, MODES, (run.state.names, times), **facts)
+    return mode_maps(maps, MODES, (run.state.names, times), sample=sample)
 
 
 def write_explanation(run: Run, out: Path | None) -> Answer:
@@ -159,7 +158,7 @@ def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> Table | No
 
 
 @torch.no_grad()
-def _error_without(run: Run, batch: dict[str, Tensor], mode: str, positions: NDArray[Any]) -> float:
+def _error_without(run: Run, batch: dict[str, Tensor], mode: str, positions: Positions) -> float:
     """Squared error of the network where it cannot see some positions of a mode."""
     network = model_of(run).network
     assert network is not None

@@ -1,13 +1,13 @@
 """What a stored run of forecasts says of its data and of the choice on validation, and what needs care in it."""
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from pydantic import ConfigDict
 
 from multiway.config import Config
 from multiway.tasks.forecasting.splitting import about_young
+from multiway.tasks.protocol import Row
 from multiway.tasks.stored import Facts
 
 
@@ -78,7 +78,7 @@ class ForecastFacts(Facts):
     selection: SelectionFacts
 
 
-def cautions(facts: Mapping[str, Any]) -> Iterator[str]:
+def cautions(facts: Row) -> Iterator[str]:
     """One line each, from the facts of a run."""
     if facts["young"]:
         yield f"{about_young(facts['young'])}."
@@ -86,7 +86,7 @@ def cautions(facts: Mapping[str, Any]) -> Iterator[str]:
     yield from _not_held(facts["coverage"])
 
 
-def _on_few_errors(facts: Mapping[str, Any]) -> Iterator[str]:
+def _on_few_errors(facts: Row) -> Iterator[str]:
     windows, shares = facts["intervals"]["windows"], facts["intervals"]["by_student"]
     levels = [row["level"] for row, share in zip(facts["coverage"], shares, strict=True) if share > 0]
     if levels:
@@ -98,7 +98,7 @@ def _on_few_errors(facts: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _not_held(coverage: list[Mapping[str, Any]]) -> Iterator[str]:
+def _not_held(coverage: Sequence[Row]) -> Iterator[str]:
     """Bands that missed at least twice as many test values as they may."""
     for row in coverage:
         if 100 - row["actual"] >= 2 * (100 - row["level"]):

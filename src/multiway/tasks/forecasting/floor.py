@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -39,9 +39,9 @@ class Floor:
     validation_mse: float
     gain_of_own: float
     gain_deviation: float | None
-    candidates: list[dict[str, Any]]
+    candidates: list[dict[str, float]]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Everything but the weight, for JSON."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "weight"}
 
@@ -69,7 +69,7 @@ class _Best(NamedTuple):
     weights: list[Tensor]
     penalty: float
     errors: Tensor
-    tried: list[dict[str, Any]]
+    tried: list[dict[str, float]]
 
 
 def fit_floor(training: Windows, validation: Windows) -> Floor:

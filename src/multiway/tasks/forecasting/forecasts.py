@@ -1,7 +1,6 @@
 """Forecasts with time stamps and intervals: after the end of the data, and from past moments."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,9 @@ from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import Windows, all_windows, last_window
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
+
+Cutoffs = int | Sequence[object]
+"""Last known times, or how many."""
 
 
 def future_frame(run: Run, panel: Panel, levels: tuple[float, ...] | None, layout: str) -> pd.DataFrame:
@@ -81,7 +83,7 @@ def radius_of(run: Run, level: float) -> NDArray[np.float64]:
     return run.calibration["radii"][run.config.levels.index(level)].double().numpy()
 
 
-def backtest_frame(run: Run, panel: Panel, cutoffs: int | Sequence[Any] = 10, step: int | None = None) -> pd.DataFrame:
+def backtest_frame(run: Run, panel: Panel, cutoffs: Cutoffs = 10, step: int | None = None) -> pd.DataFrame:
     """Forecast from several past moments, in batches: `unique_id, ds, cutoff, y, multiway, ridge, …`.
 
     The model is not fitted again, so cutoffs inside its training rows flatter it.
@@ -113,9 +115,7 @@ def backtest_frame(run: Run, panel: Panel, cutoffs: int | Sequence[Any] = 10, st
     )
 
 
-def _first_rows(
-    run: Run, panel: Panel, cutoffs: int | Sequence[Any], step: int | None, count: int
-) -> NDArray[np.int64]:
+def _first_rows(run: Run, panel: Panel, cutoffs: Cutoffs, step: int | None, count: int) -> NDArray[np.int64]:
     """First past row of each cutoff's window."""
     if isinstance(cutoffs, int):
         step = run.config.horizon if step is None else step
@@ -131,7 +131,7 @@ def _first_rows(
     return rows
 
 
-def _no_room(run: Run, panel: Panel, moment: Any) -> DataError:
+def _no_room(run: Run, panel: Panel, moment: object) -> DataError:
     lookback, horizon = run.config.lookback, run.config.horizon
     return DataError(
         f"{panel.source}: the cutoff {moment} leaves no room for lookback {lookback} or horizon {horizon}. "

@@ -153,7 +153,7 @@ def integer_step(times: pd.Index) -> int:
     return int(pd.Series(differences).mode().iloc[0]) if len(differences) else 1
 
 
-def time_like(times: pd.Index, moment: Any) -> Any:
+def time_like(times: pd.Index, moment: Any) -> int | pd.Timestamp:
     """A time of the kind of an index's: a whole number, or a stamp in its time zone.
 
     Raises:

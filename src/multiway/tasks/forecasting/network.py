@@ -1,7 +1,7 @@
 """The models of a run: ridge beside a network, how they are built, and how they are trained on windows."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -92,7 +92,7 @@ def build_forecast_baseline(name: str, config: ForecastConfig, num_variates: int
     return create_model(name, **sizes)
 
 
-def build_network(config: ForecastConfig, num_variates: int) -> Any:
+def build_network(config: ForecastConfig, num_variates: int) -> nn.Module:
     """The network of the config, or several that start apart and forecast by their mean: one kind, then its partner."""
     kinds = [kind for kind in config.kinds(num_variates) for _ in range(config.members)]
     networks = [create_model(name, **fields) for name, fields in kinds]

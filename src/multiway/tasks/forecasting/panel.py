@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -54,7 +54,7 @@ class Panel:
         """Rows from `start` up to `stop`."""
         return dataclasses.replace(self, values=self.values[start:stop], times=self.times[start:stop])
 
-    def row_of(self, moment: Any) -> int:
+    def row_of(self, moment: object) -> int:
         """The last row of a time.
 
         Raises:

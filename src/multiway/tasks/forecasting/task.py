@@ -5,7 +5,6 @@ import itertools
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -80,12 +79,12 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     options = OPTIONS
 
     def prepare(
-        self, config: ForecastConfig, source: Any, state: ForecastState | None = None, *, progress: bool = False
+        self, config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False
     ) -> PreparedPanel:
         """See `multiway.tasks.forecasting.encode`; a source is a path or a frame."""
         return prepare_panel(config, source) if state is None else prepare_later(config, state, source)
 
-    def check(self, config: ForecastConfig, source: Any) -> CheckReport:
+    def check(self, config: ForecastConfig, source: object) -> CheckReport:
         """What is in a file or frame of series.
 
         Raises:
@@ -117,7 +116,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         matrices = 1 if state.shared else targets
         return RidgeAndNetwork(config.lookback, config.horizon, state.season, matrices, trained, targets)
 
-    def fit(self, run: Run, name: str, prepared: PreparedPanel, context: Context) -> History | dict[str, Any] | None:
+    def fit(self, run: Run, name: str, prepared: PreparedPanel, context: Context) -> History | Row | None:
         """Ridge in closed form, then the network; or a baseline."""
         if name != OURS:
             announce(name, context)
@@ -162,11 +161,11 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
             return errors
         return {**errors, "predictions": future_frame(run, run.prepared.panel, None, "long")}
 
-    def test_facts(self, run: Run, predictions: dict[str, ForecastErrors]) -> dict[str, Any]:
+    def test_facts(self, run: Run, predictions: dict[str, ForecastErrors]) -> Row:
         """How many test values the intervals hold."""
         return {"coverage": coverage_rows(predictions[OURS], run.calibration["radii"], run.config.levels)}
 
-    def describe(self, run: Run, prepared: PreparedPanel) -> dict[str, Any]:
+    def describe(self, run: Run, prepared: PreparedPanel) -> Row:
         """Sizes and the rows of the splits."""
         panel = prepared.panel
         return {
@@ -202,13 +201,13 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         """What validation chose."""
         return {"selections": [self.sentence(run) for run in runs]}
 
-    def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+    def answer(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """The steps after the end of a file."""
         check_target(out)
         panel = self._panel(run, data)
         return written(future_frame(run, panel, options.get("levels"), options.get("layout", "long")), out)
 
-    def backtest(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+    def backtest(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """Scores of forecasts from past moments; the forecasts are written where a path is given."""
         check_target(out)
         frame = backtest_frame(run, self._panel(run, data), options.get("cutoffs", 10), options.get("step"))
@@ -222,7 +221,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
             raise ConfigError("this run was fitted on a frame in memory. Give a file (", Fix("data", like="FILE"), ").")
         return read_later(run.config, run.state, self.locate(source))
 
-    def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+    def explain(self, run: Run, out: Path | None, options: Row) -> Answer:
         """Attention maps as arrays and PNG files, and what is strongest."""
         return write_explanation(run, out)
 
