@@ -134,7 +134,8 @@ class HOTForecaster(torch_nn.Module):
         self._normalise = NORMALISERS[config.window_norm]
         dim, patches = config.dim, config.lookback // config.patch_length
         self.embedding = nn.PatchEmbedding((1, config.patch_length), 1, dim)
-        self.variates = _variate_vectors(config)
+        vectors = torch.empty(config.num_variates, 1, dim)
+        self.variates = torch_nn.Parameter(vectors) if config.variate_embedding else None
         self.level = torch_nn.Linear(2, dim) if config.level_features else None
         self.blocks = torch_nn.ModuleList(
             build_block(config, num_modes=2, ordered_modes=(TIME,)) for _ in range(config.num_blocks)
@@ -242,12 +243,6 @@ class HOTForecaster(torch_nn.Module):
         correction = self.head(self.norm(tokens), valid=window.valid).transpose(1, 2) * window.normal.scale
         forecast: Tensor = correction + (window.normal.centre if self.floor is None else self.floor(window.filled))
         return forecast
-
-
-def _variate_vectors(config: HOTForecasterConfig) -> torch_nn.Parameter | None:
-    if not config.variate_embedding:
-        return None
-    return torch_nn.Parameter(torch.empty(config.num_variates, 1, config.dim))
 
 
 def _build_floor(config: HOTForecasterConfig) -> LinearFloor | None:

@@ -44,11 +44,14 @@ class RawTable:
         shown = None if value is None else str(value)
         return Place(row=int(self.rows[row]), unit=self.unit, column=column, value=shown, detail=detail)
 
-    def sound(self) -> "RawTable":
-        """The rows that are not broken."""
-        kept = ~self.broken
+    def take(self, kept: NDArray[np.bool_]) -> "RawTable":
+        """Some rows."""
         frame = self.frame[kept].reset_index(drop=True)
         return dataclasses.replace(self, frame=frame, rows=self.rows[kept], broken=self.broken[kept])
+
+    def sound(self) -> "RawTable":
+        """The rows that are not broken."""
+        return self.take(~self.broken)
 
     def drop(self, columns: list[str]) -> "RawTable":
         """Leave columns out."""

@@ -110,12 +110,10 @@ def _facts_of(selection: ops.Selection | None) -> Row:
     if selection is None:
         return {"sentence": sentence(None)}
     fields = dataclasses.asdict(selection)
-    shares = [{**share, "deviation": _finite(share["deviation"])} for share in fields.pop("shares")]
+    shares = fields.pop("shares")
+    for share in shares:
+        share["deviation"] = share["deviation"] if math.isfinite(share["deviation"]) else None
     return {"sentence": sentence(selection), "weight": selection.weight, "shares": shares, **fields}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 class Radii(NamedTuple):

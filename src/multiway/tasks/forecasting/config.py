@@ -1,10 +1,10 @@
 """Everything that determines a forecasting run, and its options of the command line."""
 
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from multiway.config import Config, merge
+from multiway.config import Config, Plain, merge
 from multiway.data import ReadOptions
 from multiway.models import list_models, model_config, model_defaults
 from multiway.tasks.forecasting.splitting import SplitOptions
@@ -25,9 +25,9 @@ PARTIAL = ("recurrent_forecaster*", "transformer_forecaster*")
 """Networks that can forecast some series from the others."""
 NETWORKS = ("*hot_forecaster*", *PARTIAL, *get_args(Peer))
 Baseline = Literal[Peer, "mean", "ridge_inputs"]
-TRAINING: dict[str, Any] = {"average": 0.99}
+TRAINING: Plain = {"average": 0.99}
 """Fields of `TrainingConfig` that are others for forecasts."""
-TRAINED: dict[str, Any] = {"loss": "mse", "epochs": 10, "average": None}
+TRAINED: Plain = {"loss": "mse", "epochs": 10, "average": None}
 """Fields of `TrainingConfig` where a trained baseline differs from the network: as in print, until it stops early."""
 
 
@@ -58,13 +58,13 @@ class ForecastConfig(Config):
     """Networks of each kind, trained side by side; the forecast is the mean of all."""
     selection: Literal["auto", "ridge", "network"] = "auto"
     """Let validation decide between ridge, network and a blend, or decide beforehand."""
-    model: dict[str, Any] = Field(default_factory=dict)
+    model: Plain = Field(default_factory=dict)
     """`name` of a forecaster and its fields, without the variates, which the data set, and the steps, set above."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     baselines: tuple[Baseline, ...] = ()
     """Trained and scored beside ridge and the naive forecasts: forecasters of the literature; the mean of the training
     targets; ridge from all that the networks see."""
-    baseline_training: Annotated[dict[str, Any], starting_from(TRAINED)] = Field(TRAINED)
+    baseline_training: Annotated[Plain, starting_from(TRAINED)] = Field(TRAINED)
     """Fields of `training` that are others for the baselines."""
     levels: tuple[float, ...] = (80.0, 95.0)
     """Interval levels in percent."""
@@ -148,13 +148,13 @@ class ForecastConfig(Config):
             return None if self.partner == "none" else self.partner
         return PARTNER if self.network and "name" not in self.model and not self.targets else None
 
-    def kinds(self, num_variates: int) -> list[tuple[str, dict[str, Any]]]:
+    def kinds(self, num_variates: int) -> list[tuple[str, Plain]]:
         """Names and fields of `create_model` on this data: of the first network, and of its partner."""
         sizes = {"num_variates": num_variates, "lookback": self.lookback, "horizon": self.horizon}
         partner = [] if self.partner_name is None else [(self.partner_name, sizes)]
         return [(self.model_name, self._first_fields(sizes)), *partner]
 
-    def _first_fields(self, sizes: dict[str, Any]) -> dict[str, Any]:
+    def _first_fields(self, sizes: Plain) -> Plain:
         """Fields of the first network; patches adapt to the look-back unless they are given."""
         if self._is_partial:
             return network_fields(self.model, **sizes, num_targets=self.num_targets)
@@ -168,18 +168,16 @@ def _longest_patch(lookback: int) -> int:
     return max(length for length in range(1, LONGEST_PATCH + 1) if lookback % length == 0)
 
 
+SIZING = ("train", "audit")
 OPTIONS = (
-    Option(name="horizon", field="horizon", commands=("train", "audit"), read=read_whole, help="Steps to forecast."),
+    Option(name="horizon", field="horizon", commands=SIZING, read=read_whole, help="Steps to forecast."),
+    Option(name="lookback", field="lookback", commands=SIZING, read=read_whole, help="Past steps that the model sees."),
     Option(
-        name="lookback", field="lookback", commands=("train", "audit"), read=read_whole,
-        help="Past steps that the model sees.",
-    ),
-    Option(
-        name="targets", field="targets", commands=("train", "audit"), read=read_names,
+        name="targets", field="targets", commands=SIZING, read=read_names,
         help="Series to forecast from the others, separated by commas; every series if not given.",
     ),
     Option(
-        name="protocol", field="split.protocol", commands=("train", "audit"),
+        name="protocol", field="split.protocol", commands=SIZING,
         help="How rows are split: auto, fraction, dates, ett_hourly, ett_quarter_hourly, or leaky_random_windows.",
     ),
     Option(name="variates", field="read.variates", read=read_names, help="Columns to use, separated by commas."),

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Self
 
@@ -84,7 +85,7 @@ class PreparedPanel:
         windows = split_windows(scaled, borders, *_sizes(config))
         if young.any():
             scaler = scaler.taking(Scaler.fit(panel.values), young)
-        names = tuple(name for name, is_young in zip(panel.names, young, strict=True) if is_young)
+        names = tuple(itertools.compress(panel.names, young))
         return cls(panel=panel, borders=borders, scaler=scaler, windows=windows, young=names, notes=notes)
 
     @classmethod

@@ -91,10 +91,11 @@ def _on_few_errors(facts: Row) -> Iterator[str]:
     levels = [row["level"] for row, share in zip(facts["coverage"], shares, strict=True) if share > 0]
     if levels:
         needed = math.ceil(levels[-1] / (100 - levels[-1]))
+        listed = " and ".join(f"{level:g} %" for level in levels)
         where = "" if shares[-1] == 1 else f", for {shares[-1]:.0%} of steps and series"
         yield (
             f"Validation has {windows} window{'s' if windows != 1 else ''} and an interval at {levels[-1]:g} % needs "
-            f"{needed}: the width of {_listed(levels)} is Student's t over errors of ridge out of time as well{where}."
+            f"{needed}: the width of {listed} is Student's t over errors of ridge out of time as well{where}."
         )
 
 
@@ -106,7 +107,3 @@ def _not_held(coverage: Sequence[Row]) -> Iterator[str]:
                 f"The {row['level']:g} % interval held {row['actual']:.0f} % of the test values: "
                 "the test rows are harder than validation, and the future may be."
             )
-
-
-def _listed(levels: list[float]) -> str:
-    return " and ".join(f"{level:g} %" for level in levels)

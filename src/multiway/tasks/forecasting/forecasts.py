@@ -125,18 +125,14 @@ def _first_rows(run: Run, panel: Panel, cutoffs: Cutoffs, step: int | None, coun
     if not len(cutoffs):
         raise ConfigError("backtest: give at least one cutoff.")
     rows: NDArray[np.int64] = np.array([panel.row_of(moment) for moment in cutoffs]) - run.config.lookback + 1
-    outside = [moment for row, moment in zip(rows, cutoffs, strict=True) if not 0 <= row < count]
-    if outside:
-        raise _no_room(run, panel, outside[0])
+    lookback, horizon, times = run.config.lookback, run.config.horizon, panel.times
+    for row, moment in zip(rows, cutoffs, strict=True):
+        if not 0 <= row < count:
+            raise DataError(
+                f"{panel.source}: the cutoff {moment} leaves no room for lookback {lookback} or horizon {horizon}. "
+                f"Choose one from {times[lookback - 1]} to {times[-horizon - 1]}."
+            )
     return rows
-
-
-def _no_room(run: Run, panel: Panel, moment: object) -> DataError:
-    lookback, horizon = run.config.lookback, run.config.horizon
-    return DataError(
-        f"{panel.source}: the cutoff {moment} leaves no room for lookback {lookback} or horizon {horizon}. "
-        f"Choose one from {panel.times[lookback - 1]} to {panel.times[-horizon - 1]}."
-    )
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ from multiway.ops.linear_models import CELLS_PER_CHUNK
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.windows import Windows
-from multiway.tasks.protocol import OURS, Context, Row
+from multiway.tasks.protocol import OURS, Context, Fitted
 from multiway.tasks.run import Run
 from multiway.training import LOSSES, Batch, History, TrainingConfig, train
 
@@ -101,7 +101,7 @@ def build_network(config: ForecastConfig, num_variates: int) -> nn.Module:
 
 def fit_forecast_baseline(
     model: nn.Module, prepared: PreparedPanel, config: ForecastConfig, context: Context
-) -> History | Row | None:
+) -> Fitted:
     """Train a baseline, or fit it in closed form."""
     if not isinstance(model, WindowBaseline):
         return train_on_windows(model, prepared, config.peer_training, context, config.horizons)

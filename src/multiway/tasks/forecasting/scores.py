@@ -124,31 +124,30 @@ class Units(NamedTuple):
     levels: Sequence[float] = ()
 
 
-def forecast_rows(errors: Mapping[str, ForecastErrors], split: str, units: Units) -> list[Row]:
+def forecast_rows(
+    errors: Mapping[str, ForecastErrors], split: str, units: Units, horizons: Sequence[int] = ()
+) -> list[Row]:
     """Mean scores of every model, one row per metric and scale; None where a score is undefined.
 
-    mse, mae, rmse: mean over windows, steps and variates, rmse its root.
+    mse, mae, rmse: mean over windows, steps and variates, rmse its root; mse_24: of the first of the horizons, scaled.
     mase: MAE over the in-sample MAE of the seasonal naive forecast on the training rows, averaged over variates.
     smape: mean of 2 |f - y| / (|f| + |y|), from 0 to 2; wape: sum of |f - y| over that of |y|. Both depend on the
         level of a series, so they are in the units of the file alone.
     pinball: mean over the quantiles that the bands and the forecast, as the median, are; coverage_80: share of values
         inside the 80 % band. Of ours alone.
     """
-    return [
-        _row(model, split, scale, metric, value)
+    whole = [
+        _row(model, split, *score)
         for model, error in errors.items()
-        for scale, metric, value in (*_means(error, units), *(_of_bands(error, units) if model == OURS else ()))
+        for score in (*_means(error, units), *(_of_bands(error, units) if model == OURS else ()))
     ]
-
-
-def horizon_rows(errors: Mapping[str, ForecastErrors], split: str, units: Units, horizons: Sequence[int]) -> list[Row]:
-    """Scaled MSE and MAE of every model over its first steps, called by their number."""
-    return [
+    apart = [
         _row(model, split, scale, f"{metric}_{steps}", value)
         for steps, (model, error) in itertools.product(horizons, errors.items())
         for scale, metric, value in _means(error.first(steps), units)
         if scale == "scaled" and metric in ("mse", "mae")
     ]
+    return whole + apart
 
 
 def _row(model: str, split: str, scale: str, metric: str, value: float | None) -> Row:

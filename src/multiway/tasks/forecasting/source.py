@@ -134,10 +134,7 @@ def _timed(table: RawTable, time: str | None, options: ReadOptions, findings: Fi
     if time is None:
         return table, pd.RangeIndex(len(table.frame))
     times, good = parse_times(table, time, options, findings)
-    if good.all():
-        return table, times
-    frame = table.frame[good].reset_index(drop=True)
-    return dataclasses.replace(table, frame=frame, rows=table.rows[good], broken=table.broken[good]), times
+    return table if good.all() else table.take(good), times
 
 
 def _note_layout(time: str | None, long: tuple[str, str] | None, draft: Draft) -> None:

@@ -1,8 +1,8 @@
 """Where training, validation and test targets lie: always in the order of time."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,8 @@ PROTOCOLS = ("auto", "ett_hourly", "ett_quarter_hourly", "fraction", "dates")
 ETT_MONTHS = (12, 4, 4)
 ETT_NAMES = ("HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL", "OT")
 ETT_FREQUENCIES = {"h": "ett_hourly", "15min": "ett_quarter_hourly"}
+ETT_STEPS = {"ett_hourly": 24, "ett_quarter_hourly": 96}
+"""Of a day."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,7 +94,7 @@ def borders_of(panel: Panel, options: SplitOptions) -> Borders:
         return date_borders(panel.times, options.validation_start, options.test_start)
     if protocol == "fraction":
         return fraction_borders(panel.num_rows, options.train, options.test)
-    borders = ett_borders("hour" if protocol == "ett_hourly" else "quarter")
+    borders = ett_borders(protocol)
     if borders.test[1] > panel.num_rows:
         raise DataError(
             f"{panel.source}: the protocol {protocol} uses {borders.test[1]:,} rows. Got {panel.num_rows:,}. "
@@ -104,20 +106,14 @@ def borders_of(panel: Panel, options: SplitOptions) -> Borders:
 
 
 def _detected(panel: Panel) -> str:
-    if panel.names == ETT_NAMES and panel.frequency in ETT_FREQUENCIES:
-        protocol = ETT_FREQUENCIES[panel.frequency]
-        if panel.num_rows >= ett_borders("hour" if protocol == "ett_hourly" else "quarter").test[1]:
-            return protocol
-    return "fraction"
+    protocol = ETT_FREQUENCIES.get(panel.frequency or "")
+    is_ett = panel.names == ETT_NAMES and protocol is not None and panel.num_rows >= ett_borders(protocol).test[1]
+    return protocol if protocol is not None and is_ett else "fraction"
 
 
-def ett_borders(kind: Literal["hour", "quarter"]) -> Borders:
+def ett_borders(protocol: str) -> Borders:
     """12, 4 and 4 months of 30 days, as every published ETT table uses; later rows are unused."""
-    day = 24 if kind == "hour" else 96
-    train, validation, test = (months * 30 * day for months in ETT_MONTHS)
-    return Borders(
-        train=(0, train), validation=(train, train + validation), test=(train + validation, train + validation + test)
-    )
+    return Borders.at(*itertools.accumulate(months * 30 * ETT_STEPS[protocol] for months in ETT_MONTHS))
 
 
 def whole_borders(rows: int) -> Borders:
@@ -130,7 +126,7 @@ def fraction_borders(rows: int, train: float = 0.7, test: float = 0.2) -> Border
     first, last = int(train * rows), rows - int(test * rows)
     if not 0 < first < last < rows:
         raise ConfigError(f"split: shares train={train} and test={test} of {rows} rows leave no row for one split.")
-    return Borders(train=(0, first), validation=(first, last), test=(last, rows))
+    return Borders.at(first, last, rows)
 
 
 def date_borders(times: pd.Index, validation_start: str | None, test_start: str | None) -> Borders:
@@ -149,7 +145,7 @@ def date_borders(times: pd.Index, validation_start: str | None, test_start: str 
             f"split: validation_start={validation_start} is row {first} and test_start={test_start} is row {last} of "
             f"{len(times)}; each split needs rows. The data goes from {times[0]} to {times[-1]}."
         )
-    return Borders(train=(0, first), validation=(first, last), test=(last, len(times)))
+    return Borders.at(first, last, len(times))
 
 
 def _row_of(times: pd.Index, moment: str) -> int:

@@ -17,39 +17,22 @@ from multiway.errors import ConfigError, DataError, Fix
 from multiway.explain import save_explanation
 from multiway.models.ridge_and_network import RidgeAndNetwork
 from multiway.tasks.answers import Answer, written
-from multiway.tasks.forecasting import network, page
+from multiway.tasks.forecasting import encode, forecasts, network, page, scores
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.choice import calibrate
 from multiway.tasks.forecasting.config import OPTIONS, ForecastConfig
-from multiway.tasks.forecasting.encode import (
-    ForecastState,
-    PreparedPanel,
-    learn,
-    prepare_later,
-    prepare_panel,
-    read_later,
-)
+from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
 from multiway.tasks.forecasting.explain import FOLDER, explain, mapped, write_explanation
 from multiway.tasks.forecasting.facts import ForecastFacts, cautions
-from multiway.tasks.forecasting.forecasts import backtest_frame, future_frame, score_backtest
-from multiway.tasks.forecasting.network import all_forecasts, model_of
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.scores import (
-    ForecastErrors,
-    Units,
-    coverage_rows,
-    error_frame,
-    forecast_rows,
-    horizon_rows,
-    measure,
-)
+from multiway.tasks.forecasting.scores import ForecastErrors
 from multiway.tasks.forecasting.source import check_file
 from multiway.tasks.forecasting.splitting import published_split
 from multiway.tasks.lifecycle import announce
-from multiway.tasks.protocol import OURS, VALIDATION, Context, Metric, Row, Task
+from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.stored import same_length
-from multiway.training import History, RunFolder
+from multiway.training import RunFolder
 
 SAMPLED = 64
 """Validation windows that a compression is measured on."""
@@ -82,7 +65,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         self, config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False
     ) -> PreparedPanel:
         """See `multiway.tasks.forecasting.encode`; a source is a path or a frame."""
-        return prepare_panel(config, source) if state is None else prepare_later(config, state, source)
+        return encode.prepare_panel(config, source) if state is None else encode.prepare_later(config, state, source)
 
     def check(self, config: ForecastConfig, source: object) -> CheckReport:
         """What is in a file or frame of series.
@@ -100,7 +83,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def learn(self, config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
         """See `multiway.tasks.forecasting.encode`."""
-        return learn(config, prepared)
+        return encode.learn(config, prepared)
 
     def names(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
         """Ours, which holds ridge and network and makes the naive forecasts too, then the baselines of the config."""
@@ -116,16 +99,16 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         matrices = 1 if state.shared else targets
         return RidgeAndNetwork(config.lookback, config.horizon, state.season, matrices, trained, targets)
 
-    def fit(self, run: Run, name: str, prepared: PreparedPanel, context: Context) -> History | Row | None:
+    def fit(self, run: Run, name: str, prepared: PreparedPanel, context: Context) -> Fitted:
         """Ridge in closed form, then the network; or a baseline."""
         if name != OURS:
             announce(name, context)
             return network.fit_forecast_baseline(run.models[name], prepared, run.config, context)
-        return network.fit_forecaster(model_of(run), prepared, run.config, context)
+        return network.fit_forecaster(network.model_of(run), prepared, run.config, context)
 
     def calibrate(self, run: Run, prepared: PreparedPanel) -> dict[str, Tensor]:
         """Radii of the intervals, after the network's weight."""
-        radii, facts = calibrate(model_of(run), prepared, run.config)
+        radii, facts = calibrate(network.model_of(run), prepared, run.config)
         run.facts |= facts
         return {"radii": radii}
 
@@ -145,25 +128,25 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def predict(self, run: Run, prepared: PreparedPanel, split: str) -> dict[str, ForecastErrors]:
         """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
-        radii = run.calibration["radii"]
-        return measure(prepared.windows[split], partial(all_forecasts, run), run.state.target_scaler, radii)
+        forecast = partial(network.all_forecasts, run)
+        return scores.measure(prepared.windows[split], forecast, run.state.target_scaler, run.calibration["radii"])
 
     def score(self, run: Run, predictions: dict[str, ForecastErrors], split: str) -> list[Row]:
         """MSE and MAE on both scales, MASE; RMSE, WAPE, sMAPE, pinball loss and coverage in the units of the file."""
-        radii, state = run.calibration["radii"], run.state
-        units = Units(state.target_scaler.std, state.mase_scale, radii, run.config.levels)
-        return forecast_rows(predictions, split, units) + horizon_rows(predictions, split, units, run.config.horizons)
+        state, config = run.state, run.config
+        units = scores.Units(state.target_scaler.std, state.mase_scale, run.calibration["radii"], config.levels)
+        return scores.forecast_rows(predictions, split, units, config.horizons)
 
     def tables(self, run: Run, predictions: dict[str, ForecastErrors], split: str) -> dict[str, pd.DataFrame]:
         """Errors by variate and step; with the last split also the forecast beyond the data."""
-        errors = {"errors": error_frame(predictions, split, run.state.targets)}
+        errors = {"errors": scores.error_frame(predictions, split, run.state.targets)}
         if split != "test":
             return errors
-        return {**errors, "predictions": future_frame(run, run.prepared.panel, None, "long")}
+        return {**errors, "predictions": forecasts.future_frame(run, run.prepared.panel, None, "long")}
 
     def test_facts(self, run: Run, predictions: dict[str, ForecastErrors]) -> Row:
         """How many test values the intervals hold."""
-        return {"coverage": coverage_rows(predictions[OURS], run.calibration["radii"], run.config.levels)}
+        return {"coverage": scores.coverage_rows(predictions[OURS], run.calibration["radii"], run.config.levels)}
 
     def describe(self, run: Run, prepared: PreparedPanel) -> Row:
         """Sizes and the rows of the splits."""
@@ -205,21 +188,21 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         """The steps after the end of a file."""
         check_target(out)
         panel = self._panel(run, data)
-        return written(future_frame(run, panel, options.get("levels"), options.get("layout", "long")), out)
+        return written(forecasts.future_frame(run, panel, options.get("levels"), options.get("layout", "long")), out)
 
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """Scores of forecasts from past moments; the forecasts are written where a path is given."""
         check_target(out)
-        frame = backtest_frame(run, self._panel(run, data), options.get("cutoffs", 10), options.get("step"))
+        frame = forecasts.backtest_frame(run, self._panel(run, data), options.get("cutoffs", 10), options.get("step"))
         if out is not None:
             write_table(frame, out)
-        return Answer(frame=pd.DataFrame(score_backtest(frame)), files=() if out is None else (out,))
+        return Answer(frame=pd.DataFrame(forecasts.score_backtest(frame)), files=() if out is None else (out,))
 
     def _panel(self, run: Run, data: str | None) -> Panel:
         source = data or run.config.data
         if source is None:
             raise ConfigError("this run was fitted on a frame in memory. Give a file (", Fix("data", like="FILE"), ").")
-        return read_later(run.config, run.state, self.locate(source))
+        return encode.read_later(run.config, run.state, self.locate(source))
 
     def explain(self, run: Run, out: Path | None, options: Row) -> Answer:
         """Attention maps as arrays and PNG files, and what is strongest."""

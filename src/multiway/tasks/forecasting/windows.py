@@ -27,6 +27,11 @@ class Borders:
     validation: tuple[int, int]
     test: tuple[int, int]
 
+    @classmethod
+    def at(cls, validation: int, test: int, stop: int) -> Self:
+        """Split rows at the first of validation, the first of test, and the one after the last."""
+        return cls(train=(0, validation), validation=(validation, test), test=(test, stop))
+
     def by_name(self) -> dict[str, tuple[int, int]]:
         """Range of each split, in the order of time."""
         return {"train": self.train, "validation": self.validation, "test": self.test}
