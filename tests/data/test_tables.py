@@ -22,7 +22,8 @@ from multiway.data.sources import excel
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting.source import check_file, read_panel
-from multiway.tasks.tabular.source import TableOptions, read_table
+from multiway.tasks.tabular.source import TableOptions
+from tasks.tabular.rows import read_table
 
 GOOD = "date,a,b\n" + "".join(f"2024-01-{day:02d},{day}.5,{day * 2}\n" for day in range(1, 13))
 

@@ -1,23 +1,29 @@
 """What a table looks like before it is read as one: the kinds of its columns."""
 
 import re
-from collections.abc import Collection
-from typing import Any, Literal
+from collections.abc import Collection, Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Unreadable, soundly
-from multiway.data.sources.cells import TIME_NAMES, looks_numeric, parse_cells, words
+from multiway.data.findings import Findings, Place, Unreadable, soundly
+from multiway.data.sources.cells import TIME_NAMES, RawTable, looks_numeric, parse_cells, words
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.tables import load_table, source_name
 from multiway.data.sources.times import looks_like_time
-from multiway.errors import DataError
+from multiway.errors import DataError, Fix
 
 Kind = Literal["number", "category", "date", "empty", "constant", "identifier"]
 NEARLY_ALL = 0.95
 """Share of rows with a value of their own from which on a column of words says who, not what."""
+IDLE = {
+    "empty": "hold no value",
+    "constant": "never change",
+    "identifier": "say which row it is (nearly every value differs)",
+}
+"""Kinds of columns that nothing can be learnt from, in words."""
 FEW_ROWS = 20
 """Below so many rows, values that are all different say nothing yet."""
 
@@ -61,7 +67,50 @@ def _holds_dates(text: pd.Series) -> bool:
     return all(looks_like_time(pd.Series([cell])) for cell in text.drop_duplicates().iloc[:20])
 
 
-def looks_like_rows(source: Any) -> bool:
+def judge(
+    table: RawTable, names: Sequence[str], categories: Collection[str], findings: Findings, *, is_named: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Columns of numbers and of categories; what cannot be an input is left out, or refused.
+
+    is_named: The user named them: they are inputs, be they constant, empty or identifiers.
+    """
+    kinds = {name: kind_of(table.frame[name], name, categories) for name in names}
+    if not is_named:
+        kinds = _without_idle(kinds, findings)
+    _refuse_dates(table, [name for name, kind in kinds.items() if kind == "date"], findings)
+    numeric = {name: is_numeric(table.frame[name]) for name in kinds}
+    inputs = {
+        name: "number" if kind == "number" or (kind in IDLE and numeric[name]) else "category"
+        for name, kind in kinds.items()
+        if kind != "date"
+    }
+    if not inputs and not findings.errors():
+        raise findings.fatal("columns", "no column is left to learn from", "Give a table with other columns.")
+    numbers, words = (tuple(name for name, own in inputs.items() if own == kind) for kind in ("number", "category"))
+    return numbers, words
+
+
+def _without_idle(kinds: dict[str, Kind], findings: Findings) -> dict[str, Kind]:
+    """Leave out columns that nothing can be learnt from, and say so."""
+    fix = ("Name the inputs to keep them (", Fix("read.columns", like="NAME,NAME"), ").")
+    for idle, said in IDLE.items():
+        places = [Place(column=name) for name, kind in kinds.items() if kind == idle]
+        if places:
+            findings.add(idle, "warning", f"columns {said} and are left out", fix, places)
+    return {name: kind for name, kind in kinds.items() if kind not in IDLE}
+
+
+def _refuse_dates(table: RawTable, names: list[str], findings: Findings) -> None:
+    if names:
+        places = [table.place(0, name, table.frame[name].iloc[0]) for name in names]
+        fix = (
+            "Leave them out (", Fix("read.drop", names), "), or split by one of them (",
+            Fix("read.time", names[0]), ").",
+        )  # fmt: skip
+        findings.add("dates", "error", "columns hold dates, which are no numbers", fix, places)
+
+
+def looks_like_rows(source: object) -> bool:
     """Whether a file or frame is a table with a column of words and without times: no series of a panel, but rows."""
     try:
         table = load_table(source, FileOptions(), Findings(""))
@@ -73,7 +122,7 @@ def looks_like_rows(source: Any) -> bool:
     return len(table.names) > 1 and "category" in kinds and "date" not in kinds
 
 
-def read_frame(source: Any, options: FileOptions) -> pd.DataFrame:
+def read_frame(source: object, options: FileOptions) -> pd.DataFrame:
     """Every column of a file or frame as it came, whole numbers as such.
 
     Raises:

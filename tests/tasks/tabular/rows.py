@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 
+from multiway.data.samples import read_samples
+from multiway.data.sources.tables import source_name
 from multiway.tasks.tabular import TabularConfig
-from multiway.tasks.tabular.source import TableOptions
+from multiway.tasks.tabular.source import TableOptions, rows_of
 from multiway.tasks.tabular.task import TASK
 
 
@@ -25,6 +27,12 @@ def patients(rows: int = 60) -> pd.DataFrame:
 
 def as_csv(frame: pd.DataFrame) -> str:
     return frame.to_csv(index=False)
+
+
+def read_table(source, options=None, state=None):
+    """Rows of inputs and their targets, without a flaw."""
+    given = options or TableOptions()
+    return read_samples(source_name(source), lambda findings: rows_of(source, given, findings, state))
 
 
 def prepare_table(source, options, split):

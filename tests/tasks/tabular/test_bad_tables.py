@@ -6,8 +6,8 @@ import traceback
 import pytest
 
 from multiway.errors import DataError
-from multiway.tasks.tabular.source import TableOptions, read_table
-from tasks.tabular.rows import as_csv, check_table, patients
+from multiway.tasks.tabular.source import TableOptions
+from tasks.tabular.rows import as_csv, check_table, patients, read_table
 
 GOOD = as_csv(patients(40))
 DEBRIS = [b",", b"\n", b";", b'"', b"\x00", b"-", b"NaN", b"inf", b"1e999", b"\xff", b"\r", b"9" * 23, b" ", b"NA", b""]

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.source import TableOptions, read_table
-from tasks.tabular.rows import patients
+from multiway.tasks.tabular.source import TableOptions
+from tasks.tabular.rows import patients, read_table
 from tolerances import ROUNDING32
 
 ILL = TableOptions(target="ill")

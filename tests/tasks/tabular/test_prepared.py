@@ -8,8 +8,8 @@ from multiway.auditing.tables import column_codes, copies_of_target, row_digests
 from multiway.data.looking import looks_like_rows, read_frame
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.tabular.explain import permutation_importance
-from multiway.tasks.tabular.source import TableOptions, TableSplit, read_table
-from tasks.tabular.rows import match_table, patients, prepare_table
+from multiway.tasks.tabular.source import TableOptions, TableSplit
+from tasks.tabular.rows import match_table, patients, prepare_table, read_table
 
 ILL = TableOptions(target="ill")
 

@@ -7,8 +7,8 @@ from multiway.data.splitting import split
 from multiway.errors import DataError
 from multiway.tasks.known import brought
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.source import TableOptions, TableSplit, read_table
-from tasks.tabular.rows import check_table
+from multiway.tasks.tabular.source import TableOptions, TableSplit
+from tasks.tabular.rows import check_table, read_table
 
 
 @pytest.mark.parametrize(("name", "inputs", "classes"), [("cardio", 11, ("0", "1")), ("food_delivery", 14, None)])

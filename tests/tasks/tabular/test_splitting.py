@@ -6,8 +6,8 @@ import pytest
 
 from multiway.data.splitting import split
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.tabular.source import TableOptions, TableSplit, read_table
-from tasks.tabular.rows import patients
+from multiway.tasks.tabular.source import TableOptions, TableSplit
+from tasks.tabular.rows import patients, read_table
 
 
 def test_every_row_once_and_classes_in_proportion():

@@ -1,5 +1,6 @@
 """Which columns are times, names and values; and cells turned into numbers, naming each that is none."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.samples import Cells
 from multiway.data.sources.cells import ID_NAMES, TIME_NAMES, RawTable, has_comma, parse_cells, words
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.times import looks_like_time
@@ -125,6 +127,11 @@ EMPTIED: Message = ("Correct them, or empty them and set missing to mask or ffil
 CHOSEN: Message = ("Choose the columns of numbers with variates (", Fix("read.variates", like="NAME,NAME"), ")")
 
 
+CATEGORIES = Fix("read.categories", like="NAME")
+OF_INPUTS: Message = ("Correct or empty them, or take the column as categories (", CATEGORIES, ").")
+OTHERS: Message = ("Correct them, or choose the other columns (", Fix("read.columns", like="NAME,NAME"), ")")
+
+
 def parse_numbers(
     table: RawTable, columns: list[str], findings: Findings,
     *, emptied: Message = EMPTIED, chosen: Message = CHOSEN, rounded: bool = False,
@@ -152,6 +159,17 @@ def parse_numbers(
     _report_words(worded, [name for name in columns if name not in dict(worded)], chosen, findings)
     _report_cells(table, wrong, long, emptied, findings)
     return values
+
+
+def read_cells(table: RawTable, numbers: Sequence[str], categories: Sequence[str], findings: Findings) -> Cells:
+    """Columns of numbers, NaN where a cell is empty, and columns of words; cells that are no number are findings."""
+    frame = table.frame
+    text = {name: words(frame[name]) for name in numbers if not pd.api.types.is_numeric_dtype(frame[name])}
+    table = dataclasses.replace(table, frame=frame.assign(**text))
+    values = parse_numbers(table, list(numbers), findings, emptied=OF_INPUTS, chosen=OTHERS, rounded=True)
+    columns = [words(frame[name]).to_numpy(object) for name in categories]
+    cells = np.column_stack(columns) if columns else np.empty((len(frame), 0), object)
+    return Cells(numbers=values, words=cells, of_numbers=tuple(numbers), of_words=tuple(categories))
 
 
 def _report_words(worded: list[tuple[str, str]], numeric: list[str], chosen: Message, findings: Findings) -> None:
