@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import CheckReport, Findings, Unreadable, listed, quoted
 from multiway.data.samples import Samples
-from multiway.data.splitting import Splits, SplitShares, absent_classes, drawn_notes, split
+from multiway.data.splitting import Shares, Splits, absent_classes, drawn_notes, split
 from multiway.errors import DataError
 
 ONE_SIDED = 0.9
@@ -22,7 +22,7 @@ Hook = Callable[[Samples[Any], Findings], None]
 def check_samples(
     source: str,
     read: Callable[[Findings], Samples[Any]],
-    how: SplitShares,
+    how: Shares,
     *,
     facts: Facts,
     missing: Callable[[Samples[Any]], dict[str, int]] = lambda samples: {},
@@ -59,9 +59,9 @@ def _report(findings: Findings, summary: dict[str, Any], missing: dict[str, int]
     return CheckReport(source=findings.source, summary=summary, findings=findings.ordered(), missing=absent)
 
 
-def _tried(samples: Samples[Any], how: SplitShares, findings: Findings) -> Splits:
+def _tried(samples: Samples[Any], how: Shares, findings: Findings) -> Splits:
     """The splits, where there is a target and none of them is empty."""
-    if samples.target is None:
+    if samples.target is None and samples.labelling:
         rule = f"no target is named or found, so {samples.word} can be predicted and not trained on"
         findings.add("target", "note", rule, samples.labelling)
         return {}

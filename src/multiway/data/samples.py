@@ -80,10 +80,11 @@ class Samples(Generic[InputsT]):
     groups: What each sample belongs to, such as a patient: a group stays in one split.
     keys: Equal for copies, which stay in one split as well.
     times: Of each sample: training is on the earliest, the test on the latest.
+    sizes: How much of the whole each sample is, where they stand in an order that a split keeps.
     official: `train`, `validation` or `test` as the data name it; empty for a sample that they leave out.
     rows, unit: Where each sample stands in the source; None where its name says it.
     notes: What was done on the way in, one line each.
-    labelling: What helps where targets are needed and lack.
+    labelling: What helps where targets are needed and lack; empty where none are needed.
     decode: From kept inputs of some samples to what a model takes.
     """
 
@@ -98,6 +99,7 @@ class Samples(Generic[InputsT]):
     groups: tuple[str, ...] | None = None
     keys: tuple[str, ...] | None = None
     times: pd.Index | None = None
+    sizes: Rows | None = None
     official: tuple[str, ...] | None = None
     rows: Rows | None = None
     unit: Literal["line", "row"] = "row"
@@ -158,6 +160,7 @@ class Samples(Generic[InputsT]):
             keys=None if self.keys is None else _some(self.keys, rows),
             official=None if self.official is None else _some(self.official, rows),
             times=None if self.times is None else self.times[rows],
+            sizes=None if self.sizes is None else self.sizes[rows],
             rows=None if self.rows is None else self.rows[rows],
         )
 

@@ -59,12 +59,12 @@ class Folds(SplitShares):
         return self
 
 
-def split(samples: Samples[Any], how: SplitShares, *, fix: Fix | None = None) -> Splits:
+def split(samples: Samples[Any], how: Shares, *, fix: Fix | None = None) -> Splits:
     """Rows of each split.
 
     What the data name stays; what they do not is drawn from their training samples. Else samples with times are cut in
     their order, those of one time together, and all others are drawn: copies and groups together, classes in their
-    proportions as far as that allows.
+    proportions as far as that allows. Of samples with sizes, as of a text in its order, the last are taken, not drawn.
 
     Args:
         samples: With classes, groups, keys, times and the official split, where they are known.
@@ -90,7 +90,7 @@ def check_splits(samples: Samples[Any], splits: Splits, fix: Fix | None = None) 
     Raises:
         DataError: It has not.
     """
-    least = 1 if samples.classes is not None else FEWEST
+    least = FEWEST if samples.target is not None and samples.classes is None else 1
     word, absent = samples.word, absent_classes(samples, splits.get("train", EMPTY))
     if not all(len(splits.get(name, EMPTY)) >= least for name in SPLITS):
         needs = word if least == 1 else f"two {word} or more, as numbers of one have no spread"
@@ -113,8 +113,9 @@ def drawn_notes(samples: Samples[Any], splits: Splits) -> tuple[str, ...]:
         return ()
     left = sum(map(bool, samples.official)) - sum(map(len, splits.values()))
     copies = (f"{left} {samples.word} are left out of a split, as they are in a later one too",) if left else ()
+    how = "were drawn" if samples.sizes is None else "were taken, its last"
     drawn = tuple(
-        f"{samples.source} names no part {name}: {len(splits[name]):,} of its training {samples.word} were drawn"
+        f"{samples.source} names no part {name}: {len(splits[name]):,} of its training {samples.word} {how}"
         for name in SPLITS[1:] if name not in samples.official
     )  # fmt: skip
     return (*drawn, *copies)
@@ -138,7 +139,7 @@ def _every(samples: Samples[Any]) -> Rows:
     return np.arange(len(samples))
 
 
-def _official(samples: Samples[Any], official: Sequence[str], how: SplitShares) -> Splits:
+def _official(samples: Samples[Any], official: Sequence[str], how: Shares) -> Splits:
     """As the data say; the rest of the splits is drawn from what trains."""
     names = np.array(official)
     given = {name: np.flatnonzero(names == name) for name in SPLITS if name in official}
@@ -160,7 +161,7 @@ def _without_copies(splits: Splits, keys: Sequence[str]) -> Splits:
     return kept
 
 
-def _by_time(times: pd.Index, how: SplitShares) -> Splits:
+def _by_time(times: pd.Index, how: Shares) -> Splits:
     """Cut the rows in the order of time; a cut inside one time moves to its first row."""
     order = np.argsort(times.to_numpy(), kind="stable")
     ordered = times[order]
@@ -180,8 +181,24 @@ def _folds(samples: Samples[Any], how: Folds) -> Splits:
     return {**rest, "test": test}
 
 
-def _drawn(samples: Samples[Any], rows: Rows, how: SplitShares, names: Sequence[str] = DRAWN) -> Splits:
-    return _shares(samples, rows, {name: getattr(how, name) for name in names}, how.seed)
+def _drawn(samples: Samples[Any], rows: Rows, how: Shares, names: Sequence[str] = DRAWN) -> Splits:
+    shares = {name: getattr(how, name) for name in names}
+    if samples.sizes is not None or not isinstance(how, SplitShares):
+        return _last(np.ones(len(samples)) if samples.sizes is None else samples.sizes, rows, shares)
+    return _shares(samples, rows, shares, how.seed)
+
+
+def _last(sizes: NDArray[Any], rows: Rows, shares: dict[str, float]) -> Splits:
+    """Take the last rows, one at least, for each named split until its share of the sizes is met; the rest trains."""
+    total, stop = float(sizes[rows].sum()), len(rows)
+    taken: Splits = {}
+    for name, share in shares.items():
+        due, start = share * total, stop
+        while start and (start == stop or due >= sizes[rows[start - 1]] / 2):
+            start -= 1
+            due -= sizes[rows[start]]
+        taken[name], stop = rows[start:stop], start
+    return {"train": rows[:stop], **taken}
 
 
 def _shares(samples: Samples[Any], rows: Rows, shares: dict[str, float], seed: int) -> Splits:

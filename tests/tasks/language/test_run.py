@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from command import outcome, printed
-from multiway.data.language import TextOptions, TextSplit, TokenOptions, prepare_texts
 from multiway.errors import ConfigError
 from multiway.tasks.language import LanguageConfig
-from multiway.tasks.language.scoring import surprise_of, surprises
+from multiway.tasks.language.encode import TokenOptions, prepare_texts
+from multiway.tasks.language.scores import surprise_of, surprises
+from multiway.tasks.language.source import TextOptions, TextSplit
 from multiway.tasks.language.task import TASK
 from multiway.tasks.run import load
 from multiway.training.losses import ClassLoss

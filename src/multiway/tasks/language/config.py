@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from multiway.config import Config
-from multiway.data.language import TextOptions, TextSplit, TokenOptions
 from multiway.models import list_models, model_config, model_defaults
+from multiway.tasks.language.encode import TokenOptions
+from multiway.tasks.language.source import TextOptions, TextSplit
 from multiway.tasks.options import check_model, network_fields, starting_from
 from multiway.training import TrainingConfig
 

@@ -1,15 +1,15 @@
 """What a run writes: texts continued, and how surprising each token is."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from torch import nn
 
-from multiway.data.language import PreparedText
 from multiway.models import next_token
-from multiway.tasks.language.scoring import surprises
+from multiway.tasks.language.encode import PreparedText
+from multiway.tasks.language.scores import surprises
 
 SHOWN = 200
 """Characters of a text that an answer begins with."""
@@ -44,16 +44,30 @@ def answers(
 
 
 def token_table(models: Mapping[str, nn.Module], prepared: PreparedText, split: str, first: int = 4) -> pd.DataFrame:
-    """Every token of the first documents of a split with its surprise in bits under each model."""
+    """A row per token of the first documents of a split: its place in its window, and its bits under each model."""
     windows = prepared.part(split).of_first(first)
     bits = {f"bits_{name}": surprises(model, windows) / np.log(2) for name, model in models.items()}
-    return prepared.spelt(split, windows).assign(**bits)
+    return pd.DataFrame(
+        {
+            "document": np.array(prepared.places(split))[np.repeat(windows.document, windows.length)],
+            "in_window": np.concatenate([np.arange(size) for size in windows.length]),
+            "token": [prepared.vocabulary.decode([token]) for token in windows.said().tolist()],
+            **bits,
+        }
+    )
+
+
+def cut_off(prepared: PreparedText, split: str, documents: int, after: int) -> Iterator[tuple[str, str]]:
+    """The first documents of a split, cut after half a context at most, and so many tokens of how each goes on."""
+    for piece in prepared.pieces(split)[:documents]:
+        stop = min(prepared.options.context, len(piece)) // 2
+        yield prepared.vocabulary.decode(piece[:stop]), prepared.vocabulary.decode(piece[stop : stop + after])
 
 
 def continuations(model: nn.Module, prepared: PreparedText) -> pd.DataFrame:
     """The first test documents, cut off: how each goes on, and how the model goes on."""
     rows = [
         {"before": before, "continuation": continued(model, prepared, before, AFTER), "after": after}
-        for before, after in prepared.cut("test", CONTINUED, AFTER)
+        for before, after in cut_off(prepared, "test", CONTINUED, AFTER)
     ]
     return pd.DataFrame(rows)

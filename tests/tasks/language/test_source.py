@@ -7,10 +7,16 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from multiway.data.language import TextOptions, TextSplit, read_documents, split_texts
+from multiway.data.splitting import split
 from multiway.errors import DataError
+from multiway.tasks.language.source import TextOptions, TextSplit, cut, read_documents
 
 ARTICLES = " = One = \n\n first text .\n = = Part = = \n more of it .\n = Two = \n second .\n = Three = \n third .\n"
+
+
+def split_texts(texts, how):
+    texts = cut(texts, how)
+    return texts, split(texts, how)
 
 
 def written(path, text):
@@ -27,8 +33,8 @@ def packed(path, text, codec):
 
 def test_articles_begin_at_headings_and_not_at_those_of_parts(tmp_path):
     texts = read_documents(written(tmp_path / "wiki.txt", ARTICLES))
-    assert [text.split(" = \n")[0].strip(" =\n") for text in texts.documents] == ["One", "Two", "Three"]
-    assert "".join(texts.documents) == ARTICLES
+    assert [text.split(" = \n")[0].strip(" =\n") for text in texts.inputs] == ["One", "Two", "Three"]
+    assert "".join(texts.inputs) == ARTICLES
 
 
 @pytest.mark.parametrize(("how", "count"), [("file", 1), ("line", 8), ("paragraph", 2), ("heading", 3)])
@@ -41,7 +47,7 @@ def test_documents_are_what_the_options_say(how, count, tmp_path):
 def test_a_packed_text_is_its_text(ending, tmp_path):
     codec = {"zst": "zstd", "gz": "gzip"}[ending]
     path = packed(tmp_path / f"plain.txt.{ending}", "Schöne Grüße\n" * 99, codec)
-    assert read_documents(path).documents == ("Schöne Grüße\n" * 99,)
+    assert [*read_documents(path).inputs] == ["Schöne Grüße\n" * 99]
 
 
 def test_a_packed_text_that_is_cut_short_is_refused(tmp_path):
@@ -64,18 +70,18 @@ def test_rows_of_lines_and_of_tables_are_documents(tmp_path):
     pd.DataFrame({"body": ["one two", None, "three?"], "n": [1, 2, 3]}).to_parquet(tmp_path / "rows.parquet")
     for name, place in (("rows.jsonl.gz", "line 3"), ("rows.parquet", "row 2")):
         texts = read_documents(tmp_path / name, TextOptions(column="body"))
-        assert texts.documents == ("one two", "three?") and texts.places[1] == place
+        assert [*texts.inputs] == ["one two", "three?"] and texts.names["document"][1] == place
 
 
 def test_a_table_may_have_the_texts_alone(tmp_path):
     path = written(tmp_path / "rows.csv", 'body\none two\n"three, four"\n')
     for options in (TextOptions(), TextOptions(column="body")):
-        assert read_documents(path, options).documents == ("one two", "three, four")
+        assert [*read_documents(path, options).inputs] == ["one two", "three, four"]
 
 
 def test_lines_without_a_text_are_left_out_and_others_are_refused(tmp_path):
     path = written(tmp_path / "rows.jsonl", '{"text": null}\n{"text": "one"}\n')
-    assert read_documents(path).documents == ("one",)
+    assert [*read_documents(path).inputs] == ["one"]
     written(path, '{"text": "one"}\n{"text": 7}\n')
     with pytest.raises(DataError, match=r"rows\.jsonl: it is no text: line 2, column 'text', value '7'\. Write it in"):
         read_documents(path)
@@ -92,7 +98,7 @@ def test_a_file_of_a_split_that_is_empty_is_refused(tmp_path):
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv"])
 def test_a_column_that_is_not_there_is_named_with_those_that_are(name, tmp_path):
     content = '{"body": "one", "n": 1}\n' if name.endswith("jsonl") else "body,n\none,1\n"
-    with pytest.raises(DataError, match=r"'text'.*body.*--column"):
+    with pytest.raises(DataError, match=r"'text'.*body.*read.column=NAME"):
         read_documents(written(tmp_path / name, content))
 
 
@@ -100,9 +106,9 @@ def test_a_training_file_brings_those_beside_it_and_alone_is_itself(tmp_path):
     for name, text in (("train", "learn .\n"), ("valid", "choose .\n"), ("test", "score .\n")):
         written(tmp_path / f"wiki.{name}.tokens", text)
     texts, splits = split_texts(read_documents(tmp_path / "wiki.train.tokens"), TextSplit())
-    chosen = {name: [texts.documents[row] for row in rows] for name, rows in splits.items()}
+    chosen = {name: [texts.inputs[row] for row in rows] for name, rows in splits.items()}
     assert chosen == {"train": ["learn .\n"], "validation": ["choose .\n"], "test": ["score .\n"]}
-    assert read_documents(tmp_path / "wiki.train.tokens", later=True).documents == ("learn .\n",)
+    assert [*read_documents(tmp_path / "wiki.train.tokens", later=True).inputs] == ["learn .\n"]
     assert read_documents(tmp_path / "wiki.test.tokens").official is None
 
 
@@ -128,14 +134,14 @@ def test_shares_are_of_the_text_in_its_order_and_no_document_is_in_two():
     documents = ["a " * 40, "b " * 40, "c " * 10, "d " * 10]
     texts, splits = split_texts(read_documents(documents), TextSplit(validation=0.1, test=0.1))
     assert {name: rows.tolist() for name, rows in splits.items()} == {"train": [0, 1], "validation": [2], "test": [3]}
-    assert texts.documents == tuple(documents)
+    assert [*texts.inputs] == documents
 
 
 def test_one_text_is_cut_at_line_ends(tmp_path):
     text = "".join(f"line {row:03}\n" for row in range(100))
     texts, splits = split_texts(read_documents(written(tmp_path / "book.txt", text)), TextSplit())
-    assert "".join(texts.documents) == text and all(part.endswith("\n") for part in texts.documents)
-    assert [len(part.splitlines()) for part in texts.documents] == [80, 10, 10]
+    assert "".join(texts.inputs) == text and all(part.endswith("\n") for part in texts.inputs)
+    assert [len(part.splitlines()) for part in texts.inputs] == [80, 10, 10]
     assert [rows.tolist() for rows in splits.values()] == [[0], [1], [2]]
 
 
@@ -163,14 +169,14 @@ def test_what_is_no_text_in_memory_is_named():
 
 def test_a_column_of_a_text_file_is_refused_unless_a_training_on_a_table_named_it(tmp_path):
     path = written(tmp_path / "book.txt", "one\ntwo\n")
-    with pytest.raises(DataError, match=r"book\.txt: text files have no columns.*'q'\. Leave out --column"):
+    with pytest.raises(DataError, match=r"book\.txt: text files have no columns.*'q'\. Name no column"):
         read_documents(path, TextOptions(column="q"))
-    assert read_documents(path, TextOptions(column="q"), later=True).documents == ("one\ntwo\n",)
+    assert [*read_documents(path, TextOptions(column="q"), later=True).inputs] == ["one\ntwo\n"]
 
 
 def test_headings_that_are_not_there_are_refused_and_noted_of_one_file_among_others(tmp_path):
     path, heading = written(tmp_path / "texts" / "book.txt", "one\ntwo\n"), TextOptions(documents="heading")
-    with pytest.raises(DataError, match=r"it has no heading such as = Title =.* \(--documents paragraph\)"):
+    with pytest.raises(DataError, match=r"it has no heading such as = Title =.* \(read\.documents=paragraph\)"):
         read_documents(path, heading)
     note = "has no heading such as = Title =, so it is one document."
     assert read_documents(path, heading, later=True).notes == (f"it {note}",)

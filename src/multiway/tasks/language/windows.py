@@ -1,16 +1,16 @@
-"""Windows of tokens that do not overlap: what a language model is trained on and scored by."""
+"""Windows of tokens that do not overlap, what a language model is trained on and scored by, and what is counted."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.data.language.vocabulary import Ids
-
+COUNTED = ("tokens", "words", "bytes")
 NO_TARGET = -100
 """Stands for the target where a window has ended; it is never counted."""
 
@@ -33,7 +33,7 @@ class TokenWindows:
     mark: int
 
     @classmethod
-    def of(cls, pieces: list[Ids], context: int, mark: int) -> Self:
+    def of(cls, pieces: Sequence[NDArray[np.int64]], context: int, mark: int) -> Self:
         """Cut documents: a document of n tokens has n + 1 targets, the last of which is the mark."""
         parts = [np.concatenate([[mark], piece, [mark]]) for piece in pieces]
         sizes = np.array([len(part) for part in parts], np.int64)
@@ -94,11 +94,42 @@ class TokenWindows:
 
     def gather(self, index: Tensor) -> dict[str, Tensor]:
         """Inputs and targets `(windows, tokens)` of some windows, as wide as the longest of them."""
-        first, length = (torch.from_numpy(each)[index] for each in (self.first, self.length))
+        first, length = torch.from_numpy(self.first)[index], torch.from_numpy(self.length)[index]
         step = torch.arange(int(length.max()))
         inside = step < length[:, None]
-        place = first[:, None] + torch.where(inside, step, 0)
+        position = first[:, None] + torch.where(inside, step, 0)
         return {
-            "inputs": torch.where(inside, self.tokens[place], self.mark),
-            "target": torch.where(inside, self.tokens[place + 1], NO_TARGET),
+            "inputs": torch.where(inside, self.tokens[position], self.mark),
+            "target": torch.where(inside, self.tokens[position + 1], NO_TARGET),
         }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Tally:
+    """Tokens, words and bytes of a split.
+
+    documents: A row per document: where it stands, its split, and what is counted of it.
+    document: `(windows,)` document of each window.
+    windows: `(windows, 3)` what is counted of each; of its document's words and bytes it has its share by tokens.
+    """
+
+    documents: pd.DataFrame
+    document: NDArray[np.int64]
+    windows: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, split: str, places: Sequence[str], texts: Sequence[str], windows: TokenWindows) -> Self:
+        """Count texts that are cut into these windows: words are what blanks and line ends separate."""
+        tokens = np.bincount(windows.document, windows.length, len(texts)).astype(np.int64)
+        words = np.array([len(text.split()) for text in texts], np.int64)
+        size = np.array([len(text.encode()) for text in texts], np.int64)
+        head = {"document": list(places), "split": split}
+        documents = pd.DataFrame({**head, "tokens": tokens, "words": words, "bytes": size})
+        whole = documents[list(COUNTED)].to_numpy(np.float64)[windows.document]
+        shares = windows.length / whole[:, 0]
+        counted = np.stack([windows.length, *(whole[:, 1:] * shares[:, None]).T], axis=1)
+        return cls(documents=documents, document=windows.document, windows=counted)
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A value of every window, summed by document."""
+        return np.asarray(np.bincount(self.document, values, len(self.documents)))

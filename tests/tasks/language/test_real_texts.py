@@ -4,28 +4,30 @@ import pandas as pd
 import pytest
 
 from multiway.data import datasets
-from multiway.data.language import TextOptions, TextSplit, read_documents, split_texts, words_of
+from multiway.data.splitting import split
 from multiway.errors import DataError
 from multiway.tasks.known import brought
+from multiway.tasks.language.source import TextOptions, TextSplit, cut, read_documents
 
 
 def read(name, folder):
     known = datasets.dataset(name)
     options = TextOptions.parse(brought(name)["read"])
-    return split_texts(read_documents(known.find([folder / "language"]), options), TextSplit())
+    texts = cut(read_documents(known.find([folder / "language"]), options), TextSplit())
+    return texts, split(texts, TextSplit())
 
 
 def test_wikitext_2_has_the_published_words_in_its_three_files(real_data):
     texts, splits = read("wikitext2", real_data)
-    words = {name: sum(words_of(texts.documents[row]) for row in rows) for name, rows in splits.items()}
+    words = {name: sum(len(texts.inputs[row].split()) for row in rows) for name, rows in splits.items()}
     assert words == {"train": 2_051_910, "validation": 213_886, "test": 241_211}
     assert {name: len(rows) for name, rows in splits.items()} == {"train": 629, "validation": 60, "test": 62}
 
 
 def test_tinyshakespeare_is_cut_in_its_order(real_data):
     texts, splits = read("tinyshakespeare", real_data)
-    assert len("".join(texts.documents)) == 1_115_394 and len(splits) == 3
-    assert texts.documents[0].startswith("First Citizen:\nBefore we proceed")
+    assert len("".join(texts.inputs)) == 1_115_394 and len(splits) == 3
+    assert texts.inputs[0].startswith("First Citizen:\nBefore we proceed")
 
 
 def test_a_set_of_another_size_is_refused(tmp_path):

@@ -4,10 +4,10 @@ import hashlib
 import re
 from collections.abc import Iterator
 
-from multiway.auditing.duplicates import check_duplicates
+from multiway.auditing.duplicates import by_split, check_duplicates
 from multiway.auditing.report import AuditReport, Verdict, found
 from multiway.data.findings import quoted
-from multiway.data.language import PreparedText, Vocabulary, learn_vocabulary
+from multiway.tasks.language.encode import PreparedText, Vocabulary, learn_vocabulary
 
 WORD = re.compile(r"\w+")
 LONG = 8
@@ -29,10 +29,8 @@ def audit_documents(prepared: PreparedText, used: Vocabulary | None = None) -> A
 
 def _verdicts(prepared: PreparedText, used: Vocabulary | None) -> Iterator[Verdict | None]:
     texts = {name: prepared.documents(name) for name in prepared.splits}
-    places = {name: prepared.places(name) for name in prepared.splits}
-    yield check_duplicates(
-        {name: [_digest(text) for text in each] for name, each in texts.items()}, places, "documents"
-    )
+    digests = by_split([*map(_digest, prepared.texts.inputs)], prepared.splits)
+    yield check_duplicates(digests, by_split(prepared.places("all"), prepared.splits), "documents")
     known = {_digest(line) for text in texts["train"] for line in _lines(text)}
     for name in ("validation", "test"):
         yield _check_lines(name, texts[name], known)
@@ -43,16 +41,16 @@ def _verdicts(prepared: PreparedText, used: Vocabulary | None) -> Iterator[Verdi
 def _check_lines(name: str, texts: list[str], known: set[bytes]) -> Verdict:
     """Lines of a split that stand in the training text."""
     lines = [line for text in texts for line in _lines(text)]
-    again = [line for line in lines if _digest(line) in known]
+    copies = [line for line in lines if _digest(line) in known]
     words = sum(len(text.split()) for text in texts)
-    share = sum(len(line.split()) for line in again) / max(words, 1)
-    if not again:
+    share = sum(len(line.split()) for line in copies) / max(words, 1)
+    if not copies:
         return f"none of {len(lines):,} lines of {LONG} words or more of {name} stands in the training text"
     return found(
         "lines", "error" if share > TOLERATED else "warning",
-        f"{len(again):,} of {len(lines):,} lines of {LONG} words or more of {name} stand in the training text "
+        f"{len(copies):,} of {len(lines):,} lines of {LONG} words or more of {name} stand in the training text "
         f"({share:.1%} of its words)",
-        "Keep each in one split.", [quoted(line, 60) for line in again[:3]], len(again),
+        "Keep each in one split.", [quoted(line, 60) for line in copies[:3]], len(copies),
     )  # fmt: skip
 
 

@@ -1,7 +1,10 @@
 """What `check` and `audit` say of text."""
 
-from multiway.auditing.documents import audit_documents
-from multiway.data.language import TextOptions, TextSplit, TokenOptions, check_texts, looks_like_text, prepare_texts
+from multiway.tasks.language import LanguageConfig
+from multiway.tasks.language.audit import audit_documents
+from multiway.tasks.language.encode import TokenOptions, prepare_texts
+from multiway.tasks.language.source import TextOptions, TextSplit, looks_like_text
+from multiway.tasks.language.task import TASK
 
 LINE = "a line of eight words or even more than that\n"
 
@@ -10,25 +13,43 @@ def texts(count=20):
     return [f"text {row} says {row * row} in some words\n" for row in range(count)]
 
 
+def check(source):
+    return TASK.check(LanguageConfig(), source)
+
+
 def prepared(documents):
     return prepare_texts(documents, TextOptions(), TextSplit(), TokenOptions(tokenizer="bytes"))
 
 
 def test_a_sound_text_is_counted():
-    report = check_texts(texts())
+    report = check(texts())
     assert report.is_usable and not report.findings
     assert report.summary["documents"] == 20 and report.summary["words"] == "140"
     assert report.summary["splits"] == "train 16, validation 2, test 2"
 
 
 def test_repeats_and_replaced_words_are_named():
-    report = check_texts([*texts(), texts()[3], "the <unk> of <unk>\n"])
+    report = check([*texts(), texts()[3], "the <unk> of <unk>\n"])
     kinds = {finding.kind: finding for finding in report.findings}
     assert "1 documents repeat" in kinds["duplicates"].rule and "2 words are written <unk>" in kinds["unknown"].rule
 
 
+def test_a_text_that_is_cut_for_its_splits_counts_as_one(tmp_path):
+    (tmp_path / "book.txt").write_text("a line of it\n" * 100)
+    report = check(tmp_path / "book.txt")
+    assert report.is_usable and (report.summary["documents"], report.summary["words"]) == (1, "400")
+    assert report.summary["splits"] == "train 1, validation 1, test 1"
+    assert report.summary["split by"] == "shares of the text in its order"
+
+
+def test_a_text_too_short_for_its_splits_is_refused(tmp_path):
+    (tmp_path / "book.txt").write_text("word")
+    report = check(tmp_path / "book.txt")
+    assert not report.is_usable and "each split needs text. Got 4 characters. Give a longer" in report.lines()[-2]
+
+
 def test_too_few_documents_are_an_error_of_the_split():
-    report = check_texts(["one", "two"])
+    report = check(["one", "two"])
     assert not report.is_usable and "each split needs documents" in report.lines()[-2]
 
 

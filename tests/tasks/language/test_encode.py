@@ -4,18 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from multiway.data.language import (
-    NO_TARGET,
-    TextOptions,
-    TextSplit,
-    TokenOptions,
-    TokenWindows,
-    Vocabulary,
-    learn_vocabulary,
-    match_texts,
-    prepare_texts,
-)
 from multiway.errors import ConfigError, DataError
+from multiway.tasks.language.encode import TokenOptions, Vocabulary, learn_vocabulary, prepare_texts
+from multiway.tasks.language.source import TextOptions, TextSplit
+from multiway.tasks.language.windows import NO_TARGET, TokenWindows
+from multiway.tasks.language.writing import cut_off, token_table
 
 TEXT = "The cat sat; the cat didn't. Schöne Grüße — 東京 42  times\n\n\t<|end|> <unk> 🙂\n"
 
@@ -130,7 +123,8 @@ def test_counts_are_of_words_bytes_and_tokens():
 
 def bytewise(texts, context):
     """Documents without splits, each byte a token."""
-    return match_texts(texts, TextOptions(), TokenOptions(tokenizer="bytes", context=context), tokenizer("bytes"))
+    tokens = TokenOptions(tokenizer="bytes", context=context)
+    return prepare_texts(texts, TextOptions(), TextSplit(), tokens, tokenizer("bytes"))
 
 
 def test_a_window_has_its_share_of_the_words_and_bytes_of_its_document():
@@ -142,15 +136,15 @@ def test_a_window_has_its_share_of_the_words_and_bytes_of_its_document():
 
 def test_tokens_are_spelt_in_their_windows():
     prepared = bytewise(["abc"] * 2, 3)
-    table = prepared.spelt("all", prepared.part("all").of_first(1))
+    table = token_table({}, prepared, "all", 1)
     assert table["token"].tolist() == ["a", "b", "c", ""] and table["in_window"].tolist() == [0, 1, 2, 0]
     assert table["document"].unique().tolist() == prepared.places("all")[:1]
 
 
 def test_documents_are_cut_after_half_a_context_at_most():
     prepared = bytewise(["ijklmnop", "qr"], 6)
-    assert [*prepared.cut("all", 9, 2)] == [("ijk", "lm"), ("q", "r")]
-    assert [*prepared.cut("all", 1, 99)] == [("ijk", "lmnop")]
+    assert [*cut_off(prepared, "all", 9, 2)] == [("ijk", "lm"), ("q", "r")]
+    assert [*cut_off(prepared, "all", 1, 99)] == [("ijk", "lmnop")]
 
 
 def test_a_context_beyond_the_training_text_is_refused_and_one_beyond_its_documents_noted():
@@ -160,7 +154,9 @@ def test_a_context_beyond_the_training_text_is_refused_and_one_beyond_its_docume
 
     count = prepared(8).part("train").targets
     prepared(count).check_context()
-    with pytest.raises(DataError, match=rf"has {count} tokens, fewer than the context of {count + 1}.*--context 18\)"):
+    with pytest.raises(
+        DataError, match=rf"has {count} tokens, fewer than the context of {count + 1}.*tokens.context=18\)"
+    ):
         prepared(count + 1).check_context()
     assert prepared(20).notes == ()
     assert "the longest training document has 20 tokens, and the context is 21" in prepared(21).notes[0]

@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 from torch import nn
 
-from multiway.data.language import PreparedText, Tally, TokenWindows
 from multiway.metrics.perplexity import FUNCTIONS, Values
 from multiway.metrics.resampling import model_rows
 from multiway.models.next_token import token_nats
+from multiway.tasks.language.encode import PreparedText
+from multiway.tasks.language.windows import Tally, TokenWindows
 from multiway.tasks.protocol import Metric, Row
 
 METRICS = (
@@ -25,8 +26,8 @@ MANY, AT_ONCE = 10, 32
 
 def surprises(model: nn.Module, windows: TokenWindows) -> Values:
     """Nats of every token of the windows, in their order."""
-    found = [token_nats(model, batch["inputs"], batch["target"]) for batch in windows.batches(AT_ONCE)]
-    return np.concatenate([np.empty(0), *(each.double().numpy() for each in found)])
+    nats = [token_nats(model, batch["inputs"], batch["target"]) for batch in windows.batches(AT_ONCE)]
+    return np.concatenate([np.empty(0), *(part.double().numpy() for part in nats)])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,8 +48,8 @@ class Surprise:
 
     def frame(self, split: str) -> pd.DataFrame:
         """A row per document and model: what was counted, and the nats."""
-        sums = {model: self.tally.sums(each) for model, each in self.nats.items()}
-        frames = [self.tally.documents.assign(model=model, nats=each) for model, each in sums.items()]
+        tally = self.tally
+        frames = [tally.documents.assign(model=model, nats=tally.sums(nats)) for model, nats in self.nats.items()]
         return pd.concat(frames, ignore_index=True)
 
 

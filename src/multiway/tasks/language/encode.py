@@ -1,0 +1,276 @@
+"""What training learns of text: its tokens; and documents with their splits, cut into windows of tokens."""
+
+import dataclasses
+import functools
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from multiway.config import Config, Plain
+from multiway.data.encoders.pretrained import CONFIG, TEXTS, fetch_model, quietly
+from multiway.data.findings import quoted
+from multiway.data.samples import Rows, Samples, Splits
+from multiway.data.splitting import drawn_notes, split
+from multiway.errors import ConfigError, DataError, Fix
+from multiway.extras import load_extra
+from multiway.tasks.language.source import Documents, TextOptions, TextSplit, cut, read_documents
+from multiway.tasks.language.windows import COUNTED, Tally, TokenWindows
+
+Ids = NDArray[np.int64]
+WORD = re.compile(r" ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s")
+"""Letters, digits or signs with a blank before them, and other white space: no byte pair crosses their borders."""
+MARK = "<|end|>"
+"""Stands before and after every document; no text holds it."""
+BYTES = 256
+WITHOUT_NETWORK = ("Known without network: bpe and bytes (", Fix("tokens.tokenizer", "bpe"), ").")
+
+
+class TokenOptions(Config):
+    """What the network reads: tokens, and how many at once."""
+
+    tokenizer: str = Field("bpe", min_length=1)
+    """bpe: byte pairs learnt from the training text, with the library tokenizers; bytes: each byte a token; or the
+    folder or the name of a tokenizer of Hugging Face."""
+    vocabulary: int = Field(4096, ge=300)
+    """Tokens of `bpe` at most."""
+    context: int = Field(128, ge=2)
+    """Tokens of a window; windows do not overlap, and none crosses a document's end."""
+    most_tokens: int | None = Field(None, ge=1)
+    """Tokens of training text to learn from, the first ones in whole windows; all if not given."""
+
+
+class Vocabulary(Config):
+    """Which tokens there are."""
+
+    kind: str
+    """bytes, bpe, or the name of a published tokenizer."""
+    definition: str
+    """JSON of the library tokenizers; empty for bytes."""
+    size: int = Field(gt=0)
+    """How many tokens there are, the mark among them."""
+    mark: int = Field(ge=0)
+    """The token before and after every document."""
+
+    @functools.cached_property
+    def _library(self) -> Any:
+        """The tokenizer itself.
+
+        Raises:
+            ConfigError: The library is not installed, or the definition is not one of its own.
+        """
+        tokenizers = _tokenizers()
+        try:
+            return tokenizers.Tokenizer.from_str(self.definition)
+        except Exception as error:  # the library raises the base class alone
+            raise ConfigError(f"tokenizer: its definition cannot be read ({quoted(error, 80)}).") from None
+
+    @functools.cached_property
+    def _known(self) -> dict[str, list[int]]:
+        """Tokens of every word met so far."""
+        return {}
+
+    def encode(self, texts: Sequence[str]) -> list[Ids]:
+        """Tokens of each text, without marks."""
+        if self.kind == "bytes":
+            return [np.frombuffer(text.encode(), np.uint8).astype(np.int64) for text in texts]
+        if self.kind == "bpe":
+            return [self._by_word(WORD.findall(text)) for text in texts]
+        return [np.array(ids, np.int64) for ids in self._encoded(texts)]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of some tokens; bytes that are no whole character become U+FFFD, marks nothing."""
+        kept = [token for token in ids if token != self.mark]
+        if self.kind == "bytes":
+            return bytes(kept).decode("utf-8", "replace")
+        return str(self._library.decode(kept, skip_special_tokens=False))
+
+    def _by_word(self, words: list[str]) -> Ids:
+        new = sorted(set(words) - self._known.keys())
+        self._known.update(zip(new, self._encoded(new), strict=True))
+        return np.fromiter(itertools.chain.from_iterable(map(self._known.__getitem__, words)), np.int64)
+
+    def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
+        return [text.ids for text in self._library.encode_batch(list(texts), add_special_tokens=False)]
+
+
+class LanguageState(Config):
+    """What training learnt of the text, and a loaded run needs to rebuild its models."""
+
+    vocabulary: Vocabulary
+    """Its tokens."""
+    counts: dict[str, list[int]]
+    """Of each baseline, different sequences and their beginnings by length, one after the other."""
+
+
+def learn_vocabulary(options: TokenOptions, texts: Sequence[str]) -> Vocabulary:
+    """The vocabulary of a config; byte pairs are learnt from the texts.
+
+    Raises:
+        ConfigError: A library is not installed, or no tokenizer has the name.
+    """
+    if options.tokenizer == "bytes":
+        return Vocabulary(kind="bytes", definition="", size=BYTES + 1, mark=BYTES)
+    if options.tokenizer == "bpe":
+        return _byte_pairs(options.vocabulary, texts)
+    return _published(options.tokenizer)
+
+
+def _byte_pairs(size: int, texts: Sequence[str]) -> Vocabulary:
+    """Merge the most frequent neighbours until there are so many tokens; every byte is one, so that none is unknown."""
+    tokenizers = _tokenizers()
+    bytes_of = tokenizers.pre_tokenizers.ByteLevel
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = bytes_of(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=size, special_tokens=[MARK], initial_alphabet=sorted(bytes_of.alphabet()), show_progress=False
+    )
+    tokenizer.train_from_iterator(map(WORD.findall, texts), trainer)
+    mark = int(tokenizer.token_to_id(MARK))
+    return Vocabulary(kind="bpe", definition=tokenizer.to_str(), size=int(tokenizer.get_vocab_size()), mark=mark)
+
+
+def _published(name: str) -> Vocabulary:
+    """A tokenizer of Hugging Face: from a folder, the cache or the hub; code of its own is never run."""
+    transformers: Any = load_extra("transformers", f"the tokenizer {name}", "text")
+    folder = Path(name).expanduser()
+    folder = folder if folder.exists() else fetch_model(name, "tokenizer", WITHOUT_NETWORK, [CONFIG, *TEXTS])
+    try:
+        with quietly(transformers):
+            loaded = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        definition = loaded.backend_tokenizer.to_str()
+    except (OSError, ValueError, AttributeError, KeyError, ImportError, RuntimeError) as error:
+        reason = quoted(" ".join(str(error).split()), 120)
+        rule = "tokens.tokenizer must be bpe, bytes, or a tokenizer that can be loaded"
+        raise ConfigError(f"{rule}. Got {quoted(name)} ({reason}).") from None
+    marks = [loaded.eos_token_id, loaded.bos_token_id, loaded.sep_token_id]
+    mark = next((token for token in marks if token is not None), None)
+    if mark is None:
+        raise ConfigError(f"tokens.tokenizer: {quoted(name)} has no token for the end of a text. Take another.")
+    return Vocabulary(kind=name, definition=definition, size=len(loaded), mark=int(mark))
+
+
+def _tokenizers() -> Any:
+    return load_extra("tokenizers", "a tokenizer other than bytes", "text")
+
+
+class TextCounts(Config):
+    """Size of a split."""
+
+    documents: int
+    words: int
+    bytes: int
+    tokens: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class PreparedText:
+    """Documents and how they become tokens; later ones have no splits."""
+
+    texts: Samples[Documents]
+    splits: Splits = dataclasses.field(default_factory=dict)
+    vocabulary: Vocabulary
+    options: TokenOptions
+
+    @property
+    def source(self) -> str:
+        """Where the text came from."""
+        return self.texts.source
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What reading and splitting did, and a context that no training document fills."""
+        drawn = drawn_notes(self.texts, self.splits) if self.splits else ()
+        return (*self.texts.notes, *drawn, *self._unfilled())
+
+    def _unfilled(self) -> Iterator[str]:
+        longest = max(map(len, self.pieces("train"))) if self.splits else self.options.context
+        if longest < self.options.context:
+            yield (
+                f"the longest training document has {longest:,} tokens, and the context is {self.options.context:,}: "
+                f"nothing is learnt of places beyond"
+            )
+
+    def check_context(self) -> None:
+        """Whether the training text fills one context.
+
+        Raises:
+            DataError: It is shorter.
+        """
+        count, context = self.part("train").targets, self.options.context
+        if count < context:
+            rule = f"the training text has {count:,} tokens, fewer than the context of {context:,}"
+            fix = ("Give more text, or a smaller context (", Fix("tokens.context", max(2, count // 8)), ").")
+            raise DataError(f"{self.source}: {rule}. ", *fix)
+
+    def content(self) -> Iterator[object]:
+        """Everything that was read."""
+        yield tuple(self.texts.inputs)
+        yield from self.splits.values()
+
+    def rows(self, split: str) -> Rows:
+        """Documents of a split; all of them where there is no such split."""
+        return self.splits.get(split, np.arange(len(self.texts)))
+
+    def documents(self, split: str) -> list[str]:
+        """Texts of a split."""
+        return list(self.texts.inputs[self.rows(split)])
+
+    def places(self, split: str) -> list[str]:
+        """Where each document of a split stands."""
+        return self.texts.called(self.rows(split))
+
+    def pieces(self, split: str) -> list[Ids]:
+        """Tokens of the documents of a split, without marks."""
+        if split not in self._pieces:
+            self._pieces[split] = self.vocabulary.encode(self.documents(split))
+        return self._pieces[split]
+
+    @functools.cached_property
+    def _pieces(self) -> dict[str, list[Ids]]:
+        return {}
+
+    def part(self, split: str) -> TokenWindows:
+        """Windows of a split; of training text as many as the options say."""
+        most = self.options.most_tokens if split == "train" else None
+        return TokenWindows.of(self.pieces(split), self.options.context, self.vocabulary.mark).head(most)
+
+    def tally(self, split: str) -> Tally:
+        """What is counted of the documents of a split, and of its windows."""
+        return Tally.of(split, self.places(split), self.documents(split), self.part(split))
+
+    def counts(self, split: str) -> Plain:
+        """Size of a split; of training text the tokens that are learnt from."""
+        documents = self.tally(split).documents
+        return {"documents": len(documents), **{name: int(documents[name].sum()) for name in COUNTED}}
+
+
+def prepare_texts(
+    source: object, read: TextOptions, how: TextSplit, tokens: TokenOptions, used: Vocabulary | None = None
+) -> PreparedText:
+    """Read, split and learn the vocabulary of the training text; what can be wrong with the data shows here.
+
+    Args:
+        source: As of `read_documents`.
+        read: Where the text stands.
+        how: The split.
+        tokens: What the network reads.
+        used: The vocabulary of the training, where the text came after it; nothing is learnt of it then.
+
+    Raises:
+        DataError: The text is not sound, or a split is empty.
+        ConfigError: No tokenizer has the name, or its library is not installed.
+    """
+    texts = read_documents(source, read, later=used is not None)
+    if used is not None:
+        return PreparedText(texts=texts, vocabulary=used, options=tokens)
+    texts = cut(texts, how)
+    splits = split(texts, how)
+    vocabulary = learn_vocabulary(tokens, list(texts.inputs[splits["train"]]))
+    return PreparedText(texts=texts, splits=splits, vocabulary=vocabulary, options=tokens)
