@@ -1,10 +1,10 @@
-"""Scores of rises and falls beside scikit-learn's."""
+"""Scores of two classes, such as rises and falls, beside scikit-learn's."""
 
 import numpy as np
 import pytest
 from sklearn import metrics
 
-from multiway.metrics import movements
+from multiway.metrics import classes
 from tolerances import ROUNDING64
 
 
@@ -14,11 +14,16 @@ def make_case(count=311, seed=2):
     return labels, np.round(0.3 * labels + 0.7 * chance.random(count), 2)
 
 
+def of_two(metric, labels, scores):
+    """A metric of the probability of the second class."""
+    return metric(labels.astype(np.int64), np.stack([1 - scores, scores], axis=1))
+
+
 SAME = {
-    movements.hit_rate: metrics.accuracy_score,
-    movements.f1: metrics.f1_score,
-    movements.mean_f1: lambda labels, predicted: metrics.f1_score(labels, predicted, average="macro"),
-    movements.mcc: metrics.matthews_corrcoef,
+    classes.accuracy: metrics.accuracy_score,
+    classes.f1: metrics.f1_score,
+    classes.mean_f1: lambda labels, predicted: metrics.f1_score(labels, predicted, average="macro"),
+    classes.mcc: metrics.matthews_corrcoef,
 }
 
 
@@ -28,26 +33,26 @@ def test_scores_are_scikit_learns(metric, seed):
     labels, scores = make_case(seed=seed)
     predicted = (scores > 0.5).astype(int)
     expected = pytest.approx(SAME[metric](labels, predicted), rel=ROUNDING64)
-    assert metric(labels, scores) == expected
-    assert metric(labels, predicted) == expected
+    assert of_two(metric, labels, scores) == expected
+    assert of_two(metric, labels, predicted) == expected
 
 
 def test_a_score_of_one_half_is_no_rise():
-    assert movements.hit_rate(np.array([0, 1]), np.array([0.5, 0.5])) == 0.5
+    assert of_two(classes.accuracy, np.array([0, 1]), np.array([0.5, 0.5])) == 0.5
 
 
 def test_what_cannot_be_said_is_none():
     ones, zeros = np.ones(5), np.zeros(5)
     mixed = np.array([0, 1, 0, 1, 1])
-    assert movements.hit_rate(np.array([]), np.array([])) is None
-    assert movements.mcc(mixed, ones) is None
-    assert movements.mcc(ones, mixed) is None
-    assert movements.f1(zeros, zeros) is None
-    assert movements.mean_f1(ones, ones) is None
-    assert movements.f1(ones, zeros) == 0.0
-    assert movements.f1(mixed, zeros) == 0.0
+    assert of_two(classes.accuracy, np.array([]), np.array([])) is None
+    assert of_two(classes.mcc, mixed, ones) is None
+    assert of_two(classes.mcc, ones, mixed) is None
+    assert of_two(classes.f1, zeros, zeros) is None
+    assert of_two(classes.mean_f1, ones, ones) is None
+    assert of_two(classes.f1, ones, zeros) == 0.0
+    assert of_two(classes.f1, mixed, zeros) == 0.0
 
 
 def test_large_counts_do_not_overflow():
     labels = np.repeat([0, 1], 200_000)
-    assert movements.mcc(labels, labels) == 1.0
+    assert of_two(classes.mcc, labels, labels) == 1.0

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from multiway.errors import ShapeError
-from multiway.metrics import classes, movements
+from multiway.metrics import classes
 from multiway.metrics.resampling import intervals, model_rows, resamples, score_rows
 from tolerances import ROUNDING64
 
@@ -63,8 +63,8 @@ def test_cases_and_groups_are_drawn_as_one_by_one(grouped, count):
 def test_blocks_are_drawn_as_all_at_once(block):
     labels, probabilities, days = make_case()
     days = np.datetime64("2015-10-01") + days
-    expected = of_blocks(movements.hit_rate, labels, probabilities[:, 1], 60, 4, days, block)
-    found = interval(movements.hit_rate, labels, probabilities[:, 1], units=days, block=block, draws=60, seed=4)
+    expected = of_blocks(classes.accuracy, labels, probabilities, 60, 4, days, block)
+    found = interval(classes.accuracy, labels, probabilities, units=days, block=block, draws=60, seed=4)
     assert found == expected
 
 

@@ -40,5 +40,6 @@ from multiway.explain.volumes import volume_maps as volume_maps
 from multiway.explain.voxels import DeletionCurves as DeletionCurves
 from multiway.explain.voxels import average_curves as average_curves
 from multiway.explain.voxels import deletion_curves as deletion_curves
+from multiway.explain.voxels import deletion_line as deletion_line
 from multiway.explain.voxels import rollout_to_voxels as rollout_to_voxels
 from multiway.explain.voxels import token_rollout as token_rollout

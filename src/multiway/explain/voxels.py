@@ -12,6 +12,7 @@ from torch import Tensor
 from multiway.errors import ShapeError
 
 Floats = npt.NDArray[np.float64]
+Marks = npt.NDArray[np.bool_]
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0)
 INTERPOLATIONS = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
@@ -120,14 +121,42 @@ def deletion_curves(
         if tuple(values.shape) != sizes:
             raise ShapeError(f"deletion_curves: {name} must be of the volume's sizes {sizes}. Got {values.shape}.")
     grid = tuple(-(-size // block) for size in sizes)
+    means = {name: _block_means(values, block).ravel() for name, values in importance.items()}
+
+    def scores(hidden: Marks) -> Floats:
+        masks = (_mask(marks, grid, sizes, block) for marks in hidden)
+        return np.array(_score_all(score, volume, masks, fill, batch_size))
+
+    return curves_by_hiding(scores, means, int(np.prod(grid)), shares=shares, draws=draws, seed=seed)
+
+
+def curves_by_hiding(
+    scores: Callable[[Marks], Floats],
+    importance: Mapping[str, Floats],
+    count: int,
+    *,
+    shares: Sequence[float],
+    draws: int,
+    seed: int = 0,
+) -> DeletionCurves:
+    """Hide ever more of some parts, in the order of each importance and in random orders.
+
+    Args:
+        scores: From what is hidden, `(cases, parts)`, to a score of each case.
+        importance: By name, `(parts,)` each; large is important.
+        count: Of the parts.
+        shares: Parts to hide, rising.
+        draws: Random orders to average over.
+        seed: Of the random orders.
+    """
     chance = np.random.default_rng(seed)
-    orders = [np.argsort(-_block_means(values, block).ravel(), kind="stable") for values in importance.values()]
-    orders += [chance.permutation(int(np.prod(grid))) for _ in range(draws)]
-    counts = [round(share * int(np.prod(grid))) for share in shares]
-    hidden = (_mask(order[:count], grid, sizes, block) for order in orders for count in counts)
-    scores = np.array(_score_all(score, volume, hidden, fill, batch_size)).reshape(len(orders), len(counts))
-    marked = dict(zip(importance, scores, strict=False))
-    return DeletionCurves(np.array(shares, float), marked, scores[len(importance) :].mean(axis=0))
+    orders = [np.argsort(-values, kind="stable") for values in importance.values()]
+    orders += [chance.permutation(count) for _ in range(draws)]
+    most = np.round(np.multiply(shares, count))[:, None]
+    hidden = np.concatenate([np.argsort(order) < most for order in orders])
+    values = scores(hidden).reshape(len(orders), len(shares))
+    marked = dict(zip(importance, values, strict=False))
+    return DeletionCurves(np.array(shares, float), marked, values[len(importance) :].mean(axis=0))
 
 
 def average_curves(curves: Sequence[DeletionCurves]) -> DeletionCurves:
@@ -144,6 +173,19 @@ def average_curves(curves: Sequence[DeletionCurves]) -> DeletionCurves:
         {name: np.mean([item.marked[name] for item in curves], axis=0) for name in names},
         np.mean([item.random for item in curves], axis=0),
     )
+
+
+def deletion_line(curves: Sequence[DeletionCurves], what: str, hidden: str) -> list[str]:
+    """Mean score under the curves of some answers in a line; none without curves.
+
+    what: What the curves are of, in words: "cases"; `hidden` says what is hidden.
+    """
+    if not curves:
+        return []
+    mean = average_curves(curves)
+    areas = ", ".join(f"{name} {mean.area(name):.3f}" for name in mean.marked)
+    start = f"deletion test over {len(curves)} {what}, mean probability while {hidden} are hidden"
+    return [f"{start}: {areas}, at random {mean.area():.3f}"]
 
 
 def _check_maps(maps: Sequence[Sequence[Tensor]]) -> None:
@@ -187,10 +229,8 @@ def _block_means(values: Tensor, block: int) -> Floats:
     return np.asarray(means)
 
 
-def _mask(chosen: npt.NDArray[np.intp], grid: Sequence[int], sizes: Sequence[int], block: int) -> Tensor:
-    blocks = torch.zeros(int(np.prod(grid)), dtype=torch.bool)
-    blocks[torch.from_numpy(chosen)] = True
-    mask = blocks.reshape(*grid)
+def _mask(hidden: Marks, grid: Sequence[int], sizes: Sequence[int], block: int) -> Tensor:
+    mask = torch.from_numpy(hidden).reshape(*grid)
     for axis, size in enumerate(sizes):
         mask = mask.repeat_interleave(block, axis).narrow(axis, 0, size)
     return mask

@@ -90,6 +90,26 @@ def _f1_of_classes(labels: Labels, probabilities: Probabilities) -> tuple[NDArra
     return 2 * np.diag(table)[counted > 0] / counted[counted > 0], table.sum(1)[counted > 0]
 
 
+def f1(labels: Labels, probabilities: Probabilities) -> float | None:
+    """F1 of the positive class; None where it neither occurs nor is predicted."""
+    (_, false), (missed, true) = confusion_matrix(labels, predicted_classes(probabilities), 2).tolist()
+    return 2 * true / (2 * true + false + missed) if true + false + missed else None
+
+
+def mean_f1(labels: Labels, probabilities: Probabilities) -> float | None:
+    """Mean of the F1 of both classes; None where either neither occurs nor is predicted."""
+    values, _ = _f1_of_classes(labels, probabilities)
+    return float(values.mean()) if len(values) == 2 else None
+
+
+def mcc(labels: Labels, probabilities: Probabilities) -> float | None:
+    """Matthews correlation of two classes; None where all labels or all predictions are the same."""
+    table = confusion_matrix(labels, predicted_classes(probabilities), 2).astype(float)
+    (right, false), (missed, true) = table.tolist()
+    scale = float(np.sqrt(np.prod([true + false, true + missed, right + false, right + missed])))
+    return (true * right - false * missed) / scale if scale else None
+
+
 def top_accuracy(labels: Labels, probabilities: Probabilities, most: int = 5) -> float | None:
     """Share of cases whose class is among the `most` most probable; None without cases, or where all classes are."""
     if not len(labels) or probabilities.shape[1] <= most:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from multiway.config import Plain
 from multiway.data.writing import csv_text, write_table
+from multiway.errors import ConfigError, closest
 from multiway.files import make_folder
 
 
@@ -66,3 +67,16 @@ def in_folder(
     files = [folder / each for each in (name, *(more or {}))]
     told = [f"{len(table)} rows written to {folder / each}" for each, table in {name: frame, **(more or {})}.items()]
     return dataclasses.replace(answer, files=files, notes=[*told, *notes]) if more else answer
+
+
+def positions_of(names: Sequence[str], known: Sequence[str], lack: str) -> list[int]:
+    """Positions of names among those that are known; `lack` says that one is not.
+
+    Raises:
+        ConfigError: A name is unknown.
+    """
+    positions = {name: position for position, name in enumerate(known)}
+    for name in names:
+        if name not in positions:
+            raise ConfigError(f"{lack} {name!r}{closest(name, positions)}")
+    return [positions[name] for name in names]

@@ -5,12 +5,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from multiway.metrics import movements
+from multiway.metrics import classes
 from multiway.papers.protocols.stock_hot_code import CALENDAR, on_calendar
 from multiway.tasks.stocks.cutting import build_samples, tomorrow
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.panel import FIELDS, weekdays
 from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.scores import of_rises
 from multiway.tasks.stocks.source import read_stocks
 from tolerances import ROUNDING32
 
@@ -93,8 +94,8 @@ def test_whether_the_next_day_trades_answers_the_published_labels(stocknet, lite
     asked = samples.labels[rows] >= 0
     labels, rule = samples.labels[rows][asked], ~samples.traded[samples.targets[rows]][asked]
     assert len(labels) == count
-    assert movements.hit_rate(labels, rule) == pytest.approx(accuracy, abs=0.003)
-    assert movements.mcc(labels, rule) == pytest.approx(correlation, abs=0.003)
+    assert of_rises(classes.accuracy, labels, rule) == pytest.approx(accuracy, abs=0.003)
+    assert of_rises(classes.mcc, labels, rule) == pytest.approx(correlation, abs=0.003)
     returns = samples.returns[rows][asked]
     pairs = np.isfinite(returns)
     assert not ((returns[pairs] > 0) == (labels[pairs] == 1)).any()
@@ -146,5 +147,5 @@ def test_two_weekdays_tell_most_published_labels(stocknet):
     rises = np.bincount(pairs, labels, 49) > np.bincount(pairs, labels == 0, 49)
     labels, _, (last, following) = published_labels(stocknet, "test")
     answers = rises[7 * last + following]
-    scores = movements.hit_rate(labels, answers), movements.mcc(labels, answers)
+    scores = of_rises(classes.accuracy, labels, answers), of_rises(classes.mcc, labels, answers)
     assert [round(float(score), 3) for score in scores] == [0.937, 0.855]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from multiway.metrics import movements
+from multiway.metrics import classes
 from multiway.tasks.stocks import baselines
 from multiway.tasks.stocks.baselines import (
     PENALTIES,
@@ -21,6 +21,7 @@ from multiway.tasks.stocks.baselines import (
 from multiway.tasks.stocks.cutting import build_samples, tomorrow
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.scores import of_rises
 from multiway.tasks.stocks.source import read_stocks
 from multiway.tasks.stocks.state import Sizes
 from tasks.stocks.stock_panels import make_panel, make_texts
@@ -227,7 +228,7 @@ def test_a_signal_in_the_text_is_found():
     test = samples.splits["test"]
     found = says(fit_logistic(samples, vectors)[0], samples, test, vectors)
     told = labelled[test] & (rows[test] > 0)
-    assert movements.hit_rate(samples.labels[test][told], found[told]) > 0.8
+    assert of_rises(classes.accuracy, samples.labels[test][told], found[told]) > 0.8
 
 
 def test_everything_says_something_of_tomorrow():
@@ -257,8 +258,8 @@ def test_the_calendar_answers_the_published_labels(stocknet):
     calendar, _ = fitted(Calendar(), samples)
     found = says(calendar, samples, rows)[labelled]
     assert {"last", "next"} <= set(calendar.keys)
-    assert movements.hit_rate(samples.labels[rows][labelled], found) == pytest.approx(0.9868, abs=0.003)
-    assert movements.mcc(samples.labels[rows][labelled], found) == pytest.approx(0.9695, abs=0.003)
+    assert of_rises(classes.accuracy, samples.labels[rows][labelled], found) == pytest.approx(0.9868, abs=0.003)
+    assert of_rises(classes.mcc, samples.labels[rows][labelled], found) == pytest.approx(0.9695, abs=0.003)
 
 
 def test_the_calendar_says_little_of_true_movements(stocknet):
@@ -267,4 +268,4 @@ def test_the_calendar_says_little_of_true_movements(stocknet):
     rows = samples.splits["validation"]
     labelled = samples.labels[rows] >= 0
     found = says(fitted(Calendar(), samples)[0], samples, rows)[labelled]
-    assert movements.hit_rate(samples.labels[rows][labelled], found) < 0.55
+    assert of_rises(classes.accuracy, samples.labels[rows][labelled], found) < 0.55

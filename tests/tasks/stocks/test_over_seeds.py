@@ -1,14 +1,15 @@
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.metrics import movements
+from multiway.metrics import classes
 from multiway.metrics.resampling import intervals
 from multiway.tasks.protocol import OURS
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.scores import intervals_of_means
+from multiway.tasks.stocks.scores import intervals_of_means, of_rises
 from tolerances import ROUNDING64
 
 DAYS, STOCKS = 23, 7
@@ -61,7 +62,9 @@ def test_one_run_alone_has_the_interval_of_its_scores(rng):
     alone = run(rng, labels, 0.2)
     rows = alone.tables["predictions"].query("split == 'test' and model == @OURS")
     days = rows["date"].to_numpy()
-    expected = intervals({"mcc": movements.mcc}, labels, rows["p_up"].to_numpy(), units=days, block=5, draws=200)
+    expected = intervals(
+        {"mcc": partial(of_rises, classes.mcc)}, labels, rows["p_up"].to_numpy(), units=days, block=5, draws=200
+    )
     assert intervals_of_means([alone])["mcc"] == pytest.approx(expected["mcc"], rel=ROUNDING64)
 
 

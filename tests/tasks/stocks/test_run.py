@@ -8,7 +8,7 @@ import torch
 from interruption import stop_after
 from multiway import workflows
 from multiway.errors import ConfigError, DataError, RunError
-from multiway.metrics import classes, movements
+from multiway.metrics import classes
 from multiway.tasks import lifecycle
 from multiway.tasks.scores import cell_row, score_table
 from multiway.tasks.stocks.answers import reload
@@ -55,7 +55,7 @@ def test_scores_are_those_of_the_stored_predictions(finished):
             found = {row["metric"]: row for row in finished.scores if (row["model"], row["split"]) == (model, split)}
             assert set(found) == {"acc", "f1", "macro_f1", "mcc", "auc", "count"}
             assert found["acc"]["value"] == (rows["predicted"] == rows["label"]).mean()
-            assert found["mcc"]["value"] == movements.mcc(labels, rises)
+            assert found["mcc"]["value"] == classes.mcc(labels, np.stack([1 - rises, rises], 1))
             assert found["auc"]["value"] == classes.auc(labels, np.stack([1 - rises, rises], 1))
             assert found["count"]["value"] == len(rows) == finished.facts["splits"][split]["count"]
             assert found["acc"]["low"] <= found["acc"]["value"] <= found["acc"]["high"]

@@ -7,11 +7,43 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+import pandas as pd
+
 from multiway.data.findings import Findings, Place
-from multiway.data.sources.bytes import too_large
+from multiway.data.sources.bytes import free_memory, too_large
+from multiway.data.sources.cells import RawTable
 
 MAX_LINE = 16_000_000
 BROKEN = "lines hold no sound JSON object"
+ENDINGS = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
+IN_MEMORY = 4
+"""Bytes that one byte of JSON may take once read."""
+NUMBERS = ("boolean", "integer", "floating", "mixed-integer-float")
+
+
+def is_line_file(path: Path) -> bool:
+    """Whether a file holds JSON lines by its name."""
+    return path.name.lower().endswith(ENDINGS)
+
+
+def load_lines(path: Path, limit: int, findings: Findings) -> RawTable:
+    """Objects as rows of a table: columns of numbers as such, others as they came.
+
+    Raises:
+        Unreadable: It holds none, or they may not fit into memory; it is noted.
+    """
+    size = path.stat().st_size
+    if size * IN_MEMORY > free_memory():
+        rule = f"its {size / 1e9:.2g} GB of text may need {IN_MEMORY} times that memory"
+        raise findings.fatal("memory", rule, "Write it as Parquet, or keep fewer texts.")
+    rows = dict(read_lines(path, limit, findings))
+    if not rows:
+        raise findings.fatal("empty", "it holds no objects", "Give one JSON object on each line.")
+    frame = pd.DataFrame(list(rows.values()), dtype=object)
+    numbers = [name for name in frame.columns if pd.api.types.infer_dtype(frame[name], skipna=False) in NUMBERS]
+    frame[numbers] = frame[numbers].infer_objects()
+    return RawTable(frame=frame, rows=np.array(list(rows)), unit="line", broken=np.zeros(len(frame), dtype=bool))
 
 
 def read_lines(path: Path, limit: int, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:

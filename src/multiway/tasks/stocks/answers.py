@@ -8,7 +8,7 @@ import pandas as pd
 
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, Fix
-from multiway.metrics.movements import MIDDLE
+from multiway.metrics.classes import MIDDLE
 from multiway.tasks.answers import Answer, written
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.config import StockConfig

@@ -2,17 +2,19 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.errors import ConfigError, closest
+from multiway.errors import ConfigError
 from multiway.explain import DeletionCurves, ModeMap, average_maps, mode_maps
-from multiway.explain.texts import (
-    Batch,
+from multiway.models import HOTStockClassifier
+from multiway.tasks import page_parts
+from multiway.tasks.answers import positions_of
+from multiway.tasks.run import Run
+from multiway.tasks.stocks.attribution import (
     Contributions,
     SampleTexts,
     Score,
@@ -21,11 +23,10 @@ from multiway.explain.texts import (
     text_contributions,
     texts_of_rows,
 )
-from multiway.tasks import page_parts
-from multiway.tasks.run import Run
 from multiway.tasks.stocks.encode import PreparedStocks
 from multiway.tasks.stocks.network import INPUTS, predicted, stock_outputs
 from multiway.tasks.stocks.scores import labelled_rows, rises_and_levels
+from multiway.training import Batch
 from multiway.training.devices import device_of
 
 EXPLAINED = 4
@@ -152,8 +153,7 @@ def texts_of(prepared: PreparedStocks, sample: int) -> SampleTexts:
 
 def direction_score(run: Run) -> Score:
     """Log odds of a rise; with quantiles the median movement, in spreads of the training movements from 0."""
-    model: Any = run.model.eval()
-    config = run.config
+    model, config = run.model.eval(), run.config
 
     def score(batch: Batch) -> Tensor:
         outputs = stock_outputs(model, batch)
@@ -177,11 +177,7 @@ def named_stocks(run: Run, names: Sequence[str]) -> list[int]:
     Raises:
         ConfigError: A name is unknown.
     """
-    places = {name: index for index, name in enumerate(run.state.tickers)}
-    for name in names:
-        if name not in places:
-            raise ConfigError(f"explain: the run has no ticker {name!r}{closest(name, places)}")
-    return [places[name] for name in names]
+    return positions_of(names, run.state.tickers, "explain: the run has no ticker")
 
 
 def named_sample(prepared: PreparedStocks, date: str) -> int:
@@ -248,33 +244,33 @@ def batch_of(run: Run, prepared: PreparedStocks, rows: Sequence[int] | NDArray[n
     return {name: batch[name].to(device) for name in INPUTS if name in batch}
 
 
-def has_attention(run: Run) -> bool:
-    """Whether the network has a map per mode."""
-    config: Any = getattr(run.model, "config", None)
-    return getattr(config, "has_maps", False) and bool(getattr(config, "attended_modes", ()))
+def attending(run: Run) -> HOTStockClassifier | None:
+    """The network of a run; None where it has no map per mode."""
+    network = run.model.eval()
+    return network if isinstance(network, HOTStockClassifier) and network.config.has_maps else None
 
 
 @torch.no_grad()
 def stock_maps(run: Run, batch: Mapping[str, Tensor], days: Sequence[str], sample: str = "") -> list[ModeMap]:
     """Attention of a batch, averaged over it: per stream, block and attended mode."""
-    if not has_attention(run):
-        return []
-    model: Any = run.model.eval()
-    blocks = model.forward_with_maps(*(batch.get(name) for name in INPUTS))[1]
-    attended, labels = model.config.attended_modes, (run.state.tickers, tuple(days))
-    maps: list[ModeMap] = []
+    network, maps = attending(run), list[ModeMap]()
+    if network is None:
+        return maps
+    prices, texts = (batch[name] for name in INPUTS[:3]), (batch.get(name) for name in INPUTS[3:])
+    blocks = network.forward_with_maps(*prices, *texts)[1]
+    attended, labels = network.config.attended_modes, (run.state.tickers, tuple(days))
     for stream, name in STREAMS.items():
         modes = (f"stocks ({name})", f"days ({name})")
         kept = [[block[mode] for mode in attended] for block in blocks.get(stream, [])]
-        names, of = [modes[mode] for mode in attended], [labels[mode] for mode in attended]
-        maps += mode_maps(kept, names, of, ordered=modes[1:], sample=sample)
+        names, positions = [modes[mode] for mode in attended], [labels[mode] for mode in attended]
+        maps += mode_maps(kept, names, positions, ordered=modes[1:], sample=sample)
     return maps
 
 
 def average_attention(run: Run, prepared: PreparedStocks) -> list[ModeMap]:
     """Attention averaged over the test days, at most 64 of them, evenly spread; days are named by their distance."""
     rows = prepared.samples.splits["test"]
-    if not has_attention(run) or not len(rows):
+    if attending(run) is None or not len(rows):
         return []
     chosen = rows[np.linspace(0, len(rows) - 1, min(AVERAGED_DAYS, len(rows))).round().astype(int)]
     labels = slot_labels(prepared.samples.slots.shape[1])

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
+from multiway.config import Plain
 from multiway.data.writing import write_table
-from multiway.explain import ModeMap, average_curves, draw_maps, last_block, save_maps, strongest
+from multiway.explain import ModeMap, deletion_line, draw_maps, last_block, save_maps, strongest
 from multiway.files import make_folder
 from multiway.tasks.answers import Answer
 from multiway.tasks.run import Run
@@ -25,7 +25,7 @@ MAX_TEXTS = 200
 """Texts listed per ticker and day, the strongest first."""
 
 
-def explain_stocks(run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+def explain_stocks(run: Run, out: Path | None, options: Plain) -> Answer:
     """Explain a date and tickers, or the most confident test errors, beside the run or into a folder.
 
     `maps.npz` holds the attention per mode, averaged over the test days and of each day explained, and `*.png` shows
@@ -44,12 +44,18 @@ def explain_stocks(run: Run, out: Path | None, options: dict[str, Any]) -> Answe
     average = average_attention(run, prepared)
     folder = run.explanation(out)
     make_folder(folder)
-    files = [*_write_maps(folder, average, days), *_write_tables(folder, days)]
+    files, tables = (
+        _write_maps(folder, average, days),
+        {"texts.csv": texts_frame(days), "stocks.csv": stocks_frame(days)},
+    )
+    for name in (name for name, frame in tables.items() if len(frame)):
+        write_table(tables[name], folder / name)
+        files.append(folder / name)
     items = [item for day in days for item in day.tickers]
     notes = [
         *strongest(last_block(average)),
         *map(sentence, items),
-        *_tested(items),
+        *deletion_line([item.deletion for item in items if item.deletion is not None], "answers", "texts"),
         *([NOT_ATTRIBUTION] if average else []),
     ]
     return Answer(files=files, notes=notes)
@@ -104,14 +110,6 @@ def _write_maps(folder: Path, average: Sequence[ModeMap], days: Sequence[DayExpl
     return paths + [path for day in days for path in draw_maps(folder, last_block(day.maps), f"{day.date}-")]
 
 
-def _write_tables(folder: Path, days: Sequence[DayExplanation]) -> list[Path]:
-    tables = {folder / "texts.csv": texts_frame(days), folder / "stocks.csv": stocks_frame(days)}
-    written = {path: frame for path, frame in tables.items() if len(frame)}
-    for path, frame in written.items():
-        write_table(frame, path)
-    return list(written)
-
-
 def sentence(item: TickerExplanation) -> str:
     """One ticker and day: the answer, what was true, what moved it, and its strongest text."""
     actual = "" if item.movement is None else f", moved {item.movement:+.2%}"
@@ -123,12 +121,3 @@ def sentence(item: TickerExplanation) -> str:
     first = item.texts[0]
     words = " ".join(first.text.split())[:80]
     return f"{line}; strongest text {first.share:+.4f} ({first.ticker}, {first.day}) {words}".rstrip()
-
-
-def _tested(items: Sequence[TickerExplanation]) -> list[str]:
-    curves = [item.deletion for item in items if item.deletion is not None]
-    if not curves:
-        return []
-    mean, what = average_curves(curves), "mean probability of the direction named while texts are hidden"
-    areas = f"gradient x input first {mean.area('gradients'):.3f}, at random {mean.area():.3f}"
-    return [f"deletion test over {len(curves)} answers, {what}: {areas}"]

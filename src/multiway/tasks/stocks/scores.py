@@ -3,14 +3,13 @@
 import dataclasses
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.metrics import classes, movements, regression
-from multiway.metrics.movements import MIDDLE
+from multiway.metrics import classes, regression
+from multiway.metrics.classes import MIDDLE
 from multiway.metrics.resampling import Interval, ScoreFunction, intervals, model_rows
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
@@ -83,16 +82,20 @@ class Scored:
         return pd.concat(frames, ignore_index=True)
 
 
-def movement_auc(labels: NDArray[Any], probabilities: Values) -> float | None:
-    """Area under the ROC curve."""
-    return classes.auc(labels, np.stack([1 - probabilities, probabilities], axis=1))
+OF_RISES: dict[str, ScoreFunction] = {
+    "acc": classes.accuracy, "f1": classes.f1, "macro_f1": classes.mean_f1, "mcc": classes.mcc, "auc": classes.auc
+}  # fmt: skip
+
+
+def of_rises(metric: ScoreFunction, labels: NDArray[np.int64], rises: Values) -> float | None:
+    """A metric of two classes, given the probability of a rise."""
+    return metric(labels, np.stack([1 - rises, rises], axis=1))
 
 
 def stock_metrics(config: StockConfig) -> dict[str, ScoreFunction]:
     """Every metric of a run, by name; of labels and probabilities, or of movements and quantiles."""
     if not config.levels:
-        names = {"acc": movements.hit_rate, "f1": movements.f1, "macro_f1": movements.mean_f1, "mcc": movements.mcc}
-        return {**names, "auc": movement_auc}
+        return {name: partial(of_rises, metric) for name, metric in OF_RISES.items()}
     metrics: dict[str, ScoreFunction] = {
         "pinball": partial(regression.pinball, quantiles=config.levels),
         "mae": partial(regression.median_error, quantiles=config.levels),
@@ -126,26 +129,23 @@ def intervals_of_means(runs: Sequence[Run], split: str = "test") -> dict[str, In
     training days, so what it scores on a draw changes with the days drawn, too. A seed whose MCC is undefined, as all
     its predictions are one, counts as 0.
     """
-    config, count = runs[0].config, len(runs)
+    config, count, metrics = runs[0].config, len(runs), stock_metrics(runs[0].config)
     frames = [labelled_rows(run, OURS, split) for run in runs]
-    means: dict[str, ScoreFunction] = {
-        "acc": partial(_mean, movements.hit_rate, count),
-        "mcc": partial(_mean, movements.mcc, count),
-    }
+    means: dict[str, ScoreFunction] = {name: partial(_mean, metrics[name], count) for name in ("acc", "mcc")}
     if "majority" in config.baselines:
         frames.append(labelled_rows(runs[0], "majority", split))
-        means["acc_over_majority"] = partial(_over_last, movements.hit_rate, count)
+        means["acc_over_majority"] = partial(_over_last, metrics["acc"], count)
     return intervals(
         means, frames[0]["label"].to_numpy(), np.stack([frame["p_up"].to_numpy() for frame in frames], axis=1),
         units=frames[0]["date"].to_numpy(), block=config.block_days, draws=config.draws, seed=SEED,
     )  # fmt: skip
 
 
-def _mean(metric: ScoreFunction, count: int, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+def _mean(metric: ScoreFunction, count: int, labels: NDArray[np.int64], scores: Values) -> float:
     """Mean of a metric over the first columns."""
     return float(np.mean([metric(labels, column) or 0.0 for column in scores.T[:count]]))
 
 
-def _over_last(metric: ScoreFunction, count: int, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+def _over_last(metric: ScoreFunction, count: int, labels: NDArray[np.int64], scores: Values) -> float:
     """That mean less the metric of the last column."""
     return _mean(metric, count, labels, scores) - (metric(labels, scores[:, -1]) or 0.0)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from multiway.data.findings import Findings, Unreadable, quoted
+from multiway.data.sources.json_lines import ENDINGS
 from multiway.data.sources.tables import source_name
 from multiway.errors import DataError
 from multiway.tasks.stocks import folders
@@ -14,11 +15,11 @@ from multiway.tasks.stocks.panel import PriceRows, StockPanel, StockTexts, build
 from multiway.tasks.stocks.placing import place_texts
 from multiway.tasks.stocks.prices import read_prices, together
 from multiway.tasks.stocks.tables import column_names, file_of_ticker, find_column, is_table, stem
-from multiway.tasks.stocks.texts import LINES, gather
+from multiway.tasks.stocks.texts import gather
 
 PRICE_TABLES = ("prices.parquet", "prices.pq", "prices.csv", "prices.csv.gz")
 TEXT_NAMES = ("tweets", "texts", "news")
-TEXT_ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", *LINES)
+TEXT_ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", *ENDINGS)
 MAX_FILES = 100_000
 OTHER_PRICES = ("open", "high", "low", "adj_close", "volume")
 

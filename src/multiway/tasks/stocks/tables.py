@@ -5,7 +5,6 @@ import csv
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +16,7 @@ from multiway.data.sources.bytes import BROKEN as PACKING_BROKEN
 from multiway.data.sources.bytes import first_bytes
 from multiway.data.sources.cells import RawTable, as_text, restored
 from multiway.data.sources.excel import names_of_sheet
+from multiway.data.sources.json_lines import is_line_file, load_lines
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import BROKEN, load_table
 from multiway.errors import Fix
@@ -69,8 +69,10 @@ def needed_column(names: list[str], kind: str, options: StockOptions, findings: 
     return column
 
 
-def load_rows(source: Any, options: StockOptions, findings: Findings) -> RawTable:
+def load_rows(source: object, options: StockOptions, findings: Findings) -> RawTable:
     """Raw columns of a file or frame; tickers and times are not taken for numbers, and NA is a ticker."""
+    if isinstance(source, str | Path) and is_line_file(Path(source)):
+        return load_lines(Path(source), options.max_bytes, findings)
     names = column_names(Path(source)) if isinstance(source, str | Path) else []
     chosen = ReadOptions(
         max_bytes=options.max_bytes,
@@ -117,9 +119,10 @@ def is_ticker(name: str) -> bool:
     return 0 < len(name) <= MAX_TICKER and name.isprintable()
 
 
-def is_table(path: Path) -> bool:
-    """Whether a file is a table by its name."""
-    return path.name.lower().endswith(TABLE_SUFFIXES) and not path.name.startswith(".")
+def is_table(path: Path, *, or_lines: bool = False) -> bool:
+    """Whether a file is a table by its name, or JSON lines where they count too."""
+    is_known = path.name.lower().endswith(TABLE_SUFFIXES) or (or_lines and is_line_file(path))
+    return is_known and not path.name.startswith(".")
 
 
 def stem(path: Path) -> str:

@@ -1,7 +1,6 @@
 """Texts from a table, from JSON lines, from a folder of either, or from a published one; still as they came."""
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -12,9 +11,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
 from multiway.data.sources import columns as col
-from multiway.data.sources.bytes import free_memory
-from multiway.data.sources.cells import RawTable, sound_text
-from multiway.data.sources.json_lines import read_lines
+from multiway.data.sources.cells import RawTable
 from multiway.errors import DataError, Fix
 from multiway.tasks.stocks import folders
 from multiway.tasks.stocks.options import NO_TEXTS, StockOptions
@@ -22,19 +19,13 @@ from multiway.tasks.stocks.tables import (
     file_of_ticker,
     find_column,
     is_table,
-    is_ticker,
     load_rows,
     needed_column,
     stem,
     tickers_of,
 )
 
-LINES = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
-IN_MEMORY = 4
-"""Bytes that one byte of JSON may take once read."""
 EMBEDDING = "embedding"
-Item = tuple[int, dict[str, Any]]
-"""A JSON object and its line."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,8 +67,8 @@ def gather(source: Any, options: StockOptions, findings: Findings) -> list[RawTe
         none = Fix("read.texts", NO_TEXTS)
         raise DataError(f"{quoted(path, 200)} does not exist. Give a file or folder of texts, or none (", none, ").")
     if path.is_file():
-        return [_from_file(path, None, options, findings)]
-    files = sorted(file for file in path.iterdir() if file.is_file() and (is_table(file) or is_line_file(file)))
+        return [_from_table(path, None, options, findings)]
+    files = sorted(file for file in path.iterdir() if file.is_file() and is_table(file, or_lines=True))
     if files:
         return _from_members(files, options, findings)
     for published in folders.published_folder():
@@ -88,25 +79,15 @@ def gather(source: Any, options: StockOptions, findings: Findings) -> list[RawTe
     raise findings.fatal("texts", rule, "Give CSV, Parquet or JSONL files, or StockNet's folder of tweets.")
 
 
-def is_line_file(path: Path) -> bool:
-    """Whether a file holds JSON lines by its name."""
-    return path.name.lower().endswith(LINES) and not path.name.startswith(".")
-
-
 def _from_members(files: list[Path], options: StockOptions, findings: Findings) -> list[RawTexts]:
     """Each of several files, whose name is the ticker where it has no column of them."""
     texts = []
     for file in files:
         with file_of_ticker(file, findings) as inner:
-            texts.append(_from_file(file, stem(file), options, inner))
+            texts.append(_from_table(file, stem(file), options, inner))
     if findings.errors():
         raise Unreadable
     return texts
-
-
-def _from_file(path: Path, ticker: str | None, options: StockOptions, findings: Findings) -> RawTexts:
-    read = _from_lines if is_line_file(path) else _from_table
-    return read(path, ticker, options, findings)
 
 
 def _from_table(source: Any, ticker: str | None, options: StockOptions, findings: Findings) -> RawTexts:
@@ -122,63 +103,6 @@ def _from_table(source: Any, ticker: str | None, options: StockOptions, findings
         given["text"] = table.frame[needed_column(names, "text", options, findings)].astype(object)
     frame = pd.DataFrame({"ticker": tickers, "row": table.rows, **given})
     return RawTexts(frame=frame, vectors=vectors, unit=table.unit)
-
-
-def _from_lines(path: Path, ticker: str | None, options: StockOptions, findings: Findings) -> RawTexts:
-    """Texts of one file, whose first object says under which names ticker, time and text stand."""
-    size = path.stat().st_size
-    if size * IN_MEMORY > free_memory():
-        rule = f"its {size / 1e9:.2g} GB of text may need {IN_MEMORY} times that memory"
-        raise findings.fatal("memory", rule, "Write it as Parquet, or keep fewer texts.")
-    lines = read_lines(path, options.max_bytes, findings)
-    first = next(lines, None)
-    if first is None and not findings.errors():
-        findings.add("empty", "error", "it holds no texts", "Give one JSON object on each line.")
-    names = ["ticker", "stamp", "text"] if first is None else list(first[1])
-    keys = {
-        "ticker": _key(names, "ticker", ticker is not None, options, findings),
-        "stamp": needed_column(names, "stamp", options, findings),
-        "text": _key(names, "text", EMBEDDING in names, options, findings),
-        "id": find_column(names, "id"),
-    }
-    bad: list[Place] = []
-    rows = list(_sound_rows(itertools.chain([first] if first else [], lines), keys, ticker, bad))
-    if bad:
-        fix = "Give both, as text, in each."
-        findings.add("json", "error", f"{len(bad)} objects lack a sound ticker or time", fix, bad, len(bad))
-    columns = ("row", "ticker", "stamp", "text", "id")
-    frame = pd.DataFrame([row[:-1] for row in rows], columns=columns, dtype=object).astype({"stamp": "string"})
-    if keys["text"] is not None or not rows:
-        return RawTexts(frame=frame)
-    vectors = _stacked([row[-1] for row in rows], lambda row: Place(row=rows[row][0]), findings)
-    return RawTexts(frame=frame.drop(columns="text"), vectors=vectors)
-
-
-def _key(names: list[str], kind: str, may_lack: bool, options: StockOptions, findings: Findings) -> str | None:
-    if may_lack and find_column(names, kind, getattr(options, kind)) is None:
-        return None
-    return needed_column(names, kind, options, findings)
-
-
-def _sound_rows(
-    items: Iterator[Item], keys: dict[str, str | None], ticker: str | None, bad: list[Place]
-) -> Iterator[tuple[Any, ...]]:
-    """Line, ticker, stamp, text, id and vector of each object; those without a ticker or a time are noted as bad."""
-    for number, item in items:
-        values = {kind: item.get(key) if key is not None else None for kind, key in keys.items()}
-        name = ticker if keys["ticker"] is None else _plain(values["ticker"])
-        stamp = _plain(values["stamp"])
-        if name is None or not is_ticker(name):
-            bad.append(Place(row=number, value=str(values["ticker"])))
-        elif stamp is None:
-            bad.append(Place(row=number, value=str(values["stamp"])))
-        else:
-            yield number, name, stamp, values["text"], values["id"], item.get(EMBEDDING)
-
-
-def _plain(value: Any) -> str | None:
-    """Text or a whole number, as text."""
-    return sound_text(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else None
 
 
 def _from_items(rows: Iterator[folders.DatedText], options: StockOptions) -> RawTexts:

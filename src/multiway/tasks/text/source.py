@@ -16,7 +16,7 @@ from multiway.data.samples import Samples, read_samples
 from multiway.data.sources.bytes import bytes_of
 from multiway.data.sources.cells import TIME_NAMES, RawTable, as_text
 from multiway.data.sources.columns import named_cells, require_column, require_columns
-from multiway.data.sources.json_lines import read_lines
+from multiway.data.sources.json_lines import is_line_file, load_lines
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.tables import load_table, load_texts_table, pair_of, source_name
 from multiway.data.sources.text import characters
@@ -25,7 +25,6 @@ from multiway.errors import DataError, Fix
 
 TEXT, TARGET = "text", "target"
 """Columns of texts and classes that come as lists."""
-JSON_LINES = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
 TEXT_NAMES = ("text", "sentence", "review", "content", "document", "question", "tweet", "message", "comment", "body")
 TARGET_NAMES = ("label", "target", "class", "category", "sentiment", "y")
 WORDS, LOOKED_AT = 3.0, 1000
@@ -153,7 +152,7 @@ def load_texts(source: Any, options: FileOptions, findings: Findings) -> RawTabl
     if not isinstance(source, str | Path):
         return load_table(_frame_of(source), options, findings)
     path = Path(source)
-    if path.name.lower().endswith(JSON_LINES):
+    if is_line_file(path):
         return _from_json_lines(path, options, findings)
     return _from_lines(path, options, findings) if _is_lines(source) else load_texts_table(source, options, findings)
 
@@ -199,10 +198,7 @@ def listed_texts(source: Any) -> list[str]:
 def _from_json_lines(path: Path, options: FileOptions, findings: Findings) -> RawTable:
     if not path.is_file():
         raise DataError(f"{quoted(path, 200)} does not exist. Give the path of a CSV, JSONL, Excel or Parquet file.")
-    rows = list(read_lines(path, options.max_bytes, findings))
-    if not rows:
-        raise findings.fatal("empty", "it holds no objects", "Give one JSON object on each line.")
-    return _lines(pd.DataFrame([item for _, item in rows]), [number for number, _ in rows])
+    return load_lines(path, options.max_bytes, findings)
 
 
 def _from_lines(path: Path, options: FileOptions, findings: Findings) -> RawTable:
@@ -211,10 +207,7 @@ def _from_lines(path: Path, options: FileOptions, findings: Findings) -> RawTabl
     numbers = [number for number, line in enumerate(lines, start=1) if line.strip()]
     if not numbers:
         raise findings.fatal("empty", "the file is empty", "Give one text on each line.")
-    return _lines(pd.DataFrame({TEXT: [lines[number - 1] for number in numbers]}), numbers)
-
-
-def _lines(frame: pd.DataFrame, numbers: list[int]) -> RawTable:
+    frame = pd.DataFrame({TEXT: [lines[number - 1] for number in numbers]})
     return RawTable(frame=frame, rows=np.array(numbers), unit="line", broken=np.zeros(len(frame), dtype=bool))
 
 

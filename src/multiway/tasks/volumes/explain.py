@@ -14,12 +14,12 @@ from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.nifti import write_nifti
 from multiway.data.sources.scans.preparing import to_scan
 from multiway.data.sources.scans.volume import Volume
-from multiway.errors import ConfigError, closest
+from multiway.errors import ConfigError
 from multiway.explain import (
     ModeMap,
     VolumeExplanation,
-    average_curves,
     average_maps,
+    deletion_line,
     explain_volume,
     has_maps,
     maps_of,
@@ -30,7 +30,7 @@ from multiway.explain import (
 )
 from multiway.files import make_folder
 from multiway.metrics.classes import predicted_classes
-from multiway.tasks.answers import Answer
+from multiway.tasks.answers import Answer, positions_of
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.network import evaluated, scan_probabilities
@@ -129,11 +129,7 @@ def named_cases(cases: Cases, names: Sequence[str]) -> list[int]:
     Raises:
         ConfigError: A name is unknown.
     """
-    indices = {name: index for index, name in enumerate(cases.names)}
-    for name in names:
-        if name not in indices:
-            raise ConfigError(f"{cases.source} has no case {name!r}{closest(name, indices)}")
-    return [indices[name] for name in names]
+    return positions_of(names, cases.names, f"{cases.source} has no case")
 
 
 def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: Path) -> Answer:
@@ -156,11 +152,7 @@ def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: P
     if average:
         save_maps(folder / "maps.npz", [*average, *maps])
         paths.append(folder / "maps.npz")
-    if curves:
-        mean = average_curves(curves)
-        areas = ", ".join(f"{name} {mean.area(name):.3f}" for name in mean.marked)
-        lines.append(f"deletion test, mean probability while blocks are hidden: {areas}, at random {mean.area():.3f}")
-    return Answer(files=paths, notes=[*strongest(average), *lines])
+    return Answer(files=paths, notes=[*strongest(average), *lines, *deletion_line(curves, "cases", "blocks")])
 
 
 def write_maps(folder: Path, item: CaseExplanation, cases: Cases, index: int) -> list[Path]:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from multiway.explain.texts import (
+from multiway.models import create_model
+from multiway.tasks.stocks.attribution import (
     SampleTexts,
     contributions,
     deletion_of_texts,
@@ -12,7 +13,6 @@ from multiway.explain.texts import (
     text_contributions,
     texts_of_rows,
 )
-from multiway.models import create_model
 from tolerances import LONG32, ROUNDING64, SUMS32
 
 STOCKS, SLOTS, FEATURES, EMBEDDING = 7, 5, 3, 11

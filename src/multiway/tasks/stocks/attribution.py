@@ -8,14 +8,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.explain.voxels import DeletionCurves
+from multiway.explain.voxels import DeletionCurves, curves_by_hiding
+from multiway.training import Batch
 
-Batch = dict[str, Tensor]
 Score = Callable[[Batch], Tensor]
 """From a batch to one number per sample and stock, higher for a rise."""
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 """Parts of the texts that the deletion test hides."""
 AT_ONCE = 8
+Ints = NDArray[np.int64]
+Values = NDArray[np.float64]
+Marks = NDArray[np.bool_]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,20 +30,18 @@ class SampleTexts:
     vectors: `(texts, features)` standardised as their means are, so that a day's vector is the mean of its texts'.
     """
 
-    stock: NDArray[np.int64]
-    slot: NDArray[np.int64]
-    item: NDArray[np.int64]
+    stock: Ints
+    slot: Ints
+    item: Ints
     vectors: Tensor
 
     def __len__(self) -> int:
         return len(self.item)
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """How many texts each text's day has, itself among them."""
-        _, position, count = np.unique(
-            np.stack([self.stock, self.slot]), axis=1, return_inverse=True, return_counts=True
-        )
-        return np.asarray(count[position.ravel()])
+        day = self.stock * (self.slot.max(initial=0) + 1) + self.slot
+        return np.asarray(np.bincount(day)[day])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,12 +55,12 @@ class Contributions:
     """
 
     score: float
-    prices: NDArray[np.float64]
-    texts: NDArray[np.float64]
+    prices: Values
+    texts: Values
     text_gradient: Tensor | None
 
     @property
-    def of_stocks(self) -> NDArray[np.float64]:
+    def of_stocks(self) -> Values:
         """Prices and texts together, summed over the days, `(stocks,)`."""
         return np.asarray((self.prices + self.texts).sum(axis=1))
 
@@ -76,20 +77,20 @@ def contributions(score: Score, batch: Batch, stock: int) -> Contributions:
     value = score({**batch, **leaves})[0, stock]
     slopes = dict(zip(leaves, torch.autograd.grad(value, list(leaves.values()), materialize_grads=True), strict=True))
 
-    def parts(name: str, valid: str) -> NDArray[np.float64]:
+    def parts(name: str, valid: str) -> Values:
         products = torch.where(batch[valid][..., None], slopes[name] * leaves[name].detach(), 0)[0]
         return np.asarray(products.sum(-1).double().cpu().numpy())
 
     prices = parts("prices", "price_valid")
-    return Contributions(
-        score=float(value.detach()),
-        prices=prices,
-        texts=parts("text", "text_valid") if "text" in leaves else np.zeros_like(prices),
-        text_gradient=slopes["text"][0] if "text" in leaves else None,
-    )
+    if "text" not in leaves:
+        return Contributions(
+            score=float(value.detach()), prices=prices, texts=np.zeros_like(prices), text_gradient=None
+        )
+    texts, gradient = parts("text", "text_valid"), slopes["text"][0]
+    return Contributions(score=float(value.detach()), prices=prices, texts=texts, text_gradient=gradient)
 
 
-def text_contributions(parts: Contributions, texts: SampleTexts) -> NDArray[np.float64]:
+def text_contributions(parts: Contributions, texts: SampleTexts) -> Values:
     """Part of each text in its day's contribution; exact, since the day's vector is the mean of its texts'."""
     if parts.text_gradient is None or not len(texts):
         return np.zeros(len(texts))
@@ -98,7 +99,8 @@ def text_contributions(parts: Contributions, texts: SampleTexts) -> NDArray[np.f
     return np.asarray(whole / texts.counts())
 
 
-def scores_without(score: Score, batch: Batch, texts: SampleTexts, stock: int, hidden: NDArray[np.bool_]) -> Tensor:
+@torch.no_grad()
+def scores_without(score: Score, batch: Batch, texts: SampleTexts, stock: int, hidden: Marks) -> Tensor:
     """Score of one stock with some of the sample's texts hidden, `(cases,)`; a day without any left has no text.
 
     Args:
@@ -114,12 +116,11 @@ def scores_without(score: Score, batch: Batch, texts: SampleTexts, stock: int, h
         some = {name: tensor.expand(len(means), *tensor.shape[1:]) for name, tensor in batch.items()}
         some["text"] = torch.stack([mean for mean, _ in means]).to(batch["text"])
         some["text_valid"] = torch.stack([count > 0 for _, count in means]).to(batch["text_valid"].device)
-        with torch.no_grad():
-            scores.append(score(some)[:, stock].double().cpu())
+        scores.append(score(some)[:, stock].double().cpu())
     return torch.cat(scores)
 
 
-def _means_of(texts: SampleTexts, kept: NDArray[np.bool_], sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
+def _means_of(texts: SampleTexts, kept: Marks, sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Mean vector of every stock and slot over the texts that are kept, and their number."""
     stocks, slots, features = sizes
     position = torch.from_numpy((texts.stock * slots + texts.slot)[kept])
@@ -130,7 +131,7 @@ def _means_of(texts: SampleTexts, kept: NDArray[np.bool_], sizes: Sequence[int])
 
 
 def deletion_of_texts(
-    score: Score, batch: Batch, texts: SampleTexts, stock: int, shares: NDArray[np.float64], *, draws: int = 8
+    score: Score, batch: Batch, texts: SampleTexts, stock: int, shares: Values, *, draws: int = 8
 ) -> DeletionCurves | None:
     """Probability of the direction named as ever more of the sample's texts are hidden; None with fewer than two.
 
@@ -139,22 +140,19 @@ def deletion_of_texts(
     """
     if len(texts) < 2:
         return None
-    chance = np.random.default_rng(0)
     with torch.no_grad():
         direction = 1.0 if float(score(batch)[0, stock]) > 0 else -1.0
-    orders = [np.argsort(-direction * shares, kind="stable"), *(chance.permutation(len(texts)) for _ in range(draws))]
-    counts = np.round(np.multiply(SHARES, len(texts)))[:, None]
-    every = np.concatenate([np.argsort(order) < counts for order in orders])
-    hidden, position = np.unique(every, axis=0, return_inverse=True)
-    values = torch.sigmoid(direction * scores_without(score, batch, texts, stock, hidden)).numpy()
-    curves = values[position.ravel()].reshape(len(orders), len(SHARES))
-    return DeletionCurves(np.array(SHARES), {"gradients": curves[0]}, curves[1:].mean(axis=0))
+
+    def chances(hidden: Marks) -> Values:
+        cases, position = np.unique(hidden, axis=0, return_inverse=True)
+        values = torch.sigmoid(direction * scores_without(score, batch, texts, stock, cases)).numpy()
+        return np.asarray(values[position.ravel()])
+
+    return curves_by_hiding(chances, {"gradients": direction * shares}, len(texts), shares=SHARES, draws=draws)
 
 
 def texts_of_rows(
-    text_rows: NDArray[np.int32],
-    items_of: Callable[[int], NDArray[np.int64]],
-    vector_of: Callable[[NDArray[np.int64]], Tensor],
+    text_rows: NDArray[np.int32], items_of: Callable[[int], Ints], vector_of: Callable[[Ints], Tensor]
 ) -> SampleTexts:
     """Gather the texts of one sample.
 
@@ -163,10 +161,8 @@ def texts_of_rows(
         items_of: Texts of a group.
         vector_of: Standardised vectors of texts.
     """
-    places = np.argwhere(text_rows > 0)
-    groups: Sequence[NDArray[np.int64]] = [items_of(int(text_rows[stock, slot])) for stock, slot in places]
-    sizes = [len(group) for group in groups]
-    item = np.concatenate(groups) if groups else np.empty(0, np.int64)
-    return SampleTexts(
-        stock=np.repeat(places[:, 0], sizes), slot=np.repeat(places[:, 1], sizes), item=item, vectors=vector_of(item)
-    )
+    days = np.argwhere(text_rows > 0)
+    groups = [items_of(int(text_rows[stock, slot])) for stock, slot in days]
+    stock, slot = np.repeat(days, [len(group) for group in groups], axis=0).T
+    item = np.concatenate([np.empty(0, np.int64), *groups])
+    return SampleTexts(stock=stock, slot=slot, item=item, vectors=vector_of(item))
