@@ -17,6 +17,7 @@ import yaml
 from command import outcome, printed
 from interruption import Killed, kill_at, stop_after
 from multiway import files
+from multiway.tasks.lifecycle import load
 from multiway.tasks.protocol import Task
 from multiway.tasks.registry import TASKS, task_of
 from report_pages import Page
@@ -26,6 +27,8 @@ from tolerances import ROUNDING32
 
 CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl")
 """Files of a run that hold seconds, or hashes of files that do."""
+ALWAYS = {"forecast": {"network", "ridge", "naive", "seasonal_naive"}}
+"""Parts of the answer and baselines that no config leaves out."""
 SECTIONS = {"summary", "data-check", "scores", "training", "environment"}
 
 
@@ -128,6 +131,15 @@ def test_a_run_keeps_what_its_network_costs(made):
     assert facts["flops"] is None or (facts["flops"] > 0 and facts["kept"] > 0)
     words = Page(made.page).texts
     assert any("FLOPs" in each for each in words) == ("Memory of a step" in words) == (facts["flops"] is not None)
+
+
+def test_a_baseline_is_called_in_the_config_as_it_is_printed(made):
+    names = {row["model"] for row in rows_of_scores(made.run)} - {"multiway"} - ALWAYS.get(made.tiny.task, set())
+    config = load(made.run).config
+    assert config.baselines is None or names == set(config.baselines)  # None: all that fit the data
+    lines = printed("evaluate", made.run).splitlines()
+    assert names <= {line.split()[0] for line in lines if line}
+    assert set(config.replace(baselines=tuple(names)).baselines) == names
 
 
 def test_an_interval_is_the_same_wherever_it_is_shown(made):
