@@ -59,7 +59,7 @@ def test_the_layer_is_the_equations_forward_and_backward(case, bias, generator):
     layer = random_layer(generator, *case, bias=bias)
     x = normal(generator, 4, math.prod(case[0])).requires_grad_()
     assert_same_with_gradients(layer(x), literal(layer, x), [x, *layer.parameters()], generator)
-    assert_same(layer.dense_weight(), tensor_train.dense(list(layer.cores)))
+    assert_same(layer.dense_weight(), tensor_train.flat_matrix(list(layer.cores)))
     dense = layer.to_linear()
     assert_same(dense(x), layer(x))
     assert (dense.bias is None) == (not bias)

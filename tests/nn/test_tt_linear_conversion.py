@@ -49,7 +49,7 @@ def test_the_quantised_layer_has_16_parameters_per_mode_but_one(modes):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_layer_has_as_many_parameters_as_the_formula_says(case):
     layer = TTLinear(case[0], case[1], tt_ranks=case[2])
-    assert sum(core.numel() for core in layer.cores) == tensor_train.num_parameters(*case)
+    assert sum(core.numel() for core in layer.cores) == tensor_train.num_entries(*case)
     assert layer.bias.numel() == math.prod(case[1])
 
 

@@ -195,7 +195,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(_present(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise RunError(f"{path} cannot be read: {' '.join(str(error).split())[:120]}.") from None
+        raise RunError(f"{path} cannot be read: {in_a_line(error)}.") from None
 
 
 def model_class(config: Mapping[str, Any], folder: Path) -> Any:
@@ -311,7 +311,7 @@ def load_pretrained(folder: Path) -> nn.Module:
     try:
         model: nn.Module = cls.from_pretrained(str(folder), local_files_only=True, use_safetensors=True)
     except (OSError, ValueError, RuntimeError) as error:
-        raise RunError(f"{folder} cannot be read by transformers: {' '.join(str(error).split())[:200]}.") from None
+        raise RunError(f"{folder} cannot be read by transformers: {in_a_line(error, 200)}.") from None
     return model.eval()
 
 

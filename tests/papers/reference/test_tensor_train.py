@@ -40,14 +40,14 @@ def test_equation_2_is_a_product_of_matrices_and_tensorlys(case, generator):
     arrays = [core.numpy() for core in cores]
     with tensorly.backend_context("numpy"):
         assert_same(apart(tensor), torch.from_numpy(tt_matrix_to_tensor(arrays)))
-        assert_same(tensor_train.dense(cores).T, torch.from_numpy(tt_matrix_to_matrix(arrays)))
-    assert_same(tensor_train.paired(tensor_train.dense(cores), *case[:2]), tensor)
+        assert_same(tensor_train.flat_matrix(cores).T, torch.from_numpy(tt_matrix_to_matrix(arrays)))
+    assert_same(tensor_train.paired(tensor_train.flat_matrix(cores), *case[:2]), tensor)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_equation_3_is_equation_1_is_the_flat_layer(case, generator):
     cores, x = random_cores(generator, *case), normal(generator, 7, *case[0])
-    flat = x.flatten(1) @ tensor_train.dense(cores).T
+    flat = x.flatten(1) @ tensor_train.flat_matrix(cores).T
     assert_same(tensor_train.apply_full(x, cores), flat.reshape(7, *case[1]))
     assert_same(tensor_train.apply_cores(x, cores), flat.reshape(7, *case[1]))
 
@@ -73,9 +73,9 @@ def test_the_best_error_lies_between_oseledets_bounds(case, generator):
 
 @pytest.mark.parametrize("modes", range(2, 9))
 def test_the_count_of_remark_5(modes):
-    count = tensor_train.num_parameters((2,) * modes, (2,) * modes, (1, *(2,) * (modes - 1), 1))
+    count = tensor_train.num_entries((2,) * modes, (2,) * modes, (1, *(2,) * (modes - 1), 1))
     assert count == 16 * (modes - 1)
 
 
 def test_the_count_of_remark_4():
-    assert tensor_train.num_parameters((2, 3, 5), (7, 11, 13), (1, 4, 6, 1)) == 14 * 4 + 4 * 33 * 6 + 6 * 65
+    assert tensor_train.num_entries((2, 3, 5), (7, 11, 13), (1, 4, 6, 1)) == 14 * 4 + 4 * 33 * 6 + 6 * 65

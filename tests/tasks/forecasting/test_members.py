@@ -9,7 +9,7 @@ from multiway.errors import ConfigError
 from multiway.models import HOTForecaster, OLinear
 from multiway.models.ridge_and_network import MeanOfNetworks, members_of
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting.explain import explain
+from multiway.tasks.forecasting.explain import explain_windows
 from multiway.tasks.forecasting.network import WindowLoss, model_of
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import last_window
@@ -72,7 +72,7 @@ def test_members_start_apart_and_the_run_is_their_mean(tmp_path, data_file):
 
 def test_maps_hold_the_heads_of_every_member():
     run = fitted(make_frame(), members=2)
-    found = explain(run, run.prepared.panel, None).last
+    found = explain_windows(run, run.prepared.panel, None).last
     window = last_window(run.prepared.panel, run.state.scaler, run.config.lookback)
     second = members_of(model_of(run).network)[1].forward_with_maps(*window)[1]
     for item, alone in zip(found, [mode for block in second for mode in block], strict=True):
@@ -119,7 +119,7 @@ def test_maps_are_those_of_the_kind_that_has_them():
     run = fitted(make_frame(), partner="auto")
     window = last_window(run.prepared.panel, run.state.scaler, run.config.lookback)
     maps = [mode for block in members_of(model_of(run).network)[0].forward_with_maps(*window)[1] for mode in block]
-    for item, alone in zip(explain(run, run.prepared.panel, None).last, maps, strict=True):
+    for item, alone in zip(explain_windows(run, run.prepared.panel, None).last, maps, strict=True):
         np.testing.assert_allclose(item.weights, alone[0].detach(), rtol=ROUNDING32)
 
 

@@ -43,7 +43,7 @@ def full_entries(cores: Sequence[Tensor]) -> Tensor:
     return torch.stack(entries).reshape(sizes)
 
 
-def dense(cores: Sequence[Tensor]) -> Tensor:
+def flat_matrix(cores: Sequence[Tensor]) -> Tensor:
     """W of the flat layer, `(J, I)` as `torch.nn.Linear` stores it: rows j_1 … j_N, columns i_1 … i_N, last fastest."""
     tensor = full_tensor(cores)
     outs, ins = range(1, tensor.ndim, 2), range(0, tensor.ndim, 2)
@@ -67,7 +67,7 @@ def apply_cores(x: Tensor, cores: Sequence[Tensor]) -> Tensor:
 
 
 def paired(matrix: Tensor, in_sizes: Sequence[int], out_sizes: Sequence[int]) -> Tensor:
-    """Tensorise a matrix `(J, I)` to `(I_1, J_1, …, I_N, J_N)`: the inverse of `dense`."""
+    """Tensorise a matrix `(J, I)` to `(I_1, J_1, …, I_N, J_N)`: the inverse of `flat_matrix`."""
     count = len(in_sizes)
     order = [axis for mode in range(count) for axis in (count + mode, mode)]
     return matrix.reshape(*out_sizes, *in_sizes).permute(order)
@@ -87,7 +87,7 @@ def tails(matrix: Tensor, in_sizes: Sequence[int], out_sizes: Sequence[int], tt_
     return norms
 
 
-def num_parameters(in_sizes: Sequence[int], out_sizes: Sequence[int], tt_ranks: Sequence[int]) -> int:
+def num_entries(in_sizes: Sequence[int], out_sizes: Sequence[int], tt_ranks: Sequence[int]) -> int:
     """Count Σ R_n-1 I_n J_n R_n (remark 4); 16 (N - 1) if all sizes and inner ranks are 2 (remark 5)."""
     pairs = zip(in_sizes, out_sizes, itertools.pairwise(tt_ranks), strict=True)
     return sum(before * i * j * after for i, j, (before, after) in pairs)

@@ -6,7 +6,7 @@ from multiway.explain import load_explanation as load_explanation
 from multiway.explain import save_explanation as save_explanation
 from multiway.tasks.forecasting.config import ForecastConfig as ForecastConfig
 from multiway.tasks.forecasting.estimator import Forecaster as Forecaster
-from multiway.tasks.forecasting.explain import explain as explain
+from multiway.tasks.forecasting.explain import explain_windows as explain_windows
 from multiway.tasks.forecasting.forecasts import backtest_frame as backtest_frame
 from multiway.tasks.forecasting.forecasts import score_backtest as score_backtest
 from multiway.tasks.forecasting.panel import Panel as Panel

@@ -11,7 +11,7 @@ from multiway.data.sources.tables import as_library, library_of
 from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.forecasting.encode import prepare_later, read_later
-from multiway.tasks.forecasting.explain import Explanation, explain
+from multiway.tasks.forecasting.explain import Explanation, explain_windows
 from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.protocol import Row
@@ -121,7 +121,7 @@ class Forecaster(Estimator):
     def explain(self, X: object = None) -> Explanation:
         """Attention per mode, averaged over test windows and of the last window; of another frame the last alone."""
         run, panel = self._run(), self._panel(X)
-        return explain(run, panel, run.prepared.windows["test"] if X is None and run.prepared else None)
+        return explain_windows(run, panel, run.prepared.windows["test"] if X is None and run.prepared else None)
 
     def _panel(self, X: object) -> Panel:
         run = self._run()

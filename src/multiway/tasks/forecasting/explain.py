@@ -40,7 +40,7 @@ MODES = ("variate", "time")
 MAX_WINDOWS = 256
 
 
-def explain(run: Run, panel: Panel, windows: Windows | None) -> Explanation:
+def explain_windows(run: Run, panel: Panel, windows: Windows | None) -> Explanation:
     """One map per mode and block: of the last window of a panel, and averaged over at most 256 windows, evenly spread.
 
     Raises:

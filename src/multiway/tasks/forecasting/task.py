@@ -22,7 +22,7 @@ from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.choice import calibrate
 from multiway.tasks.forecasting.config import OPTIONS, ForecastConfig
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
-from multiway.tasks.forecasting.explain import FOLDER, explain, mapped, write_explanation
+from multiway.tasks.forecasting.explain import FOLDER, explain_windows, mapped, write_explanation
 from multiway.tasks.forecasting.facts import ForecastFacts, cautions
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.scores import ForecastErrors
@@ -163,7 +163,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     def keep(self, run: Run, prepared: PreparedPanel, folder: RunFolder) -> None:
         """Attention maps."""
         if mapped(run):
-            maps = explain(run, prepared.panel, prepared.windows["test"])
+            maps = explain_windows(run, prepared.panel, prepared.windows["test"])
             save_explanation(folder.path / FOLDER, maps)
 
     def metrics(self, config: ForecastConfig) -> tuple[Metric, ...]:
