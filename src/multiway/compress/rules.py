@@ -11,7 +11,61 @@ MIN_CORES = 2
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LowRank:
+class _Ranked:
+    """A rule with a rank, or a budget to find one by."""
+
+    kind: ClassVar[str]
+    rank: int | None = None
+    max_error: float | None = None
+    max_share: float | None = None
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if self.rank is not None and self.rank < 1:
+            raise ConfigError(f"{name}: rank must be at least 1, or None to find it. Got rank={self.rank}.")
+        given = [option for option in ("rank", "max_error", "max_share") if getattr(self, option) is not None]
+        if len(given) > 1:
+            raise ConfigError(f"{name}: give one of rank, max_error and max_share. Got {' and '.join(given)}.")
+        check_share(name, "max_error", self.max_error)
+        check_share(name, "max_share", self.max_share)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Factored(_Ranked):
+    """A rule that takes the features of a layer as several modes."""
+
+    in_sizes: tuple[int, ...] | None = None
+    out_sizes: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for option in ("in_sizes", "out_sizes"):
+            sizes = getattr(self, option)
+            if sizes is not None and (len(sizes) < MIN_CORES or min(sizes) < 1):
+                raise ConfigError(f"{type(self).__name__}: {option} holds at least two positive factors. Got {sizes}.")
+            if sizes is not None:
+                object.__setattr__(self, option, tuple(sizes))
+
+    def sizes(self, in_features: int, out_features: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Factors of inputs and outputs, as many as either side gives."""
+        given = self.in_sizes or self.out_sizes
+        count = len(given) if given else getattr(self, "num_cores", MIN_CORES)
+        in_sizes = self.in_sizes or balanced_sizes(in_features, count)
+        out_sizes = self.out_sizes or balanced_sizes(out_features, count)
+        if (
+            math.prod(in_sizes) != in_features
+            or math.prod(out_sizes) != out_features
+            or len(in_sizes) != len(out_sizes)
+        ):
+            raise ShapeError(
+                f"{type(self).__name__}: sizes must be as many for inputs as for outputs and multiply to the layer's "
+                f"{in_features} inputs and {out_features} outputs. Got in_sizes={in_sizes}, out_sizes={out_sizes}."
+            )
+        return in_sizes, out_sizes
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LowRank(_Ranked):
     """A product of two thin matrices, see `nn.LowRankLinear`.
 
     Args:
@@ -20,17 +74,11 @@ class LowRank:
         max_share: Stay within this share of the dense layer's parameters.
     """
 
-    kind: ClassVar[str] = "lowrank"
-    rank: int | None = None
-    max_error: float | None = None
-    max_share: float | None = None
-
-    def __post_init__(self) -> None:
-        _check(self)
+    kind = "lowrank"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NdLinear:
+class NdLinear(_Factored):
     """One small matrix per mode of the features, or a sum of `rank` such maps, see `nn.NdLinear`.
 
     Args:
@@ -40,24 +88,11 @@ class NdLinear:
         max_error, max_share: As in `LowRank`.
     """
 
-    kind: ClassVar[str] = "nd"
-    rank: int | None = None
-    in_sizes: tuple[int, ...] | None = None
-    out_sizes: tuple[int, ...] | None = None
-    max_error: float | None = None
-    max_share: float | None = None
-
-    def __post_init__(self) -> None:
-        _check(self)
-
-    def sizes(self, in_features: int, out_features: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Factors of inputs and outputs."""
-        given = self.in_sizes or self.out_sizes
-        return _sizes(self, in_features, out_features, len(given) if given else MIN_CORES)
+    kind = "nd"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TensorTrain:
+class TensorTrain(_Factored):
     """A chain of small cores, see `nn.TTLinear`.
 
     Args:
@@ -68,23 +103,13 @@ class TensorTrain:
         max_error, max_share: As in `LowRank`.
     """
 
-    kind: ClassVar[str] = "tt"
-    rank: int | None = None
+    kind = "tt"
     num_cores: int = MIN_CORES
-    in_sizes: tuple[int, ...] | None = None
-    out_sizes: tuple[int, ...] | None = None
-    max_error: float | None = None
-    max_share: float | None = None
 
     def __post_init__(self) -> None:
-        _check(self)
+        super().__post_init__()
         if self.num_cores < MIN_CORES:
             raise ConfigError(f"TensorTrain: a chain has at least two cores. Got num_cores={self.num_cores}.")
-
-    def sizes(self, in_features: int, out_features: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Factors of inputs and outputs."""
-        given = self.in_sizes or self.out_sizes
-        return _sizes(self, in_features, out_features, len(given) if given else self.num_cores)
 
 
 Rule = LowRank | NdLinear | TensorTrain
@@ -124,36 +149,6 @@ def _balanced(features: int, count: int) -> tuple[int, ...]:
     # The smallest factor is at most the root of that many parts
     tried = [(divisor, *_balanced(features // divisor, count - 1)) for divisor in small if divisor**count <= features]
     return min(tried, key=sum)
-
-
-def _sizes(
-    rule: NdLinear | TensorTrain, in_features: int, out_features: int, count: int
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    in_sizes = rule.in_sizes or balanced_sizes(in_features, count)
-    out_sizes = rule.out_sizes or balanced_sizes(out_features, count)
-    if math.prod(in_sizes) != in_features or math.prod(out_sizes) != out_features or len(in_sizes) != len(out_sizes):
-        raise ShapeError(
-            f"{type(rule).__name__}: sizes must be as many for inputs as for outputs and multiply to the layer's "
-            f"{in_features} inputs and {out_features} outputs. Got in_sizes={in_sizes}, out_sizes={out_sizes}."
-        )
-    return in_sizes, out_sizes
-
-
-def _check(rule: Rule) -> None:
-    name = type(rule).__name__
-    if rule.rank is not None and rule.rank < 1:
-        raise ConfigError(f"{name}: rank must be at least 1, or None to find it. Got rank={rule.rank}.")
-    given = [option for option in ("rank", "max_error", "max_share") if getattr(rule, option) is not None]
-    if len(given) > 1:
-        raise ConfigError(f"{name}: give one of rank, max_error and max_share. Got {' and '.join(given)}.")
-    check_share(name, "max_error", rule.max_error)
-    check_share(name, "max_share", rule.max_share)
-    for option in ("in_sizes", "out_sizes"):
-        sizes = getattr(rule, option, None)
-        if sizes is not None and (len(sizes) < MIN_CORES or min(sizes) < 1):
-            raise ConfigError(f"{name}: {option} holds at least two positive factors. Got {sizes}.")
-        if sizes is not None:
-            object.__setattr__(rule, option, tuple(sizes))
 
 
 def check_share(where: str, option: str, value: float | None) -> None:
