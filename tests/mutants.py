@@ -4,8 +4,8 @@
 
 Each fault is planted in a copy of the tree. One run of all tests first says which of them pass by each fault; these
 come first, and where there are none, as of a default, the tests that stand near by names and imports. For the faults
-that are left come all tests of the files that pass by, or all that reach the file. A test that fails counts where it
-passes without the fault. Called again with the same `--out` it goes on where it ended.
+that are left come all tests of the files that pass by, or all that reach the file. A test that fails in the first run,
+without a fault, does not count. Called again with the same `--out` it goes on where it ended.
 
 Faults that change no behaviour are for a reader to tell from holes: the rest is listed.
 
@@ -19,15 +19,18 @@ import copy
 import functools
 import itertools
 import json
+import multiprocessing
 import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,6 +56,9 @@ def passed(number):
 """
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", re.MULTILINE)
 ENDED_BY_SIGNAL_OR_TIME = 124
+FAILING = "without a fault"
+PRELOADED = ("torch", "pandas", "pyarrow.parquet", "accelerate", "scipy.stats", "sklearn.linear_model", "transformers",
+             "matplotlib.figure", "polars", "pydantic", "jaxtyping", "beartype", "openpyxl", "pydicom")  # fmt: skip
 
 
 class Fault(NamedTuple):
@@ -302,7 +308,7 @@ def _last(node: Any) -> int:
 
 
 def passing(faults: Sequence[Fault], seconds: float) -> dict[str, list[str]]:
-    """Tests that pass by each fault, by its key."""
+    """Tests that pass by each fault, by its key; and those that fail without one, or for the marks."""
     tree = Copy()
     numbered = dict(enumerate(faults))
     for path in {fault.path for fault in faults}:
@@ -312,8 +318,8 @@ def passing(faults: Sequence[Fault], seconds: float) -> dict[str, list[str]]:
     log = Path(tree.home.name, "passed")
     log.touch()
     os.environ["MUTANTS_PASSED"] = str(log)
-    tree.run(["tests"], seconds, "--maxfail=0")
-    tests: dict[str, list[str]] = {fault.key: [] for fault in faults}
+    _, out = tree.run(["tests"], seconds, "--maxfail=0")
+    tests: dict[str, list[str]] = {fault.key: [] for fault in faults} | {FAILING: FAILED.findall(out)}
     for line in log.read_text().splitlines():
         number, _, test = line.partition(" ")
         tests[faults[int(number)].key].append(test)
@@ -370,42 +376,56 @@ class Copy:
 
     def run(self, tests: Sequence[str], seconds: float, stop: str = "-x") -> tuple[int, str]:
         """Status of pytest, which stops at the first failure, and what it printed."""
-        words = [sys.executable, "-m", "pytest", stop, "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow"]
-        data = os.environ.get("MULTIWAY_DATA", str(ROOT.parent / "shared" / "data"))
-        surroundings = os.environ | {"OMP_NUM_THREADS": "1", "MULTIWAY_DATA": data}
-        surroundings.pop("PYTHONDONTWRITEBYTECODE", None)  # what did not change is compiled once
-        try:
-            done = subprocess.run(
-                [*words, *tests], cwd=self.root, env=surroundings, capture_output=True, text=True, timeout=seconds
-            )
-        except subprocess.TimeoutExpired:
+        out = Path(self.home.name, "out")
+        preloaded = "ignore:Module already imported so cannot be rewritten"
+        words = [stop, "-q", "-n", "0", "-p", "no:cacheprovider", "-W", preloaded, "-m", "not slow", *tests]
+        child = _server().Process(target=_pytest, args=(self.root, words, out))
+        child.start()
+        child.join(seconds)
+        if child.is_alive():
+            os.killpg(child.pid or 0, signal.SIGKILL)
             return ENDED_BY_SIGNAL_OR_TIME, ""
-        return done.returncode, done.stdout
+        status = child.exitcode or 0
+        return status if status >= 0 else ENDED_BY_SIGNAL_OR_TIME, out.read_text(errors="replace")
 
 
-def judged(fault: Fault, tree: Copy, tests: list[str], seconds: float) -> dict[str, Any]:
+@functools.cache
+def _server() -> ForkServerContext:
+    """Processes forked from one that has imported what takes long, but nothing of the package."""
+    data = str(ROOT.parent / "shared" / "data")
+    os.environ |= {"OMP_NUM_THREADS": "1", "MULTIWAY_DATA": os.environ.get("MULTIWAY_DATA", data)}
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what did not change is compiled once
+    sys.dont_write_bytecode = False
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload([*PRELOADED])
+    return server
+
+
+def _pytest(root: Path, words: list[str], out: Path) -> None:
+    """Run the tests of a copy, and nothing from the tree itself."""
+    os.setsid()
+    os.chdir(root)
+    for number in (1, 2):
+        os.dup2(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    sys.path[:] = [path for path in sys.path if not Path(path or ".").resolve().is_relative_to(ROOT)]
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(f"{ROOT}/") and "main__" not in name:
+            del sys.modules[name]
+    import pytest
+
+    sys.exit(int(pytest.main(words)))
+
+
+def judged(fault: Fault, tree: Copy, tests: list[str], failing: Sequence[str], seconds: float) -> dict[str, Any]:
     """What became of a fault: the test that caught it, or None."""
-    caught, outcome = _caught(fault, tree, tests, seconds)
+    tree.plant(fault)
+    status, out = tree.run([*tests, *(word for name in failing for word in ("--deselect", name))], seconds)
+    tree.restore(fault)
+    caught, outcome = (FAILED.findall(out) or [f"pytest ended with {status}"])[0], "caught"
+    if status in (0, 5, ENDED_BY_SIGNAL_OR_TIME):
+        caught, outcome = None, "out of time" if status == ENDED_BY_SIGNAL_OR_TIME else "not caught"
     row = {name: value for name, value in fault._asdict().items() if name != "text"}
     return {"fault": fault.key, **row, "outcome": outcome, "by": caught}
-
-
-def _caught(fault: Fault, tree: Copy, tests: list[str], seconds: float) -> tuple[str | None, str]:
-    """The first test that fails with the fault and not without it."""
-    passed_over: list[str] = []
-    while tests:
-        tree.plant(fault)
-        status, out = tree.run([*tests, *(word for name in passed_over for word in ("--deselect", name))], seconds)
-        tree.restore(fault)
-        if status == ENDED_BY_SIGNAL_OR_TIME:
-            return None, "out of time"
-        if status in (0, 5):
-            return None, "not caught"
-        failing = (FAILED.findall(out) or [""])[0]
-        if status != 1 or not failing or tree.run([failing], seconds)[0] == 0:
-            return failing or f"pytest ended with {status}", "caught"
-        passed_over.append(failing)
-    return None, "not caught"
 
 
 def main() -> None:
@@ -431,7 +451,7 @@ def main() -> None:
         tree = trees.popleft()
         try:
             tests = rounds_of(fault, passing_by.get(fault.key, []))[part]
-            return judged(fault, tree, tests, chosen.seconds) | {"round": part}
+            return judged(fault, tree, tests, passing_by[FAILING], chosen.seconds) | {"round": part}
         finally:
             trees.append(tree)
 

@@ -7,15 +7,8 @@ import pandas as pd
 import pytest
 
 from documents import run_document
+from fewer import draw_fewer, show_fewer
 from market_files import write_stocks
-from multiway.compress import measuring
-from multiway.explain import figures
-from multiway.metrics import resampling
-from multiway.tasks.language import writing
-from multiway.tasks.stocks import explain as days
-from multiway.tasks.stocks import scores, showing
-from multiway.tasks.volumes import page
-from multiway.tasks.volumes import task as scans
 from multiway.training import TrainingConfig
 from scan_files import write_scans
 from tasks.images.shapes import write_folder
@@ -25,13 +18,6 @@ from tasks.tiny import stories, waves
 
 ROOT = Path(__file__).parent.parent
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
-FEWER = {
-    showing: {"TESTED": 2}, days: {"EXPLAINED": 1}, scans: {"EXPLAINED": 1}, writing: {"CONTINUED": 1, "AFTER": 4},
-    page: {"DELETION_CASES": 1, "SHOWN_CASES": 1, "SHOWN_RIGHT": 1},
-    measuring: {"FEWEST": 1, "MODEL_SECONDS": 0.0, "LAYER_SECONDS": 0.0},
-    figures: {"MAX_LABELS": 4},  # their places, and the number of dots, are what takes time
-}  # fmt: skip
-"""Cases that a page or a command shows, times that something is measured, fewer of them."""
 
 
 @pytest.fixture
@@ -52,14 +38,9 @@ def folder(tmp_path, monkeypatch):
     long_reviews(200).to_csv(tmp_path / "reviews.csv", index=False)
     (tmp_path / "stories.txt").write_text("\n\n".join(stories(60)))
     monkeypatch.chdir(tmp_path)
-    whole, many = figures.new_figure, resampling.intervals
     monkeypatch.setattr(TrainingConfig, "epochs_of", lambda self, steps: 1)  # what is learned is not looked at
-    for module, names in FEWER.items():
-        for name, value in names.items():
-            monkeypatch.setattr(module, name, value)
-    for module in (resampling, scores):
-        monkeypatch.setattr(module, "intervals", lambda *given, **options: many(*given, **options | {"draws": 20}))
-    monkeypatch.setattr(figures, "new_figure", lambda width, height, dpi: whole(width, height, 30))
+    show_fewer(monkeypatch)
+    draw_fewer(monkeypatch)
     return tmp_path
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import shapes
 from command import printed
+from fewer import show_fewer
 from tasks.tiny import TINY, Tiny
 
 SEED = 2
@@ -36,5 +37,7 @@ def _made(task: str, folder: Path) -> Made:
     tiny, run = TINY[task](folder), folder / "run"
     with shapes.checked():
         said = printed(*tiny.train(run, training__seed=SEED))
-    printed("report", run, "--out", folder / "report.html")
+    with pytest.MonkeyPatch.context() as patch:
+        show_fewer(patch)
+        printed("report", run, "--out", folder / "report.html")
     return Made(tiny, run, said, (folder / "report.html").read_text())

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from command import outcome, printed
+from fewer import show_fewer
 from interruption import stop_after
 from multiway.training import stored
 from resealing import reseal, resealed
@@ -152,6 +153,7 @@ WRONG = {
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG.keys())
 def test_a_run_resealed_with_wrong_values_is_one_line(change, run, monkeypatch):
     monkeypatch.setattr(stored, "MOST_MODULES", 500)
+    show_fewer(monkeypatch)
     change(run)
     reseal(run)
     refused(["report", run], "")

@@ -1,0 +1,33 @@
+"""Fewer cases on a page, fewer measurements and draws: where it is looked at that they are there, not what they say."""
+
+import pytest
+
+from multiway.compress import measuring
+from multiway.explain import figures
+from multiway.metrics import resampling
+from multiway.tasks.language import writing
+from multiway.tasks.stocks import explain, scores, showing
+from multiway.tasks.volumes import page, task
+
+FEWER = {
+    showing: {"TESTED": 2}, explain: {"EXPLAINED": 1}, task: {"EXPLAINED": 1}, writing: {"CONTINUED": 1, "AFTER": 4},
+    page: {"DELETION_CASES": 1, "SHOWN_CASES": 1, "SHOWN_RIGHT": 1},
+    measuring: {"FEWEST": 1, "MODEL_SECONDS": 0.0, "LAYER_SECONDS": 0.0},
+    figures: {"MAX_LABELS": 4},  # their places, and the number of dots, are what takes time
+}  # fmt: skip
+DRAWS, DPI = 20, 30
+
+
+def show_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what a page or a command shows."""
+    for module, names in FEWER.items():
+        for name, value in names.items():
+            monkeypatch.setattr(module, name, value)
+
+
+def draw_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Resamples for an interval, and dots of a picture."""
+    many, whole = resampling.intervals, figures.new_figure
+    for module in (resampling, scores):
+        monkeypatch.setattr(module, "intervals", lambda *given, **options: many(*given, **options | {"draws": DRAWS}))
+    monkeypatch.setattr(figures, "new_figure", lambda width, height, dpi: whole(width, height, DPI))
