@@ -5,15 +5,15 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from multiway.auditing.columns import (
-    chance_of_repeats,
+from multiway.auditing.duplicates import chance_of_repeats
+from multiway.auditing.near import check_near_rows
+from multiway.auditing.probes import ProbeErrors, explained_by_column, explained_by_sum, held_out, votes
+from multiway.auditing.tables import (
     check_column,
     check_formula,
     check_later,
     check_row_order,
 )
-from multiway.auditing.near import check_near_rows
-from multiway.auditing.probes import ProbeErrors, explained_by_column, explained_by_sum, held_out, votes
 
 ROWS = 400
 TRAIN, REST = np.arange(260), np.arange(260, ROWS)

@@ -11,6 +11,7 @@ from multiway.auditing.report import Verdict, found
 from multiway.data.findings import quoted
 
 Digests = Mapping[str, Sequence[bytes | None]]
+Ints = NDArray[np.int64]
 T = TypeVar("T")
 MANY = 0.01
 """Share of copies above which repeats of a series are called a leak; fewer are a warning."""
@@ -23,7 +24,7 @@ class Names(Protocol):
         """Name of one."""
 
 
-def by_split(values: Sequence[T], splits: Mapping[str, NDArray[np.int64]]) -> dict[str, list[T]]:
+def by_split(values: Sequence[T], splits: Mapping[str, Ints]) -> dict[str, list[T]]:
     """One value per thing as those of each split's rows."""
     return {split: [values[row] for row in rows] for split, rows in splits.items()}
 
@@ -37,7 +38,7 @@ def sample_digest(values: NDArray[np.generic]) -> bytes | None:
     ).digest()
 
 
-def window_digests(values: NDArray[np.float64], starts: NDArray[np.int64], length: int) -> list[bytes | None]:
+def window_digests(values: NDArray[np.float64], starts: Ints, length: int) -> list[bytes | None]:
     """Hash of each window of neighbouring rows; None for one whose rows are all alike.
 
     Each distinct row gets a number first, so that long windows of many variates cost little.
@@ -123,3 +124,21 @@ def check_one_label(
     if not torn:
         return f"no {what} has two labels"
     return found("labels", "error", f"copies of a {what} have different labels", "Correct them.", torn[:3], len(torn))
+
+
+def chance_of_repeats(columns: Sequence[NDArray[np.generic]], train: Ints, rest: Ints, kinds: Ints) -> float:
+    """Share of rows that equal a training row by chance, were the columns independent within each kind of row."""
+    chance = np.zeros(len(rest))
+    for kind in np.unique(kinds[rest]):
+        learnt, judged = train[kinds[train] == kind], kinds[rest] == kind
+        if len(learnt):
+            each = np.prod([_frequency(column[learnt], column[rest[judged]]) for column in columns], axis=0)
+            chance[judged] = 1 - (1 - each) ** len(learnt)
+    return float(chance.mean()) if len(rest) else 0.0
+
+
+def _frequency(known: NDArray[np.generic], wanted: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Share of the known cells that are like each wanted one."""
+    values, counts = np.unique(known.astype(str), return_counts=True)
+    place = np.minimum(np.searchsorted(values, wanted.astype(str)), len(values) - 1)
+    return np.where(values[place] == wanted.astype(str), counts[place], 0) / len(known)

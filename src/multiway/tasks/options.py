@@ -1,12 +1,16 @@
 """What configs and options of tasks share: usual values below the given ones, the field `model`, readers of texts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field, model_validator
+from torch import nn
 
-from multiway.config import Plain, merge
+from multiway.config import Config, Plain, merge
+from multiway.data.splitting import SplitShares
 from multiway.errors import closest
+from multiway.models import create_model, list_models, model_config
+from multiway.training import TrainingConfig
 
 
 def starting_from(usual: Plain) -> BeforeValidator:
@@ -37,6 +41,45 @@ def check_model(model: Mapping[str, object], usual: str, known: Sequence[str], s
 def network_fields(model: Mapping[str, object], **set_by_data: Any) -> Plain:
     """Fields of `create_model`: those of the config, and those that the data set."""
     return {**{name: value for name, value in model.items() if name != "name"}, **set_by_data}
+
+
+class NetworkConfig(Config):
+    """A run on samples: where they lie, how they are read and split, the network of a task, and its training."""
+
+    NETWORK: ClassVar[str]
+    """Name of the network, and of its sizes the beginning."""
+    BY_DATA: ClassVar[Mapping[str, int]]
+    """Fields of the network that the data set, with values that it can have."""
+
+    data: str | None = None
+    """A path, or the name of a known data set; None for what is in memory."""
+    read: Config
+    split: SplitShares
+    model: Plain = Field(default_factory=dict)
+    """Fields of the network without those that the data set; `name` is one of its named sizes."""
+    baselines: tuple[str, ...] | None = None
+    training: TrainingConfig
+    draws: int = Field(200, ge=0)
+    """Bootstrap samples, of groups where there are some, behind each interval; 0 gives none."""
+
+    @model_validator(mode="after")
+    def _network_fits(self) -> Self:
+        check_model(self.model, self.NETWORK, list_models(f"{self.NETWORK}*"), tuple(self.BY_DATA))
+        model_config(self.model_name, **self.network_fields(**self.BY_DATA))
+        return self
+
+    @property
+    def model_name(self) -> str:
+        """Name of the network."""
+        return str(self.model.get("name", self.NETWORK))
+
+    def network_fields(self, **set_by_data: int) -> Plain:
+        """Fields of `create_model` on this data."""
+        return network_fields(self.model, **set_by_data)
+
+    def network(self, **set_by_data: int) -> nn.Module:
+        """Draw the network for this data."""
+        return create_model(self.model_name, **self.network_fields(**set_by_data))
 
 
 def read_names(text: str) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Self
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from multiway.config import Config
@@ -13,6 +13,7 @@ from multiway.data.samples import Samples
 from multiway.data.scaling import Scaler
 from multiway.data.sources.series import Sequences, Values
 from multiway.errors import DataError
+from multiway.tasks.stored import same_length
 
 FARTHEST = 1e6
 """Deviations from the mean beyond which a value is taken as that far, so that float32 can hold what follows."""
@@ -31,6 +32,11 @@ class SeriesState(Config):
     """Mean and deviation of each variate, over the training series."""
     target: None = None
     """Classes have no scale."""
+
+    @model_validator(mode="after")
+    def _as_many(self) -> Self:
+        same_length({"variates": self.variates, "mean": self.scaler.mean, "std": self.scaler.std})
+        return self
 
     @classmethod
     def fit(cls, samples: Samples[Values]) -> Self:

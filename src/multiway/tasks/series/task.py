@@ -15,7 +15,6 @@ from multiway.data.findings import Findings, listed
 from multiway.data.samples import Prepared, Samples
 from multiway.data.sources.series import Values, lengths_of, missing_of
 from multiway.data.sources.series_reading import looks_like_sequences, series_label
-from multiway.models import create_model
 from multiway.models.series_baselines import build_series_baseline, fit_series_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
@@ -28,7 +27,6 @@ from multiway.tasks.series.config import SeriesConfig
 from multiway.tasks.series.encode import SeriesState
 from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, importance, importance_frame
 from multiway.tasks.series.source import series_of
-from multiway.tasks.stored import same_length
 
 
 class Series(SampleTask[SeriesConfig, Values, SeriesState]):
@@ -102,21 +100,12 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
         variates, classes = len(state.variates), len(state.classes)
         if name != OURS:
             return build_series_baseline(name, state.length, variates, classes)
-        return create_model(config.model_name, **config.network_fields(variates, classes))
+        return config.network(variates=variates, num_classes=classes)
 
     def fit_baseline(self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]) -> Plain | None:
         """By a closed form or a convex solver."""
         rows, held = ((part.inputs, part.target_tensor) for part in (training, validation))
         return fit_series_baseline(run.models[name], *rows, *held)
-
-    def check_stored(self, run: Run) -> None:
-        """Every variate has its scale.
-
-        Raises:
-            ValueError: One has none.
-        """
-        state = run.state
-        same_length({"variates": state.variates, "mean": state.scaler.mean, "std": state.scaler.std})
 
     def describe(self, run: Run, prepared: Prepared[Values, SeriesState]) -> Plain:
         """Splits, and what moved the logits of test series."""

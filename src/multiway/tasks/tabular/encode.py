@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from pydantic import model_validator
 from torch import Tensor
 
 from multiway.config import Config
 from multiway.data.findings import quoted
 from multiway.data.samples import Cells, Samples
 from multiway.data.scaling import Floats, Scaler
+from multiway.tasks.stored import same_length
 
 FARTHEST = 1e6
 """Deviations from the mean beyond which a number is taken as that far, so that float32 can hold what follows."""
@@ -39,6 +41,13 @@ class TableState(Config):
     """Of each category, those with an input of their own; any other cell is 0 in all of them."""
     target: Scaler | None
     """Mean and deviation of a target that is a number."""
+
+    @model_validator(mode="after")
+    def _as_many(self) -> Self:
+        numbers = {"medians": self.medians, "mean": self.scaler.mean, "std": self.scaler.std}
+        same_length({"numbers": self.numbers, **numbers})
+        same_length({"categories": self.categories, "levels": self.levels})
+        return self
 
     @classmethod
     def fit(cls, rows: Samples[Cells], max_levels: int = 100) -> Self:

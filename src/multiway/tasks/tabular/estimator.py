@@ -14,7 +14,6 @@ from multiway.extras import load_extra
 from multiway.tasks.estimator import Regressor, estimator
 from multiway.tasks.sample_estimator import SampleClassifier, SampleEstimator
 from multiway.tasks.tabular.explain import importance
-from multiway.tasks.tabular.source import target_name
 
 
 @estimator
@@ -53,15 +52,14 @@ class TabularEstimator(SampleEstimator):
 
     def _learn(self, X: Sized, y: object) -> None:
         frame = self._given(X, reset=True)
-        target, config, name = self._target(frame, y), self.config(), target_name(frame)
+        source, config = (frame, self._target(frame, y)), self.config()
         kind = "classes" if self.kind == "classifier" else "number"
-        read = config.read.replace(target=name, columns=tuple(map(str, frame.columns)), kind=kind)
-        source = frame.set_axis(read.columns, axis=1).assign(**{name: target})
+        read = config.read.replace(columns=tuple(map(str, frame.columns)), kind=kind)
         self._fit(source, config.replace(read=read.plain()))
 
-    def _labelled(self, X: Sized, y: object) -> pd.DataFrame:
+    def _labelled(self, X: Sized, y: object) -> object:
         frame = self._given(X)
-        return frame.assign(**{self._run().state.target_name: self._target(frame, y)})
+        return frame, self._target(frame, y)
 
     def _given(self, X: object, *, reset: bool = False) -> pd.DataFrame:
         """Inputs as a frame, whose number and names are learnt, or held to those of the training.

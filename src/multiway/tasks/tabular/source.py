@@ -142,13 +142,7 @@ def joined_table(X: object, y: object) -> tuple[pd.DataFrame, str]:
     targets = np.asarray(y)
     if targets.shape != (len(frame),):
         raise DataError(f"y: one target is needed per row, ({len(frame)},). Got {targets.shape}.")
-    name = target_name(frame)
-    return frame.assign(**{name: targets}), name
-
-
-def target_name(frame: pd.DataFrame) -> str:
-    """A name for the target that no input has."""
     name = TARGET
     while name in frame.columns:
         name += "_"
-    return name
+    return frame.assign(**{name: targets}), name

@@ -17,7 +17,6 @@ from multiway.data.findings import Findings, listed, quoted
 from multiway.data.looking import looks_like_rows, read_frame
 from multiway.data.samples import Cells, Samples
 from multiway.errors import Fix
-from multiway.models import create_model
 from multiway.models.target_baselines import build_baseline, usual_baselines
 from multiway.tasks import pages, targets
 from multiway.tasks.answers import Answer
@@ -27,7 +26,6 @@ from multiway.tasks.protocol import OURS, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleTask, precise_outputs
 from multiway.tasks.scores import scored_metrics
-from multiway.tasks.stored import same_length
 from multiway.tasks.tabular.config import TabularConfig
 from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.explain import explained
@@ -123,22 +121,11 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
         inputs = len(state.names)
         if name != OURS:
             return build_baseline(name, inputs, state.num_outputs)
-        return create_model(config.model_name, **config.network_fields(inputs, state.num_outputs))
+        return config.network(in_features=inputs, num_outputs=state.num_outputs)
 
     def outputs(self, run: Run, name: str, samples: Samples[Tensor]) -> NDArray[np.float64]:
         """In float64, where rows are few numbers each."""
         return precise_outputs(run.models[name], samples.inputs, run.state.target)
-
-    def check_stored(self, run: Run) -> None:
-        """Every input has its scale and its levels.
-
-        Raises:
-            ValueError: They do not.
-        """
-        state = run.state
-        numbers = {"medians": state.medians, "mean": state.scaler.mean, "std": state.scaler.std}
-        same_length({"numbers": state.numbers, **numbers})
-        same_length({"categories": state.categories, "levels": state.levels})
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """How many test rows there are."""
