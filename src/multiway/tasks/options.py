@@ -38,6 +38,17 @@ def check_model(model: Mapping[str, object], usual: str, known: Sequence[str], s
         raise ValueError(f"model.{given[0]} is set by the data. Leave it out")
 
 
+def check_class_losses(*trainings: TrainingConfig) -> None:
+    """Hold trainings on classes to the one loss for them.
+
+    Raises:
+        ValueError: One has another.
+    """
+    for training in trainings:
+        if training.loss != "cross_entropy" or training.validation_loss not in (None, "cross_entropy"):
+            raise ValueError("classes are trained with training.loss=cross_entropy")
+
+
 def network_fields(model: Mapping[str, object], **set_by_data: Any) -> Plain:
     """Fields of `create_model`: those of the config, and those that the data set."""
     return {**{name: value for name, value in model.items() if name != "name"}, **set_by_data}

@@ -15,11 +15,11 @@ from multiway.data.scaling import Scaler
 from multiway.metrics import classes as metrics
 from multiway.metrics import regression, resampling
 from multiway.metrics.resampling import ScoreFunction
+from multiway.models.target_baselines import WORDS as WORDS
 from multiway.tasks.protocol import Metric, Row
 from multiway.training import LOSSES, Batch, TrainingConfig
 from multiway.training.losses import ClassLoss, class_weights
 
-WORDS = {"logistic": "logistic regression", "ridge": "ridge regression", "trees": "boosted trees"}
 CLASSES = (
     Metric(name="acc", title="ACC", spread=True),
     Metric(name="auc", title="AUC", spread=True),

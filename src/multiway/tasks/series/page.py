@@ -11,8 +11,8 @@ from multiway.tasks import pages
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import class_page
+from multiway.tasks.targets import WORDS
 
-MODELS = {"logistic": "logistic regression", "rocket": "random kernels"}
 SIDE = [
     "Integrated gradients of the predicted class over test series, from the mean of the training on.",
     "A share is that of the absolute attribution; every series weighs the same.",
@@ -37,7 +37,7 @@ def importance_part(runs: Sequence[Run]) -> Iterator[PagePart]:
 PAGE = class_page(
     pages.Subject(
         kicker="Report on labelled series", rows="series", selected_by=lambda run: "lowest validation loss",
-        models=MODELS, interval="over series, or over groups where they are known (bootstrap)",
+        models=WORDS, interval="over series, or over groups where they are known (bootstrap)",
         setting=lambda run: {
             "Classes": str(len(run.state.classes)), "Variates": str(len(run.state.variates)),
             "Steps": str(run.state.length), "Model": run.config.model_name,

@@ -20,6 +20,8 @@ from multiway.tasks.text.source import Strings
 
 PADDING, UNKNOWN, FIRST = 0, 1, 2
 """Ids of what stands behind a text, of a word that training had not, and of the most frequent word."""
+LONGEST = 2048
+"""Words of a text that TF-IDF counts."""
 InputKind = Literal["words", "vectors", "tokens"]
 
 
@@ -126,9 +128,9 @@ class TextState(Config):
 
     def scaled(self, values: Tensor) -> Tensor:
         """Vectors as a network sees them, float32; ids as they are."""
-        return (
-            values if self.scaler is None else torch.from_numpy(self.scaler.transform(values.double().numpy())).float()
-        )
+        if self.scaler is None:
+            return values
+        return torch.from_numpy(self.scaler.transform(values.double().numpy())).float()
 
     def encoded(self, texts: Samples[Strings], seen: TextInputs) -> Samples[Tensor]:
         """Texts as the network takes them.

@@ -4,19 +4,22 @@ import dataclasses
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
+import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
+from multiway.config import Plain
 from multiway.data.encoders import EncoderOptions
 from multiway.data.findings import Findings
 from multiway.data.samples import Prepared, Rows, Samples, read_samples
 from multiway.data.splitting import drawn_notes, split
 from multiway.errors import ConfigError, Fix, MultiwayWarning
 from multiway.metrics.classes import accuracy
+from multiway.models.target_baselines import OF_TEXTS, build_baseline
 from multiway.tasks import pages, targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.estimator import estimator
@@ -28,13 +31,11 @@ from multiway.tasks.sample_estimator import SampleClassifier
 from multiway.tasks.samples import SampleFacts, SampleTask
 from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
-from multiway.tasks.text import network
 from multiway.tasks.text.audit import audit_texts
-from multiway.tasks.text.encode import TextState, words_in
+from multiway.tasks.text.config import TextConfig
+from multiway.tasks.text.encode import LONGEST, TextState, encoded_vectors, longest, words_in
 from multiway.tasks.text.explain import explain_graphs, explain_words
-from multiway.tasks.text.network import TextConfig
 from multiway.tasks.text.source import Strings, listed_texts, load_texts, looks_like_texts, texts_of
-from multiway.training import History
 
 EXPLAINED = 10
 """Test texts that are explained where nobody says how many."""
@@ -43,11 +44,11 @@ INPUTS = {"words": "words, from scratch", "vectors": "vectors of {}", "tokens": 
 
 
 def _setting(run: Run) -> dict[str, str]:
-    state, model = run.state, run.config.model
-    layer = {"Layer": str(model["layer"])} if "layer" in model else {}
+    state, layer = run.state, run.config.model.get("layer")
     return {
         "Text": " and ".join(state.columns), "Classes": str(len(state.classes)),
-        "Inputs": INPUTS[state.inputs].format(state.encoder), "Model": run.config.model_name, **layer,
+        "Inputs": INPUTS[state.inputs].format(state.encoder), "Model": run.config.model_name,
+        **({"Layer": str(layer)} if layer else {}),
     }  # fmt: skip
 
 
@@ -73,7 +74,7 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
     page = class_page(
         pages.Subject(
             kicker="Report on texts", rows="texts", selected_by=lambda run: "lowest validation loss",
-            models=network.WORDS, setting=_setting,
+            models=targets.WORDS, setting=_setting,
             interval="over texts, or over groups where they are known (bootstrap)",
         )
     )  # fmt: skip
@@ -94,12 +95,12 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
         Option(name="count", commands=("explain",), read=read_whole, help="Test texts to explain; 10 if not given."),
     )  # fmt: skip
 
-    def recognises(self, source: Any) -> bool:
+    def recognises(self, source: object) -> bool:
         """Tables with columns called text and label, or the like, and lists of texts with classes."""
         return looks_like_texts(source)
 
     def read(
-        self, config: TextConfig, source: Any, findings: Findings, state: TextState | None = None, *,
+        self, config: TextConfig, source: object, findings: Findings, state: TextState | None = None, *,
         has_target: bool = True,
     ) -> Samples[Strings]:  # fmt: skip
         """Texts; later ones matched by the names of their columns."""
@@ -109,7 +110,7 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
         return texts_of(source, config.read, findings, state.columns, target, state.classes)
 
     def prepare(
-        self, config: TextConfig, source: Any, state: TextState | None = None, *, progress: bool = False
+        self, config: TextConfig, source: object, state: TextState | None = None, *, progress: bool = False
     ) -> Prepared[Strings, TextState]:
         """Texts, split and encoded at once, since training learns from encoded ones; later ones matched to it."""
         if state is not None:
@@ -124,7 +125,7 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
         notes = (*texts.notes, *drawn_notes(texts, splits))
         return Prepared(raw=texts, encoded=state.encoded(texts, seen), state=state, splits=splits, notes=notes)
 
-    def _warned(self, config: TextConfig, source: Any, findings: Findings) -> Samples[Strings]:
+    def _warned(self, config: TextConfig, source: object, findings: Findings) -> Samples[Strings]:
         texts = self.read(config, source, findings)
         for finding in findings.found:
             if finding.severity == "warning":
@@ -141,7 +142,7 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
         """Ids of words, scaled vectors, or ids of tokens."""
         return state.encoded(samples, state.seen(samples.inputs.tolist(), config.text, progress=progress))
 
-    def described(self, samples: Samples[Strings]) -> dict[str, Any]:
+    def described(self, samples: Samples[Strings]) -> Plain:
         """Texts and their lengths."""
         lengths = [len(words_in(text)) for text in samples.inputs]
         return {
@@ -151,7 +152,7 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
             "different texts": len(set(samples.keys or ())),
         }
 
-    def beside(self, config: TextConfig, source: Any, samples: Samples[Strings]) -> pd.DataFrame:
+    def beside(self, config: TextConfig, source: object, samples: Samples[Strings]) -> pd.DataFrame:
         """The rows of the file."""
         return load_texts(source, config.read, Findings("")).frame
 
@@ -165,20 +166,21 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
         return config.replace(text=config.text.replace(encoder=state.encoder))
 
     def build(self, config: TextConfig, state: TextState, name: str) -> nn.Module:
-        """See `multiway.tasks.text.network`."""
-        return network.build(config, state, name)
+        """The network, on its encoder where that is tuned; or a baseline."""
+        if name == OURS:
+            return config.network(state)
+        return build_baseline(name, state.num_ids if name == "tfidf" else state.width, len(state.classes))
 
     def seen_by(self, run: Run, name: str, samples: Samples[Tensor]) -> Samples[Tensor]:
-        """See `multiway.tasks.text.network`."""
-        return network.seen_by(run, name, samples)
+        """TF-IDF counts words, and a regression on vectors needs those."""
+        state, texts = run.state, samples.names["text"]
+        if name == "tfidf":
+            return samples.with_inputs(torch.from_numpy(state.ids(texts, longest(texts, LONGEST))))
+        if name == "vectors" and state.inputs != "vectors":
+            return samples.with_inputs(encoded_vectors(texts, run.config.text).values)
+        return samples
 
-    def fit_baseline(
-        self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]
-    ) -> History | dict[str, Any] | None:
-        """See `multiway.tasks.text.network`."""
-        return network.fit_text_baseline(run.models[name], training, validation)
-
-    def describe(self, run: Run, prepared: Prepared[Strings, TextState]) -> dict[str, Any]:
+    def describe(self, run: Run, prepared: Prepared[Strings, TextState]) -> Plain:
         """Samples of each split, and what the network has learnt of the training texts."""
         training, count = prepared.part("train"), getattr(run.model, "attention_parameters", None)
         right = accuracy(training.truth, self.outputs(run, OURS, training))
@@ -190,7 +192,7 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
         own = {"train_acc": mean(shares), "train_acc_sd": deviation(shares), "attention_parameters": count}
         return {**super().cell_facts(runs), **{name: value for name, value in own.items() if value is not None}}
 
-    def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """How far each word of some test texts moves the probability of the answer, by leaving it out."""
         test = reread(run).part("test")
         count = int(options.get("count") or EXPLAINED)
@@ -231,9 +233,9 @@ class TextClassifier(SampleClassifier):
     encoder: str = "auto"
     validation: float = 0.15
     test: float = 0.2
-    baselines: Sequence[str] = ("majority", "tfidf", "vectors")
+    baselines: Sequence[str] = OF_TEXTS
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Fit on texts and their classes; nothing is written to disk but vectors in the cache.
 
         Raises:
@@ -241,7 +243,7 @@ class TextClassifier(SampleClassifier):
         """
         return super().fit(listed_texts(X), y)
 
-    def explain(self, X: Any) -> pd.DataFrame:
+    def explain(self, X: object) -> pd.DataFrame:
         """How far the probability of each text's class falls when a word is left out: a row per word."""
         texts = listed_texts(X)
         return explain_words(self._run(), self._unlabelled(texts), len(texts))

@@ -21,7 +21,7 @@ from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, split_table
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import calibration_part, class_curve, confusion_part
-from multiway.tasks.targets import thresholds_of
+from multiway.tasks.targets import WORDS, thresholds_of
 from multiway.tasks.volumes.explain import (
     SHOWN_CASES,
     SHOWN_RIGHT,
@@ -36,12 +36,6 @@ from multiway.tasks.volumes.explain import (
 )
 
 INTERVAL = "over cases, or over patients where they are known (bootstrap)"
-MODELS = {
-    "logistic": "logistic regression",
-    "cnn": "small CNN",
-    "resnet18_3d": "ResNet-18 3D",
-    "resnet50_3d": "ResNet-50 3D",
-}
 AVERAGED_CASES, DELETION_CASES = 64, 8
 TOLERANCE, MOST_POINTS = 0.1, 17
 """Of the gradients of large volumes: share of the logit's change that their sum may miss, and points at most."""
@@ -67,7 +61,7 @@ def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[PagePart]:
     """Cases first; those parts that need the data are left out when its file is no longer there."""
     run = runs[0]
     test = Rows(run)
-    colours = {MODELS.get(name, name): place for name, place in pages.colours_of(SUBJECT.scores(runs)).items()}
+    colours = {WORDS.get(name, name): place for name, place in pages.colours_of(SUBJECT.scores(runs)).items()}
     yield _cases_part(run, cases)
     yield confusion_part(run.state.classes, test.labels, test.predicted, _curves(run), colours)
     yield calibration_part(test.labels, test.probabilities)
@@ -104,7 +98,7 @@ SUBJECT = pages.Subject(
     rows="cases",
     setting=_setting,
     selected_by=functools.partial(selected_by, "AUC"),
-    models=MODELS,
+    models=WORDS,
     interval=INTERVAL,
 )
 compare = functools.partial(comparison, SUBJECT)
@@ -205,7 +199,7 @@ def _curves(run: Run) -> list[RocCurve]:
     """A curve per model for two classes; for more, a curve of the run's own model per class."""
     if len(run.state.classes) == 2:
         models = list(dict.fromkeys(run.tables["predictions"]["model"]))
-        rows = [(MODELS.get(name, name), Rows(run, name), 1) for name in models]
+        rows = [(WORDS.get(name, name), Rows(run, name), 1) for name in models]
     else:
         rows = [(name, Rows(run), label) for label, name in enumerate(run.state.classes)]
     curves = [

@@ -1,0 +1,98 @@
+"""Everything that determines a run that classifies texts."""
+
+from collections.abc import Sequence
+from typing import Self
+
+from pydantic import Field, model_validator
+from torch import nn
+
+from multiway.config import Config, Plain, merge
+from multiway.data.encoders import EncoderOptions, token_encoder
+from multiway.data.splitting import Folds
+from multiway.models import TunedText, create_model, list_models, model_config
+from multiway.models.target_baselines import OF_TEXTS, TextBaseline
+from multiway.tasks.options import check_class_losses, check_model, network_fields
+from multiway.tasks.text.encode import InputKind, TextState, WordOptions
+from multiway.tasks.text.source import LabelledTextOptions
+from multiway.training import TrainingConfig
+
+NETWORKS: dict[InputKind, tuple[str, ...]] = {
+    "words": ("text_classifier*", "tga_text*"), "vectors": ("text_head*",), "tokens": ("text_head*",)
+}  # fmt: skip
+"""Patterns of the models that take each kind of inputs; the first names the usual one."""
+TRAINING: dict[InputKind, Plain] = {
+    "words": {"epochs": 10, "batch_size": 32, "learning_rate": 1e-3, "weight_decay": 0.05},
+    "vectors": {"epochs": 40, "batch_size": 32, "learning_rate": 5e-3, "patience": 8},
+    "tokens": {"epochs": 3, "batch_size": 32, "learning_rate": 5e-5, "patience": 0},
+}
+"""Fields of `TrainingConfig` where classes of texts differ from a forecast."""
+
+
+def usual_training(inputs: InputKind) -> Plain:
+    """Fields of `TrainingConfig` for a kind of inputs."""
+    return {"loss": "cross_entropy", **TRAINING[inputs]}
+
+
+class TextConfig(Config):
+    """A run of the task `text`; stored in its folder."""
+
+    data: str | None = None
+    """A table of texts, or the name of a known data set; None for lists in memory."""
+    read: LabelledTextOptions = LabelledTextOptions()
+    split: Folds = Folds()
+    """By the column of splits where one is named; else at random. Copies of a text, whatever its case and blanks, are
+    never in two splits."""
+    inputs: InputKind = "vectors"
+    """What the network sees: words of the training rows' vocabulary, learnt from scratch; vectors of a frozen encoder;
+    or tokens of an encoder that is tuned with its head."""
+    words: WordOptions = WordOptions()
+    text: EncoderOptions = EncoderOptions()
+    """Encoder of vectors and tokens; `max_tokens` holds for words too."""
+    model: Plain = Field(default_factory=dict)
+    """`name` of a network for these inputs and its fields, without the sizes that the data set."""
+    baselines: tuple[TextBaseline, ...] = OF_TEXTS
+    """Class shares; logistic regression on TF-IDF; logistic regression on the vectors of the encoder."""
+    training: TrainingConfig = TrainingConfig.parse(usual_training("vectors"))
+    draws: int = Field(200, ge=0)
+    """Bootstrap samples of texts, or of groups, behind each interval; 0 gives none."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _training_suits_the_inputs(cls, given: object) -> object:
+        """What is given stands above what is usual for the kind of inputs."""
+        inputs = given.get("inputs", "vectors") if isinstance(given, dict) else None
+        if not isinstance(given, dict) or inputs not in TRAINING or not isinstance(given.get("training", {}), dict):
+            return given
+        return {**given, "training": merge(usual_training(inputs), given.get("training", {}))}
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        names, sizes = known_networks(self.inputs), _sizes(self.inputs, 16, 8, 2)
+        check_model(self.model, names[0], names, tuple(sizes))
+        check_class_losses(self.training)
+        model_config(self.model_name, **network_fields(self.model, **sizes))
+        return self
+
+    @property
+    def model_name(self) -> str:
+        """Name of the network."""
+        return str(self.model.get("name", known_networks(self.inputs)[0]))
+
+    def network(self, state: TextState) -> nn.Module:
+        """The network, on its encoder where that is tuned."""
+        features = state.num_ids if state.inputs == "words" else state.width
+        sizes = _sizes(self.inputs, features, state.length, len(state.classes))
+        network = create_model(self.model_name, **network_fields(self.model, **sizes))
+        return TunedText(token_encoder(self.text).network(), network) if state.inputs == "tokens" else network
+
+
+def known_networks(inputs: InputKind) -> Sequence[str]:
+    """Names of the networks that take a kind of inputs, the usual one first."""
+    return [name for pattern in NETWORKS[inputs] for name in list_models(pattern)]
+
+
+def _sizes(inputs: InputKind, features: int, length: int, classes: int) -> dict[str, int]:
+    """Fields that the data set: ids of words or features of a vector, words of a text, and classes."""
+    if inputs == "words":
+        return {"num_words": features, "num_tokens": length, "num_classes": classes}
+    return {"in_features": features, "num_classes": classes}
