@@ -23,6 +23,12 @@ Array = NDArray[Any]
 """Of elements of any type."""
 Splits = dict[str, Rows]
 SPLITS = ("train", "validation", "test")
+SPELLINGS = {
+    "train": ("train", "training"), "validation": ("val", "valid", "validation", "dev", "development"),
+    "test": ("test", "testing"),
+}  # fmt: skip
+"""What data may call the splits."""
+SPLIT_OF = {spelling: split for split, spellings in SPELLINGS.items() for spelling in spellings}
 
 
 class Inputs(Protocol):

@@ -1,6 +1,7 @@
 """The spectral view of a graph filter: its eigenvalues, and what it does to a signal frequency by frequency."""
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import pandas as pd
 import torch
@@ -11,6 +12,18 @@ from multiway.errors import ShapeError
 
 COLUMNS = ("frequency", "gain", "share_before", "share_after")
 """What a table calls the parts of a spectrum."""
+
+
+@runtime_checkable
+class Filtering(Protocol):
+    """A network that filters the words of a text on graphs."""
+
+    has_graphs: bool
+    by_degree: bool
+    """Whether filters are divided by the degrees of their graphs."""
+
+    def graphs(self, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Of each block, the graph of every head and the values that it filters."""
 
 
 class Spectrum(NamedTuple):

@@ -147,6 +147,11 @@ class TGATextClassifier(torch_nn.Module):
         """Whether words are filtered on a graph."""
         return self.config.attention.kind == "graph" and self.config.num_blocks > 0
 
+    @property
+    def by_degree(self) -> bool:
+        """Whether filters are divided by the degrees of their graphs."""
+        return self.config.attention.preset != "paper"
+
     @torch.no_grad()
     def graphs(self, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Of each block over the words of one text, the graph of every head and the values that it filters.

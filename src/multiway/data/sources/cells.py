@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -33,6 +34,13 @@ class RawTable:
     rows: NDArray[np.int64]
     unit: Literal["line", "row"]
     broken: NDArray[np.bool_]
+
+    @classmethod
+    def whole(cls, frame: pd.DataFrame, rows: Sequence[int] | None = None) -> "RawTable":
+        """A table without a broken row; `rows` are lines of a file, else rows are counted."""
+        numbers = np.arange(len(frame)) if rows is None else np.array(rows)
+        unit: Literal["line", "row"] = "row" if rows is None else "line"
+        return cls(frame=frame, rows=numbers, unit=unit, broken=np.zeros(len(frame), dtype=bool))
 
     @property
     def names(self) -> list[str]:

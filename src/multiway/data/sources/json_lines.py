@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
 import pandas as pd
 
 from multiway.data.findings import Findings, Place
@@ -43,7 +42,7 @@ def load_lines(path: Path, limit: int, findings: Findings) -> RawTable:
     frame = pd.DataFrame(list(rows.values()), dtype=object)
     numbers = [name for name in frame.columns if pd.api.types.infer_dtype(frame[name], skipna=False) in NUMBERS]
     frame[numbers] = frame[numbers].infer_objects()
-    return RawTable(frame=frame, rows=np.array(list(rows)), unit="line", broken=np.zeros(len(frame), dtype=bool))
+    return RawTable.whole(frame, list(rows))
 
 
 def read_lines(path: Path, limit: int, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:

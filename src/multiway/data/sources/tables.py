@@ -15,12 +15,15 @@ from multiway.data.findings import Findings, Place, Unreadable, quoted
 from multiway.data.sources.bytes import bytes_of, check_columns, check_memory, too_large
 from multiway.data.sources.cells import RawTable, restored_frame, with_plain_numbers
 from multiway.data.sources.excel import is_workbook, read_workbook
+from multiway.data.sources.json_lines import is_line_file, load_lines
 from multiway.data.sources.options import FileOptions
-from multiway.data.sources.text import read_text
+from multiway.data.sources.text import characters, read_text
 from multiway.errors import DataError
 
 BROKEN = (OSError, pa.ArrowException, LookupError, TypeError, ValueError, AttributeError, RuntimeError)
 """What pyarrow and pandas raise where the bytes of a Parquet file, or of the notes in it, are not as written."""
+TEXT = "text"
+"""Column of texts that come without the name of one."""
 CELL = 8
 """Bytes of a number in memory."""
 
@@ -99,15 +102,23 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
     """Read CSV (packed or not), Excel, Parquet, pandas or polars; note flaws of the form, not yet of the values."""
     if not isinstance(source, str | Path):
         return with_plain_numbers(_from_frame(as_pandas(source), findings), options, findings)
+    return with_plain_numbers(_from_file(_file(source), options, findings), options, findings)
+
+
+def _file(source: str | Path, forms: str = "CSV, Excel") -> Path:
     path = Path(source)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
-        raise DataError(f"{quoted(path, 200)} {what}. Give the path of a CSV, Excel or Parquet file.")
-    return with_plain_numbers(_from_file(path, options, findings), options, findings)
+        raise DataError(f"{quoted(path, 200)} {what}. Give the path of a {forms} or Parquet file.")
+    return path
 
 
 def load_texts_table(source: Any, options: FileOptions, findings: Findings) -> RawTable:
-    """The same for a table of texts: a CSV may have one column, and then no separator."""
+    """The same for texts, of JSON lines too: a CSV may have one column, and a .txt has one text on each line."""
+    if is_line_file(Path(source)):
+        return load_lines(_file(source, "JSON lines, CSV, Excel"), options.max_bytes, findings)
+    if has_plain_lines(source):
+        return _of_lines(Path(source), options, findings)
     try:
         return load_table(source, options, findings)
     except Unreadable:
@@ -115,6 +126,20 @@ def load_texts_table(source: Any, options: FileOptions, findings: Findings) -> R
         if column is None:
             raise
         return column
+
+
+def has_plain_lines(source: Any) -> bool:
+    """Whether it is a file of one text on each line."""
+    return isinstance(source, str | Path) and str(source).lower().endswith(".txt") and Path(source).is_file()
+
+
+def _of_lines(path: Path, options: FileOptions, findings: Findings) -> RawTable:
+    """One text on each line; empty lines are none."""
+    lines = characters(bytes_of(path, findings), options.encoding, findings).split("\n")
+    numbers = [number for number, line in enumerate(lines, start=1) if line.strip()]
+    if not numbers:
+        raise findings.fatal("empty", "the file is empty", "Give one text on each line.")
+    return RawTable.whole(pd.DataFrame({TEXT: [lines[number - 1] for number in numbers]}), numbers)
 
 
 def _only_column(path: Path, findings: Findings) -> RawTable | None:
@@ -128,8 +153,7 @@ def _only_column(path: Path, findings: Findings) -> RawTable | None:
     if any(len(row) > 1 for row in rows):
         return None
     findings.found.pop()
-    frame = pd.DataFrame({name.strip(): [text for (text,) in rows]})
-    return RawTable(frame=frame, rows=np.arange(len(rows)), unit="row", broken=np.zeros(len(rows), dtype=bool))
+    return RawTable.whole(pd.DataFrame({name.strip(): [text for (text,) in rows]}))
 
 
 def _from_file(path: Path, options: FileOptions, findings: Findings) -> RawTable:
@@ -216,8 +240,7 @@ def _from_frame(frame: pd.DataFrame, findings: Findings) -> RawTable:
         raise repeated(twice, findings)
     if not len(frame) or not len(frame.columns):
         raise findings.fatal("empty", "it holds no rows" if not len(frame) else "it holds no columns", "Give some.")
-    rows = np.arange(len(frame))
-    return RawTable(frame=frame, rows=rows, unit="row", broken=np.zeros(len(frame), dtype=bool))
+    return RawTable.whole(frame)
 
 
 def _plain_index(frame: pd.DataFrame) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from multiway.config import Config
 from multiway.data.encoders import EncoderOptions, encode_texts, make_encoder, token_encoder
@@ -154,7 +155,4 @@ def encoded_vectors(texts: Sequence[str], text: EncoderOptions, *, progress: boo
 
 def _padded(tokens: Sequence[Sequence[int]]) -> Tensor:
     """Ids `(texts, longest)` int64, one more than the tokenizer's, so that 0 is where a text has ended."""
-    ids = torch.zeros(len(tokens), max(map(len, tokens), default=1), dtype=torch.int64)
-    for row, text in enumerate(tokens):
-        ids[row, : len(text)] = torch.tensor(text, dtype=torch.int64) + 1
-    return ids
+    return pad_sequence([torch.tensor(text, dtype=torch.int64) + 1 for text in tokens], batch_first=True)

@@ -11,8 +11,7 @@ from torch import Tensor
 from multiway.data.encoders import make_encoder
 from multiway.data.samples import Samples
 from multiway.explain.deletion import leave_one_out
-from multiway.explain.spectra import spectrum_table
-from multiway.models import TGATextClassifier
+from multiway.explain.spectra import Filtering, spectrum_table
 from multiway.tasks.run import Run
 from multiway.tasks.samples import outputs_of
 from multiway.tasks.targets import class_values, decoded
@@ -40,11 +39,10 @@ def explain_words(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame:
 def explain_graphs(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame | None:
     """A row per eigenvector of each head's filter on the first texts; None where no graph is filtered."""
     model, (unit, rows) = run.model, next(iter(test.names.items()))
-    if not isinstance(model, TGATextClassifier) or not model.has_graphs:
+    if not isinstance(model, Filtering) or not model.has_graphs:
         return None
-    by_degree = model.config.attention.preset != "paper"
     frames = {
-        (rows[row], block): spectrum_table(graph, values, by_degree=by_degree)
+        (rows[row], block): spectrum_table(graph, values, by_degree=model.by_degree)
         for row in range(min(count, len(test)))
         for block, (graph, values) in enumerate(model.graphs(test.inputs[row]), start=1)
     }

@@ -2,9 +2,9 @@
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -12,29 +12,20 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from multiway.data.findings import Findings, Unreadable, listed, quoted
-from multiway.data.samples import Samples, read_samples
-from multiway.data.sources.bytes import bytes_of
+from multiway.data.samples import SPLIT_OF, Samples, read_samples
 from multiway.data.sources.cells import TIME_NAMES, RawTable, as_text
 from multiway.data.sources.columns import named_cells, require_column, require_columns
-from multiway.data.sources.json_lines import is_line_file, load_lines
 from multiway.data.sources.options import FileOptions
-from multiway.data.sources.tables import load_table, load_texts_table, pair_of, source_name
-from multiway.data.sources.text import characters
+from multiway.data.sources.tables import TEXT, has_plain_lines, load_table, load_texts_table, pair_of, source_name
 from multiway.data.targets import OTHER_COLUMN, read_target
 from multiway.errors import DataError, Fix
 
-TEXT, TARGET = "text", "target"
-"""Columns of texts and classes that come as lists."""
+TARGET = "target"
+"""Column of classes that come as a list."""
 TEXT_NAMES = ("text", "sentence", "review", "content", "document", "question", "tweet", "message", "comment", "body")
 TARGET_NAMES = ("label", "target", "class", "category", "sentiment", "y")
 WORDS, LOOKED_AT = 3.0, 1000
 """Words of a cell, on average over the first ones, from which on a column of another name is one of texts."""
-OFFICIAL = {
-    "train": ("train", "training"), "validation": ("validation", "valid", "val", "dev", "development"),
-    "test": ("test", "testing"),
-}  # fmt: skip
-"""What a column of splits may call them."""
-
 Strings = NDArray[np.object_]
 """Texts: single blanks between words; a second text stands on a line of its own below the first."""
 
@@ -70,7 +61,7 @@ class LabelledTextOptions(FileOptions):
         return self
 
 
-def read_texts(source: Any, options: LabelledTextOptions | None = None) -> Samples[Strings]:
+def read_texts(source: object, options: LabelledTextOptions | None = None) -> Samples[Strings]:
     """Texts and their classes.
 
     Args:
@@ -86,7 +77,7 @@ def read_texts(source: Any, options: LabelledTextOptions | None = None) -> Sampl
 
 
 def texts_of(
-    source: Any, options: LabelledTextOptions, findings: Findings, known: Sequence[str] = (),
+    source: object, options: LabelledTextOptions, findings: Findings, known: Sequence[str] = (),
     target: str | None = None, classes: tuple[str, ...] | None = None,
 ) -> Samples[Strings]:  # fmt: skip
     """The same with flaws noted; the texts are sound only where no finding is an error.
@@ -103,7 +94,7 @@ def texts_of(
     raw = load_texts(source, options, findings)
     raw = raw.sound() if raw.broken.any() else raw
     if known:
-        if _is_lines(source) and len(known) == 1:
+        if has_plain_lines(source) and len(known) == 1:
             raw = dataclasses.replace(raw, frame=raw.frame.rename(columns={TEXT: known[0]}))
         require_columns(raw.names, [*known, *([target] if target else [])], "the training", findings)
     else:
@@ -125,7 +116,7 @@ def texts_of(
     )  # fmt: skip
 
 
-def looks_like_texts(source: Any) -> bool:
+def looks_like_texts(source: object) -> bool:
     """Whether it holds a column of texts and one of classes, both by their usual names, and no times."""
     if isinstance(source, tuple):
         return len(source) == 2 and _holds_texts(source[0])
@@ -139,30 +130,20 @@ def looks_like_texts(source: Any) -> bool:
     return text is not None and target is not None and _words_of(table.frame[text]) >= WORDS
 
 
-def _holds_texts(values: Any) -> bool:
+def _holds_texts(values: object) -> bool:
     """A list or series whose first item is a text."""
-    if isinstance(values, str) or hasattr(values, "columns") or not hasattr(values, "__len__") or not len(values):
-        return False
-    first = values[:1] if isinstance(values, Sequence) else getattr(values, "head", lambda count: values[:count])(1)
-    return all(isinstance(value, str) for value in first)
+    is_frame = isinstance(values, str) or hasattr(values, "columns")
+    return isinstance(values, Collection) and not is_frame and isinstance(next(iter(values), None), str)
 
 
-def load_texts(source: Any, options: FileOptions, findings: Findings) -> RawTable:
+def load_texts(source: object, options: FileOptions, findings: Findings) -> RawTable:
     """Columns of CSV, TSV, Excel, Parquet, JSON lines, a file of one text on each line, frames, or lists."""
-    if not isinstance(source, str | Path):
-        return load_table(_frame_of(source), options, findings)
-    path = Path(source)
-    if is_line_file(path):
-        return _from_json_lines(path, options, findings)
-    return _from_lines(path, options, findings) if _is_lines(source) else load_texts_table(source, options, findings)
+    if isinstance(source, str | Path):
+        return load_texts_table(source, options, findings)
+    return load_table(_frame_of(source), options, findings)
 
 
-def _is_lines(source: Any) -> bool:
-    """Whether it is a file of one text on each line."""
-    return isinstance(source, str | Path) and str(source).lower().endswith(".txt") and Path(source).is_file()
-
-
-def _frame_of(source: Any) -> Any:
+def _frame_of(source: object) -> object:
     """A frame as it is; a list of texts, or texts with their classes, as one.
 
     Raises:
@@ -177,38 +158,22 @@ def _frame_of(source: Any) -> Any:
     return pd.DataFrame({TEXT: texts, TARGET: classes})
 
 
-def listed_texts(source: Any) -> list[str]:
+def listed_texts(source: object) -> list[str]:
     """A list, a series or an array of texts as a list.
 
     Raises:
         DataError: Something in it is no text.
     """
     needed = "texts: a list or a series of str is needed."
-    if isinstance(source, str) or not hasattr(source, "__len__"):
+    if isinstance(source, str) or not isinstance(source, Collection):
         raise DataError(f"{needed} Got {type(source).__name__}.")
     if getattr(source, "ndim", 1) != 1:
-        raise DataError(f"{needed} Got an array of shape {source.shape}.")
-    texts: Sequence[Any] = list(source)
+        raise DataError(f"{needed} Got an array of shape {getattr(source, 'shape', ())}.")
+    texts = list(source)
     wrong = next((position for position, text in enumerate(texts) if not isinstance(text, str)), None)
     if wrong is not None:
         raise DataError(f"texts[{wrong}] must be text. Got {type(texts[wrong]).__name__}.")
     return list(map(str, texts))
-
-
-def _from_json_lines(path: Path, options: FileOptions, findings: Findings) -> RawTable:
-    if not path.is_file():
-        raise DataError(f"{quoted(path, 200)} does not exist. Give the path of a CSV, JSONL, Excel or Parquet file.")
-    return load_lines(path, options.max_bytes, findings)
-
-
-def _from_lines(path: Path, options: FileOptions, findings: Findings) -> RawTable:
-    """One text on each line; empty lines are none."""
-    lines = characters(bytes_of(path, findings), options.encoding, findings).split("\n")
-    numbers = [number for number, line in enumerate(lines, start=1) if line.strip()]
-    if not numbers:
-        raise findings.fatal("empty", "the file is empty", "Give one text on each line.")
-    frame = pd.DataFrame({TEXT: [lines[number - 1] for number in numbers]})
-    return RawTable(frame=frame, rows=np.array(numbers), unit="line", broken=np.zeros(len(frame), dtype=bool))
 
 
 def _kept(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> RawTable:
@@ -281,14 +246,13 @@ def _official(raw: RawTable, name: str | None, findings: Findings) -> tuple[str,
     cells = named_cells(raw, name, "split", findings)
     if cells is None:
         return None
-    ours = {alias: split for split, aliases in OFFICIAL.items() for alias in aliases}
-    splits = [ours.get(cell.lower(), "") for cell in cells]
+    splits = [SPLIT_OF.get(cell.lower(), "") for cell in cells]
     others = sorted({cell for cell, split in zip(cells, splits, strict=True) if not split})
     if others:
         count = splits.count("")
         are = "row is" if count == 1 else "rows are"
         rule = f"{count} {are} left out: column '{quoted(str(name))}' says {listed(others)}, which is no split"
-        apart = all(ours.keys() & re.split(r"[\W_]+", cell.lower()) for cell in others)
+        apart = all(SPLIT_OF.keys() & re.split(r"[\W_]+", cell.lower()) for cell in others)
         findings.add("split", "note" if apart else "warning", rule, "A split is called train, validation or test.")
     held = "test" if "test" not in splits else "validation"
     return tuple(held if split == "validation" else split for split in splits)

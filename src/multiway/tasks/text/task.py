@@ -4,7 +4,6 @@ import dataclasses
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -235,15 +234,10 @@ class TextClassifier(SampleClassifier):
     test: float = 0.2
     baselines: Sequence[str] = OF_TEXTS
 
-    def fit(self, X: object, y: object = None) -> Self:
-        """Fit on texts and their classes; nothing is written to disk but vectors in the cache.
-
-        Raises:
-            DataError: The texts are not sound, or too few to be split.
-        """
-        return super().fit(listed_texts(X), y)
+    def _labelled(self, X: object, y: object) -> object:
+        return super()._labelled(listed_texts(X), y)
 
     def explain(self, X: object) -> pd.DataFrame:
         """How far the probability of each text's class falls when a word is left out: a row per word."""
-        texts = listed_texts(X)
-        return explain_words(self._run(), self._unlabelled(texts), len(texts))
+        texts = self._unlabelled(X)
+        return explain_words(self._run(), texts, len(texts))

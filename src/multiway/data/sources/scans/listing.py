@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from multiway.data.findings import Failures, Findings, Unreadable, kept, listed, quoted
+from multiway.data.samples import SPLIT_OF
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.scans.dicom import slices_in
 from multiway.data.sources.scans.options import VolumeOptions
@@ -22,10 +23,6 @@ from multiway.errors import DataError, Fix
 
 MAX_DATALIST = 64_000_000
 PATIENT_NAMES = ("patient", "patient_id", "patientid", "subject", "subject_id")
-SPLIT_WORDS = {
-    "train": "train", "training": "train", "val": "validation", "valid": "validation", "validation": "validation",
-    "test": "test", "testing": "test",
-}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,7 +145,7 @@ def _entry(cells: dict[str, Any], place: str, root: Path, options: VolumeOptions
     file, mask, split = cells.get("file"), cells.get("mask"), cells.get("split")
     if not isinstance(file, str):
         raise DataError(f"{place}: a file is needed in '{quoted(options.path)}'. Got {quoted(file)}. Give one per row.")
-    if split is not None and str(split).lower() not in SPLIT_WORDS:
+    if split is not None and str(split).lower() not in SPLIT_OF:
         raise DataError(f"{place}: a split is train, validation or test. Got '{quoted(split)}'. Correct it.")
     patient = cells.get("patient")
     if "patient" in cells and patient is None:
@@ -159,7 +156,7 @@ def _entry(cells: dict[str, Any], place: str, root: Path, options: VolumeOptions
         label=cells.get("label"),
         patient=None if patient is None else str(patient),
         mask=None if mask is None else _resolved(str(mask), root, place),
-        split=None if split is None else SPLIT_WORDS[str(split).lower()],
+        split=None if split is None else SPLIT_OF[str(split).lower()],
     )
 
 
@@ -197,7 +194,7 @@ def _datalist(path: Path, options: VolumeOptions, failures: Failures | None) -> 
     where = quoted(path.name, 80)
     content = _json(path, where)
     groups = {"": content} if isinstance(content, list) else {
-        name: content[name] for name in content if name.lower() in SPLIT_WORDS and isinstance(content[name], list)
+        name: content[name] for name in content if name.lower() in SPLIT_OF and isinstance(content[name], list)
     } if isinstance(content, dict) else {}  # fmt: skip
     if not any(groups.values()):
         raise DataError(
@@ -209,7 +206,7 @@ def _datalist(path: Path, options: VolumeOptions, failures: Failures | None) -> 
     entries = []
     for name, index, item in ((name, *pair) for name, items in groups.items() for pair in enumerate(items)):
         with kept(failures):
-            split = SPLIT_WORDS[name.lower()] if given else None
+            split = SPLIT_OF[name.lower()] if given else None
             entries.append(_item(item, f"{where}, {name or 'entry'} {index}", split, root, options))
     return _labelled(entries)
 
