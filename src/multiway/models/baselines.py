@@ -4,7 +4,7 @@ Each is a module of float64 buffers, so that it is saved and loaded as a network
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -201,3 +201,9 @@ class PooledLogistic(Linear):
     def features(self, x: Tensor) -> Tensor:
         """Means of blocks, `(batch, features)`."""
         return POOLS[len(self.pooled)](x, self.pooled).flatten(1)
+
+    @torch.no_grad()
+    def rows(self, batches: Iterable[Mapping[str, Tensor]]) -> tuple[Tensor, Tensor]:
+        """Features and classes of batches of `inputs` and `target`, for `fit_logistic`."""
+        parts = [(self.features(batch["inputs"]), batch["target"]) for batch in batches]
+        return torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts])

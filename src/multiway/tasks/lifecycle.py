@@ -78,9 +78,18 @@ def reread(run: Run) -> Any:
     Raises:
         ConfigError: They were in memory.
     """
+    return run.task.prepare(run.config, data_of(run))
+
+
+def data_of(run: Run) -> str:
+    """Where the data lie that a run was fitted on.
+
+    Raises:
+        ConfigError: They were in memory.
+    """
     if run.config.data is None:
         raise ConfigError("this run was fitted on what was in memory, which is gone. Train on a file to explain it.")
-    return run.task.prepare(run.config, run.task.locate(run.config.data))
+    return run.task.locate(run.config.data)
 
 
 def _sealed(run: Run, folder: RunFolder, progress: bool) -> Run:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from multiway.metrics import classes as metrics
 from multiway.report import text
 from multiway.report.curves import RocCurve, confusion_table, reliability_chart, roc_chart
 from multiway.report.scores import verdict
-from multiway.report.sections import PagePart, Table
+from multiway.report.sections import PagePart, Section, Table
 from multiway.tasks import pages
 from multiway.tasks.comparing import Groups, comparison
 from multiway.tasks.declarations import OURS
@@ -25,7 +26,7 @@ TITLES = {"samples": "Samples", "groups": "Groups", "classes": "Classes"}
 SIDE = ["Fitted on the first, chosen on the second, scored once on the last."]
 
 
-def no_parts(runs: Sequence[Run]) -> Iterable[PagePart]:
+def no_parts(runs: Sequence[Run]) -> Iterable[Any]:
     """Nothing more."""
     return ()
 
@@ -37,8 +38,10 @@ class SplitPage:
     SUBJECT: What the pages have to know of the task.
     parts: Those of the task alone.
     titles: Facts of a split that are shown, and their heads.
-    total: The fact that counts by name are shares of.
+    total: The fact that counts by name are shares of; the only one of a split that is a number.
     shares: Other facts that are printed with their share.
+    support: What the verdict should be read with.
+    tables: Sections between the scores and the costs.
     """
 
     SUBJECT: pages.Subject
@@ -47,13 +50,22 @@ class SplitPage:
     titles: Mapping[str, str]
     total: str
     shares: Sequence[str] = ()
+    support: Callable[[Sequence[Run]], Iterable[str]] = no_parts
+    tables: Callable[[Sequence[Run]], Iterable[Section]] = no_parts
 
     def report(self, runs: Sequence[Run]) -> str:
         """The HTML report of runs that differ in their seed; the first is shown in detail."""
-        table = split_table(runs[0].facts["splits"], self.titles, total=self.total, shares=self.shares)
-        splits = PagePart(id="splits", title="Splits", side=SIDE, content=[table])
-        summary = pages.Summary(verdict=verdict(self.SUBJECT.scores(runs)), splits=splits)
+        summary = pages.Summary(
+            verdict=verdict(self.SUBJECT.scores(runs)), support=list(self.support(runs)),
+            splits=self._splits(runs[0].facts.get("splits", {})), tables=list(self.tables(runs)),
+        )  # fmt: skip
         return pages.report(self.SUBJECT, runs, summary, self.parts(runs))
+
+    def _splits(self, facts: Mapping[str, Any]) -> PagePart:
+        counts = {split: part if isinstance(part, Mapping) else {self.total: part} for split, part in facts.items()}
+        alone = ["No patient is in two of them."] if any(part.get("patients") for part in counts.values()) else []
+        table = split_table(counts, self.titles, total=self.total, shares=self.shares)
+        return PagePart(id="splits", title="Splits", side=[*SIDE, *alone], content=[table])
 
     def compare(self, groups: Groups) -> str:
         """Groups of runs side by side."""
@@ -73,7 +85,7 @@ def class_page(subject: pages.Subject, more: Callable[[Sequence[Run]], Iterable[
 def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[str] | None) -> Iterator[PagePart]:
     """What the table `predictions` of the first run says of its test rows; without names the target is a number."""
     test = runs[0].tables["predictions"].query("split == 'test'")
-    of_model = {name: test[test["model"] == name] for name in runs[0].models}
+    of_model = {str(name): rows for name, rows in test.groupby("model", sort=False)}
     if names is None:
         yield number_errors(of_model[OURS], subject.rows)
         return

@@ -16,7 +16,7 @@ from multiway.metrics import classes as metrics
 from multiway.metrics import regression, resampling
 from multiway.metrics.resampling import ScoreFunction
 from multiway.models.target_baselines import WORDS as WORDS
-from multiway.tasks.protocol import Metric, Row
+from multiway.tasks.protocol import OURS, Metric, Row
 from multiway.training import LOSSES, Batch, TrainingConfig
 from multiway.training.losses import ClassLoss, class_weights
 
@@ -42,6 +42,7 @@ OF_NUMBERS = (
     Metric(name="mae", title="MAE", higher=False, spread=True),
     Metric(name="r2", title="R²"),
 )
+ERRORS, RIGHT = "Most confident errors", "Named correctly, most confident of each class"
 METRICS = (*CLASSES, *OF_NUMBERS)
 """Of classes, then of numbers; a run has those of its target."""
 
@@ -120,6 +121,46 @@ def answer_frame(predicted: NDArray[np.float64], names: Names) -> pd.DataFrame:
         return pd.DataFrame({"predicted": predicted})
     named = class_values(names)[metrics.predicted_classes(predicted)]
     return pd.concat([pd.DataFrame({"predicted": named}), probability_frame(predicted, names)], axis=1)
+
+
+def answers_of(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Rows of the table `predictions` that say what the run's own model answers to the test samples."""
+    table = tables["predictions"]
+    return table[(table["split"] == "test") & (table["model"] == OURS)]
+
+
+def telling(
+    answers: pd.DataFrame, names: Sequence[str], unit: str, wrongs: int, rights: int
+) -> list[tuple[str, str]]:  # fmt: skip
+    """The most confident errors, then the surest right answers, one of a class: a heading, and the sample's name.
+
+    Args:
+        answers: Of `answers_of`.
+        names: Of the classes.
+        unit: Column of the samples' names.
+        wrongs: Errors at most.
+        rights: Right answers at most, in the order of the classes.
+    """
+    shares = answers[[f"p_{name}" for name in names]].to_numpy(np.float64)
+    labels = pd.Index(names).get_indexer(pd.Index(answers["label"].astype(str)))
+    is_right = labels == metrics.predicted_classes(shares)
+    ranked = answers.assign(label=labels, is_right=is_right, sure=shares.max(1)).sort_values(
+        "sure", ascending=False, kind="stable"
+    )
+    is_right = ranked["is_right"]
+    best = ranked[is_right].drop_duplicates("label")[:rights].sort_values("label")
+    chosen = [(ERRORS, str(name)) for name in ranked[~is_right][unit][:wrongs]]
+    return chosen + [(RIGHT, str(name)) for name in best[unit]]
+
+
+def sentence_on(
+    sample: str, label: str | None, predicted: str, share: float, sums: tuple[float, float] | None
+) -> str:  # fmt: skip
+    """What a sample is, what it was named, and how near its gradients come to the change of the logit."""
+    words = f"{sample}: {'' if label is None else f'is {label}, '}named {predicted} with {share:.0%}"
+    if sums is None:
+        return words
+    return f"{words}; the gradients sum to {sums[0]:+.3f}, the logit changes by {sums[1]:+.3f}"
 
 
 def youden_thresholds(labels: Array, outputs: Outputs) -> dict[str, Tensor]:

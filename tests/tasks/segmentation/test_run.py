@@ -206,7 +206,7 @@ def test_images_that_do_not_fit_are_refused_by_name_and_may_be_skipped(run, scen
     lines = TASK.answer(run, str(source), folder / "mixed-out", {"keep_going": True}).notes
     assert lines[0].startswith("1 masks") and "left out: bad.npy" in lines[1]
     assert (folder / "mixed-out" / "good.npy").is_file()
-    with pytest.raises(ConfigError, match="needs images and a folder"):
+    with pytest.raises(ConfigError, match=r"needs images \(data=IMAGES\) and a folder \(out=FOLDER\)"):
         TASK.answer(run, None, None, {})
     with pytest.raises(DataError, match="segments images of 3 axes and 1 channels"):
         TASK.answer(run, str(folder / "scene.npz"), folder / "mixed-out", {})

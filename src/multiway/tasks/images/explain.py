@@ -16,13 +16,12 @@ from multiway.explain.gradients import ImageExplanation, explain_image, save_ima
 from multiway.files import make_folder, write_with
 from multiway.metrics.classes import predicted_classes
 from multiway.tasks.answers import Answer
-from multiway.tasks.protocol import OURS
+from multiway.tasks.lifecycle import data_of
 from multiway.tasks.run import Run
 from multiway.tasks.samples import outputs_of
-from multiway.tasks.targets import decoded
+from multiway.tasks.targets import answers_of, decoded, sentence_on, telling
 from multiway.training.devices import device_of
 
-ERRORS, RIGHT = "Most confident errors", "Named correctly, most confident of each class"
 SHOWN = 6
 
 
@@ -47,22 +46,12 @@ class Seen(ImageExplanation):
     @property
     def sentence(self) -> str:
         """What it is, what it was named, and how near the gradients come to the change of the logit."""
-        total, change = self.sums
-        return (
-            f"{self.name}: is {self.label}, named {self.predicted} with {self.probability:.0%}; the gradients sum to "
-            f"{total:+.3f}, the logit changes by {change:+.3f}"
-        )
+        return sentence_on(self.name, self.label, self.predicted, self.probability, self.sums)
 
 
-def telling(run: Run) -> list[tuple[str, str]]:
-    """The most confident errors among test images, then the surest right one of each class: headings and names."""
-    frame = run.tables["predictions"]
-    frame = frame[(frame["split"] == "test") & (frame["model"] == OURS)]
-    frame = frame.assign(sure=frame[[f"p_{name}" for name in run.state.classes]].max(axis=1))
-    frame = frame.sort_values("sure", ascending=False, kind="stable")
-    wrong, right = (frame[(frame["label"] == frame["predicted"]) == is_right] for is_right in (False, True))
-    chosen = [(ERRORS, str(name)) for name in wrong["image"][:SHOWN]]
-    return chosen + [(RIGHT, str(name)) for name in right.drop_duplicates("label")["image"][:SHOWN]]
+def telling_images(run: Run) -> list[tuple[str, str]]:
+    """Headings and names of the test images that tell most; see `targets.telling`."""
+    return telling(answers_of(run.tables), run.state.classes, "image", SHOWN, SHOWN)
 
 
 def seen(run: Run, names: Sequence[str]) -> list[Seen]:
@@ -80,9 +69,7 @@ def explained(run: Run, names: Sequence[str]) -> list[Seen]:
         ConfigError: The run was fitted on arrays in memory, or a name is unknown.
         DataError: The data are gone, or no longer sound.
     """
-    if run.config.data is None:
-        raise ConfigError("this run was fitted on arrays in memory, which are gone. Train on files to explain it.")
-    images = run.task.prepare(run.config, run.task.locate(run.config.data), run.state).encoded
+    images = run.task.prepare(run.config, data_of(run), run.state).encoded
     positions = {str(name): position for position, name in enumerate(images.names["image"])}
     unknown = [name for name in names if name not in positions]
     if unknown:

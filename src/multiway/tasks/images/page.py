@@ -9,7 +9,7 @@ from multiway.report.diagnostics import density_chart, spread_chart
 from multiway.report.sections import Images, PagePart, Picture, Section, Text
 from multiway.report.slices import colour_png, grey_png, palette_png
 from multiway.tasks import pages
-from multiway.tasks.images.explain import Seen, seen, telling
+from multiway.tasks.images.explain import Seen, seen, telling_images
 from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import class_page
@@ -32,7 +32,7 @@ SUBJECT = pages.Subject(
 
 def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
     """Images with their gradients, as far as the data are still there."""
-    chosen = telling(runs[0])
+    chosen = telling_images(runs[0])
     images = seen(runs[0], [name for _, name in chosen])
     headings = {name: heading for heading, name in chosen}
     groups = {heading: [image for image in images if headings[image.name] == heading] for heading, _ in chosen}

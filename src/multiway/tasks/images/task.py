@@ -4,27 +4,29 @@ import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
+from multiway.config import Plain
 from multiway.data.findings import Findings
 from multiway.data.matching import match_classes
 from multiway.data.samples import Rows, Samples
 from multiway.data.sources.pictures import Bytes
 from multiway.errors import MultiwayError
 from multiway.explain.gradients import ImageExplanation
+from multiway.models import create_model
+from multiway.models.baselines import Majority, PooledLogistic, fit_logistic
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
 from multiway.tasks.estimator import estimator, place_of
-from multiway.tasks.images import network
 from multiway.tasks.images.audit import audit_images
+from multiway.tasks.images.config import ImageConfig
 from multiway.tasks.images.encode import Augmented, ImageState
-from multiway.tasks.images.explain import explained, gradients_of, telling, write_explanations
-from multiway.tasks.images.network import ImageConfig
+from multiway.tasks.images.explain import explained, gradients_of, telling_images, write_explanations
 from multiway.tasks.images.page import PAGE
 from multiway.tasks.images.source import looks_like_images, read_images
 from multiway.tasks.images.teaching import DistillFacts, find_teacher, taught
@@ -39,6 +41,8 @@ from multiway.training.validation import Watched, accuracy_of, check_watched, qu
 
 MOST_LISTED = 100
 """Images whose flaws are listed one by one."""
+FITTED, PENALTIES, AT_ONCE = 20_000, (1e-1, 1e-3), 1024
+"""Training images that the logistic regression is fitted on at most, its penalties, and images averaged at once."""
 
 
 class ImageFacts(SampleFacts):
@@ -67,12 +71,12 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
         Option(name="images", commands=("explain",), read=read_names, help="Images to explain: dog/1.png,cat/7.png."),
     )  # fmt: skip
 
-    def recognises(self, source: Any) -> bool:
+    def recognises(self, source: object) -> bool:
         """Folders and files of images, archives with arrays of them, and arrays of bytes."""
         return looks_like_images(source)
 
     def read(
-        self, config: ImageConfig, source: Any, findings: Findings, state: ImageState | None = None, *,
+        self, config: ImageConfig, source: object, findings: Findings, state: ImageState | None = None, *,
         has_target: bool = True,
     ) -> Samples[Bytes]:  # fmt: skip
         """Images of one size; later ones in the colours and the classes of the training."""
@@ -101,7 +105,7 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
         """Bytes that are normalised when they are gathered."""
         return state.encoded(samples)
 
-    def described(self, samples: Samples[Bytes]) -> dict[str, Any]:
+    def described(self, samples: Samples[Bytes]) -> Plain:
         """Images, their size, colours and values."""
         values = samples.inputs
         return {
@@ -129,14 +133,22 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
         return config
 
     def build(self, config: ImageConfig, state: ImageState, name: str) -> nn.Module:
-        """A network, or a baseline."""
-        return network.build_image_model(config, state, name)
+        """A baseline by its name, or else the network."""
+        if name == "majority":
+            return Majority(len(state.classes))
+        if name == "logistic":
+            return PooledLogistic(state.sizes, state.channels, len(state.classes))
+        return create_model(config.model_name, **config.network_fields(**state.fields))
 
-    def fit_baseline(
-        self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]
-    ) -> dict[str, Any] | None:
-        """See `multiway.tasks.images.network`."""
-        return network.fit_image_baseline(run.models[name], training, validation)
+    def fit_baseline(self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]) -> Plain | None:
+        """Count classes, or fit a logistic regression on means of blocks of some images."""
+        model = run.models[name]
+        if not isinstance(model, PooledLogistic):
+            cast(Majority, model).fit(training.target_tensor)
+            return None
+        some = training.take(np.unique(np.linspace(0, len(training) - 1, FITTED).astype(np.int64)))
+        rows, held = (model.rows(part.batches(AT_ONCE)) for part in (some, validation))
+        return fit_logistic(model, *rows, *held, PENALTIES)
 
     def objective(self, run: Run, training: Samples[Tensor]) -> Objective:
         """Cross-entropy, with the teacher beside it."""
@@ -171,9 +183,9 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
         distilled = runs[0].facts.get("distilled")
         return {**super().cell_facts(runs), **({"distilled": distilled} if distilled else {})}
 
-    def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """Gradients of the named images, or of some telling ones of the test."""
-        chosen = options.get("images") or [name for _, name in telling(run)]
+        chosen = options.get("images") or [name for _, name in telling_images(run)]
         return write_explanations(explained(run, chosen), run.explanation(out))
 
     def check_stored(self, run: Run) -> None:
@@ -223,7 +235,7 @@ class ImageClassifier(SampleClassifier):
     test: float = 0.2
     baselines: Sequence[str] = ("majority", "logistic")
 
-    def explain(self, X: Any, index: int = 0) -> ImageExplanation:
+    def explain(self, X: object, index: int = 0) -> ImageExplanation:
         """Integrated gradients of the class that one image is named: what spoke for it, and against it.
 
         Args:

@@ -10,39 +10,22 @@ from numpy.typing import NDArray
 
 from multiway.report import charts, text
 from multiway.report.scales import Scale, number_ticks
-from multiway.report.scores import UNDEFINED, Metric, Scores, verdict
+from multiway.report.scores import UNDEFINED, Metric, Scores
 from multiway.report.sections import Chart, Images, PagePart, Picture, Section, Table, TableCell, Text
 from multiway.report.slices import grey_png, palette_png
 from multiway.tasks import pages
-from multiway.tasks.comparing import comparison
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.segmentation.scores import headline
 from multiway.tasks.segmentation.slices import Shown, load_slices
-from multiway.tasks.volumes.page import INTERVAL, selected_by, splits_part
+from multiway.tasks.target_page import SplitPage
+from multiway.tasks.volumes.page import INTERVAL, selected_by
 
 OVERLAY = np.array([[0, 0, 0, 0], [0, 158, 115, 150], [213, 94, 0, 170], [0, 114, 178, 170]], np.uint8)
 """Nothing, marked correctly, marked wrongly, missed; colours that colour-blind readers tell apart."""
 MAX_CLASSES = 40
+POOLED = "Pooled Dice counts all test pixels together, in the mean over classes."
 PERCENTS = np.linspace(0, 100, 101)
-
-
-def report(runs: Sequence[Run]) -> str:
-    """The HTML report of runs that differ in their seed; the first is shown in detail."""
-    return pages.report(SUBJECT, runs, head(runs), sections(runs))
-
-
-def head(runs: Sequence[Run]) -> pages.Summary:
-    """The verdict, the data check, the splits, and scores by class."""
-    run = runs[0]
-    pooled = headline(run.state.num_modes) == "dice_pooled"
-    kind = "Pooled Dice counts all test pixels together, in the mean over classes."
-    return pages.Summary(
-        verdict=verdict(SUBJECT.scores(runs)),
-        support=[kind if pooled else "Dice is a mean over test cases."],
-        splits=splits_part({split: {"cases": count} for split, count in run.facts["splits"].items()}),
-        tables=_by_class(runs),
-    )
 
 
 def sections(runs: Sequence[Run]) -> Iterator[PagePart]:
@@ -84,7 +67,11 @@ SUBJECT = pages.Subject(
         "HD95 is undefined where either mask is empty. Pooled Dice counts all voxels together.",
     ],
 )
-compare = functools.partial(comparison, SUBJECT)
+
+
+def _support(runs: Sequence[Run]) -> Iterator[str]:
+    pooled = headline(runs[0].state.num_modes) == "dice_pooled"
+    yield POOLED if pooled else "Dice is a mean over test cases."
 
 
 def _by_class(runs: Sequence[Run]) -> list[Section]:
@@ -169,3 +156,8 @@ def _scored(run: Run) -> pd.DataFrame:
     """Test cases by class and model, of the classes that are scored."""
     cases = run.tables["cases"]
     return cases[(cases["split"] == "test") & cases["scored"]]
+
+
+PAGE = SplitPage(
+    SUBJECT, sections, titles={"cases": "Cases"}, total="cases", support=_support, tables=_by_class,
+)  # fmt: skip

@@ -55,7 +55,7 @@ class Segmentation(SplitTask[SegmentConfig, PreparedImages, SegmentState, GridPa
     """A class for every voxel of a volume or pixel of a scene."""
 
     name = "segment"
-    page = page
+    page = page.PAGE
     config = SegmentConfig
     state = SegmentState
     facts = SegmentFacts

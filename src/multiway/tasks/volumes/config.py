@@ -1,15 +1,14 @@
 """Everything that determines a run that classifies volumes."""
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from multiway.config import Config, merge
+from multiway.config import Config, Plain, merge
 from multiway.data.augmentation import AugmentOptions
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
-from multiway.errors import closest
 from multiway.models import list_models, model_config
-from multiway.tasks.options import numbers, read_names
+from multiway.tasks.options import check_class_losses, check_model, network_fields, numbers, read_names
 from multiway.tasks.protocol import Option
 from multiway.tasks.stored import Facts
 from multiway.training import TrainingConfig
@@ -19,7 +18,7 @@ NETWORKS = {"cnn": "cnn_volume_classifier", "resnet18_3d": "resnet18_3d", "resne
 """Baselines that are trained, and the model that each is."""
 OURS = "hot_volume_classifier"
 SET_BY_DATA = ("sizes", "in_channels", "num_classes")
-TRAINING: dict[str, Any] = {
+TRAINING: Plain = {
     "loss": "cross_entropy", "epochs": 60, "learning_rate": 1e-3, "weight_decay": 0.05, "patience": 0,
 }  # fmt: skip
 """Fields of `TrainingConfig` where classes of volumes differ from a forecast."""
@@ -66,11 +65,11 @@ class VolumeConfig(Config):
     read: VolumeOptions = VolumeOptions()
     split: VolumeSplit = VolumeSplit()
     augment: AugmentOptions = AugmentOptions()
-    model: dict[str, Any] = Field(default_factory=dict)
+    model: Plain = Field(default_factory=dict)
     """`name` of a classifier of volumes and its fields, without the sizes, channels and classes that the data set."""
     baselines: tuple[Baseline, ...] = ("majority", "logistic")
     """What is fitted and scored beside it, under the same protocol."""
-    baseline_training: dict[str, Any] = Field(default_factory=dict)
+    baseline_training: Plain = Field(default_factory=dict)
     """Fields of `training` that are others for the baselines that are trained."""
     training: TrainingConfig = TrainingConfig.parse(TRAINING)
     evaluate_flips: bool = False
@@ -80,7 +79,7 @@ class VolumeConfig(Config):
 
     @field_validator("training", mode="before")
     @classmethod
-    def _training_starts_from_that_of_classes(cls, training: Any) -> Any:
+    def _training_starts_from_that_of_classes(cls, training: object) -> object:
         if not isinstance(training, dict):
             return training
         usual = {**TRAINING, "validation_batch_size": training.get("batch_size", 32)}
@@ -88,17 +87,8 @@ class VolumeConfig(Config):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        classifiers = list_models("*volume_classifier*") + list_models("resnet*_3d")
-        if self.model_name not in classifiers:
-            raise ValueError(
-                f"model.name must be one of {', '.join(classifiers)}{closest(self.model_name, classifiers)}"
-            )
-        given = [name for name in SET_BY_DATA if name in self.model]
-        if given:
-            raise ValueError(f"model.{given[0]} is set by the data. Leave it out")
-        for training in (self.training, self.network_training):
-            if training.loss != "cross_entropy" or training.validation_loss not in (None, "cross_entropy"):
-                raise ValueError("classes are trained with training.loss=cross_entropy")
+        check_model(self.model, OURS, [*list_models("*volume_classifier*"), *list_models("resnet*_3d")], SET_BY_DATA)
+        check_class_losses(self.training, self.network_training)
         model_config(self.model_name, **self.network_fields((28, 28, 28), 1, 2))
         return self
 
@@ -112,10 +102,9 @@ class VolumeConfig(Config):
         """How the baselines that are trained are trained."""
         return TrainingConfig.parse(merge(self.training.plain(), self.baseline_training), "baseline_training")
 
-    def network_fields(self, sizes: tuple[int, ...], channels: int, num_classes: int) -> dict[str, Any]:
+    def network_fields(self, sizes: tuple[int, ...], channels: int, num_classes: int) -> Plain:
         """Fields of `create_model` on this data."""
-        own = {name: value for name, value in self.model.items() if name != "name"}
-        return {**own, "sizes": sizes, "in_channels": channels, "num_classes": num_classes}
+        return network_fields(self.model, sizes=sizes, in_channels=channels, num_classes=num_classes)
 
 
 class VolumeCounts(Config):

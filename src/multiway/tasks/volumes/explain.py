@@ -29,16 +29,15 @@ from multiway.explain import (
     volume_maps,
 )
 from multiway.files import make_folder
-from multiway.metrics.classes import predicted_classes
 from multiway.tasks.answers import Answer, positions_of
-from multiway.tasks.protocol import OURS
+from multiway.tasks.lifecycle import data_of
 from multiway.tasks.run import Run
+from multiway.tasks.targets import answers_of, sentence_on, telling
 from multiway.tasks.volumes.network import evaluated, scan_probabilities
 from multiway.training.devices import device_of
 
 STEPS, FEW_STEPS, COSTLY_VOXELS = 96, 48, 48**3
 """Points of integrated gradients, and those of volumes with more voxels."""
-ERRORS, RIGHT = "Most confident errors", "Classified correctly, most confident of each class"
 SHOWN_CASES, SHOWN_RIGHT = 8, 4
 SWIFT_VOXELS = 32**3
 """Of volumes larger than this a report explains fewer cases, at fewer points: nobody waits an hour for a page."""
@@ -175,12 +174,8 @@ def _write_picture(folder: Path, item: CaseExplanation, cases: Cases) -> Path:
 
 
 def _sentence(item: CaseExplanation, classes: Sequence[str]) -> str:
-    named = f"named {classes[item.predicted]} with {item.probabilities[item.predicted]:.0%}"
-    actual = "" if item.label is None else f"is {classes[item.label]}, "
-    if item.sums is None:
-        return f"{item.name}: {actual}{named}"
-    total, change = item.sums
-    return f"{item.name}: {actual}{named}; the gradients sum to {total:+.3f}, the logit changes by {change:+.3f}"
+    label = None if item.label is None else classes[item.label]
+    return sentence_on(item.name, label, classes[item.predicted], item.probabilities[item.predicted], item.sums)
 
 
 def reload_cases(run: Run) -> Cases:
@@ -190,28 +185,7 @@ def reload_cases(run: Run) -> Cases:
         ConfigError: It was fitted on arrays in memory.
         DataError: The data is no longer there, or no longer sound.
     """
-    if run.config.data is None:
-        raise ConfigError(
-            "this run was fitted on arrays in memory, which are gone. Train on a file to explain its cases."
-        )
-    cases = read_cases(run.task.locate(run.config.data), run.config.read, run.config.split)
-    return cases.with_classes(run.state.classes)
-
-
-class Rows:
-    """One model's predictions of one split: case names, labels and probabilities `(cases, classes)`."""
-
-    def __init__(self, run: Run, model: str = OURS, split: str = "test") -> None:
-        frame, classes = run.tables["predictions"], run.state.classes
-        frame = frame[(frame["model"] == model) & (frame["split"] == split)]
-        labels = {name: label for label, name in enumerate(classes)}
-        self.cases = [str(name) for name in frame["case"]]
-        self.labels = np.array([labels[str(name)] for name in frame["label"]], np.int64)
-        self.probabilities = frame[[f"p_{name}" for name in classes]].to_numpy(np.float64)
-        self.predicted = predicted_classes(self.probabilities)
-
-    def __len__(self) -> int:
-        return len(self.cases)
+    return read_cases(data_of(run), run.config.read, run.config.split).with_classes(run.state.classes)
 
 
 def is_large(run: Run) -> bool:
@@ -225,13 +199,7 @@ def affordable(run: Run, most: int, least: int = 1) -> int:
 
 
 def interesting(run: Run, cases: Cases, wrongs: int = SHOWN_CASES, rights: int = SHOWN_RIGHT) -> list[tuple[str, int]]:
-    """The most confident errors, then the most confident right case of each class: headings and indices in `cases`."""
-    rows, indices = Rows(run), {name: index for index, name in enumerate(cases.names)}
-    confidence = rows.probabilities[np.arange(len(rows)), rows.predicted]
-    order = [int(row) for row in np.argsort(-confidence, kind="stable") if rows.cases[row] in indices]
-    wrong = [row for row in order if rows.predicted[row] != rows.labels[row]]
-    right = [row for row in order if rows.predicted[row] == rows.labels[row]]
-    best = [next((row for row in right if rows.labels[row] == label), None) for label in range(len(run.state.classes))]
-    chosen = [(ERRORS, row) for row in wrong[:wrongs]]
-    chosen += [(RIGHT, row) for row in best if row is not None][:rights]
-    return [(heading, indices[rows.cases[row]]) for heading, row in chosen]
+    """Headings, and indices in `cases` of the test cases that tell most; see `targets.telling`."""
+    answers, indices = answers_of(run.tables), {name: index for index, name in enumerate(cases.names)}
+    known = answers[answers["case"].astype(str).isin(indices)]
+    return [(heading, indices[name]) for heading, name in telling(known, run.state.classes, "case", wrongs, rights)]

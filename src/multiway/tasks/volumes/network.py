@@ -1,7 +1,7 @@
 """How classifiers of volumes are built and fitted, and what they say of normalised volumes."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -61,14 +61,12 @@ def fit_pooled(
     model: PooledLogistic, training: VolumeBatches, validation: VolumeBatches, config: VolumeConfig
 ) -> Facts:
     """See `fit_logistic`."""
-    return fit_logistic(model, *_pooled(model, training, config), *_pooled(model, validation, config))
+    rows, held = (model.rows(_evaluated_batches(part, config)) for part in (training, validation))
+    return fit_logistic(model, *rows, *held)
 
 
-def _pooled(model: PooledLogistic, source: VolumeBatches, config: VolumeConfig) -> tuple[Tensor, Tensor]:
-    """Features and labels of a split, for a logistic regression."""
-    parts = list(source.batches(POOLED))
-    features = [model.features(evaluated(batch["inputs"], config)) for batch in parts]
-    return torch.cat(features), torch.cat([batch["target"] for batch in parts])
+def _evaluated_batches(source: VolumeBatches, config: VolumeConfig) -> Iterator[dict[str, Tensor]]:
+    return ({**batch, "inputs": evaluated(batch["inputs"], config)} for batch in source.batches(POOLED))
 
 
 def auc_of(validation: VolumeBatches, num_classes: int, config: VolumeConfig) -> Callable[[nn.Module], float] | None:

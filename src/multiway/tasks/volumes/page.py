@@ -1,7 +1,7 @@
 """What the report of a run on volumes says: cases, errors, calibration, attention."""
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,22 +11,19 @@ from multiway.errors import ConfigError, MultiwayError
 from multiway.explain import average_curves
 from multiway.report import text
 from multiway.report.attention import figures
-from multiway.report.curves import RocCurve, deletion_sections
-from multiway.report.scores import Scores, verdict
+from multiway.report.curves import deletion_sections
 from multiway.report.sections import HeatMaps, PagePart, Planes, Section, Text
 from multiway.report.slices import films
 from multiway.tasks import pages
-from multiway.tasks.comparing import comparison
-from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, split_table
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
-from multiway.tasks.target_page import calibration_part, class_curve, confusion_part
-from multiway.tasks.targets import WORDS, thresholds_of
+from multiway.tasks.target_page import SplitPage, target_parts
+from multiway.tasks.targets import WORDS, answers_of, thresholds_of
 from multiway.tasks.volumes.explain import (
     SHOWN_CASES,
     SHOWN_RIGHT,
     CaseExplanation,
-    Rows,
     affordable,
     average_attention,
     explain_case,
@@ -45,42 +42,19 @@ LARGE = (
 )
 
 
-def report(runs: Sequence[Run]) -> str:
-    """The HTML report of runs that differ in their seed; the first is shown in detail."""
-    return pages.report(SUBJECT, runs, head(runs), sections(runs, _cases_of(runs[0])))
-
-
-def head(runs: Sequence[Run]) -> pages.Summary:
-    """The verdict, what it should be read with, and the splits."""
-    run, scores = runs[0], SUBJECT.scores(runs)
-    splits = splits_part(run.facts.get("splits", {}))
-    return pages.Summary(verdict=verdict(scores), support=list(_support(run, scores)), splits=splits)
-
-
 def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[PagePart]:
     """Cases first; those parts that need the data are left out when its file is no longer there."""
     run = runs[0]
-    test = Rows(run)
-    colours = {WORDS.get(name, name): place for name, place in pages.colours_of(SUBJECT.scores(runs)).items()}
     yield _cases_part(run, cases)
-    yield confusion_part(run.state.classes, test.labels, test.predicted, _curves(run), colours)
-    yield calibration_part(test.labels, test.probabilities)
+    yield from target_parts(SUBJECT, runs, run.state.classes)
     if cases is not None:
-        yield _attention(run, cases, test)
+        yield _attention(run, cases)
 
 
 def selected_by(score: str, run: Run) -> str:
     """What chose the epoch of a run: this score, or the loss where validation leaves it undefined."""
     is_score = run.facts["best"].get(OURS, {}).get("validation_score") is not None
     return f"highest validation {score}" if is_score else "lowest validation loss"
-
-
-def splits_part(counts: Mapping[str, Mapping[str, Any]]) -> PagePart:
-    """Cases, patients and classes of each split."""
-    titles = {"cases": "Cases", "patients": "Patients", "classes": "Classes"}
-    alone = " No patient is in two of them." if any(part.get("patients") for part in counts.values()) else ""
-    side = ["Fitted on the first, chosen on the second, scored once on the last." + alone]
-    return PagePart(id="splits", title="Splits", side=side, content=[split_table(counts, titles, total="cases")])
 
 
 def _setting(run: Run) -> dict[str, str]:
@@ -101,14 +75,14 @@ SUBJECT = pages.Subject(
     models=WORDS,
     interval=INTERVAL,
 )
-compare = functools.partial(comparison, SUBJECT)
 
 
-def _support(run: Run, scores: Scores) -> Iterator[str]:
+def support(runs: Sequence[Run]) -> Iterator[str]:
     """What the verdict should be read with: the most frequent class, undefined metrics, the threshold."""
-    test, accuracy = Rows(run), scores.get(OURS, "acc")
-    if len(test) and accuracy.value is not None:
-        majority = float(np.bincount(test.labels).max() / len(test))
+    run, scores = runs[0], SUBJECT.scores(runs)
+    labels, accuracy = answers_of(run.tables)["label"], scores.get(OURS, "acc")
+    if len(labels) and accuracy.value is not None:
+        majority = labels.value_counts(normalize=True).max()
         yield (
             f"{text.percent(100 * accuracy.value)} of the test cases are classified correctly; always naming the most "
             f"frequent class is right in {text.percent(100 * majority)}."
@@ -195,23 +169,10 @@ def _completeness(item: CaseExplanation) -> str:
     return f"The gradients at {item.points} points {sums}{gap}."
 
 
-def _curves(run: Run) -> list[RocCurve]:
-    """A curve per model for two classes; for more, a curve of the run's own model per class."""
-    if len(run.state.classes) == 2:
-        models = list(dict.fromkeys(run.tables["predictions"]["model"]))
-        rows = [(WORDS.get(name, name), Rows(run, name), 1) for name in models]
-    else:
-        rows = [(name, Rows(run), label) for label, name in enumerate(run.state.classes)]
-    curves = [
-        class_curve(name, part.labels == label, part.probabilities[:, label]) for name, part, label in rows if len(part)
-    ]
-    return [item for item in curves if item is not None]
-
-
-def _attention(run: Run, cases: Cases, test: Rows) -> PagePart:
+def _attention(run: Run, cases: Cases) -> PagePart:
     """Maps in the mean over test cases, and the deletion test."""
     indices = {name: index for index, name in enumerate(cases.names)}
-    tested = [indices[name] for name in test.cases if name in indices]
+    tested = [indices[name] for name in answers_of(run.tables)["case"].astype(str) if name in indices]
     chosen = _spread(run, tested, AVERAGED_CASES)
     maps = average_attention(run, cases, chosen, sample=f"mean over {len(chosen)} test cases")
     side = [
@@ -241,3 +202,9 @@ def _spread(run: Run, indices: Sequence[int], most: int) -> list[int]:
     """Some of the cases, evenly over all; fewer of large volumes."""
     count = min(affordable(run, most), len(indices))
     return [indices[int(position)] for position in np.linspace(0, len(indices) - 1, count).round()]
+
+
+PAGE = SplitPage(
+    SUBJECT, lambda runs: sections(runs, _cases_of(runs[0])), support=support, total="cases",
+    titles={"cases": "Cases", "patients": "Patients", "classes": "Classes"},
+)  # fmt: skip

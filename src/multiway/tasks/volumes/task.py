@@ -55,7 +55,7 @@ class Volumes(SplitTask[VolumeConfig, PreparedVolumes, VolumeState, VolumeBatche
     """Classes of scans."""
 
     name = "volumes"
-    page = page
+    page = page.PAGE
     config = VolumeConfig
     state = VolumeState
     facts = VolumeFacts
