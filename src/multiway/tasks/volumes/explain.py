@@ -14,7 +14,6 @@ from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.nifti import write_nifti
 from multiway.data.sources.scans.preparing import to_scan
 from multiway.data.sources.scans.volume import Volume
-from multiway.errors import ConfigError
 from multiway.explain import (
     ModeMap,
     VolumeExplanation,
