@@ -23,5 +23,5 @@ from multiway.data.scaling import mase_scales as mase_scales
 from multiway.data.sources.options import ReadOptions as ReadOptions
 from multiway.lazy import extend
 
-# A table `DATASETS` of sets that are made, not fetched; all others stand in `catalogue.yaml`.
-extend("catalogues", "multiway.data.made")
+# How sets are made that stand in `catalogue.yaml` and at no address.
+extend("data sets", "multiway.data.made")

@@ -23,6 +23,7 @@ from multiway.data.sources.series_reading import looks_like_sequences, read_sequ
 from multiway.data.sources.tables import load_table
 from multiway.data.writing import write_table
 from multiway.errors import DataError
+from multiway.extras import is_installed
 from multiway.files import atomic_folder, make_folder
 
 FILE = Path(__file__).with_suffix(".yaml")
@@ -40,12 +41,13 @@ class Entry(Config):
     """Its size in words."""
     files: tuple[str, ...]
     """Names under which a local copy is looked for, the first being that of a download."""
-    url: str
-    """Official address, or the usual one where the authors keep none."""
+    url: str = ""
+    """Official address, or the usual one where the authors keep none; none for a set that is made here."""
     licence: str
     """Under which terms it is published."""
-    form: Literal["file", "table", "login", "series", "texts", "text", "images"]
-    """How it is given out: a file, a table that is counted, a page with a login, archives of series or texts."""
+    form: Literal["file", "table", "login", "series", "texts", "text", "images", "lesions", "scene"]
+    """How it is given out: a file, a table that is counted, a page with a login, archives of series or texts; or how it
+    is made."""
     known_hash: str | None = None
     """Its hash with the name of the method in front; None where none is pinned, and its size is compared."""
     size: tuple[int, ...] = ()
@@ -66,9 +68,15 @@ class Entry(Config):
     """Names of the columns where those files have none."""
     recipe: str = ""
     """How files are made of what a page gives."""
+    source: str = ""
+    """The data set that it is made of."""
+    package: str = ""
+    """The library that ships it; it is read by its name then."""
 
     def find(self, folders: Sequence[Path]) -> Path | None:
-        """The first copy that lies in one of the folders."""
+        """The first copy that lies in one of the folders; the name of a set that an installed package ships."""
+        if self.package:
+            return Path(self.files[0]) if is_installed(self.package) else None
         return first_in(folders, self.files, PRESENT.get(self.form, Path.is_file))
 
     def fetch(self, name: str, folder: Path) -> Path:

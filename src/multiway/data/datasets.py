@@ -1,6 +1,5 @@
 """Known data sets: what is said of each, where it lies on this machine, and fetching it."""
 
-import importlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Protocol
 from multiway.data.catalogue import entries
 from multiway.data.verifying import verified
 from multiway.errors import ConfigError, DataError, closest
-from multiway.lazy import extensions, load_extensions
+from multiway.lazy import load_extensions
 
 
 class Dataset(Protocol):
@@ -24,8 +23,8 @@ class Dataset(Protocol):
         """Names under which a local copy is looked for, the first being that of a download."""
 
     @property
-    def url(self) -> str | None:
-        """Official address, or the usual one where the authors keep none; None for a set that is made here."""
+    def url(self) -> str:
+        """Official address, or the usual one where the authors keep none; empty for a set that is made here."""
 
     @property
     def known_hash(self) -> str | None:
@@ -53,9 +52,7 @@ ADDED: dict[str, Dataset] = {}
 def catalogue() -> dict[str, Dataset]:
     """Every known data set by its name."""
     load_extensions("data sets")
-    modules = map(importlib.import_module, extensions("catalogues").values())
-    made = {name: known for module in modules for name, known in module.DATASETS.items()}
-    return {**entries(), **made, **ADDED}
+    return {**entries(), **ADDED}
 
 
 def is_dataset(name: str) -> bool:
@@ -100,7 +97,7 @@ def dataset_path(name: str) -> Path:
     """
     known = dataset(name)
     found = known.find(search_folders())
-    if found is None and known.url is None:
+    if found is None and not known.url:
         return fetch_dataset(name)
     if found is None:
         raise DataError(
@@ -139,7 +136,7 @@ def describe() -> list[dict[str, object]]:
 
 def _verified_by(known: Dataset) -> str:
     """What a first copy is compared with; a later one is by sha256."""
-    first = (known.known_hash or ("making" if known.url is None else "size")).split(":")[0]
+    first = (known.known_hash or ("making" if not known.url else "size")).split(":")[0]
     return first if first == "sha256" else f"{first}, then sha256"
 
 

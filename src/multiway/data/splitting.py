@@ -67,7 +67,8 @@ def split(samples: Samples[Any], how: Shares, *, fix: Fix | None = None) -> Spli
     proportions as far as that allows. Of samples with sizes, as of a text in its order, the last are taken, not drawn.
 
     Args:
-        samples: With classes, groups, keys, times and the official split, where they are known.
+        samples: With classes, groups, keys, times and the official split, where they are known; where no class is
+            named, training may do without one.
         how: Shares, or folds.
         fix: What helps where the data name the splits and one is empty.
 
@@ -125,7 +126,7 @@ def _filling(samples: Samples[Any], fix: Fix | None) -> Message:
     """What fills an empty split: more of the classes that one sample has, which only train; else other shares."""
     classes = samples.classes or ()
     counts = np.bincount(EMPTY if samples.labels is None else samples.labels, minlength=len(classes))
-    single = [classes[place] for place in np.flatnonzero(counts == 1).tolist()]
+    single = [name for name, count in zip(classes, counts.tolist(), strict=False) if count == 1]
     if samples.official is not None and fix is not None:
         return (f"Give such {samples.word}, or name another column of splits (", fix, ").")
     if single:
@@ -255,13 +256,3 @@ def draw_shares(groups: list[tuple[int, NDArray[np.int64]]], shares: dict[str, f
                 taken[name].append(order.pop())
         taken["train"] += order
     return {name: np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64) for name, parts in taken.items()}
-
-
-def fix_of_empty(labels: Rows | None, classes: Sequence[str], samples: str, otherwise: str) -> str:
-    """What fills an empty split: more samples of classes of one, which only train; else what fits any other data."""
-    counts = np.bincount(EMPTY if labels is None else labels, minlength=len(classes))
-    single = [classes[place] for place in np.flatnonzero(counts == 1).tolist()]
-    if not single:
-        return otherwise
-    rest = "has one, or drop the class" if len(single) == 1 else "have one each, or drop the classes"
-    return f"Give more {samples} of {listed(single)}, which {rest}."

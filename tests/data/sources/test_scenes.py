@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from multiway.data.sources import scenes
+from multiway.data.catalogue import entries
 from multiway.data.sources.scenes import INDIAN_PINES, is_scene, read_scene
 from multiway.data.splitting import SplitShares
 from multiway.errors import DataError
@@ -87,6 +87,7 @@ def test_what_is_no_scene_is_none(tmp_path):
 
 
 def test_another_scene_under_the_name_is_refused(monkeypatch):
-    monkeypatch.setattr(scenes, "PINES_SHA256", "sha256:" + "0" * 64)
+    other = entries()[INDIAN_PINES].replace(known_hash="sha256:" + "0" * 64)
+    monkeypatch.setitem(entries(), INDIAN_PINES, other)
     with pytest.raises(DataError, match=r"indian-pines: the copy in tensorly is another scene \(sha256:"):
         read_scene("indian-pines")

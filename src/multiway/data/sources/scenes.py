@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.data.catalogue import entries
 from multiway.data.findings import quoted
 from multiway.data.sources.arrays import Archive
 from multiway.data.sources.scans.options import MAX_BYTES
@@ -14,13 +15,6 @@ from multiway.data.sources.scans.volume import Array
 from multiway.errors import ConfigError, DataError
 
 INDIAN_PINES = "indian-pines"
-PINES_SHA256 = "sha256:bfa1a07edcddc376ba76b880c4498ef3052aed3862e07337a6e486fbf407a052"
-"""Of the values as float32, bands first, then of the labels as int64."""
-PINES_CLASSES = (
-    "unlabelled", "alfalfa", "corn, no till", "corn, min till", "corn", "grass and pasture", "grass and trees",
-    "mown grass", "hay", "oats", "soybean, no till", "soybean, min till", "soybean, clean", "wheat", "woods",
-    "buildings, grass, trees", "stone and steel towers",
-)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,7 +86,7 @@ def _indian_pines() -> Scene:
     bunch = load_indian_pines()
     values = np.ascontiguousarray(np.asarray(bunch["tensor"]).transpose(2, 0, 1)).astype(np.float32)
     labels = np.asarray(bunch["ticks"][0]).astype(np.int64)
-    digest = hashlib.sha256(values.tobytes() + labels.tobytes()).hexdigest()
-    if f"sha256:{digest}" != PINES_SHA256:
+    known, digest = entries()[INDIAN_PINES], hashlib.sha256(values.tobytes() + labels.tobytes()).hexdigest()
+    if f"sha256:{digest}" != known.known_hash:  # of the values as float32, bands first, then of the labels as int64
         raise DataError(f"{INDIAN_PINES}: the copy in tensorly is another scene (sha256:{digest}). Install it anew.")
-    return Scene(values=values, labels=labels, source=INDIAN_PINES, names=PINES_CLASSES)
+    return Scene(values=values, labels=labels, source=INDIAN_PINES, names=known.classes)

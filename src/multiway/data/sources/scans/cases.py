@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.findings import listed, quoted
+from multiway.data.samples import Samples
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
 from multiway.data.sources.scans.preparing import prepare, prepared_header
-from multiway.data.sources.scans.splitting import split_cases
 from multiway.data.sources.scans.volume import BARE_AXES, Array, Grid, Volume, VolumeHeader, check_channels, millimetres
-from multiway.data.splitting import Splits
+from multiway.data.splitting import Splits, drawn_notes, split
 from multiway.errors import DataError, Fix, Message
 
 SAME_SIZE: Message = (
@@ -160,6 +160,27 @@ def _form(grid: Grid, sizes: tuple[int, ...]) -> str:
     return f"{'x'.join(map(str, sizes))} voxels, {spacing}, {grid.orientation or 'no orientation'}"
 
 
+def split_cases(
+    labels: NDArray[np.int64] | None,
+    patients: Sequence[str] | None,
+    names: Sequence[str],
+    how: VolumeSplit,
+    source: str,
+    official: Sequence[str] | None = None,
+) -> tuple[Splits, tuple[str, ...]]:  # fmt: skip
+    """Splits of cases as the data name them, else by patient and class, and what is to be noted of it.
+
+    Raises:
+        DataError: A split would be empty.
+    """
+    cases = Samples(
+        inputs=np.array(names), source=source, word="cases", target=labels, classes=None if labels is None else (),
+        groups=None if patients is None else tuple(patients), official=None if official is None else tuple(official),
+    )  # fmt: skip
+    splits = split(cases, how)
+    return splits, drawn_notes(cases, splits)
+
+
 class ArrayScans:
     """Volumes that are rows of one array, `(cases, channels, *sizes)`, and their masks, `(cases, *sizes)`, if any."""
 
@@ -201,7 +222,7 @@ class Arrays:
     masks: Any = None
     patients: Sequence[Any] | None = None
 
-    def cases(self, options: VolumeOptions, split: VolumeSplit | None = None) -> Cases:
+    def cases(self, options: VolumeOptions, how: VolumeSplit | None = None) -> Cases:
         """The arrays as cases, split where it is said how; the classes are the sorted values of `y`.
 
         Raises:
@@ -214,11 +235,12 @@ class Arrays:
             raise DataError(f"patients: one is needed per case. Got {len(self.patients)} for {count} volumes.")
         patients = None if self.patients is None else tuple(map(str, self.patients))
         scans = ArrayScans(values, None if self.masks is None else _masks(self.masks, values))
+        names = tuple(f"{row:0{len(str(count - 1))}d}" for row in range(count))
         header = prepared_header(scans.header(0), options, "X")
         return Cases(
-            names=tuple(f"{row:0{len(str(count - 1))}d}" for row in range(count)), labels=labels,
+            names=names, labels=labels,
             classes=tuple(map(str, classes.tolist())), label_kind=LABEL_KINDS.get(classes.dtype.kind, "text"),
-            patients=patients, splits={} if split is None else split_cases(count, labels, patients, split, "X"),
+            patients=patients, splits={} if how is None else split_cases(labels, patients, names, how, "X")[0],
             channels=header.channels, sizes=header.sizes, axes=header.axes, source="arrays in memory",
             options=options, scans=scans, dtype=header.dtype, has_masks=self.masks is not None,
         )  # fmt: skip

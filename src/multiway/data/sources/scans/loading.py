@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Failures, Finding, kept, listed, quoted
 from multiway.data.samples import SPLITS
-from multiway.data.sources.scans.cases import SAME_SIZE, Arrays, Cases
+from multiway.data.sources.scans.cases import SAME_SIZE, Arrays, Cases, split_cases
 from multiway.data.sources.scans.listing import Entry, case_names, label_names, list_entries
 from multiway.data.sources.scans.medmnist import is_medmnist, read_medmnist
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
 from multiway.data.sources.scans.preparing import differing, prepared_header
 from multiway.data.sources.scans.reading import read_header, read_volume
-from multiway.data.sources.scans.splitting import named_splits, split_cases
 from multiway.data.sources.scans.volume import BARE_AXES, Volume, VolumeHeader, millimetres
 from multiway.data.splitting import Splits
 from multiway.errors import DataError, Fix
@@ -108,7 +107,8 @@ def read_cases(
     with kept(failures):
         _check_files(entries, cases.source)
     with kept(failures):
-        cases = dataclasses.replace(cases, splits=_splits(entries, cases, split))
+        splits, notes = _splits(entries, cases, split)
+        cases = dataclasses.replace(cases, splits=splits, notes=notes)
     return _with_headers(cases, same_sizes, failures)
 
 
@@ -191,12 +191,30 @@ def _check_files(entries: Sequence[Entry], where: str) -> None:
         seen[entry.file] = entry.place
 
 
-def _splits(entries: Sequence[Entry], cases: Cases, split: VolumeSplit) -> Splits:
-    names = [entry.split for entry in entries]
-    if any(name is not None for name in names):
-        places = [entry.place for entry in entries]
-        return named_splits(names, cases.labels, cases.patients, split, cases.source, places)
-    return split_cases(cases.count, cases.labels, cases.patients, split, cases.source)
+def _splits(entries: Sequence[Entry], cases: Cases, how: VolumeSplit) -> tuple[Splits, tuple[str, ...]]:
+    """Splits, and what is to be noted of them; a patient whom the list puts into two is refused."""
+    names = [entry.split for entry in entries if entry.split is not None]
+    if not names:
+        return split_cases(cases.labels, cases.patients, cases.names, how, cases.source)
+    without = [entry.place for entry in entries if entry.split is None]
+    if without:
+        rule = f"a split is needed in every row, or in none ({len(without)} lack it). Fill it in."
+        raise DataError(f"{without[0]}: {rule}")
+    _check_leak(cases.patients or cases.names, names, cases.source)
+    return split_cases(cases.labels, cases.patients, cases.names, how, cases.source, names)
+
+
+def _check_leak(patients: Sequence[str], names: Sequence[str], source: str) -> None:
+    splits: dict[str, set[str]] = {}
+    for patient, name in zip(patients, names, strict=True):
+        splits.setdefault(patient, set()).add(name)
+    torn = [patient for patient, own in splits.items() if len(own) > 1]
+    if torn:
+        both = " and ".join(sorted(splits[torn[0]]))
+        raise DataError(
+            f"{source}: a patient must be in one split. Patient '{quoted(torn[0])}' is in {both} ({len(torn)} "
+            f"such). Correct the column of splits, or leave it out to split by patient."
+        )
 
 
 def _with_headers(cases: Cases, same_sizes: bool, failures: Failures | None) -> Cases:
@@ -220,7 +238,7 @@ def _with_headers(cases: Cases, same_sizes: bool, failures: Failures | None) -> 
         sizes=first.sizes if len({header.sizes for header in after.values()}) == 1 else None,
         axes=first.axes,
         dtype=np.result_type(*{header.dtype for header in after.values()}),
-        notes=(*geometry, *one_class_notes(cases)),
+        notes=(*cases.notes, *geometry, *one_class_notes(cases)),
     )
 
 
