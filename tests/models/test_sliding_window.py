@@ -1,5 +1,6 @@
 """The windows' weights sum to one, so whatever treats each voxel alone is unchanged by being cut into windows."""
 
+import sys
 import warnings
 
 import pytest
@@ -35,17 +36,23 @@ def test_one_patch_over_all_is_the_prediction_itself(generator):
 
 
 @pytest.mark.parametrize("overlap", [0.25, 0.5])
-def test_uniform_weights_are_those_of_monai(generator, overlap):
+@pytest.mark.parametrize(("weighting", "mode"), [("uniform", "constant"), ("gaussian", "gaussian")])
+def test_weights_are_those_of_monai(generator, monkeypatch, overlap, weighting, mode):
+    """A wide bell, as MONAI lifts weights of less than a thousandth."""
     inferers = pytest.importorskip("monai.inferers")
+    monkeypatch.setattr(sys.modules["multiway.models.sliding_window"], "SIGMA", 0.25)
     volume, kernel = volume_of((13, 11, 17), generator), torch.randn(3, 2, 3, 3, 3, generator=generator).double()
+    volume, kernel = (volume, kernel) if mode == "constant" else (volume.float(), kernel.float())
 
     def predict(patches):
         return torch.nn.functional.conv3d(patches, kernel, padding=1)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # MONAI indexes by a list, which torch deprecates
-        theirs = inferers.sliding_window_inference(volume[None], (6, 11, 8), 2, predict, overlap=overlap)[0]
-    assert_same(sliding_window(predict, volume, (6, 11, 8), overlap, 2, weighting="uniform"), theirs)
+        theirs = inferers.sliding_window_inference(
+            volume[None], (6, 11, 8), 2, predict, overlap=overlap, mode=mode, sigma_scale=0.25
+        )[0]
+    assert_same(sliding_window(predict, volume, (6, 11, 8), overlap, 2, weighting=weighting), theirs)
 
 
 def test_the_middle_of_a_patch_outweighs_its_edge():

@@ -29,6 +29,16 @@ def test_soft_dice_is_monais(generator, monai):
     assert float(1 - soft_cl_dice(*one, 4)) == pytest.approx(float(cl_loss), rel=COARSE32)  # MONAI adds 1e-4 below
 
 
+def test_cross_entropy_and_dice_together_are_monais(generator, monai):
+    logits = torch.randn(2, 3, 5, 7, 6, generator=generator)
+    target = torch.randint(0, 3, (2, 5, 7, 6), generator=generator)
+    theirs = monai.losses.DiceCELoss(
+        include_background=False, to_onehot_y=True, softmax=True, smooth_nr=1, smooth_dr=1, lambda_dice=0.7
+    )(logits, target[:, None])
+    total, count = segmentation_loss(logits, target, dice_weight=0.7)
+    assert_same(total / count, theirs)
+
+
 def test_the_loss_is_its_terms_over_the_voxels_that_count(generator):
     logits = torch.randn(3, 4, 5, 7, generator=generator)
     target = torch.randint(0, 4, (3, 5, 7), generator=generator)

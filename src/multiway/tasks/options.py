@@ -12,6 +12,8 @@ from multiway.errors import closest
 from multiway.models import create_model, list_models, model_config
 from multiway.training import TrainingConfig
 
+Sizes = int | tuple[int, ...]
+
 
 def starting_from(usual: Plain) -> BeforeValidator:
     """For the type of a field: what is given as a mapping stands above the usual values."""
@@ -59,7 +61,7 @@ class NetworkConfig(Config):
 
     NETWORK: ClassVar[str]
     """Name of the network, and of its sizes the beginning."""
-    BY_DATA: ClassVar[Mapping[str, int]]
+    BY_DATA: ClassVar[Mapping[str, Sizes]]
     """Fields of the network that the data set, with values that it can have."""
 
     data: str | None = None
@@ -73,9 +75,14 @@ class NetworkConfig(Config):
     draws: int = Field(200, ge=0)
     """Bootstrap samples, of groups where there are some, behind each interval; 0 gives none."""
 
+    @classmethod
+    def networks(cls) -> Sequence[str]:
+        """Names that the network may have."""
+        return list_models(f"{cls.NETWORK}*")
+
     @model_validator(mode="after")
     def _network_fits(self) -> Self:
-        check_model(self.model, self.NETWORK, list_models(f"{self.NETWORK}*"), tuple(self.BY_DATA))
+        check_model(self.model, self.NETWORK, self.networks(), tuple(self.BY_DATA))
         model_config(self.model_name, **self.network_fields(**self.BY_DATA))
         return self
 
@@ -84,11 +91,11 @@ class NetworkConfig(Config):
         """Name of the network."""
         return str(self.model.get("name", self.NETWORK))
 
-    def network_fields(self, **set_by_data: int) -> Plain:
+    def network_fields(self, **set_by_data: Sizes) -> Plain:
         """Fields of `create_model` on this data."""
         return network_fields(self.model, **set_by_data)
 
-    def network(self, **set_by_data: int) -> nn.Module:
+    def network(self, **set_by_data: Sizes) -> nn.Module:
         """Draw the network for this data."""
         return create_model(self.model_name, **self.network_fields(**set_by_data))
 

@@ -90,10 +90,11 @@ def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[st
         yield number_errors(of_model[OURS], subject.rows)
         return
     labels = pd.Index(names).get_indexer(pd.Index(of_model[OURS]["label"].astype(str)))
-    shares = {name: rows[[f"p_{each}" for each in names]].to_numpy(float) for name, rows in of_model.items()}
+    columns = [f"p_{name}" for name in names]
+    shares = {model: rows[columns].to_numpy(float) for model, rows in of_model.items()}
     words = {name: subject.models.get(name, name) for name in shares}
-    colours = {words[name]: place for name, place in pages.colours_of(subject.scores(runs)).items()}
-    curves = class_curves(names, labels, {words[name]: each for name, each in shares.items()})
+    colours = {words[name]: colour for name, colour in pages.colours_of(subject.scores(runs)).items()}
+    curves = class_curves(names, labels, {words[name]: values for name, values in shares.items()})
     yield confusion_part(names, labels, metrics.predicted_classes(shares[OURS]), curves, colours)
     yield calibration_part(labels, shares[OURS], subject.rows)
 
@@ -101,10 +102,10 @@ def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[st
 def class_curves(names: Sequence[str], labels: Labels, shares: Mapping[str, Values]) -> list[RocCurve]:
     """A curve per model for two classes; for more, a curve of the run's own model per class."""
     if len(names) == 2:
-        found = [class_curve(model, labels == 1, each[:, 1]) for model, each in shares.items()]
+        curves = [class_curve(model, labels == 1, values[:, 1]) for model, values in shares.items()]
     else:
-        found = [class_curve(name, labels == place, shares[OURS][:, place]) for place, name in enumerate(names)]
-    return [each for each in found if each is not None]
+        curves = [class_curve(name, labels == label, shares[OURS][:, label]) for label, name in enumerate(names)]
+    return [curve for curve in curves if curve is not None]
 
 
 def confusion_part(

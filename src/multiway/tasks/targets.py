@@ -204,8 +204,8 @@ def class_frame(
     named = class_values(names)
     frames = []
     for model, shares in outputs.items():
-        found = named[metrics.predicted_classes(shares)]
-        head = pd.DataFrame({**cases, "model": model, "split": split, "label": named[labels], "predicted": found})
+        answers = named[metrics.predicted_classes(shares)]
+        head = pd.DataFrame({**cases, "model": model, "split": split, "label": named[labels], "predicted": answers})
         frames.append(pd.concat([head, probability_frame(shares, names)], axis=1))
     return pd.concat(frames, ignore_index=True)
 
@@ -227,5 +227,5 @@ def number_frame(
 ) -> pd.DataFrame:
     """Columns that name each sample, then split, label, model and the number predicted."""
     head = {**samples, "split": split, "label": truth}
-    frames = [pd.DataFrame({**head, "model": model, "predicted": each}) for model, each in outputs.items()]
+    frames = [pd.DataFrame({**head, "model": model, "predicted": numbers}) for model, numbers in outputs.items()]
     return pd.concat(frames, ignore_index=True)

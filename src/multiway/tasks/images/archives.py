@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.config import Plain
 from multiway.data.findings import listed, quoted
 from multiway.data.matching import positions
 from multiway.data.samples import SPLITS, Rows, Samples
@@ -45,7 +46,7 @@ def images_of(values: Bytes, names: Sequence[str], source: str, **known: Any) ->
     )
 
 
-def numbered_classes(labels: Sequence[Any]) -> dict[str, Any]:
+def numbered_classes(labels: Sequence[object]) -> Plain:
     """Labels as positions of their classes, and the names of these: whole numbers, then words by the alphabet."""
     names = set(map(str, labels))
     order = sorted(names, key=lambda name: (not name.isdecimal(), int(name) if name.isdecimal() else 0, name))
@@ -120,7 +121,7 @@ def _arrays(archive: Archive, name: str, options: PictureOptions) -> Bytes:
     return resized(archive.read(name), options)
 
 
-def _classes_in(archive: Archive, name: str, count: int) -> list[Any]:
+def _classes_in(archive: Archive, name: str, count: int) -> list[object]:
     header = archive.header(name, words=True)
     if header.dtype.kind not in "iubU" or header.shape not in ((count,), (count, 1)):
         raise DataError(
@@ -128,7 +129,7 @@ def _classes_in(archive: Archive, name: str, count: int) -> list[Any]:
             f"Got {header.dtype.name} {header.shape}. Save as many labels as images."
         )
     given = archive.read(name, words=True).reshape(-1)
-    labels: list[Any] = (given if given.dtype.kind == "U" else given.astype(np.int64)).tolist()
+    labels: list[object] = list((given if given.dtype.kind == "U" else given.astype(np.int64)).tolist())
     if "" in labels:
         raise DataError(f"{archive.where}: '{quoted(name)}' names no class for image {labels.index('')}. Fill it in.")
     return labels

@@ -1,13 +1,13 @@
 """What a run learns of its images, and how they are changed at random while it does."""
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
 from pydantic import model_validator
 from torch import Tensor
 
-from multiway.config import Config
+from multiway.config import Config, Plain
 from multiway.data.augmentation import AugmentOptions, augment
 from multiway.data.matching import match_sizes
 from multiway.data.samples import Rows, Samples
@@ -82,7 +82,7 @@ class ImageState(Config):
         )  # fmt: skip
 
     @property
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> Plain:
         """Fields of a network on these images."""
         return {"in_channels": self.channels, "sizes": self.sizes, "num_classes": len(self.classes)}
 

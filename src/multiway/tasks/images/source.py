@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multiway.data.findings import Failures, listed, quoted
-from multiway.data.samples import Samples
+from multiway.data.samples import Array, Samples
 from multiway.data.sources.pictures import (
     Bytes,
     PictureOptions,
@@ -50,7 +49,9 @@ class ImageOptions(PictureOptions):
     """Values: `half` from 0-255 to -1-1, or by mean and deviation of each channel over the training images."""
 
 
-def read_images(source: Any, options: ImageOptions | None = None, failures: Failures | None = None) -> Samples[Bytes]:
+def read_images(
+    source: object, options: ImageOptions | None = None, failures: Failures | None = None
+) -> Samples[Bytes]:
     """Read images and, where there are any, their classes.
 
     Args:
@@ -81,7 +82,7 @@ def read_images(source: Any, options: ImageOptions | None = None, failures: Fail
     return images_of(values, [path.name], quoted(path.name, 80), notes=notes)
 
 
-def looks_like_images(source: Any) -> bool:
+def looks_like_images(source: object) -> bool:
     """Whether a folder, a file or an array holds images, by names and heads alone."""
     if not isinstance(source, str | Path):
         x = pair_of(source)[0]
@@ -148,7 +149,7 @@ def _files_in(folder: Path) -> Iterator[File]:
             yield File(path, path.relative_to(folder).as_posix(), part, inner[0] if inner else None)
 
 
-def _of_arrays(x: Any, y: Any, options: ImageOptions) -> Samples[Bytes]:
+def _of_arrays(x: object, y: object, options: ImageOptions) -> Samples[Bytes]:
     """Images `(images, height, width[, channels])` of bytes, and one class for each, or None.
 
     Raises:
@@ -161,7 +162,7 @@ def _of_arrays(x: Any, y: Any, options: ImageOptions) -> Samples[Bytes]:
     return images_of(resized(values, options), [f"X[{row}]" for row in range(len(values))], MEMORY, **classes)
 
 
-def _array(x: Any) -> NDArray[Any]:
+def _array(x: Any) -> Array:
     try:
         return np.asarray(x)
     except ValueError:
@@ -169,11 +170,11 @@ def _array(x: Any) -> NDArray[Any]:
         raise DataError(f"X: images must have one size. Got {listed(sizes)}. Bring them to one.") from None
 
 
-def _classes(y: Any, count: int) -> list[Any]:
+def _classes(y: object, count: int) -> list[object]:
     given = np.asarray(y)
     if given.shape != (count,):
         raise DataError(f"y: one class is needed per image, ({count},). Got {given.shape}.")
-    labels: list[Any] = given.tolist()
+    labels: list[object] = given.tolist()
     absent = next((row for row, label in enumerate(labels) if label is None or label in ("",) or label != label), None)
     if absent is not None:
         raise DataError(f"y: every image needs a class. Image {absent} has none. Fill it in.")

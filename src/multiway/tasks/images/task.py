@@ -18,7 +18,6 @@ from multiway.data.samples import Rows, Samples
 from multiway.data.sources.pictures import Bytes
 from multiway.errors import MultiwayError
 from multiway.explain.gradients import ImageExplanation
-from multiway.models import create_model
 from multiway.models.baselines import Majority, PooledLogistic, fit_logistic
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
@@ -138,7 +137,7 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
             return Majority(len(state.classes))
         if name == "logistic":
             return PooledLogistic(state.sizes, state.channels, len(state.classes))
-        return create_model(config.model_name, **config.network_fields(**state.fields))
+        return config.network(**state.fields)
 
     def fit_baseline(self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]) -> Plain | None:
         """Count classes, or fit a logistic regression on means of blocks of some images."""

@@ -95,7 +95,7 @@ def _kept(path: Path, teacher: "Teacher", parts: Mapping[str, Samples[Tensor]]) 
     """Logits by split that lie there, or else computed and left there."""
     with contextlib.suppress(RunError):  # not there yet, or damaged: computed anew
         logits = stored_tensors(path)
-        if {name: len(each) for name, each in logits.items()} == {name: len(part) for name, part in parts.items()}:
+        if {name: len(values) for name, values in logits.items()} == {name: len(part) for name, part in parts.items()}:
             return logits
     logits = dict(zip(parts, teacher.logits(*parts.values()), strict=True))
     files.make_folder(path.parent)

@@ -1,11 +1,11 @@
 """What is in a table of images and masks, or in a scene: cases, classes, empty masks, and what is wrong."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.config import Plain
 from multiway.data import CheckReport
 from multiway.data.findings import Findings, Place
 from multiway.data.sources.scans.cases import Arrays
@@ -38,21 +38,21 @@ def check_masks(source: str | Path | Arrays, config: SegmentConfig) -> CheckRepo
     return CheckReport(source=images.source, summary={**images.summary, **summary}, findings=findings.ordered())
 
 
-def _look(examples: Examples, findings: Findings) -> dict[str, Any]:
+def _look(examples: Examples, findings: Findings) -> Plain:
     voxels = {split: np.zeros(len(examples.classes), np.int64) for split in examples.splits}
     empty: list[Place] = []
     constant: list[Place] = []
     sizes: dict[tuple[int, ...], int] = {}
     for split, rows in examples.splits.items():
         for row in rows.tolist():
-            example, place = examples.read(row), Place(detail=examples.names[row])
+            example, case = examples.read(row), Place(detail=examples.names[row])
             counts = np.bincount(example.target[example.target >= 0], minlength=len(examples.classes))
             voxels[split] += counts
             sizes[example.target.shape] = sizes.get(example.target.shape, 0) + 1
             if examples.background and not counts[1:].any():
-                empty.append(place)
+                empty.append(case)
             if example.values.min() == example.values.max():
-                constant.append(place)
+                constant.append(case)
     for note in examples.notes:
         findings.add("note", "note", note.rstrip("."))
     if constant:

@@ -1,10 +1,10 @@
 """Everything that determines a segmentation run."""
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from multiway.config import Config, merge
+from multiway.config import Config, Plain, merge
 from multiway.data.augmentation import AugmentOptions
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
 from multiway.models import list_models
@@ -15,7 +15,7 @@ Baseline = Literal["background", "threshold", "logistic", "unet"]
 NETWORKS = {3: ("hot_volume_unet", "volume_unet"), 2: ("hot_segmenter_2d", "unet_2d")}
 """By number of modes, the network that is trained and the plain one beside it."""
 LARGEST_PATCH = 64
-TRAINING: dict[str, Any] = {
+TRAINING: Plain = {
     "epochs": 30, "learning_rate": 2e-3, "warmup_steps": 50, "patience": 0,
 }  # fmt: skip
 """Fields of `TrainingConfig` where a segmentation differs from a forecast."""
@@ -43,7 +43,7 @@ class SegmentConfig(Config):
     block: int = Field(12, ge=1)
     """Side of the blocks that a scene is cut into, in pixels; a block belongs to one split."""
 
-    model: dict[str, Any] = Field(default_factory=dict)
+    model: Plain = Field(default_factory=dict)
     """`name` of a model and its fields, without the channels and classes that the data set."""
     baselines: tuple[Baseline, ...] | None = None
     """What is measured beside it: everything that fits the data if not given."""
@@ -69,7 +69,7 @@ class SegmentConfig(Config):
 
     @field_validator("training", mode="before")
     @classmethod
-    def _training_starts_from_that_of_masks(cls, training: Any) -> Any:
+    def _training_starts_from_that_of_masks(cls, training: object) -> object:
         return merge(TRAINING, training) if isinstance(training, dict) else training
 
     @model_validator(mode="after")
@@ -83,7 +83,7 @@ class SegmentConfig(Config):
             raise ValueError(f"classes must be two different names or more. Got {self.classes}")
         return self
 
-    def network(self, num_modes: int, plain: bool = False) -> tuple[str, dict[str, Any]]:
+    def network(self, num_modes: int, plain: bool = False) -> tuple[str, Plain]:
         """Name and fields of the network, or of the plain one of equal size beside it."""
         ours, other = NETWORKS[num_modes]
         fields = {name: value for name, value in self.model.items() if name != "name"}

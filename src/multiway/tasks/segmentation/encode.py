@@ -143,7 +143,7 @@ def patch_of(config: SegmentConfig, examples: Examples) -> tuple[int, ...]:
                 ").",
             )
         return config.patch
-    sizes = zip(*(example.target.shape for example in examples.each("train")), strict=True)
+    sizes = zip(*(example.target.shape for example in examples.of("train")), strict=True)
     if num_modes == 2:
         return tuple(max(min(lengths) // stride, 1) * stride for lengths in sizes)
     return tuple(-(-min(max(lengths), LARGEST_PATCH) // stride) * stride for lengths in sizes)

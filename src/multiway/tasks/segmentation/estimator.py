@@ -46,7 +46,7 @@ class Segmenter(Estimator):
     test: float | None = None
     baselines: Sequence[str] | None = None
 
-    def fit(self, X: Any, y: Any = None, *, patients: Sequence[Any] | None = None) -> Self:
+    def fit(self, X: object, y: object = None, *, patients: Sequence[object] | None = None) -> Self:
         """Fit on arrays, or on a path with masks; nothing is written to disk.
 
         Args:
@@ -69,7 +69,7 @@ class Segmenter(Estimator):
         super()._take(run)
         self.classes_ = np.array(run.state.values)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: object) -> Any:
         """Masks in the values of the training masks, each on its image's own grid.
 
         Args:
@@ -87,16 +87,16 @@ class Segmenter(Estimator):
         masks = [predict_volume(run, cases.read(index)) for index in range(cases.count)]
         return masks if is_path else np.stack(masks)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: object, y: object = None) -> float:
         """Mean Dice over images and classes, of a scene over all its pixels; NaN where it is undefined."""
         metric = headline(self._run().state.num_modes)
         return own_score(self.evaluate(X, y), metric, {"class": MEAN})
 
-    def evaluate(self, X: Any, y: Any = None) -> pd.DataFrame:
+    def evaluate(self, X: object, y: object = None) -> pd.DataFrame:
         """Every score on other images with masks, with intervals, beside the baselines."""
         return self._scores_of(_source(X, y))
 
-    def explain(self, X: Any, y: Any = None) -> list[ModeMap]:
+    def explain(self, X: object, y: object = None) -> list[ModeMap]:
         """Attention per mode and block, averaged over patches about what the masks of the first images mark.
 
         Raises:
@@ -106,11 +106,11 @@ class Segmenter(Estimator):
         return attention_maps(self._run(), later, later.rows(ALL)[:MOST_CASES])
 
 
-def _source(X: Any, y: Any) -> Any:
+def _source(X: object, y: object) -> object:
     return X if isinstance(X, str | Path) else _arrays(X, y)
 
 
-def _arrays(X: Any, y: Any, patients: Sequence[Any] | None = None) -> Arrays:
+def _arrays(X: object, y: object, patients: Sequence[object] | None = None) -> Arrays:
     if y is None:
         raise ConfigError("Segmenter: arrays need y, one mask per image.")
     return Arrays(x=X, masks=y, patients=patients)

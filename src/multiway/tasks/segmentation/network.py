@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from multiway.config import Plain
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.volume import Array
 from multiway.models import create_model, sliding_window
@@ -92,7 +93,7 @@ def network_predictor(run: Run, model: nn.Module) -> Predictor:
 class Baseline(Protocol):
     """What is fitted on all training images at once, and needs no patches."""
 
-    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> dict[str, Any]:
+    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> Plain:
         """Learn from the training images; what a closed form found is returned."""
 
     def predict(self, values: Array, scale: IntensityScale) -> NDArray[np.int64]:
@@ -108,10 +109,10 @@ class Constant(nn.Module):
         super().__init__()
         self.register_buffer("label", torch.zeros((), dtype=torch.int64))
 
-    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> dict[str, Any]:
+    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> Plain:
         """Count the training voxels."""
         counts = np.zeros(len(examples.classes), np.int64)
-        for example in examples.each("train"):
+        for example in examples.of("train"):
             counts += np.bincount(example.target[example.target >= 0], minlength=len(counts))
         self.label.fill_(0 if examples.background else int(counts.argmax()))
         return {"label": int(self.label)}
@@ -130,11 +131,11 @@ class Threshold(nn.Module):
         super().__init__()
         self.register_buffer("ends", torch.zeros(2, dtype=torch.float64))
 
-    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> dict[str, Any]:
+    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> Plain:
         """Try every interval between 256 levels of the training range, by histograms of both classes."""
         edges = _edges(examples)
         inside, all_ = np.zeros(BINS), np.zeros(BINS)
-        for example in examples.each("train"):
+        for example in examples.of("train"):
             inside += np.histogram(example.values[0][example.target == 1], edges)[0]
             all_ += np.histogram(example.values[0][example.target >= 0], edges)[0]
         low, high = (float(edges[level]) for level in _best_interval(inside, all_))
@@ -149,7 +150,7 @@ class Threshold(nn.Module):
 
 def _edges(examples: Examples) -> NDArray[np.float64]:
     """Levels over the range of the training voxels."""
-    ends = [(float(image.values.min()), float(image.values.max())) for image in examples.each("train")]
+    ends = [(float(image.values.min()), float(image.values.max())) for image in examples.of("train")]
     least, greatest = min(low for low, _ in ends), max(high for _, high in ends)
     return np.linspace(least, greatest if greatest > least else least + 1, BINS + 1)
 
@@ -182,7 +183,7 @@ def _voxels(examples: Examples, scale: IntensityScale, seed: int) -> tuple[Tenso
     draw = np.random.default_rng(seed)
     most = max(MOST_VOXELS // len(examples.rows("train")), 1)
     features, labels = [], []
-    for example in examples.each("train"):
+    for example in examples.of("train"):
         voxels = draw.permutation(np.flatnonzero(example.target >= 0))[:most]
         features.append(scale.apply_to(example.values).flatten(1)[:, torch.from_numpy(voxels)].T)
         labels.append(torch.from_numpy(example.target.ravel()[voxels].astype(np.int64)))

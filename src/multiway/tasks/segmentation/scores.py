@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,13 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from multiway.data.samples import Array
 from multiway.metrics.overlap import cl_dice, dice, hd95, overlap
 from multiway.metrics.resampling import percentiles, resamples
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.segmentation.source import Examples
 from multiway.training.overlap_losses import IGNORED
 
-Predictor = Callable[[NDArray[Any]], NDArray[np.int64]]
+Predictor = Callable[[Array], NDArray[np.int64]]
 """From `(channels, *sizes)` to a class per voxel, `(*sizes)`."""
 OverlapMetric = Callable[[Tensor, Tensor], float | None]
 MEAN = "mean"
@@ -107,7 +107,7 @@ def _table(frame: pd.DataFrame, name: str, classes: list[str]) -> Floats:
     return np.asarray(wide.loc[list(dict.fromkeys(frame["case"])), classes], np.float64)
 
 
-def case_weights(patients: NDArray[Any], draws: int, seed: int = 0) -> Floats:
+def case_weights(patients: Array, draws: int, seed: int = 0) -> Floats:
     """How often each case is in a sample: first once each, then patients drawn with replacement, all cases of each."""
     drawn = [np.bincount(rows, minlength=len(patients)) for rows in resamples(patients, draws, seed)]
     return np.stack([np.ones(len(patients)), *drawn])
@@ -118,7 +118,7 @@ def _ratio(above: Floats, below: Floats) -> Floats:
     return np.asarray(np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0))
 
 
-def _rows(metric: str, classes: list[str], values: Floats, cases: NDArray[Any]) -> list[Row]:
+def _rows(metric: str, classes: list[str], values: Floats, cases: Array) -> list[Row]:
     """One row per class and one for their mean; the first draw is the data themselves."""
     known = np.isfinite(values)
     mean = _ratio(np.where(known, values, 0).sum(1), known.sum(1))

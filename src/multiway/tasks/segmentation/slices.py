@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import files
+from multiway.config import Plain
+from multiway.data.samples import Array
 from multiway.tasks.segmentation.scores import Floats, Predictor
 from multiway.tasks.segmentation.source import Examples
 from multiway.training import RunFolder
@@ -56,7 +57,7 @@ def _spread(count: int) -> list[int]:
 
 
 def _slice(
-    values: NDArray[Any], target: NDArray[np.int16], predicted: NDArray[np.int16]
+    values: Array, target: NDArray[np.int16], predicted: NDArray[np.int16]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int16], NDArray[np.int16]]:
     """Across the first axis of a volume, where target and prediction mark most; the mean over channels in grey."""
     grey: Floats = values.astype(np.float64).mean(0)
@@ -75,7 +76,7 @@ def load_slices(folder: RunFolder) -> list[Shown]:
     return [_shown(tensors, number, name) for number, name in enumerate(folder.read_json(NAMES))]
 
 
-def _shown(tensors: Mapping[str, Tensor], number: int, name: Mapping[str, Any]) -> Shown:
+def _shown(tensors: Mapping[str, Tensor], number: int, name: Plain) -> Shown:
     parts = {part: tensors[f"{number}.{part}"].numpy() for part in ("image", "target", "predicted")}
     if {values.shape for values in parts.values()} != {parts["image"].shape} or parts["image"].ndim != 2:
         raise ValueError("slices of one case differ in size")

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from multiway.training.overlap_losses import IGNORED
 MEMORY_LIMIT = 2 * 2**30
 MOST_CLASSES = 256
 Targets = NDArray[np.int16]
+Images = str | Arrays | Cases
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,13 +93,13 @@ class Examples:
         """Indices of a split."""
         return [int(index) for index in self.splits[split]]
 
-    def each(self, split: str) -> Iterator[Example]:
+    def of(self, split: str) -> Iterator[Example]:
         """Examples of a split, one at a time."""
         return map(self.read, self.rows(split))
 
 
 def read_examples(
-    source: str | Arrays | Cases, config: SegmentConfig, values: tuple[int, ...] | None = None, *, split: bool = True
+    source: Images, config: SegmentConfig, values: tuple[int, ...] | None = None, *, split: bool = True
 ) -> Examples:
     """Images with masks of a table or of arrays, or blocks of a scene.
 
@@ -209,7 +209,7 @@ class _Kept:
     def __call__(self, index: int) -> Example:
         return self.cached(index)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _Kept, self.made
 
 
@@ -228,7 +228,7 @@ def _usable_values(present: set[int], ignore: int | None, source: str) -> tuple[
     return values
 
 
-def to_classes(mask: NDArray[Any], values: tuple[int, ...], ignore: int | None, where: str) -> Targets:
+def to_classes(mask: Array, values: tuple[int, ...], ignore: int | None, where: str) -> Targets:
     """Positions in `values` of a mask's values, `IGNORED` for the one to ignore.
 
     Raises:

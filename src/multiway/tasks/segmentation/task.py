@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ from torch import nn
 
 from multiway.auditing import AuditReport
 from multiway.auditing.scans import ScanImages, scan_title, torn_cases
+from multiway.config import Plain
 from multiway.data import CheckReport
 from multiway.data.sources.scans.cases import Arrays
 from multiway.data.sources.scans.loading import read_cases
@@ -38,7 +39,7 @@ from multiway.tasks.segmentation.patches import GridPatches, TrainingPatches
 from multiway.tasks.segmentation.predict import predict_masks
 from multiway.tasks.segmentation.scores import ALL, MEAN, CasePredictions, headline, mean_dice, measure
 from multiway.tasks.segmentation.slices import save_slices
-from multiway.tasks.segmentation.source import read_examples
+from multiway.tasks.segmentation.source import Images, read_examples
 from multiway.tasks.split_task import SplitPredictions, SplitTask
 from multiway.tasks.stored import same_length
 from multiway.tasks.volumes.config import SCANS
@@ -65,7 +66,7 @@ class Segmentation(SplitTask[SegmentConfig, PreparedImages, SegmentState, GridPa
     by_steps = (OURS, PLAIN)
     options = (Option(name="mask", field="read.mask", help="Column of the mask of each scan."), *SCANS)
 
-    def recognises(self, source: Any) -> bool:
+    def recognises(self, source: object) -> bool:
         """Scenes, and volumes with masks."""
         if isinstance(source, str | Path):
             return is_scene(source)
@@ -73,13 +74,13 @@ class Segmentation(SplitTask[SegmentConfig, PreparedImages, SegmentState, GridPa
         return np.ndim(x) > 3 and np.ndim(masks) > 2
 
     def prepare(
-        self, config: SegmentConfig, source: Any, state: SegmentState | None = None, *, progress: bool = False
+        self, config: SegmentConfig, source: object, state: SegmentState | None = None, *, progress: bool = False
     ) -> PreparedImages:
         """Images with masks; all of those of later data are one split."""
         values = None if state is None else state.values
-        return prepared(config, read_examples(source, config, values, split=values is None), state)
+        return prepared(config, read_examples(cast(Images, source), config, values, split=values is None), state)
 
-    def check(self, config: SegmentConfig, source: Any) -> CheckReport:
+    def check(self, config: SegmentConfig, source: object) -> CheckReport:
         """What is in a set of images with masks, in a scene, or in a pair of volumes and masks.
 
         Raises:
@@ -151,9 +152,7 @@ class Segmentation(SplitTask[SegmentConfig, PreparedImages, SegmentState, GridPa
         """Mean Dice."""
         return None, lambda model: mean_dice(network_predictor(run, model), validation.examples, "validation")
 
-    def fit_baseline(
-        self, run: Run, name: str, training: GridPatches, validation: GridPatches
-    ) -> dict[str, Any] | None:
+    def fit_baseline(self, run: Run, name: str, training: GridPatches, validation: GridPatches) -> Plain | None:
         """By counting voxels, or in convex steps."""
         model = cast(Baseline, run.models[name])
         return model.fit(training.examples, training.scale, run.config.training.seed)
@@ -175,7 +174,7 @@ class Segmentation(SplitTask[SegmentConfig, PreparedImages, SegmentState, GridPa
         """Metrics case by case."""
         return {"cases": predictions.frame(split)}
 
-    def describe(self, run: Run, prepared: PreparedImages) -> dict[str, Any]:
+    def describe(self, run: Run, prepared: PreparedImages) -> Plain:
         """Splits, sizes and the unit of distances."""
         first = prepared.read(prepared.rows("train")[0])
         return {
@@ -209,12 +208,12 @@ class Segmentation(SplitTask[SegmentConfig, PreparedImages, SegmentState, GridPa
             "dice_low": row["low"], "dice_high": row["high"], "test_cases": runs[0].facts["splits"]["test"],
         }  # fmt: skip
 
-    def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+    def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """A mask for every image."""
         flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress")}
         return predict_masks(run, data, out, **flags)
 
-    def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """Attention of test cases."""
         return explain_run(run, out, options.get("cases"))
 

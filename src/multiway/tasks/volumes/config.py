@@ -1,5 +1,6 @@
 """Everything that determines a run that classifies volumes."""
 
+from collections.abc import Sequence
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -7,8 +8,8 @@ from pydantic import Field, field_validator, model_validator
 from multiway.config import Config, Plain, merge
 from multiway.data.augmentation import AugmentOptions
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
-from multiway.models import list_models, model_config
-from multiway.tasks.options import check_class_losses, check_model, network_fields, numbers, read_names
+from multiway.models import list_models
+from multiway.tasks.options import NetworkConfig, check_class_losses, numbers, read_names
 from multiway.tasks.protocol import Option
 from multiway.tasks.stored import Facts
 from multiway.training import TrainingConfig
@@ -17,7 +18,6 @@ Baseline = Literal["majority", "logistic", "cnn", "resnet18_3d", "resnet50_3d"]
 NETWORKS = {"cnn": "cnn_volume_classifier", "resnet18_3d": "resnet18_3d", "resnet50_3d": "resnet50_3d"}
 """Baselines that are trained, and the model that each is."""
 OURS = "hot_volume_classifier"
-SET_BY_DATA = ("sizes", "in_channels", "num_classes")
 TRAINING: Plain = {
     "loss": "cross_entropy", "epochs": 60, "learning_rate": 1e-3, "weight_decay": 0.05, "patience": 0,
 }  # fmt: skip
@@ -57,16 +57,14 @@ SCANS = (
 """Options of the command line for scans, of classification and segmentation alike."""
 
 
-class VolumeConfig(Config):
-    """A run of the task `volumes`; stored in its folder."""
+class VolumeConfig(NetworkConfig):
+    """A run of the task `volumes`; stored in its folder. Data are a MedMNIST .npz, or a table of scans."""
 
-    data: str | None = None
-    """A MedMNIST .npz, a table of scans, or the name of a known data set; None for arrays in memory."""
+    NETWORK, BY_DATA = OURS, {"sizes": (28, 28, 28), "in_channels": 1, "num_classes": 2}
+
     read: VolumeOptions = VolumeOptions()
     split: VolumeSplit = VolumeSplit()
     augment: AugmentOptions = AugmentOptions()
-    model: Plain = Field(default_factory=dict)
-    """`name` of a classifier of volumes and its fields, without the sizes, channels and classes that the data set."""
     baselines: tuple[Baseline, ...] = ("majority", "logistic")
     """What is fitted and scored beside it, under the same protocol."""
     baseline_training: Plain = Field(default_factory=dict)
@@ -77,6 +75,11 @@ class VolumeConfig(Config):
     draws: int = Field(1000, ge=0)
     """Bootstrap samples of cases behind each interval; 0 gives none."""
 
+    @classmethod
+    def networks(cls) -> Sequence[str]:
+        """Classifiers of volumes."""
+        return [*list_models("*volume_classifier*"), *list_models("resnet*_3d")]
+
     @field_validator("training", mode="before")
     @classmethod
     def _training_starts_from_that_of_classes(cls, training: object) -> object:
@@ -86,25 +89,14 @@ class VolumeConfig(Config):
         return merge(usual, training)
 
     @model_validator(mode="after")
-    def _parts_fit(self) -> Self:
-        check_model(self.model, OURS, [*list_models("*volume_classifier*"), *list_models("resnet*_3d")], SET_BY_DATA)
+    def _losses_fit(self) -> Self:
         check_class_losses(self.training, self.network_training)
-        model_config(self.model_name, **self.network_fields((28, 28, 28), 1, 2))
         return self
-
-    @property
-    def model_name(self) -> str:
-        """Name of the network."""
-        return str(self.model.get("name", OURS))
 
     @property
     def network_training(self) -> TrainingConfig:
         """How the baselines that are trained are trained."""
         return TrainingConfig.parse(merge(self.training.plain(), self.baseline_training), "baseline_training")
-
-    def network_fields(self, sizes: tuple[int, ...], channels: int, num_classes: int) -> Plain:
-        """Fields of `create_model` on this data."""
-        return network_fields(self.model, sizes=sizes, in_channels=channels, num_classes=num_classes)
 
 
 class VolumeCounts(Config):

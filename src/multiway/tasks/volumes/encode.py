@@ -4,14 +4,13 @@ import dataclasses
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.config import Config
+from multiway.config import Config, Plain
 from multiway.data.findings import listed
 from multiway.data.samples import SPLITS
 from multiway.data.sources.scans.cases import SAME_SIZE, Cases
@@ -109,7 +108,7 @@ class PreparedVolumes:
         rows = self.rows(split)
         return VolumeBatches(self.values, self.labels[rows], rows, self.scale)
 
-    def counts(self, split: str) -> dict[str, Any]:
+    def counts(self, split: str) -> Plain:
         """How many cases and patients a split has, and cases of each class."""
         rows, patients = self.cases.indices(split), self.cases.patients
         return {

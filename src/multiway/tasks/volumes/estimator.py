@@ -49,7 +49,7 @@ class VolumeClassifier(Classifier):
     test: float = 0.2
     baselines: Sequence[str] = ("majority", "logistic")
 
-    def fit(self, X: Any, y: Any = None, *, patients: Sequence[Any] | None = None) -> Self:
+    def fit(self, X: object, y: object = None, *, patients: Sequence[object] | None = None) -> Self:
         """Fit on arrays, or on a path with labels; nothing is written to disk.
 
         Args:
@@ -75,22 +75,22 @@ class VolumeClassifier(Classifier):
         self.classes_ = np.array([AS_GIVEN[state.label_kind](name) for name in state.classes])
         self.n_features_in_ = state.channels * int(np.prod(state.sizes))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: object) -> NDArray[np.float64]:
         """Probabilities `(cases, classes)`, in the order of `classes_`."""
         run = self._run()
         frame, _ = predict_cases(run, self._cases(X))
         return frame[[f"p_{name}" for name in run.state.classes]].to_numpy(np.float64)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: object, y: object = None) -> float:
         """Share of cases whose class is right; a path holds its own labels."""
         return own_score(self.evaluate(X, y), "acc")
 
-    def evaluate(self, X: Any, y: Any = None) -> pd.DataFrame:
+    def evaluate(self, X: object, y: object = None) -> pd.DataFrame:
         """Every score on other labelled cases, with intervals, beside the baselines."""
         return self._scores_of(self._cases(X, y))
 
     def explain(
-        self, X: Any, index: int = 0, *, gradients: bool = True, deletion: bool = True, steps: int | None = None,
+        self, X: object, index: int = 0, *, gradients: bool = True, deletion: bool = True, steps: int | None = None,
         seed: int = 0,
     ) -> Any:  # fmt: skip
         """Explain one case: attention per mode, rollout to voxels, integrated gradients, deletion test.
@@ -107,6 +107,6 @@ class VolumeClassifier(Classifier):
         row = place_of(index, len(cases.names))
         return explain_case(run, cases, row, gradients=gradients, deletion=deletion, steps=steps, seed=seed)
 
-    def _cases(self, X: Any, y: Any = None) -> Cases:
+    def _cases(self, X: object, y: object = None) -> Cases:
         source = located(X) if isinstance(X, str | Path) else Arrays(x=X, y=y)
         return read_cases(source, self._run().config.read, same_sizes=False)

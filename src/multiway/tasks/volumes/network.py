@@ -12,6 +12,7 @@ from multiway.data.augmentation import augment, shape_transform
 from multiway.metrics.classes import auc
 from multiway.models import create_model
 from multiway.models.baselines import Facts, Majority, PooledLogistic, fit_logistic
+from multiway.tasks.options import Sizes
 from multiway.tasks.protocol import OURS
 from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
 from multiway.tasks.volumes.encode import VolumeBatches, VolumeState
@@ -52,9 +53,8 @@ def build_model(config: VolumeConfig, state: VolumeState, name: str) -> nn.Modul
         return Majority(num_classes)
     if name == "logistic":
         return PooledLogistic(state.sizes, state.channels, num_classes)
-    if name == OURS:
-        return create_model(config.model_name, **config.network_fields(state.sizes, state.channels, num_classes))
-    return create_model(NETWORKS[name], sizes=state.sizes, in_channels=state.channels, num_classes=num_classes)
+    sizes: dict[str, Sizes] = {"sizes": state.sizes, "in_channels": state.channels, "num_classes": num_classes}
+    return config.network(**sizes) if name == OURS else create_model(NETWORKS[name], **sizes)
 
 
 def fit_pooled(

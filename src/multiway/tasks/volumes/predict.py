@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from multiway import leftovers
+from multiway.config import Plain
 from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.volume import Volume
@@ -96,7 +97,7 @@ def probabilities_of(run: Run, model: nn.Module, volume: Volume) -> Probabilitie
     return output
 
 
-def predict_scans(run: Run, path: str, out: Path | None, options: dict[str, Any]) -> Answer:
+def predict_scans(run: Run, path: str, out: Path | None, options: Plain) -> Answer:
     """The class of every scan of a folder, a table, one scan or a MedMNIST .npz.
 
     Args:
@@ -172,7 +173,7 @@ def answers_by_case(
 def _table(run: Run, cases: Cases, probabilities_by_case: dict[int, Probabilities]) -> pd.DataFrame:
     outputs, names = np.stack(list(probabilities_by_case.values())), class_values(run.state.classes)
     threshold = thresholds_of(run.calibration, [OURS])[OURS]
-    columns: dict[str, Any] = {"case": [cases.names[row] for row in probabilities_by_case]}
+    columns: Plain = {"case": [cases.names[row] for row in probabilities_by_case]}
     if cases.patients is not None:
         columns["patient"] = [cases.patients[row] for row in probabilities_by_case]
     columns["predicted"] = names[predicted_classes(outputs)]

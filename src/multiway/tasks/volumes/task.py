@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -10,10 +10,12 @@ from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.auditing.scans import ScanImages, scan_title, torn_cases
+from multiway.config import Plain
 from multiway.data import CheckReport
 from multiway.data.sources.scans.cases import Arrays, Cases
 from multiway.data.sources.scans.checking import check_volumes, looks_like_volumes
 from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.loading import Source
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.tables import pair_of
 from multiway.models.baselines import Majority, PooledLogistic
@@ -72,7 +74,7 @@ class Volumes(SplitTask[VolumeConfig, PreparedVolumes, VolumeState, VolumeBatche
         ),
     )  # fmt: skip
 
-    def recognises(self, source: Any) -> bool:
+    def recognises(self, source: object) -> bool:
         """Arrays, scans, and tables of them."""
         if isinstance(source, str | Path):
             return looks_like_volumes(source)
@@ -80,14 +82,14 @@ class Volumes(SplitTask[VolumeConfig, PreparedVolumes, VolumeState, VolumeBatche
         return np.ndim(x) > 3 and np.ndim(y) < 3
 
     def prepare(
-        self, config: VolumeConfig, source: Any, state: VolumeState | None = None, *, progress: bool = False
+        self, config: VolumeConfig, source: object, state: VolumeState | None = None, *, progress: bool = False
     ) -> PreparedVolumes:
         """A source is a path, arrays in memory, or cases."""
         if state is None:
-            return prepare_volumes(source, config.read, config.split)
-        return prepare_later(source, config.read, state)
+            return prepare_volumes(cast(Source, source), config.read, config.split)
+        return prepare_later(cast(Source, source), config.read, state)
 
-    def check(self, config: VolumeConfig, source: Any) -> CheckReport:
+    def check(self, config: VolumeConfig, source: object) -> CheckReport:
         """What is in a set of scans, in an array, or in a pair of volumes and classes."""
         if not isinstance(source, str | Path):
             x, y = pair_of(source)
@@ -136,9 +138,7 @@ class Volumes(SplitTask[VolumeConfig, PreparedVolumes, VolumeState, VolumeBatche
         """AUC, where validation has every class."""
         return None, auc_of(validation, len(run.state.classes), run.config)
 
-    def fit_baseline(
-        self, run: Run, name: str, training: VolumeBatches, validation: VolumeBatches
-    ) -> dict[str, Any] | None:
+    def fit_baseline(self, run: Run, name: str, training: VolumeBatches, validation: VolumeBatches) -> Plain | None:
         """Count classes, or fit a logistic regression on means of blocks."""
         model = run.models[name]
         if isinstance(model, PooledLogistic):
@@ -163,7 +163,7 @@ class Volumes(SplitTask[VolumeConfig, PreparedVolumes, VolumeState, VolumeBatche
         """Probabilities of every model."""
         return predict_split(run, prepared, split)
 
-    def describe(self, run: Run, prepared: PreparedVolumes) -> dict[str, Any]:
+    def describe(self, run: Run, prepared: PreparedVolumes) -> Plain:
         """How many cases there are, and patients and classes in each split."""
         return {"cases": prepared.cases.count, **super().describe(run, prepared)}
 
@@ -171,11 +171,11 @@ class Volumes(SplitTask[VolumeConfig, PreparedVolumes, VolumeState, VolumeBatche
         """How many test cases there are."""
         return {"test_cases": runs[0].facts["splits"]["test"]["cases"]}
 
-    def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+    def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """The class of every scan."""
         return predict_scans(run, self.later(data, out), out, options)
 
-    def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """Maps of some test cases, or of the named ones."""
         cases, names = reload_cases(run), options.get("cases")
         chosen = named_cases(cases, names) if names else [index for _, index in interesting(run, cases)][:EXPLAINED]
