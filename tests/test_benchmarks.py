@@ -49,7 +49,7 @@ def test_a_case_becomes_a_row_and_lines_of_a_table():
     assert f"{row['times_slower_than_ours']['full']:.2f}x-" in theirs
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.slow)])
 def test_peak_memory_is_that_of_a_step_in_its_own_process(dtype):
     case = {"model": "hot_volume_classifier", "fields": {}, "sizes": [8, 8, 8], "batch": 2, "dtype": dtype}
     found = volumes.peak_of(case, threads=1)
@@ -89,6 +89,7 @@ def test_every_choice_changes_the_default():
 def test_a_choice_never_sees_the_test_rows(monkeypatch, tmp_path):
     monkeypatch.setattr(choices.datasets, "locate", lambda name: str(tmp_path / f"{name}.csv"))
     monkeypatch.setattr(choices, "ROWS", {"panel": 300, "other end": 300, "other start": 300})
+    monkeypatch.setattr(choices, "FIFTHS", 2)
     monkeypatch.setitem(choices.CHOICES, "default", {"model": {"dim": 8}, "training": {"epochs": 1}})
     frame, scored = make_frame(400), {}
     for name, changed in (("panel", slice(0, 0)), ("other end", slice(300, 400)), ("other start", slice(0, 100))):

@@ -28,6 +28,11 @@ def test_a_text_does_not_depend_on_its_batch(kind, positions):
     assert_same(model(IDS), alone)
 
 
+def test_words_begin_small_and_padding_as_nothing():
+    table = build(num_words=2000).embedding.weight.detach()
+    assert float(table[1:].std()) == pytest.approx(0.1, rel=0.05) and not table[0].any()
+
+
 def test_one_block_is_the_printed_filter_then_the_mean_and_the_head():
     model = build(attention={"preset": "paper"}, residual=False)
     words = model.embedding(IDS[0, :3])

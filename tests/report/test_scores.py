@@ -133,3 +133,6 @@ def test_bars_need_two_models_and_no_score_below_zero():
     bars = score_bars(scores([row("multiway", "mse", 0.4), row("ridge", "mse", 0.8)]), {}, "test rows")
     assert [(bar.name, bar.width) for bar in bars.bars] == [("multiway", 50.0), ("ridge", 100.0)]
     assert bars.remark == "on the test rows, lower is better"
+    wide, thin = (score_bars(scores([row("multiway", "auc", 0.8, low, high), row("cnn", "auc", 0.7)]), {}, "").bars[0]
+                  for low, high in ((0.75, 0.9), (0.799, 0.801)))  # fmt: skip
+    assert (wide.low, wide.span) == (75.0, 15.0) and (thin.low, thin.span) == (79.9, 0.0)

@@ -82,6 +82,8 @@ def test_learning_rate_falls_at_milestones():
     """MedMNIST's schedule: a tenth at half, a hundredth at three quarters."""
     config = TrainingConfig(learning_rate=1.0, warmup_steps=0, schedule="steps")
     assert [learning_rate_at(step, 8, config) for step in range(8)] == pytest.approx([1] * 4 + [0.1] * 2 + [0.01] * 2)
+    halved = TrainingConfig.parse({"learning_rate": 1.0, "warmup_steps": 0, "schedule": "steps", "factor": 0.5})
+    assert [learning_rate_at(step, 4, halved) for step in range(4)] == [1.0, 1.0, 0.5, 0.25]
     with pytest.raises(ConfigError, match="milestones are shares of all steps, between 0 and 1"):
         make_config(milestones=(50, 75))
 

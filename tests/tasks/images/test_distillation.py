@@ -138,6 +138,15 @@ def test_the_head_of_a_pretrained_network_is_trained_first(folder, tmp_path):
         features = network.eval()(pixel_values=pixels).last_hidden_state[:, 0]
     found = teaching.find_teacher(str(tmp_path / "vit"), run.state)
     torch.testing.assert_close(found.features(pixels + 0.5), features)
+    (tmp_path / "vit" / "preprocessor_config.json").unlink()
+    usual = teaching.find_teacher(str(tmp_path / "vit"), run.state)
+    torch.testing.assert_close(usual.features(0.5 * pixels + 0.5), features)
+    (tmp_path / "vit" / "notes.txt").write_text("of the user")
+    assert teaching.find_teacher(str(tmp_path / "vit"), run.state).digest == usual.digest != found.digest
+    with torch.no_grad():
+        network.embeddings.cls_token += 1
+    network.save_pretrained(tmp_path / "vit")
+    assert teaching.find_teacher(str(tmp_path / "vit"), run.state).digest != usual.digest
     (tmp_path / "vit" / "preprocessor_config.json").write_text('{"size": {"height": "tall"}}')
     with pytest.raises(ConfigError, match=r"preprocessor_config\.json cannot be read: invalid literal"):
         teaching.find_teacher(str(tmp_path / "vit"), run.state)

@@ -80,6 +80,13 @@ def test_a_path_holds_its_own_masks(tmp_path):
         make().fit(path, np.zeros(3))
 
 
+def test_every_image_of_a_path_has_a_mask_of_its_own_size(fitted, tmp_path):
+    sizes = [(8, 9, 10), (10, 9, 8)]
+    for row, size in enumerate(sizes):
+        np.save(tmp_path / f"{row}.npy", boxes(1)[0][0].reshape(size))
+    assert [mask.shape for mask in fitted.predict(tmp_path)] == sizes
+
+
 def test_a_scene(tmp_path):
     path = write_scene(tmp_path / "scene.npz")
     model = make(baselines=("logistic",), settings={**SCENE, "ignore": 0}).fit(path)

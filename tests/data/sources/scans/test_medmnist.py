@@ -72,6 +72,9 @@ def test_a_known_set_brings_its_classes(arrays, tmp_path):
     assert cases.classes == ("normal", "hyperplasia")
     assert any("not the published 1188, 98, 298" in note for note in cases.notes)
     assert any("read.shape_transform=True" in note for note in cases.notes)
+    np.savez(tmp_path / "nodulemnist3d.npz", **arrays)
+    (note,) = read_cases(tmp_path / "nodulemnist3d.npz").notes
+    assert "not the published" in note
     arrays["val_labels"][1] = 2
     np.savez(tmp_path / "adrenalmnist3d.npz", **arrays)
     with pytest.raises(DataError, match=r"a label of the set is 0 to 1\. Got 2 in 'val_labels' row 1 \(1 such\)"):

@@ -201,6 +201,7 @@ def test_what_is_refused():
         ({"orientation": "RAR"}, "one letter of each pair"), ({"spacing": (0, 1, 1)}, "0.001 to 1000"),
         ({"size": (0, 1, 1)}, "1 to 4096 voxels"), ({"window": (3, 3)}, "window must rise"),
         ({"resample_to": (4, 4, 4), "size": (4, 4, 4)}, "sets the grid by itself"),
+        ({"resample_to": (4, 4, 4), "spacing": (1, 1, 1)}, "sets the grid by itself"),
         ({"axes": ("a", "a", "b")}, "three different names"),
     ):  # fmt: skip
         with pytest.raises(ConfigError, match=text):
