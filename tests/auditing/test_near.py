@@ -35,6 +35,7 @@ def test_strangers_that_share_a_body_are_no_copies(seed):
 
 CHANGES = {
     "noise": lambda image: image + 0.5 * image.std() * np.random.default_rng(9).normal(size=image.shape),
+    "loud noise": lambda image: image + 50 * np.random.default_rng(9).normal(size=image.shape),
     "scaled": lambda image: 3 * image - 70,
     "negative": lambda image: image.max() - image,
     "mirrored": lambda image: image[:, ::-1, :, ::-1],

@@ -96,6 +96,13 @@ def test_a_bump_somewhere_is_found_by_kernels_alone(name, least):
     assert right >= least if name == "rocket" else right < 0.9
 
 
+def test_the_penalty_is_one_of_nine_powers_of_ten():
+    (x, y), (held, held_y) = waves(60), waves(30, seed=1)
+    torch.manual_seed(0)
+    losses = Rocket(2, 40, 2, count=20).fit(x, y, held, held_y)["validation_loss"]
+    assert sorted(map(float, losses)) == pytest.approx(np.logspace(-4, 4, 9))
+
+
 def test_scores_become_logits_as_validation_says():
     (x, y), (held, held_y) = waves(60), waves(30, seed=1)
     torch.manual_seed(0)

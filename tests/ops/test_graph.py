@@ -79,6 +79,11 @@ def test_banded_is_dense_forward_and_backward(length, causal, normalisation):
         assert_same(grad, expected)
 
 
+def test_both_sides_are_looked_at_unless_it_is_said():
+    key, value = normal(1, 11, 5), normal(1, 11, 3, seed=1)
+    assert_same(ops.banded_graph_filter(key, value, 0.35, reach=34), dense(key, value, 0.35, False, "none"))
+
+
 @pytest.mark.parametrize(("causal", "normalisation"), KINDS)
 def test_a_short_reach_drops_long_lags_and_nothing_else(causal, normalisation):
     """Blocks of 4: entries beyond the next block are zero, all others exact."""

@@ -41,6 +41,14 @@ def test_the_page_holds_a_section_of_every_kind():
     assert shown == set(kinds.Section.__args__)
 
 
+def test_labels_of_a_chart_have_room_for_the_widest():
+    text = render(every_page())
+    charts = re.findall(r'--y:(\d+)ch" data-chart.*?<div class="ys">(.*?)</div>', text, re.DOTALL)
+    assert len(charts) > 3
+    for width, labels in charts:
+        assert int(width) >= max(map(len, re.findall(r">([^<]+)</span>", labels)), default=1)
+
+
 def test_nothing_is_asked_of_the_network():
     text = render(every_page())
     bare = re.sub(r"data:image/png;base64,[A-Za-z0-9+/=]*", "", text)

@@ -1,5 +1,7 @@
 """What tasks on one target share: the loss, outputs and scores of classes and of numbers."""
 
+import types
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from torch.nn import functional as F
 
 from multiway.data.scaling import Scaler
 from multiway.tasks import targets
+from multiway.tasks.samples import outputs_of
 from multiway.training import TrainingConfig
 from tolerances import SUMS32
 
@@ -28,6 +31,12 @@ def test_one_logit_stands_for_two_classes_and_numbers_have_their_units(generator
     np.testing.assert_allclose(shares.sum(1), 1)
     scaler = Scaler.fit(NUMBERS[:, None])
     np.testing.assert_allclose(targets.decoded(torch.from_numpy(scaler.transform(NUMBERS[:, None])), scaler), NUMBERS)
+
+
+def test_outputs_are_those_of_prediction_whatever_was_done_before(generator):
+    x = torch.randn(7, 3, generator=generator)
+    samples = types.SimpleNamespace(batches=lambda size: ({"inputs": part} for part in x.split(2)))
+    torch.testing.assert_close(outputs_of(nn.Dropout(0.9).train(), samples), x.double())
 
 
 def test_smoothing_and_weights_are_for_training_alone(generator):

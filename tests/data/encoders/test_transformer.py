@@ -33,6 +33,16 @@ def by_hand(folder, text: str) -> np.ndarray:
     return hidden.last_hidden_state[0].mean(0).numpy()
 
 
+@pytest.mark.parametrize("shown", [True, False])
+def test_bars_and_words_of_the_library_are_as_they_were(shown, folder):
+    log = transformers.utils.logging
+    (log.enable_progress_bar if shown else log.disable_progress_bar)()
+    before = log.get_verbosity()
+    make_encoder(options(folder))
+    assert (log.is_progress_bar_enabled(), log.get_verbosity()) == (shown, before)
+    log.enable_progress_bar()
+
+
 def test_it_is_the_mean_over_the_real_tokens(folder, capfd):
     vectors = make_encoder(options(folder)).encode(TEXTS)
     assert capfd.readouterr() == ("", "")
