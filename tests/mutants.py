@@ -54,7 +54,7 @@ def passed(number):
         except OSError:  # of a disk that is full for the sake of a test
             pass
 """
-FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", re.MULTILINE)
+FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 ENDED_BY_SIGNAL_OR_TIME = 124
 FAILING = "without a fault"
 PRELOADED = ("torch", "pandas", "pyarrow.parquet", "accelerate", "scipy.stats", "sklearn.linear_model", "transformers",
@@ -394,8 +394,7 @@ def _server() -> ForkServerContext:
     """Processes forked from one that has imported what takes long, but nothing of the package."""
     data = str(ROOT.parent / "shared" / "data")
     os.environ |= {"OMP_NUM_THREADS": "1", "MULTIWAY_DATA": os.environ.get("MULTIWAY_DATA", data)}
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what did not change is compiled once
-    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload([*PRELOADED])
     return server
@@ -404,6 +403,7 @@ def _server() -> ForkServerContext:
 def _pytest(root: Path, words: list[str], out: Path) -> None:
     """Run the tests of a copy, and nothing from the tree itself."""
     os.setsid()
+    sys.dont_write_bytecode = False  # what did not change is compiled once
     os.chdir(root)
     for number in (1, 2):
         os.dup2(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.auditing.fingerprints import Details, _detail, check_near_stretches
+from multiway.auditing.fingerprints import Details, _detail, _surprises, check_near_stretches
 from multiway.auditing.near import far_above, unit_rows
 
 SIZES = (14, 15, 10)
@@ -68,6 +68,12 @@ def test_detail_is_the_same_from_either_end():
     for axis in (1, 2, 3):
         np.testing.assert_allclose(_detail(np.flip(image, axis)), np.flip(_detail(image), axis), atol=1e-5)
     assert _detail(image).shape == (2, 16, 16, 5)
+
+
+def test_a_series_that_never_changes_holds_no_surprise():
+    walk = np.random.default_rng(3).normal(size=(200, 1)).cumsum(0)
+    surprises = _surprises(np.hstack([walk, np.ones_like(walk)]), 8)
+    assert np.isfinite(surprises[20:, 0]).all() and np.isnan(surprises[:, 1]).all()
 
 
 def test_far_above_is_above_the_least_and_the_usual():

@@ -10,6 +10,10 @@ from tasks.forecasting.panels import make_windows
 from tolerances import LONG64, SUMS32, assert_same
 
 
+def test_penalties_are_powers_of_ten_up_to_those_that_leave_the_last_value():
+    assert torch.tensor(PENALTIES).tolist() == torch.logspace(0, 7, 8).tolist()
+
+
 def steps_of(windows: Windows) -> tuple[Tensor, Tensor]:
     """Past and future of every window and variate minus its last value, (variates, windows, steps), float64."""
     batch = windows.gather(torch.arange(len(windows)))

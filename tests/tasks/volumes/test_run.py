@@ -1,5 +1,7 @@
 """A run of volumes: what it leaves, that it resumes to the bit, and what it says where the data is not sound."""
 
+import types
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from interruption import stop_after
 from multiway import workflows
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.metrics import classes
+from multiway.models.baselines import Majority
 from multiway.tasks import lifecycle as runs
 from multiway.tasks.lifecycle import continue_run, load
 from multiway.tasks.scores import cell_row, score_table
@@ -34,6 +37,12 @@ def test_a_run_leaves_everything_that_is_named(finished):
         "baselines/cnn.safetensors", "calibration.safetensors",
     }  # fmt: skip
     assert set(finished.folder.verify()["sha256"]) == names - {"manifest.json"}
+
+
+def test_the_majority_answers_with_the_shares_of_the_training():
+    run = types.SimpleNamespace(models={"majority": Majority(2)})
+    task.fit_baseline(run, "majority", types.SimpleNamespace(labels=np.array([0, 0, 0, 1])), None)
+    assert run.models["majority"].shares.tolist() == [0.75, 0.25]
 
 
 def test_scores_are_those_of_the_stored_predictions(finished):
