@@ -1,7 +1,7 @@
 """Which columns are times, names and values; and cells turned into numbers, naming each that is none."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
@@ -43,6 +43,12 @@ def _is_counter(raw: pd.Series) -> bool:
     return bool(steps[0] > 0 and steps[0] == np.round(steps[0]) and (steps == steps[0]).all())
 
 
+def usual_column(names: Sequence[str], known: Sequence[str], taken: Collection[str | None] = ()) -> str | None:
+    """The column that has the first of the known names, whatever its case, and is not taken."""
+    own = {name.lower(): name for name in reversed(names) if name not in taken}
+    return next((own[name] for name in known if name in own), None)
+
+
 def require_column(names: list[str], name: str, option: str, findings: Findings) -> str:
     """The name itself if it is there."""
     return require_columns(names, [name], option, findings)[0]
@@ -76,9 +82,7 @@ def find_long_columns(
 ) -> tuple[str, str] | None:
     """Columns of series names and of values if the table is long; None if it is wide."""
     others = [name for name in table.names if name != time]
-    usual = {name.lower(): name for name in reversed(others)}
-    named = next((usual[name] for name in ID_NAMES if name in usual), None)
-    value = next((usual[name] for name in VALUE_NAMES if name in usual), None)
+    named, value = usual_column(others, ID_NAMES), usual_column(others, VALUE_NAMES)
     if options.id_column is not None or options.value_column is not None:
         return _long_as_told(table, others, named, value, options, findings)
     if named is not None and value is not None:

@@ -1,7 +1,6 @@
 """`read_sequences`: from a file, a folder or data in memory to labelled series, with every flaw named."""
 
 import functools
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,16 +8,14 @@ from typing import Any
 import numpy as np
 
 from multiway.data.findings import Findings, Place, listed, quoted, soundly
-from multiway.data.sources.bytes import BROKEN, first_bytes
 from multiway.data.sources.series import SequenceOptions, Sequences, joined_series
 from multiway.data.sources.series_arrays import holds_series, looks_long, of_arrays, read_long, read_npz
 from multiway.data.sources.series_files import looks_like_rows_of_values, read_rows, read_ts
-from multiway.data.sources.tables import source_name
+from multiway.data.sources.tables import column_names, source_name
 from multiway.errors import DataError, Fix
 
 ROWS = (".tsv", ".txt", ".csv")
 ARCHIVE = (".ts", ".tsv", ".txt")
-MOST_OF_A_LINE = 100_000
 Reader = Callable[[Any, SequenceOptions, Findings], Sequences]
 
 
@@ -57,7 +54,7 @@ def read_series_into(
 def looks_like_sequences(source: Any) -> bool:
     """Whether data look like labelled series: a file or folder of an archive, or a long table with classes."""
     if not isinstance(source, str | Path):
-        return not isinstance(source, tuple | list | np.ndarray) and looks_long(_columns(source))
+        return not isinstance(source, tuple | list | np.ndarray) and looks_long(column_names(source))
     path = Path(source)
     if path.is_dir():
         return bool(_official(path))
@@ -67,30 +64,7 @@ def looks_like_sequences(source: Any) -> bool:
         except DataError:
             return False
     is_row_file = path.suffix.lower() in (".tsv", ".txt") and path.stem.endswith(("_TRAIN", "_TEST"))
-    return path.suffix.lower() == ".ts" or is_row_file or looks_long(_columns(path))
-
-
-def _columns(source: Any) -> list[str]:
-    """Columns that the schema or the first line of a table names; none where there is no such line."""
-    if not isinstance(source, str | Path):
-        return [str(name) for name in getattr(source, "columns", ())]
-    try:
-        if Path(source).suffix.lower() in (".parquet", ".pq"):
-            return _columns_of_parquet(Path(source))
-        line = first_bytes(Path(source), MOST_OF_A_LINE).decode("utf-8", "replace").partition("\n")[0]
-    except BROKEN:
-        return []
-    return [cell.strip().strip('"') for cell in re.split(r"[,;\t|]", line)]
-
-
-def _columns_of_parquet(path: Path) -> list[str]:
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
-    try:
-        return list(map(str, parquet.read_schema(path).names))
-    except pa.ArrowException:
-        return []
+    return path.suffix.lower() == ".ts" or is_row_file or looks_long(column_names(path))
 
 
 def _reader(source: Any, *, has_target: bool = True) -> Reader:

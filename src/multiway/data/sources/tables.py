@@ -12,9 +12,10 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from multiway.data.findings import Findings, Place, Unreadable, quoted
-from multiway.data.sources.bytes import bytes_of, check_columns, check_memory, too_large
-from multiway.data.sources.cells import RawTable, restored_frame, with_plain_numbers
-from multiway.data.sources.excel import is_workbook, read_workbook
+from multiway.data.sources.bytes import BROKEN as PACKING_BROKEN
+from multiway.data.sources.bytes import bytes_of, check_columns, check_memory, first_bytes, too_large
+from multiway.data.sources.cells import RawTable, restored, restored_frame, with_plain_numbers
+from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbook
 from multiway.data.sources.json_lines import is_line_file, load_lines
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.text import characters, read_text
@@ -24,6 +25,7 @@ BROKEN = (OSError, pa.ArrowException, LookupError, TypeError, ValueError, Attrib
 """What pyarrow and pandas raise where the bytes of a Parquet file, or of the notes in it, are not as written."""
 TEXT = "text"
 """Column of texts that come without the name of one."""
+HEADER_BYTES = 1_000_000
 CELL = 8
 """Bytes of a number in memory."""
 
@@ -157,7 +159,7 @@ def _only_column(path: Path, findings: Findings) -> RawTable | None:
 
 
 def _from_file(path: Path, options: FileOptions, findings: Findings) -> RawTable:
-    if path.suffix.lower() in {".parquet", ".pq"} or _first_bytes(path, findings).startswith(b"PAR1"):
+    if is_parquet(path) or _first_bytes(path, findings).startswith(b"PAR1"):
         return _from_frame(read_parquet(path, options.max_bytes, findings), findings)
     raw = bytes_of(path, findings)
     table = read_workbook(raw, options, findings) if is_workbook(raw) else read_text(raw, options, findings)
@@ -200,6 +202,30 @@ def pair_of(source: Any) -> tuple[Any, Any]:
     if len(source) != 2:
         raise DataError(f"data in memory are one part or a pair such as (X, y). Got {len(source)} parts.")
     return source
+
+
+def column_names(source: Any) -> list[str]:
+    """Names of the columns, as far as they can be seen without reading a file, which is judged where it is read."""
+    if not isinstance(source, str | Path):
+        return [str(name) for name in getattr(source, "columns", ())]
+    path = Path(source)
+    try:
+        if path.suffix.lower() == ".xlsx":
+            return names_of_sheet(path.read_bytes())
+        raw = first_bytes(path, HEADER_BYTES)
+        if raw[:4] == b"PAR1":
+            return list(pyarrow.parquet.read_schema(path).names)
+        encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        line = raw.decode(encoding, errors="replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
+        separator = max(",;\t|", key=line.count)
+        return [restored(name.strip()) for name in next(csv.reader([line], delimiter=separator), [])]
+    except (*BROKEN, *PACKING_BROKEN, csv.Error):
+        return []
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet by its name."""
+    return path.suffix.lower() in (".parquet", ".pq")
 
 
 def library_of(source: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from multiway.data.findings import Findings, Unreadable, quoted
 from multiway.data.sources.json_lines import ENDINGS
-from multiway.data.sources.tables import source_name
+from multiway.data.sources.tables import column_names, source_name
 from multiway.errors import DataError
 from multiway.tasks.stocks import folders
 from multiway.tasks.stocks.folders import PublishedFolder
@@ -14,7 +14,7 @@ from multiway.tasks.stocks.options import NO_TEXTS, StockOptions
 from multiway.tasks.stocks.panel import PriceRows, StockPanel, StockTexts, build_panel
 from multiway.tasks.stocks.placing import place_texts
 from multiway.tasks.stocks.prices import read_prices, together
-from multiway.tasks.stocks.tables import column_names, file_of_ticker, find_column, is_table, stem
+from multiway.tasks.stocks.tables import file_of_ticker, find_column, is_table, stem
 from multiway.tasks.stocks.texts import gather
 
 PRICE_TABLES = ("prices.parquet", "prices.pq", "prices.csv", "prices.csv.gz")

@@ -1,24 +1,19 @@
 """Tables of prices or texts to raw columns: which column is which, and tickers that stay text."""
 
 import contextlib
-import csv
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed, quoted
-from multiway.data.sources.bytes import BROKEN as PACKING_BROKEN
-from multiway.data.sources.bytes import first_bytes
-from multiway.data.sources.cells import RawTable, as_text, restored
-from multiway.data.sources.excel import names_of_sheet
+from multiway.data.sources.cells import RawTable, as_text
 from multiway.data.sources.json_lines import is_line_file, load_lines
 from multiway.data.sources.options import ReadOptions
-from multiway.data.sources.tables import BROKEN, load_table
+from multiway.data.sources.tables import column_names, load_table
 from multiway.errors import Fix
 from multiway.tasks.stocks.options import StockOptions
 
@@ -26,7 +21,6 @@ CONTENTS = {"ticker": "tickers", "date": "days", "stamp": "times", "text": "text
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".tsv", ".xlsx", ".parquet", ".pq")
 MAX_TICKER = 40
 TICKER_RULE = f"a ticker has 1 to {MAX_TICKER} printable characters"
-HEADER_BYTES = 1_000_000
 SHOWN = 20
 """Places of a flaw that are kept."""
 USUAL = {
@@ -73,29 +67,13 @@ def load_rows(source: object, options: StockOptions, findings: Findings) -> RawT
     """Raw columns of a file or frame; tickers and times are not taken for numbers, and NA is a ticker."""
     if isinstance(source, str | Path) and is_line_file(Path(source)):
         return load_lines(Path(source), options.max_bytes, findings)
-    names = column_names(Path(source)) if isinstance(source, str | Path) else []
+    names = column_names(source) if isinstance(source, str | Path) else []
     chosen = ReadOptions(
         max_bytes=options.max_bytes,
         id_column=find_column(names, "ticker", options.ticker),
         time_column=options.stamp if options.stamp in names else find_column(names, "date", options.date),
     )
     return load_table(source, chosen, findings)
-
-
-def column_names(path: Path) -> list[str]:
-    """Names of the columns, as far as they can be seen without reading a file, which is judged where it is read."""
-    try:
-        if path.suffix.lower() == ".xlsx":
-            return names_of_sheet(path.read_bytes())
-        raw = first_bytes(path, HEADER_BYTES)
-        if raw[:4] == b"PAR1":
-            return list(pyarrow.parquet.read_schema(path).names)
-        encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-        line = raw.decode(encoding, errors="replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
-        separator = max(",;\t|", key=line.count)
-        return [restored(name.strip()) for name in next(csv.reader([line], delimiter=separator), [])]
-    except (*BROKEN, *PACKING_BROKEN, csv.Error):
-        return []
 
 
 def tickers_of(table: RawTable, known: str | None, options: StockOptions, findings: Findings) -> NDArray[np.object_]:

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from multiway.data.findings import Findings, Unreadable, listed, quoted
 from multiway.data.samples import SPLIT_OF, Samples, read_samples
 from multiway.data.sources.cells import TIME_NAMES, RawTable, as_text
-from multiway.data.sources.columns import named_cells, require_column, require_columns
+from multiway.data.sources.columns import named_cells, require_column, require_columns, usual_column
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.tables import TEXT, has_plain_lines, load_table, load_texts_table, pair_of, source_name
 from multiway.data.targets import OTHER_COLUMN, read_target
@@ -126,7 +126,7 @@ def looks_like_texts(source: object) -> bool:
         return False
     if any(name.lower() in TIME_NAMES for name in table.names):
         return False
-    text, target = (_usual(table.names, names, set()) for names in (TEXT_NAMES, TARGET_NAMES))
+    text, target = (usual_column(table.names, names) for names in (TEXT_NAMES, TARGET_NAMES))
     return text is not None and target is not None and _words_of(table.frame[text]) >= WORDS
 
 
@@ -197,21 +197,15 @@ def _roles(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> t
         if name is not None:
             require_column(raw.names, name, option, findings)
     taken = {options.second, options.group, options.split, options.target, *options.where}
-    text = options.text or _usual(raw.names, TEXT_NAMES, taken) or _wordy(raw, taken)
+    text = options.text or usual_column(raw.names, TEXT_NAMES, taken) or _wordy(raw, taken)
     if text is None:
         fix = ("Name it (", Fix("read.text", like="NAME"), f"). There are {listed(raw.names)}.")
         raise findings.fatal("text", "no column of texts was found", fix)
     require_column(raw.names, text, "text", findings)
-    target = options.target or _usual(raw.names, TARGET_NAMES, taken | {text})
+    target = options.target or usual_column(raw.names, TARGET_NAMES, taken | {text})
     if target is not None:
         require_column(raw.names, target, "target", findings)
     return (text,) if options.second is None else (text, options.second), target
-
-
-def _usual(names: list[str], known: tuple[str, ...], taken: set[str | None]) -> str | None:
-    """The first of the known names that a column has, whatever its case."""
-    free = {name.lower(): name for name in reversed(names) if name not in taken}
-    return next((free[name] for name in known if name in free), None)
 
 
 def _wordy(raw: RawTable, taken: set[str | None]) -> str | None:

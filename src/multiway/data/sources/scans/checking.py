@@ -2,6 +2,7 @@
 
 import collections
 import hashlib
+import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
 from multiway.data.sources.scans.preparing import check_finite, prepared_header
 from multiway.data.sources.scans.reading import foreign_form, is_scan
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, millimetres
+from multiway.data.sources.tables import column_names, is_parquet
 
 MOST_LISTED = 100
 
@@ -29,14 +31,14 @@ def looks_like_volumes(path: str | Path) -> bool:
     if is_scan(path) or foreign_form(path) or path.suffix.lower() == ".json":
         return True
     if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
-        return _parquet_of_scans(path)
+        return is_parquet(path) and _names_folders(column_names(path))
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             lines = [file.readline(100_000) for _ in range(3)]
     except OSError:
         return False
     cells = [cell.strip().strip('"') for line in lines[1:] for mark in ",;\t|" for cell in line.split(mark)]
-    return any(is_scan(Path(cell)) for cell in cells if cell) or _names_folders(lines[0])
+    return any(is_scan(Path(cell)) for cell in cells if cell) or _names_folders(re.split(r"[,;\t|]", lines[0]))
 
 
 def _holds_texts(folder: Path) -> bool:
@@ -45,22 +47,10 @@ def _holds_texts(folder: Path) -> bool:
     return bool(endings) and endings <= {".txt", ".text", ".md", ".tokens"}
 
 
-def _names_folders(header: str) -> bool:
-    """Whether a header says `path` beside labels or patients, as where series lie in folders."""
-    names = {cell.strip().strip('"').lower() for mark in ",;\t|" for cell in header.split(mark)}
+def _names_folders(columns: Iterable[str]) -> bool:
+    """Whether columns are called `path` beside labels or patients, as where series lie in folders."""
+    names = {name.strip().strip('"').lower() for name in columns}
     return "path" in names and bool(names & {"label", "mask", *PATIENT_NAMES})
-
-
-def _parquet_of_scans(path: Path) -> bool:
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
-    if path.suffix.lower() not in (".parquet", ".pq"):
-        return False
-    try:
-        return _names_folders(",".join(parquet.read_schema(path).names))
-    except (OSError, pa.ArrowException):
-        return False
 
 
 def check_volumes(

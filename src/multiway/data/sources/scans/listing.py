@@ -12,8 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from multiway.data.findings import Failures, Findings, Unreadable, kept, listed, quoted
+from multiway.data.findings import Failures, kept, listed, quoted, soundly
 from multiway.data.samples import SPLIT_OF
+from multiway.data.sources.columns import usual_column
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.scans.dicom import slices_in
 from multiway.data.sources.scans.options import VolumeOptions
@@ -89,15 +90,11 @@ def _folder(folder: Path) -> list[Entry]:
 
 
 def _table(path: Path, options: VolumeOptions, failures: Failures | None) -> list[Entry]:
-    findings = Findings(quoted(path.name, 80))
-    patient_column = options.patient or "patient"
-    try:
-        table = load_table(path, ReadOptions(id_column=patient_column, time_column=options.path), findings)
-    except Unreadable:
-        raise findings.error() from None
-    if findings.errors():
-        raise findings.error()
-    where = findings.source
+    where, reading = (
+        quoted(path.name, 80),
+        ReadOptions(id_column=options.patient or "patient", time_column=options.path),
+    )
+    table = soundly(where, lambda findings: load_table(path, reading, findings))
     columns = _columns(table.names, options, where)
     root = _root(path, options)
     entries = []
@@ -116,8 +113,7 @@ def _columns(names: list[str], options: VolumeOptions, where: str) -> dict[str, 
             Fix("read.path", like="NAME"),
             ").",
         )
-    usual = {name.lower(): name for name in reversed(names)}
-    patient = options.patient or next((usual[name] for name in PATIENT_NAMES if name in usual), None)
+    patient = options.patient or usual_column(names, PATIENT_NAMES)
     if options.patient is not None and options.patient not in names:
         raise DataError(f"{where}: there is no column '{quoted(patient)}' of patients. Got {listed(names)}.")
     if options.label != "label" and options.label not in names:
