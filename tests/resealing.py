@@ -7,7 +7,7 @@ import yaml
 from safetensors.torch import load_file, save_file
 
 from multiway import files
-from multiway.training.state import _digest
+from multiway.files import tensor_digest
 from multiway.training.stored import sealed
 
 
@@ -29,7 +29,7 @@ def reseal(run):
 def save_resealed(path, tensors, position):
     """Write a saved state under a hash of its own."""
     text = json.dumps(position)
-    save_file(tensors, path, metadata={"position": text, "sha256": _digest(tensors, text)})
+    save_file(tensors, path, metadata={"position": text, "sha256": tensor_digest(tensors, text)})
 
 
 def read_state(path):

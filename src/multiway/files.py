@@ -92,6 +92,17 @@ def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: dict[str, st
     write_with(path, lambda temporary: save_file(plain, temporary, metadata=metadata), needed)
 
 
+def tensor_digest(tensors: Mapping[str, Any], text: str = "") -> str:
+    """Hash of a text, and of names, types, shapes and bytes of tensors in the order of their names."""
+    import torch
+
+    digest = hashlib.sha256(text.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
 def write_with(path: Path, write: Callable[[Path], object], needed: int | None = None) -> None:
     """Let `write` fill a temporary path that then takes the place of `path`."""
     with atomic_path(path, needed) as temporary:

@@ -1,7 +1,6 @@
 """Small trainable branches beside frozen dense layers: NdLinear, tensor-train and low-rank adapters for fine-tuning."""
 
 import dataclasses
-import hashlib
 import json
 import warnings
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from multiway import files
 from multiway.compress.fits import Compressed
 from multiway.compress.rules import LowRank, NdLinear, Rule
 from multiway.compress.storage import compressed_layer, fill, layer_facts, read_json, read_tensors, save_tensors
-from multiway.compress.swap import dense_kind, features_of_dense, leave_fast_paths, set_module
+from multiway.compress.swap import dense_kind, features_of_dense, leave_fast_paths, set_module, take_fast_paths
 from multiway.compress.targets import find_targets
 from multiway.errors import ConfigError, MultiwayWarning, RunError
 
@@ -102,13 +101,13 @@ def adapt(
         raise ConfigError(f"adapt: dropout is a share from 0 to below 1. Got dropout={dropout}.")
     targets, _ = find_targets(model, rules)
     branches = [_branch(target.names[0], target.rule, target.module, generator) for target in targets]
-    record = Adaptation(trainable=[tensor for tensor in model.parameters() if tensor.requires_grad])
-    for parameter in model.parameters():
-        parameter.requires_grad_(False)
-    for target, branch in zip(targets, branches, strict=True):
-        _insert(model, record, target.names, branch, scale=scale, dropout=dropout)
-    model.__dict__[RECORD] = record
-    return model
+    return _adapted_by(
+        model,
+        {
+            target.names: Adapted(target.module, branch, scale=scale, dropout=dropout)
+            for target, branch in zip(targets, branches, strict=True)
+        },
+    )
 
 
 def merge_adapters(model: nn.Module) -> nn.Module:
@@ -138,8 +137,7 @@ def remove_adapters(model: nn.Module) -> nn.Module:
         set_module(model, names, adapted.dense)
     for parameter in record.trainable:
         parameter.requires_grad_(True)
-    for name, setting, value in reversed(record.settings):
-        setattr(model.get_submodule(name), setting, value)
+    take_fast_paths(model, record.settings)
     del model.__dict__[RECORD]
     return model
 
@@ -171,7 +169,7 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
             "names": names,
             "scale": adapted.scale,
             "dropout": adapted.dropout.p,
-            "base_sha256": _sha256(adapted.dense),
+            "base_sha256": files.tensor_digest(adapted.dense.state_dict()),
             **layer_facts(adapted.branch),
         }
         for names, adapted in zip(record.names, _adapted(model).values(), strict=True)
@@ -195,7 +193,7 @@ def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = Fals
     stored = read_json(path / SHAPES)
     if RECORD in model.__dict__:
         raise ConfigError("load_adapters: this model has adapters already. Merge or remove them first.")
-    tensors, branches = read_tensors(path / ADAPTERS), {}
+    tensors, adapted = read_tensors(path / ADAPTERS), {}
     try:
         for entry in stored["layers"]:
             names = tuple(entry["names"])
@@ -204,18 +202,12 @@ def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = Fals
             prefix = f"{names[0]}.branch."
             own = {key.removeprefix(prefix): tensor for key, tensor in tensors.items() if key.startswith(prefix)}
             fill(branch, own, path / ADAPTERS)
-            branches[names] = branch, entry
+            adapted[names] = Adapted(dense, branch, scale=entry["scale"], dropout=entry["dropout"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(f"{path / SHAPES} does not fit this model ({error}).") from None
     if not any_base:
         _check_base(model, stored["layers"], path / SHAPES)
-    record = Adaptation(trainable=[tensor for tensor in model.parameters() if tensor.requires_grad])
-    for parameter in model.parameters():
-        parameter.requires_grad_(False)
-    for names, (branch, entry) in branches.items():
-        _insert(model, record, names, branch, scale=entry["scale"], dropout=entry["dropout"])
-    model.__dict__[RECORD] = record
-    return model
+    return _adapted_by(model, adapted)
 
 
 def _check_base(model: nn.Module, layers: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -226,7 +218,7 @@ def _check_base(model: nn.Module, layers: Sequence[Mapping[str, Any]], path: Pat
         return
     for entry in layers:
         name, expected = entry["names"][0], str(entry["base_sha256"])
-        digest = _sha256(model.get_submodule(name))
+        digest = files.tensor_digest(model.get_submodule(name).state_dict())
         if digest != expected:
             raise RunError(
                 f"{path}: {name} is of other weights than those that its adapter was trained beside. Got sha256 "
@@ -234,23 +226,16 @@ def _check_base(model: nn.Module, layers: Sequence[Mapping[str, Any]], path: Pat
             )
 
 
-def _sha256(dense: nn.Module) -> str:
-    """Hash of a layer's parameters, their types and sizes among it."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(dense.state_dict().items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
-    return digest.hexdigest()
-
-
-def _insert(
-    model: nn.Module, record: Adaptation, names: tuple[str, ...], branch: Compressed, *, scale: float, dropout: float
-) -> None:
-    dense = model.get_submodule(names[0])
-    adapted = Adapted(dense, branch, scale=scale, dropout=dropout)
-    set_module(model, names, adapted.train(dense.training))
-    record.names.append(names)
-    record.settings += leave_fast_paths(model, names)
+def _adapted_by(model: nn.Module, layers: Mapping[tuple[str, ...], Adapted]) -> nn.Module:
+    """Freeze a model and put adapted layers in the places of its own; what was trainable is remembered."""
+    record = Adaptation(trainable=[tensor for tensor in model.parameters() if tensor.requires_grad])
+    model.requires_grad_(False)
+    for names, adapted in layers.items():
+        set_module(model, names, adapted.train(adapted.dense.training))
+        record.names.append(names)
+        record.settings += leave_fast_paths(model, names)
+    model.__dict__[RECORD] = record
+    return model
 
 
 def _branch(name: str, rule: Rule, dense: nn.Module, generator: torch.Generator | None) -> Compressed:

@@ -4,7 +4,7 @@ import contextlib
 import copy
 import dataclasses
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -79,8 +79,7 @@ def undo(model: nn.Module, *, originals: bool = True) -> nn.Module:
         dense = from_linear(layer.to_linear(), swap.kind) if kept is None else kept
         dense = dense.to(factor.device, factor.dtype).train(layer.training).requires_grad_(factor.requires_grad)
         set_module(model, swap.names, dense)
-    for name, setting, value in reversed(record.settings):
-        setattr(model.get_submodule(name), setting, value)
+    take_fast_paths(model, record.settings)
     del model.__dict__[RECORD]
     return model
 
@@ -117,8 +116,7 @@ def swapped(model: nn.Module, layers: Mapping[tuple[str, ...], nn.Module]) -> It
     finally:
         for names, module in own.items():
             set_module(model, names, module)
-        for name, setting, value in reversed(settings):
-            setattr(model.get_submodule(name), setting, value)
+        take_fast_paths(model, settings)
 
 
 def leave_fast_paths(model: nn.Module, names: tuple[str, ...]) -> list[tuple[str, str, Any]]:
@@ -135,6 +133,12 @@ def leave_fast_paths(model: nn.Module, names: tuple[str, ...]) -> list[tuple[str
                 changed.append((above, setting, getattr(parent, setting)))
                 setattr(parent, setting, off)
     return changed
+
+
+def take_fast_paths(model: nn.Module, settings: Sequence[tuple[str, str, Any]]) -> None:
+    """Undo what `leave_fast_paths` changed."""
+    for name, setting, value in reversed(settings):
+        setattr(model.get_submodule(name), setting, value)
 
 
 def _fast_path(parent: nn.Module) -> tuple[str, Any]:

@@ -1,7 +1,6 @@
 """The whole state of a training in one safetensors file, replaced atomically: no pickle, no second file to lose."""
 
 import dataclasses
-import hashlib
 import json
 import time
 from pathlib import Path
@@ -179,7 +178,7 @@ def save_state(
     plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     files.make_folder(folder, parents=False)
     text = json.dumps(position.model_dump())
-    files.write_tensors(folder / STATE_FILE, plain, {"position": text, "sha256": _digest(plain, text)})
+    files.write_tensors(folder / STATE_FILE, plain, {"position": text, "sha256": files.tensor_digest(plain, text)})
 
 
 def load_state(
@@ -215,21 +214,11 @@ def _read(path: Path) -> tuple[dict[str, Tensor], Position]:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}
             stored = file.metadata()
-        if stored["sha256"] != _digest(tensors, stored["position"]):
+        if stored["sha256"] != files.tensor_digest(tensors, stored["position"]):
             raise ValueError("its content does not have its hash")
         return tensors, Position.parse(json.loads(stored["position"]), "position")
     except (SafetensorError, OSError, RecursionError, *UNFIT) as error:
         raise RunError(f"{path} is damaged: {in_a_line(error)}. {RESTART}") from None
-
-
-def _digest(tensors: dict[str, Tensor], position: str) -> str:
-    """Hash of names, types, shapes and bytes of tensors, and of the position."""
-    digest = hashlib.sha256(position.encode())
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
