@@ -34,7 +34,7 @@ def spelled(message: Iterable[str | Fix], spell: Spell = str) -> str:
     return "".join(part if isinstance(part, str) else spell(part) for part in message)
 
 
-def command(*words: object, **options: object) -> str:
+def typed(*words: object, **options: object) -> str:
     """A command that cures an error, as it is typed; an option with a list is given several times."""
     listed = {name: value if isinstance(value, list) else [value] for name, value in options.items()}
     given = (f"--{name} {shlex.quote(str(value))}" for name, values in listed.items() for value in values)

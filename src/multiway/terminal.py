@@ -12,6 +12,9 @@ class TerminalBar:
         title: What stands before it.
         total: How much there is to do.
         show: Whether it is asked for.
+
+    Attributes:
+        is_shown: Whether there is a bar.
     """
 
     def __init__(self, title: str, total: int, show: bool) -> None:
@@ -20,11 +23,7 @@ class TerminalBar:
             self._bar = _make_bar()
             self._task = self._bar.add_task(title, total=total)
             self._bar.start()
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether there is a bar."""
-        return self._bar is not None
+        self.is_shown = self._bar is not None
 
     def update(self, **changes: Any) -> None:
         """Set what is done (`completed`), or what stands before the bar (`description`)."""

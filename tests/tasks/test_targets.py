@@ -12,6 +12,7 @@ from multiway.data.scaling import Scaler
 from multiway.tasks import targets
 from multiway.tasks.samples import outputs_of
 from multiway.training import TrainingConfig
+from multiway.training.losses import TargetLoss
 from tolerances import SUMS32
 
 LABELS = np.array([0, 1, 1, 0, 1, 1])
@@ -43,7 +44,7 @@ def test_smoothing_and_weights_are_for_training_alone(generator):
     x, y = torch.randn(6, 3, generator=generator), torch.from_numpy(LABELS)
     model, batch = nn.Identity(), {"inputs": x[:, :2], "target": y}
     training = TrainingConfig(loss="cross_entropy", label_smoothing=0.2, class_weights="balanced")
-    loss = targets.TargetLoss(training, ("no", "yes"), LABELS)
+    loss = TargetLoss(training, ("no", "yes"), LABELS)
     weights = torch.tensor([6 / (2 * 2), 6 / (2 * 4)])
     for mode, expected in (
         (True, F.cross_entropy(x[:, :2], y, weights, label_smoothing=0.2)),
@@ -51,7 +52,7 @@ def test_smoothing_and_weights_are_for_training_alone(generator):
     ):
         total, count = loss(model.train(mode), batch)
         assert float(total / count) == pytest.approx(float(expected), rel=SUMS32)
-    total, count = targets.TargetLoss(TrainingConfig(loss="mae"), None, NUMBERS)(model, {**batch, "target": x[:, 1]})
+    total, count = TargetLoss(TrainingConfig(loss="mae"), None, NUMBERS)(model, {**batch, "target": x[:, 1]})
     assert float(total / count) == pytest.approx(float((x[:, 0] - x[:, 1]).abs().mean()), rel=SUMS32)
 
 

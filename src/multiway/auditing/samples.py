@@ -23,7 +23,7 @@ def audited(prepared: Prepared[Any, Any], verdicts: Iterable[Verdict | None], wo
     return AuditReport.of(f"{prepared.source}: {size}{counts}", verdicts)
 
 
-def check_splits(
+def check_copies(
     prepared: Prepared[Any, Any], digests: Sequence[bytes | None], what: str, *, tolerated: float = 0.0
 ) -> Iterator[Verdict]:
     """Whether copies, or samples of one group, are in two splits; arguments as those of `check_duplicates`."""

@@ -8,7 +8,7 @@ import numpy as np
 from multiway.auditing.duplicates import check_one_label, sample_digest
 from multiway.auditing.near import check_near_series
 from multiway.auditing.report import AuditReport, Verdict
-from multiway.auditing.samples import as_note, audited, check_codes, check_scaling, check_splits
+from multiway.auditing.samples import as_note, audited, check_codes, check_copies, check_scaling
 from multiway.data.samples import Prepared
 from multiway.data.scaling import Scaler
 from multiway.data.sources.series import Values, lengths_of, missing_of
@@ -27,7 +27,7 @@ def audit_sequences(prepared: Prepared[Values, Any], used: Scaler | None = None)
 def _verdicts(prepared: Prepared[Values, Any], used: Scaler | None) -> Iterator[Verdict | None]:
     series, names = prepared.raw, prepared.raw.names["series"]
     digests = [sample_digest(values) for values in series.inputs]
-    yield from check_splits(prepared, digests, "series")
+    yield from check_copies(prepared, digests, "series")
     yield check_one_label(digests, series.truth.tolist(), names, "series")
     yield check_near_series(series.inputs, prepared.splits, names, digests)
     yield _lengths(prepared)

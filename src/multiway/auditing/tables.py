@@ -16,7 +16,7 @@ from multiway.auditing.look_ahead import FORESEEN, foreseen
 from multiway.auditing.near import check_near_rows
 from multiway.auditing.probes import Floats, Ints, Parts, ProbeErrors
 from multiway.auditing.report import AuditReport, Verdict, found
-from multiway.auditing.samples import as_note, audited, check_codes, check_scaling, check_splits
+from multiway.auditing.samples import as_note, audited, check_codes, check_copies, check_scaling
 from multiway.data import Finding
 from multiway.data.findings import quoted
 from multiway.data.samples import Cells, Prepared, Samples
@@ -56,7 +56,7 @@ def audit_table(prepared: Prepared[Cells, Any], used: Scaler | None = None) -> A
 
 def _verdicts(prepared: Prepared[Cells, Any], used: Scaler | None) -> Iterator[Verdict | None]:
     table = prepared.raw
-    yield from check_splits(prepared, row_digests(table), "rows", tolerated=max(TOLERATED, usual_repeats(prepared)))
+    yield from check_copies(prepared, row_digests(table), "rows", tolerated=max(TOLERATED, usual_repeats(prepared)))
     copies = copies_of_target(table)
     rule = f"{len(copies)} columns are the target under another name"
     leave = ("Leave them out (", NAMED, ").")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from multiway.cli import declared, options
+from multiway.cli import declared
 from multiway.cli.show import Output
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
@@ -31,7 +31,7 @@ def command(
     """
     own = {} if tasks is None else declared.declared_options(name, tasks)
     fixed = [parameter for key, parameter in inspect.signature(function).parameters.items() if key != "own"]
-    added = [_keyword(key, None, options.annotation(option)) for key, option in own.items()]
+    added = [_keyword(key, None, option.annotation) for key, option in own.items()]
 
     @functools.wraps(function)
     def printed(*, as_json: bool, **given: Any) -> None:

@@ -12,7 +12,7 @@ from multiway.cli.options import Quiet, Sets
 from multiway.cli.show import Output
 from multiway.cli.spelling import command_line
 
-Task = options.one_of("task", declared.tasks())
+Task = declared.one_of("task", declared.tasks())
 
 
 class Made(StrEnum):

@@ -7,8 +7,11 @@ import dataclasses
 import functools
 import json
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from multiway import files
 
@@ -35,9 +38,19 @@ class Declared:
     panel: str
 
     @property
-    def dashed(self) -> str:
-        """As it is written on the command line."""
-        return "--" + self.name.replace("_", "-")
+    def annotation(self) -> Any:
+        """The type of the option, as Typer reads it."""
+        settings: dict[str, Any] = {"help": self.help, "rich_help_panel": self.panel, "show_default": self.default}
+        if "if not given" in self.help:
+            settings["show_default"] = False
+        kind = bool if self.is_flag else one_of(self.name, self.choices)
+        return Annotated[kind | None, typer.Option("--" + self.name.replace("_", "-"), **settings)]
+
+
+def one_of(name: str, choices: Iterable[str]) -> Any:
+    """The type of an option with few values; plain text where there are no choices."""
+    values = tuple(choices)
+    return StrEnum(name, {value.replace("-", "_"): value for value in values}) if values else str
 
 
 @functools.cache

@@ -1,8 +1,6 @@
 """Options that several commands share, those that tasks declare, and how `--set` becomes a nested mapping."""
 
 import datetime
-from collections.abc import Iterable
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,21 +42,6 @@ Sets = Annotated[
         "--set", help="Override one field: --set training.batch_size=64. May be repeated.", show_default="none"
     ),
 ]
-
-
-def annotation(option: declared.Declared) -> Any:
-    """The type of a task's option, as Typer reads it."""
-    settings: dict[str, Any] = {"help": option.help, "rich_help_panel": option.panel, "show_default": option.default}
-    if "if not given" in option.help:
-        settings["show_default"] = False
-    kind = bool if option.is_flag else one_of(option.name, option.choices)
-    return Annotated[kind | None, typer.Option(option.dashed, **settings)]
-
-
-def one_of(name: str, choices: Iterable[str]) -> Any:
-    """The type of an option with few values; plain text where there are no choices."""
-    values = tuple(choices)
-    return StrEnum(name, {value.replace("-", "_"): value for value in values}) if values else str
 
 
 def read_options(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from multiway.tasks import lifecycle as runs
 from multiway.tasks.fixes import Spelling
 from multiway.tasks.protocol import OURS
 from multiway.tasks.registry import task_of
-from multiway.tasks.run import Run, save
+from multiway.tasks.run import Run, save_run
 
 ALL = "all"
 """Name of a split that holds every sample of other data."""
@@ -122,7 +122,7 @@ class Estimator:
         Raises:
             RunError: The path exists, or the estimator was itself loaded.
         """
-        save(self._run(), Path(path))
+        save_run(self._run(), Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

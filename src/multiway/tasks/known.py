@@ -5,7 +5,7 @@ from pathlib import Path
 
 from multiway.config import Plain, load_yaml
 from multiway.data import datasets
-from multiway.errors import ConfigError, command
+from multiway.errors import ConfigError, typed
 
 FILE = Path(__file__).with_suffix(".yaml")
 
@@ -39,5 +39,5 @@ def brought(data: object, task: str | None = None) -> Plain:
     if task not in (None, own):
         kinds = (each.kind for name, each in catalogue.items() if task_of_dataset(name) == task)
         other = next((f" and no {kind}" for kind in kinds), "")
-        raise ConfigError(f"{data} holds {known.kind}{other}. Run `{command('train', own, data=data)}`.")
+        raise ConfigError(f"{data} holds {known.kind}{other}. Run `{typed('train', own, data=data)}`.")
     return dict(_of_file()[str(data)][1] if str(data) in _of_file() else getattr(known, "settings", {}))

@@ -1,7 +1,7 @@
 """What configs and options of tasks share: usual values below the given ones, the field `model`, readers of texts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 from torch import nn
@@ -51,7 +51,7 @@ def check_class_losses(*trainings: TrainingConfig) -> None:
             raise ValueError("classes are trained with training.loss=cross_entropy")
 
 
-def network_fields(model: Mapping[str, object], **set_by_data: Any) -> Plain:
+def network_fields(model: Mapping[str, object], **set_by_data: object) -> Plain:
     """Fields of `create_model`: those of the config, and those that the data set."""
     return {**{name: value for name, value in model.items() if name != "name"}, **set_by_data}
 
@@ -105,12 +105,12 @@ def read_names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def numbers(kind: type[int] | type[float], amount: int) -> Callable[[str], list[Any]]:
+def numbers(kind: type[int] | type[float], amount: int) -> Callable[[str], list[int | float]]:
     """A reader that splits "64,64,64" into so many numbers."""
 
-    def read(text: str) -> list[Any]:
+    def read(text: str) -> list[int | float]:
         try:
-            values = [kind(part) for part in text.split(",")]
+            values: list[int | float] = [kind(part) for part in text.split(",")]
         except ValueError:
             values = []
         if len(values) != amount:

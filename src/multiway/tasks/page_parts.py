@@ -7,7 +7,7 @@ from typing import Any
 
 from multiway.config import Plain, leaves
 from multiway.data import CheckReport
-from multiway.errors import MultiwayError, command, spelled
+from multiway.errors import MultiwayError, spelled, typed
 from multiway.report import text
 from multiway.report.diagnostics import TrainingRow, training_chart
 from multiway.report.scores import Scores
@@ -181,4 +181,4 @@ def train_command(run: Run) -> str:
         return ""
     known = leaves(run.task.configure({"data": config.data}).plain())
     changed = {name: value for name, value in leaves(config.plain()).items() if value != known.get(name, MISSING)}
-    return command("train", run.task.name, data=config.data, set=[f"{n}={json.dumps(v)}" for n, v in changed.items()])
+    return typed("train", run.task.name, data=config.data, set=[f"{n}={json.dumps(v)}" for n, v in changed.items()])

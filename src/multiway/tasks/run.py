@@ -17,7 +17,7 @@ from multiway.errors import MultiwayError, MultiwayWarning, RunError
 from multiway.tasks.protocol import OURS, AnyTask, Row, State, TaskConfig
 from multiway.tasks.protocol import Run as Run
 from multiway.tasks.registry import TASKS, task_of
-from multiway.tasks.stored import Preprocessing, ScoreRow, check_types
+from multiway.tasks.stored import Preprocessing, ScoreRow
 from multiway.training import RunFolder, seed_everything
 from multiway.training.stored import columns_of, sketched, stored_table
 
@@ -82,7 +82,7 @@ def weights_of(name: str) -> str:
     return "weights.safetensors" if name == OURS else f"{BASELINES}/{name}.safetensors"
 
 
-def save(run: Run, path: Path) -> None:
+def save_run(run: Run, path: Path) -> None:
     """Write a run that was fitted in memory as a folder.
 
     Raises:
@@ -132,7 +132,6 @@ def _state_of(task: AnyTask, stored: Preprocessing, path: Path) -> State:
         state: State = task.state.parse(stored.state)
     except MultiwayError as error:
         raise RunError(f"{path / PREPROCESSING}: {error}") from None
-    check_types(state, "state")
     return state
 
 

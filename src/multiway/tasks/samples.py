@@ -31,6 +31,7 @@ from multiway.tasks.split_task import SplitConfig, SplitTask
 from multiway.tasks.stored import SplitFacts
 from multiway.training import Objective
 from multiway.training.devices import best_device, device_of
+from multiway.training.losses import TargetLoss
 
 PREDICTED = 256
 """Samples that are predicted at once."""
@@ -186,7 +187,7 @@ class SampleTask(
 
     def objective(self, run: Run, training: Samples[Tensor]) -> Objective:
         """Cross-entropy of classes, the loss of the config of numbers."""
-        return targets.TargetLoss(run.config.training, run.state.classes, training.truth)
+        return TargetLoss(run.config.training, run.state.classes, training.truth)
 
     def fit_baseline(self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]) -> Fitted:
         """By counting, a closed form, a convex solver or trees."""

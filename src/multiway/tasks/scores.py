@@ -4,7 +4,6 @@ import math
 import os
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from multiway.tasks.protocol import OURS, Cell, Metric, Row
 from multiway.tasks.run import Run
@@ -122,7 +121,7 @@ def best_baseline_remark(run: Run, metric: str) -> str:
     """Say it where a baseline does as well as the network or better on the test rows; else nothing."""
     chosen = metric_of(run, metric)
     sign = -1.0 if chosen.higher is False else 1.0
-    values: Mapping[str, Any] = {model: score_of(run, model, chosen)["value"] for model in models_of(run)}
+    values: Mapping[str, float | None] = {model: score_of(run, model, chosen)["value"] for model in models_of(run)}
     known = {model: sign * value for model, value in values.items() if value is not None}
     ours = known.pop(OURS, None)
     best = max(known, key=lambda model: known[model], default=None)

@@ -1,12 +1,9 @@
 """Schemas of what a run stores as JSON: whatever a stranger wrote there is refused before it is used."""
 
-import dataclasses
-import typing
-from collections.abc import Iterator, Mapping, Sized
-from typing import Any, Generic, TypeVar
+from collections.abc import Mapping, Sized
+from typing import Generic, TypeVar
 
-import numpy as np
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field
 
 from multiway.config import Config, Plain
 from multiway.training.log import LogRow
@@ -72,40 +69,6 @@ class Preprocessing(Config):
     facts: Plain
     tables: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Types of the columns of every table."""
-
-
-def check_types(value: object, where: str) -> None:
-    """Compare the fields of a dataclass, and of those in it, with their annotations; every number has to be finite.
-
-    Raises:
-        ValueError: A field is of another type.
-    """
-    if not dataclasses.is_dataclass(value):
-        return
-    hints = typing.get_type_hints(type(value))
-    for field in dataclasses.fields(value):
-        item, place = getattr(value, field.name), f"{where}.{field.name}"
-        if dataclasses.is_dataclass(item):
-            check_types(item, place)
-        else:
-            _check_type(item, hints[field.name], place)
-
-
-def _check_type(item: Any, hint: Any, place: str) -> None:
-    kinds = [kind for kind in (typing.get_args(hint) or (hint,)) if not dataclasses.is_dataclass(kind)]
-    try:
-        if len(kinds) == len(typing.get_args(hint) or (hint,)):
-            config = ConfigDict(arbitrary_types_allowed=True, strict=True)
-            TypeAdapter(hint, config=config).validate_python(item)
-    except ValidationError as error:
-        raise ValueError(f"{place}: {error.errors()[0]['msg']}") from None
-    if not all(np.isfinite(number).all() for number in _numbers(item)):
-        raise ValueError(f"{place} holds a number that is not finite")
-
-
-def _numbers(item: Any) -> Iterator[Any]:
-    if isinstance(item, float) or (isinstance(item, np.ndarray) and item.dtype.kind == "f"):
-        yield item
 
 
 def same_length(parts: Mapping[str, Sized]) -> None:

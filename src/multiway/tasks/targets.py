@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from multiway.data.samples import Array
 from multiway.data.scaling import Scaler
@@ -17,8 +17,6 @@ from multiway.metrics import regression, resampling
 from multiway.metrics.resampling import ScoreFunction
 from multiway.models.target_baselines import WORDS as WORDS
 from multiway.tasks.protocol import OURS, Metric, Row
-from multiway.training import LOSSES, Batch, TrainingConfig
-from multiway.training.losses import ClassLoss, class_weights
 
 CLASSES = (
     Metric(name="acc", title="ACC", spread=True),
@@ -50,21 +48,6 @@ Outputs = Mapping[str, NDArray[np.float64]]
 """By model: class probabilities `(samples, classes)`, or numbers `(samples,)`."""
 Names = Sequence[str] | None
 """Of the classes; None where the target is a number."""
-
-
-class TargetLoss:
-    """Cross-entropy of the batch's `target`, or the training's loss of scaled numbers."""
-
-    def __init__(self, training: TrainingConfig, names: Names, labels: Array) -> None:
-        self.training = training
-        weights = None if names is None else class_weights(labels, len(names), training)
-        self.of_classes = None if names is None else ClassLoss(weights, training.label_smoothing)
-
-    def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Sum over the samples, and their number; weights and smoothing are for training alone."""
-        if self.of_classes is not None:
-            return self.of_classes(model, batch)
-        return LOSSES[self.training.loss](model(batch["inputs"])[:, 0], batch["target"], None)
 
 
 def decoded(raw: Tensor, scaler: Scaler | None) -> NDArray[np.float64]:

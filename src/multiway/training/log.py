@@ -41,6 +41,7 @@ class TrainingProgress:
 
     def __init__(self, steps: int, show: bool) -> None:
         self.steps, self._show, self._bar = steps, show, TerminalBar("training", steps, show)
+        self.is_shown = self._bar.is_shown
 
     def update(self, step: int) -> None:
         """Move the bar."""
@@ -51,7 +52,7 @@ class TrainingProgress:
         text = f"epoch {row['epoch']:g}  train {row['train_loss']:.4f}  validation {row['validation_loss']:.4f}"
         if "validation_score" in row:
             text += f"  score {row['validation_score']:.4f} (best {row['best_score']:.4f})"
-        if self._bar.is_shown:
+        if self.is_shown:
             self._bar.update(description=text)
         elif self._show:
             print(f"{text}  ({row['seconds']:.0f} s, step {row['step']} of {self.steps})", file=sys.stderr, flush=True)

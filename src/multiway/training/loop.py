@@ -115,16 +115,18 @@ def _run(
     steps.engine.wrapped.train()
     while standing.step < steps.total and not standing.finished:
         stop = steps.take(standing, request)
-        with request.unless_written():
-            bar.update(standing.step)
-        if steps.ends_stretch(standing.step):
+        is_validated, is_due = steps.ends_stretch(standing.step), checkpoint.is_due()
+        if bar.is_shown:
+            with request.unless_written():
+                bar.update(standing.step)
+        if is_validated:
             held_out.judge(steps, standing, started)
             checkpoint.log(standing.rows[-1])
             with request.unless_written():
                 bar.report(standing.rows[-1])
             if steps.engine.world == 1:  # a signal during validation; several processes agree on one in `take`
                 stop = stop or request.name
-        if stop is not None or standing.finished or checkpoint.is_due():
+        if stop is not None or standing.finished or is_due:
             standing.seconds = time.monotonic() - started
             checkpoint.save(standing)
         if stop is not None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -164,3 +165,18 @@ class Taught:
     def gather(self, index: Tensor) -> Batch:
         """Some samples with the teacher's logits."""
         return {**self.source.gather(index), TEACHER: self.logits[index]}
+
+
+class TargetLoss:
+    """Cross-entropy of the batch's `target`, or the training's loss of scaled numbers."""
+
+    def __init__(self, training: TrainingConfig, names: Sequence[str] | None, labels: NDArray[Any]) -> None:
+        self.training = training
+        weights = None if names is None else class_weights(labels, len(names), training)
+        self.of_classes = None if names is None else ClassLoss(weights, training.label_smoothing)
+
+    def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Sum over the samples, and their number; weights and smoothing are for training alone."""
+        if self.of_classes is not None:
+            return self.of_classes(model, batch)
+        return LOSSES[self.training.loss](model(batch["inputs"])[:, 0], batch["target"], None)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from multiway import files, leftovers
 from multiway.config import load_yaml
-from multiway.errors import RunError, StorageError, command, in_a_line
+from multiway.errors import RunError, StorageError, in_a_line, typed
 from multiway.training.log import LogRow
 from multiway.training.stored import Manifest, check_shapes, is_whole, run_environment, sealed, stored_tensors, usable
 
@@ -276,7 +276,7 @@ class RunFolder:
 
 def resuming(path: Path) -> str:
     """The command that continues a run."""
-    return f"`{command('train', resume=path)}`"
+    return f"`{typed('train', resume=path)}`"
 
 
 def _begin(folder: Path, config: dict[str, Any]) -> None:

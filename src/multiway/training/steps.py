@@ -62,7 +62,8 @@ class Steps:
     def __init__(self, engine: Engine, objective: Objective, samples: Source, config: TrainingConfig) -> None:
         self.engine, self.objective, self.samples, self.config = engine, objective, samples, config
         self.rows_per_step = config.batch_size * config.accumulation
-        self.per_epoch = math.ceil(len(samples) / self.rows_per_step)
+        self.count = len(samples)
+        self.per_epoch = math.ceil(self.count / self.rows_per_step)
         self.total = self.per_epoch * config.epochs_of(self.per_epoch)
         self.modes = Modes(engine.model, config)
         self.optimizer = make_optimizer(engine.model, config, self.modes)
@@ -85,7 +86,8 @@ class Steps:
         totals[2] = float(request.name is not None)
         totals = self.engine.sum(totals)
         self._scale_gradients(float(totals[1]))
-        self.modes.add_penalties()
+        if self.modes.penalties:
+            self.modes.add_penalties()
         if self.config.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(self.engine.model.parameters(), self.config.clip_norm)
         self.optimizer.step()
@@ -100,7 +102,7 @@ class Steps:
         """Samples of a step, in the order of its epoch."""
         epoch, position = divmod(step, self.per_epoch)
         if self._order is None or position == 0:
-            self._order = epoch_order(len(self.samples), self.config.seed, epoch)
+            self._order = epoch_order(self.count, self.config.seed, epoch)
         return self._order[position * self.rows_per_step : (position + 1) * self.rows_per_step]
 
     def _backward(self, part: Tensor, step: int, is_last: bool) -> Tensor:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from multiway.config import leaves, merge
-from multiway.errors import ConfigError, Fix, command
+from multiway.errors import ConfigError, Fix, typed
 from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row, TaskConfig
 from multiway.tasks.registry import TASKS, task_of
@@ -97,7 +97,7 @@ def check_first(recipe: Recipe, config: TaskConfig) -> None:
         if folder in named and not (Path(folder) / CONFIG).is_file():
             raise ConfigError(
                 f"{folder} is not a run folder, and the recipe needs its run. Train it first: "
-                f"`{command('train', recipe=trained_by, out=folder)}`."
+                f"`{typed('train', recipe=trained_by, out=folder)}`."
             )
 
 
@@ -113,5 +113,7 @@ def resume(path: Path | str, *, progress: bool = False) -> Trained:
 
 def with_seed(config: TaskConfig, seed: int) -> TaskConfig:
     """The same config with another seed."""
+    if seed == config.training.seed:
+        return config
     given = config.training.model_dump(mode="json", exclude_unset=True)
     return config.replace(training={**given, "seed": seed})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from multiway.config import merge
-from multiway.errors import ConfigError, RunError, command
+from multiway.errors import ConfigError, RunError, typed
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
 from multiway.training import Interrupted
@@ -41,7 +41,7 @@ class Tuned:
 
     def lines(self) -> list[str]:
         """What was refused and why, and how the best is trained."""
-        best = [] if self.recipe is None else [command("train", self.task, recipe=self.recipe)]
+        best = [] if self.recipe is None else [typed("train", self.task, recipe=self.recipe)]
         return [*map(str, self.refused), *best]
 
     def to_dict(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import check_one_label, sample_digest
 from multiway.auditing.fingerprints import Details
 from multiway.auditing.report import AuditReport, Verdict, found
-from multiway.auditing.samples import audited, check_splits
+from multiway.auditing.samples import audited, check_copies
 from multiway.data.samples import Prepared
 from multiway.data.sources.pictures import Bytes
 from multiway.tasks.images.encode import ImageState, moments
@@ -34,7 +34,7 @@ def audit_images(prepared: Prepared[Bytes, ImageState], used: ImageState | None 
 def _verdicts(prepared: Prepared[Bytes, ImageState], used: ImageState) -> Iterator[Verdict | None]:
     images, splits = prepared.raw, prepared.splits
     names, digests = list(images.names["image"]), [sample_digest(image) for image in images.inputs]
-    yield from check_splits(prepared, digests, "images", tolerated=TOLERATED)
+    yield from check_copies(prepared, digests, "images", tolerated=TOLERATED)
     yield check_one_label(digests, [prepared.state.classes[label] for label in images.truth], names, "image")
     if len(images) > MOST_COMPARED:
         yield TOO_MANY

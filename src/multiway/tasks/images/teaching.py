@@ -22,7 +22,7 @@ from multiway.config import Config
 from multiway.data.datasets import cache_folder
 from multiway.data.encoders.pretrained import find_model, load_network
 from multiway.data.samples import Samples
-from multiway.errors import ConfigError, Fix, RunError, command
+from multiway.errors import ConfigError, Fix, RunError, typed
 from multiway.extras import load_extra
 from multiway.models.baselines import Linear, fit_logistic
 from multiway.models.frozen_features import FrozenFeatures
@@ -173,7 +173,7 @@ def find_teacher(name: str, state: ImageState) -> Teacher:
         return RunTeacher(Path(name), state)
     if PATH.match(name) and not Path(name).expanduser().is_dir():
         raise ConfigError(
-            f"distill.teacher: {name} is no folder. Train the teacher first ({command('train', 'images', out=name)}), "
+            f"distill.teacher: {name} is no folder. Train the teacher first ({typed('train', 'images', out=name)}), "
             "or give a model of Hugging Face by name, or timm:NAME (", Fix("distill.teacher", like="NAME"), ").",
         )  # fmt: skip
     return _of_hugging_face(name)

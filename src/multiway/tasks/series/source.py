@@ -1,9 +1,9 @@
 """Labelled series as samples: of archives, arrays and long tables."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multiway.data.findings import Findings
 from multiway.data.matching import match_classes, positions
@@ -52,7 +52,7 @@ def series_of(
     )  # fmt: skip
 
 
-def _positions(series: Sequences, labels: Sequence[str], classes: tuple[str, ...]) -> "np.ndarray[Any, Any]":
+def _positions(series: Sequences, labels: Sequence[str], classes: tuple[str, ...]) -> NDArray[np.int64]:
     """Classes by position."""
     codes = positions(labels, classes)
     return codes if (codes >= 0).all() else match_classes(labels, classes, series.source, "series")

@@ -114,7 +114,8 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
         Raises:
             ConfigError: One is for targets of the other kind.
         """
-        return config.replace(baselines=usual_baselines(config.baselines, is_class=state.classes is not None))
+        baselines = usual_baselines(config.baselines, is_class=state.classes is not None)
+        return config.model_copy(update={"baselines": baselines})
 
     def build(self, config: TabularConfig, state: TableState, name: str) -> nn.Module:
         """A network, or a baseline."""

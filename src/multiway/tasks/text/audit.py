@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from multiway.auditing.duplicates import check_one_label
 from multiway.auditing.near import check_near_texts
 from multiway.auditing.report import AuditReport, Verdict
-from multiway.auditing.samples import audited, check_codes, check_splits
+from multiway.auditing.samples import audited, check_codes, check_copies
 from multiway.data import Finding
 from multiway.data.samples import Prepared
 from multiway.tasks.text.encode import TextState
@@ -31,7 +31,7 @@ def _verdicts(prepared: Prepared[Strings, TextState]) -> Iterator[Verdict | None
     samples, splits = prepared.raw, prepared.splits
     texts, names = samples.names["text"], samples.called(prepared.rows("all"))
     digests = [hashlib.blake2b(text.casefold().encode(), digest_size=16).digest() for text in texts]
-    yield from check_splits(prepared, digests, "texts", tolerated=TOLERATED)
+    yield from check_copies(prepared, digests, "texts", tolerated=TOLERATED)
     yield _mild(check_near_texts(texts, splits["train"], splits["validation"], "validation"))
     yield check_near_texts(texts, splits["train"], splits["test"], "test")
     yield _mild(check_one_label(digests, [prepared.state.classes[label] for label in samples.truth], names, "text"))
