@@ -16,8 +16,8 @@ from multiway.tasks.images import ImageConfig
 from multiway.tasks.images.archives import images_of
 from multiway.tasks.images.encode import ImageState
 from multiway.tasks.images.task import TASK
-from multiway.tasks.targets import TargetLoss
 from multiway.training import TrainingConfig, train
+from multiway.training.losses import TargetLoss
 from multiway.training.steps import epoch_order
 
 BATCH, STEPS, EPOCH = 64, 40, 50_000

@@ -18,7 +18,7 @@ from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.network import WindowLoss
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import Windows
-from multiway.tasks.run import FORMAT, save
+from multiway.tasks.run import FORMAT, save_run
 from multiway.training import Interrupted, RunFolder
 from tasks.forecasting.panels import HORIZON, LOOKBACK, TINY, fitted, forecast, make_config, make_frame
 from tolerances import COARSE32, ROUNDING32, SUMS32
@@ -351,7 +351,7 @@ def test_the_paper_s_size_is_trained_by_its_name_and_loads_again(tmp_path):
     network = run.models["multiway"].network
     assert sum(parameter.numel() for parameter in network.parameters()) == 619_472
     assert (network.config.patch_length, network.config.horizon, network.config.num_variates) == (4, 720, 21)
-    save(run, tmp_path / "run")
+    save_run(run, tmp_path / "run")
     loaded = lifecycle.load(tmp_path / "run")
     assert loaded.config.model_name == "hot_forecaster_paper"
     pd.testing.assert_frame_equal(forecast(loaded, frame), forecast(run, frame))
