@@ -8,8 +8,8 @@ from torch import nn as torch_nn
 from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
-from multiway.models.text_head import masked_mean, without_tail
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
+from multiway.models.tuned_text import masked_mean, without_tail
 
 
 class TextClassifierConfig(Config):

@@ -1,4 +1,4 @@
-"""The classification heads of NdLinear's table 3: on a text's vector, or on an encoder that is tuned with them."""
+"""The classification heads of NdLinear's table 3, on the vector of a text."""
 
 import math
 from typing import Any, Self
@@ -12,10 +12,7 @@ from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.blocks import ACTIVATIONS, Activation
-from multiway.models.choices import RANKED, LayerName, build_layer
-
-BY_AXIS = ("nd_linear", "tensor_train")
-"""Layers that take the features as an array; the others as one axis."""
+from multiway.models.choices import PER_AXIS, RANKED, LayerName, build_layer
 
 
 class TextHeadConfig(Config):
@@ -48,7 +45,7 @@ class TextHeadConfig(Config):
     def _sizes_fit(self) -> Self:
         if (self.layer in RANKED) != (self.rank is not None):
             raise ValueError(f"rank is for {' and '.join(RANKED)}, which need one. Got {self.layer}, rank={self.rank}")
-        if self.layer in BY_AXIS and self.features % self.columns:
+        if self.layer in PER_AXIS and self.features % self.columns:
             raise ValueError(f"columns must divide the {self.features} features. Got {self.columns}")
         if len(self.between) != len(self.sizes):
             raise ValueError(f"hidden needs {len(self.sizes)} sizes with {self.layer}. Got {self.hidden}")
@@ -62,7 +59,7 @@ class TextHeadConfig(Config):
     @property
     def sizes(self) -> tuple[int, ...]:
         """Axes that a vector is taken as."""
-        return (self.features // self.columns, self.columns) if self.layer in BY_AXIS else (self.features,)
+        return (self.features // self.columns, self.columns) if self.layer in PER_AXIS else (self.features,)
 
     @property
     def between(self) -> tuple[int, ...]:
@@ -115,38 +112,3 @@ class TextHead(torch_nn.Module):
 def _means(vectors: Tensor, count: int) -> Tensor:
     """Means of so many stretches of the last axis, `(*, count)`."""
     return F.adaptive_avg_pool1d(vectors.reshape(-1, 1, vectors.shape[-1]), count).reshape(*vectors.shape[:-1], count)
-
-
-class TunedText(torch_nn.Module):
-    """An encoder of tokens with a head on the mean of its last layer, trained together.
-
-    Args:
-        encoder: A network of transformers' kind: `input_ids` and `attention_mask` to `last_hidden_state`.
-        head: On vectors of its width.
-
-    Shape:
-        Ids `(batch, tokens)`, one more than the tokenizer's, 0 where a text has ended; output `(batch, num_classes)`.
-    """
-
-    def __init__(self, encoder: torch_nn.Module, head: torch_nn.Module) -> None:
-        super().__init__()
-        self.encoder, self.head = encoder, head
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Logits of the classes."""
-        ids = without_tail(ids)
-        keep = ids > 0
-        hidden = self.encoder(input_ids=(ids - 1).clamp_min(0), attention_mask=keep.long()).last_hidden_state
-        out: Tensor = self.head(masked_mean(hidden, keep))
-        return out
-
-
-def without_tail(ids: Tensor) -> Tensor:
-    """Ids `(..., words)` without the columns behind the longest text of the batch; one stays."""
-    return ids[..., : max(int((ids > 0).flatten(0, -2).any(0).sum()), 1)]
-
-
-def masked_mean(tokens: Tensor, keep: Tensor) -> Tensor:
-    """Mean over the tokens `(..., tokens, features)` that are there, `(..., features)`; zeros where none is."""
-    weights = keep[..., None].to(tokens.dtype)
-    return (tokens * weights).sum(-2) / weights.sum(-2).clamp_min(1)

@@ -234,7 +234,7 @@ def test_attention_maps_are_written_per_mode(run, scene_run, folder):
         "attention.npz", "depth-block0.png", "height-block0.png", "width-block0.png"
     }  # fmt: skip
     assert any("bands, block 0: " in line for line in TASK.explain(scene_run, folder / "scene-maps", {}).notes)
-    with pytest.raises(ConfigError, match="no case is called image99; did you mean image"):
+    with pytest.raises(ConfigError, match="has no case 'image99'; did you mean image"):
         TASK.explain(run, folder / "maps", {"cases": ["image99"]})
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from multiway.config import Plain
 from multiway.data.findings import listed, quoted
 from multiway.data.matching import positions
-from multiway.data.samples import SPLITS, Rows, Samples
+from multiway.data.samples import SPELLINGS, SPLITS, Rows, Samples
 from multiway.data.sources.arrays import Archive, read_npy
 from multiway.data.sources.pictures import (
     Bytes,
@@ -30,8 +30,6 @@ from multiway.errors import DataError, Fix, Message
 
 WHOLE = (("images", "labels"), ("x", "y"), ("X", "y"), ("data", "labels"))
 BY_PART = (("{}_images", "{}_labels"), ("x_{}", "y_{}"), ("X_{}", "y_{}"))
-SPELLINGS = {"train": ("train",), "validation": ("val", "valid", "validation"), "test": ("test",)}
-"""How each part is spelt in the names of arrays, as MedMNIST and Keras name them."""
 CLASSES = "classes.txt"
 SIDE, CHANNELS = 32, 3
 MOST = 2**28

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from multiway.data.findings import Failures, listed, quoted
-from multiway.data.samples import Array, Samples
+from multiway.data.samples import SPLIT_OF, Array, Samples
 from multiway.data.sources.pictures import (
     Bytes,
     PictureOptions,
@@ -34,11 +34,6 @@ from multiway.tasks.images.archives import (
 )
 
 FORMS = "Give a folder per class, a .npz of images and labels, or an image."
-PARTS = {
-    "train": "train", "training": "train", "val": "validation", "valid": "validation", "validation": "validation",
-    "test": "test", "testing": "test",
-}  # fmt: skip
-"""Names of folders that are parts of the data and no classes."""
 MEMORY = "arrays in memory"
 
 
@@ -140,11 +135,11 @@ def _of_folder(folder: Path, options: ImageOptions, failures: Failures | None) -
 def _files_in(folder: Path) -> Iterator[File]:
     """Every file below a folder but hidden ones, with the part and the class that its folders say."""
     tops = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
-    has_parts = bool(tops) and all(path.name.lower() in PARTS for path in tops)
+    has_parts = bool(tops) and all(path.name.lower() in SPLIT_OF for path in tops)
     for top, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         inner = list(Path(top).relative_to(folder).parts)
-        part = PARTS[inner.pop(0).lower()] if has_parts and inner else None
+        part = SPLIT_OF[inner.pop(0).lower()] if has_parts and inner else None
         for path in (Path(top, name) for name in names if not name.startswith(".")):
             yield File(path, path.relative_to(folder).as_posix(), part, inner[0] if inner else None)
 

@@ -27,7 +27,7 @@ from multiway.extras import load_extra
 from multiway.models.baselines import Linear, fit_logistic
 from multiway.models.frozen_features import FrozenFeatures
 from multiway.tasks.images.encode import ImageState
-from multiway.tasks.run import Run, load
+from multiway.tasks.run import Run, digest_of, load
 from multiway.tasks.samples import outputs_of
 from multiway.training.stored import stored_tensors
 
@@ -229,8 +229,6 @@ def _shares(images: Tensor) -> Tensor:
 
 
 def _digest_of(module: nn.Module) -> str:
-    digest = hashlib.sha256()
-    for name, tensor in sorted(module.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()
+    return digest_of(
+        part for name, tensor in sorted(module.state_dict().items()) for part in (name, tensor.cpu().numpy())
+    )

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from multiway.errors import ConfigError, closest
+from multiway.errors import ConfigError
 from multiway.explain import ModeMap, draw_maps, mode_maps, save_maps, span_labels, strongest
 from multiway.files import make_folder
-from multiway.tasks.answers import Answer
+from multiway.tasks.answers import Answer, positions_of
 from multiway.tasks.run import Run
 from multiway.tasks.segmentation.patches import cut_middle
 from multiway.tasks.segmentation.source import Examples, read_examples
@@ -45,10 +45,7 @@ def explain_run(run: Run, out: Path | None, cases: Sequence[str] | None) -> Answ
 def _rows(examples: Examples, cases: Sequence[str] | None) -> list[int]:
     if cases is None:
         return examples.rows("test")[:MOST_CASES]
-    for case in cases:
-        if case not in examples.names:
-            raise ConfigError(f"explain: no case is called {case}{closest(case, examples.names)}")
-    return [examples.names.index(case) for case in cases]
+    return positions_of(cases, examples.names, f"{examples.source} has no case")
 
 
 @torch.no_grad()
