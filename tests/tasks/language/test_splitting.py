@@ -36,6 +36,7 @@ def test_one_text_is_cut_at_the_first_end_of_a_line_from_its_share_on(text, size
         ([10] * 10, 0.15, 0.15, (2, 2)),  # half a document more is taken whole
         ([10] * 10, 0.14, 0.14, (1, 1)),  # less than half of one is not
         ([10] * 10, 0.01, 0.01, (1, 1)),  # one at least
+        ([4, 30, 2, 10], 0.1, 0.2, (1, 1)),  # the next document counts by its own size
         ([1, 1, 1, 50, 50], 0.1, 0.4, (1, 1)),
         ([50, 50, 1, 1, 1], 0.4, 0.02, (2, 2)),
     ],
