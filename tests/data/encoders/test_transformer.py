@@ -38,7 +38,7 @@ def test_bars_and_words_of_the_library_are_as_they_were(shown, folder):
     log = transformers.utils.logging
     (log.enable_progress_bar if shown else log.disable_progress_bar)()
     before = log.get_verbosity()
-    make_encoder(options(folder))
+    make_encoder(options(folder)).encode(TEXTS[:1])
     assert (log.is_progress_bar_enabled(), log.get_verbosity()) == (shown, before)
     log.enable_progress_bar()
 

@@ -56,6 +56,9 @@ def test_the_test_rows_are_said_to_bear_the_choice_out_or_not(finished):
     assert "100.0\u202f% above ridge" in said[0]
     assert "It is no better than ridge there: the gain seen on validation did not hold." in said[0]
     assert said[1].startswith("The network alone is no better than ridge on the test rows")
+    without = [row for row in finished.scores if row["model"] != "network"]
+    said = head([dataclasses.replace(finished, scores=without)]).support
+    assert not any("The network alone" in sentence for sentence in said)
 
 
 def test_data_that_are_gone_leave_the_rest(finished, tmp_path):

@@ -14,6 +14,7 @@ from pydicom.uid import ExplicitVRLittleEndian, JPEGLossless
 
 from data.sources.scans import scans
 from multiway.data.sources.scans.checking import check_volumes
+from multiway.data.sources.scans.dicom import read_slice
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
 from multiway.data.sources.scans.reading import read_volume
@@ -112,6 +113,9 @@ def test_more_than_the_limit_is_refused_before_it_is_made(tmp_path):
     for path in (scans.nifti(tmp_path / "a.nii"), scans.nifti(tmp_path / "b.nii.gz"), scans.series(tmp_path / "c")):
         with pytest.raises(DataError, match=r"an array may take 100 bytes\. This one takes"):
             read_volume(path, max_bytes=100)
+    (tmp_path / "long.dcm").write_bytes(bytes(1000))
+    with pytest.raises(DataError, match=r"an array may take 100 bytes\. This one takes 1,000"):
+        read_slice(tmp_path / "long.dcm", 100, "long.dcm", pixels=False)
 
 
 def test_one_class_is_a_finding_not_an_error(tmp_path):
