@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from multiway.auditing.quotes import quote_facts
-from multiway.auditing.texts import TRAINED, check_encoder, check_vectors, check_words
+from multiway.auditing.texts import check_encoder, check_vectors, check_words
+from multiway.data.encoders.choice import TRAINED
+from multiway.tasks.stocks.lookups import quote_facts
 
 COUNT = 900
 TRAINING = np.arange(COUNT) < 600

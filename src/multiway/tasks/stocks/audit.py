@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from multiway.auditing.agreement import check_agreement, check_statistics
 from multiway.auditing.duplicates import MANY, check_duplicates, check_groups, sample_digest
-from multiway.auditing.lookup import check_lookup
-from multiway.auditing.quotes import check_quotes
 from multiway.auditing.report import AuditReport, Verdict, found
 from multiway.auditing.spans import Spans, check_order, check_overlap
 from multiway.auditing.texts import check_encoder, check_vectors, check_words
+from multiway.data import Finding
 from multiway.data.encoders import HashedEncoder
 from multiway.tasks.stocks.cutting import build_samples
-from multiway.tasks.stocks.panel import ADJUSTED, FIELDS, StockPanel, StockTexts, day_numbers, months, weekdays
+from multiway.tasks.stocks.lookups import check_facts, label_facts, quote_facts, traded
+from multiway.tasks.stocks.panel import ADJUSTED, FIELDS, StockPanel, StockTexts, day_numbers
 from multiway.tasks.stocks.protocols import StockProtocol
 from multiway.tasks.stocks.samples import StockSamples
-from multiway.tasks.stocks.state import StockScale
+from multiway.tasks.stocks.state import StockScale, moments
 
 UNTRADED = 0.01
 """Share of labels whose target day may have no price."""
@@ -47,14 +47,8 @@ def labels_of(samples: StockSamples) -> pd.DataFrame:
     return labels.assign(
         label=samples.labels[sample, ticker].astype(np.int64), target=samples.targets[sample],
         last=samples.last_days(sample),
-        name=[f"{samples.tickers[place]} {day}" for place, day in zip(ticker, days, strict=True)],
+        name=[f"{samples.tickers[stock]} {day}" for stock, day in zip(ticker, days, strict=True)],
     )  # fmt: skip
-
-
-def _traded(samples: StockSamples, labels: pd.DataFrame, day: str) -> Flags:
-    """Whether each label's ticker has a price on its `target` or `last` day."""
-    position = labels[day].to_numpy()
-    return np.asarray(samples.traded[position, labels["ticker"]] & (position >= 0))
 
 
 def _part(labels: pd.DataFrame, split: str) -> pd.DataFrame:
@@ -87,7 +81,7 @@ def audit_stocks(
         _scale(samples, scale or StockScale.fit(samples, None)),
         check_prices(protocol, panel, texts, samples),
         check_stock_texts(samples, texts),
-        _calendar(samples, labels),
+        check_facts(label_facts(samples, labels), labels, "the calendar, or what is missing,"),
         _quotes(panel, samples, labels),
         *_shown(texts, samples, labels),
         None if encoder is None else check_encoder(encoder, test_days.min(), test_days.max()),
@@ -118,9 +112,8 @@ def _scale(samples: StockSamples, scale: StockScale) -> Verdict:
     """Whether prices are scaled by the training windows alone."""
 
     def numbers(rows: Ints) -> dict[str, NDArray[np.float64]]:
-        values = samples.features[samples.days_seen(rows)].astype(np.float64)
-        spread = values.std(0)
-        return {"centre": values.mean(0), "spread": np.where(spread > 1e-9, spread, 1.0)}
+        centre, spread = moments(samples.features[samples.days_seen(rows)])
+        return {"centre": centre.astype(np.float64), "spread": spread.astype(np.float64)}
 
     used = {"centre": scale.centre.astype(np.float64), "spread": scale.spread.astype(np.float64)}
     everything = numbers(np.concatenate(list(samples.splits.values())))
@@ -182,35 +175,6 @@ def check_stock_texts(samples: StockSamples, texts: StockTexts | None) -> Verdic
     )  # fmt: skip
 
 
-def _calendar(samples: StockSamples, labels: pd.DataFrame) -> Verdict | None:
-    """Whether the labels can be looked up in dates, trading days and what is missing."""
-    train, test = (_part(labels, split) for split in ("train", "test"))
-    return check_lookup(
-        label_facts(samples, train), train["label"].to_numpy(), label_facts(samples, test), test["label"].to_numpy(),
-        what="the calendar, or what is missing,", groups=(train["target"].to_numpy(), test["target"].to_numpy()),
-        block=5,
-    )  # fmt: skip
-
-
-def label_facts(samples: StockSamples, labels: pd.DataFrame) -> dict[str, Ints]:
-    """What says nothing of a movement: dates, trading days, and which inputs are there."""
-    sample, ticker, target, last = (labels[name].to_numpy() for name in ("sample", "ticker", "target", "last"))
-    day, weekday = day_numbers(samples.days), weekdays(samples.days)
-    bits = 1 << np.arange(samples.slots.shape[1])
-    texts = (samples.text_rows[sample, ticker] > 0) @ bits
-    prices = (samples.slot_valid[sample, ticker] & samples.known[samples.slots[sample], ticker[:, None]]) @ bits
-    return {
-        "whether the last day traded": _traded(samples, labels, "last").astype(np.int64),
-        "whether the next day trades": _traded(samples, labels, "target").astype(np.int64),
-        "weekday of the last day": np.where(last >= 0, weekday[last], 7),
-        "weekday of the next day": weekday[target],
-        "month": months(samples.days)[target],
-        "days between": np.where(last >= 0, day[target] - day[last], -1),
-        "which days have texts": texts.astype(np.int64),
-        "which days have prices": prices.astype(np.int64),
-    }
-
-
 def _columns(panel: StockPanel, days: NDArray[np.datetime64]) -> Ints:
     """Position among the panel's days of each day; -1 for one that is not there, and at the end for no day at all."""
     position = np.minimum(np.searchsorted(panel.days, days), len(panel.days) - 1)
@@ -219,10 +183,11 @@ def _columns(panel: StockPanel, days: NDArray[np.datetime64]) -> Ints:
 
 def _quotes(panel: StockPanel, samples: StockSamples, labels: pd.DataFrame) -> Verdict | None:
     """Whether what each field of the last row is beside the close of its day tells the movement."""
-    fields = {name: panel.prices[:, :, place] for place, name in enumerate(FIELDS)}
-    ticker, last, label, target = (labels[name].to_numpy() for name in ("ticker", "last", "label", "target"))
-    parts = ((labels["split"] == split).to_numpy() for split in ("train", "test"))
-    return check_quotes(fields, ticker, _columns(panel, samples.days)[last], label, target, *parts)
+    fields = {name: panel.prices[:, :, position] for position, name in enumerate(FIELDS)}
+    day, training = _columns(panel, samples.days)[labels["last"]], (labels["split"] == "train").to_numpy()
+    facts = quote_facts(fields, labels["ticker"].to_numpy(), day, training)
+    verdict = check_facts(facts, labels, "the row of prices before the target day", draws=200)
+    return dataclasses.replace(verdict, kind="quotes") if isinstance(verdict, Finding) else verdict
 
 
 def _shown(texts: StockTexts | None, samples: StockSamples, labels: pd.DataFrame) -> Iterator[Verdict]:
@@ -246,7 +211,7 @@ def _shown(texts: StockTexts | None, samples: StockSamples, labels: pd.DataFrame
 def _untraded(samples: StockSamples, labels: pd.DataFrame) -> Verdict:
     """Whether the target days have prices at all."""
     no_last = (labels["last"] < 0).to_numpy()
-    both = _traded(samples, labels, "target") & (_traded(samples, labels, "last") | no_last)
+    both = traded(samples, labels, "target") & (traded(samples, labels, "last") | no_last)
     absent = labels["name"][~both]
     share = len(absent) / max(len(labels), 1)
     if share <= UNTRADED:

@@ -76,11 +76,11 @@ class StockScale(Config):
         """
         rows = samples.splits["train"]
         slots = samples.slots[rows]
-        centre, spread = _moments(samples.features[samples.days_seen(rows)])
+        centre, spread = moments(samples.features[samples.days_seen(rows)])
         text_centre = text_spread = None
         if vectors is not None:
             used = np.unique(samples.text_rows[rows])
-            text_centre, text_spread = _moments(vectors[used[used > 0]])
+            text_centre, text_spread = moments(vectors[used[used > 0]])
         years = years_of(samples.days[slots[slots >= 0]])
         counted = samples.labels[rows] >= 0 if target_mask is None else target_mask[rows]
         moved = samples.returns[rows][counted].astype(np.float64)
@@ -212,7 +212,8 @@ def _columns_of(panel: StockPanel) -> tuple[str, ...]:
     return tuple(name for name in NEEDED if name in panel.read)
 
 
-def _moments(values: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def moments(values: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Mean and spread of each column, of which one that never varies is 1."""
     if not len(values):
         return np.zeros(values.shape[1], np.float32), np.ones(values.shape[1], np.float32)
     centre = values.mean(0, dtype=np.float64)
