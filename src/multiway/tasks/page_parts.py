@@ -8,7 +8,9 @@ from typing import Any
 from multiway.config import Plain, leaves
 from multiway.data import CheckReport
 from multiway.errors import MultiwayError, spelled, typed
+from multiway.explain import ModeMap
 from multiway.report import text
+from multiway.report.attention import figures
 from multiway.report.diagnostics import TrainingRow, training_chart
 from multiway.report.scores import Scores
 from multiway.report.sections import (
@@ -17,6 +19,7 @@ from multiway.report.sections import (
     Code,
     Fact,
     FactList,
+    HeatMaps,
     PagePart,
     Section,
     Table,
@@ -47,6 +50,12 @@ def headed(items: Iterable[tuple[str, Section]]) -> Iterator[Section]:
     for heading, group in itertools.groupby(items, key=lambda item: item[0]):
         yield Text(words=heading, style="heading")
         yield from (section for _, section in group)
+
+
+def attention_part(maps: Sequence[ModeMap], side: Sequence[str], more: Iterable[Section | None] = ()) -> PagePart:
+    """Maps per mode, what they are of at the side, and what else is said of them."""
+    content = [HeatMaps(figures=figures(maps)) if maps else None, *more]
+    return PagePart(id="attention", title="Attention", side=side, content=content)
 
 
 def cost_table(

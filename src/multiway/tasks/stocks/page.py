@@ -11,12 +11,11 @@ import numpy as np
 from multiway.data import CheckReport
 from multiway.errors import MultiwayError
 from multiway.report import text
-from multiway.report.attention import figures
 from multiway.report.scores import Metric, Score, Scores, standing, verdict
-from multiway.report.sections import HeatMaps, PagePart, Section, Table, Text
+from multiway.report.sections import PagePart, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison
-from multiway.tasks.page_parts import check_of, headed, split_table
+from multiway.tasks.page_parts import attention_part, check_of, headed, split_table
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.answers import prediction_table, reload
@@ -250,5 +249,4 @@ def _attention(run: Run, prepared: PreparedStocks) -> PagePart:
         "The token stands before a stock’s days and gathers what is read from it.",
         NOT_ATTRIBUTION,
     ]
-    content = [HeatMaps(figures=figures(maps)) if maps else None, *deletion_parts(run, prepared)]
-    return PagePart(id="attention", title="Attention", side=side, content=content)
+    return attention_part(maps, side, deletion_parts(run, prepared))

@@ -10,12 +10,11 @@ from multiway.data.sources.scans.cases import Cases
 from multiway.errors import ConfigError, MultiwayError
 from multiway.explain import average_curves
 from multiway.report import text
-from multiway.report.attention import figures
 from multiway.report.curves import deletion_sections
-from multiway.report.sections import HeatMaps, PagePart, Planes, Section, Text
+from multiway.report.sections import PagePart, Planes, Section, Text
 from multiway.report.slices import films
 from multiway.tasks import pages
-from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, attention_part, headed
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import SplitPage, target_parts
@@ -180,8 +179,7 @@ def _attention(run: Run, cases: Cases) -> PagePart:
         "The shade says how much of its look falls on each column.",
         f"{NOT_ATTRIBUTION} The deletion test asks whether it matters.",
     ]
-    content = [HeatMaps(figures=figures(maps)) if maps else None, *_deletion(run, cases, tested)]
-    return PagePart(id="attention", title="Attention", side=side, content=content)
+    return attention_part(maps, side, _deletion(run, cases, tested))
 
 
 def _deletion(run: Run, cases: Cases, tested: Sequence[int]) -> list[Section]:
