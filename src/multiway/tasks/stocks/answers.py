@@ -1,11 +1,12 @@
 """The data of a run once more, other data of its stocks, and the next session of every stock."""
 
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 import pandas as pd
 
+from multiway.config import Plain
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, Fix
 from multiway.metrics.classes import MIDDLE
@@ -19,10 +20,10 @@ from multiway.tasks.stocks.scores import rises_and_levels
 from multiway.tasks.stocks.source import read_stocks
 
 
-def read(config: StockConfig, source: str | Path | Market, *, later: bool = False) -> Market:
+def read(config: StockConfig, source: object, *, later: bool = False) -> Market:
     """Prices and texts of a path, or those given; of later data all days, whatever the run was limited to."""
     if isinstance(source, tuple):
-        return source
+        return cast(Market, source)
     return read_stocks(source, config.read.replace(start=None, end=None) if later else config.read)
 
 
@@ -55,7 +56,7 @@ def reload(run: Run) -> PreparedStocks:
     return match(run.state, run.config, read_for(run, None), run.config.protocol)
 
 
-def predict_next(run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+def predict_next(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
     """One row per stock for the session after the last day of the data.
 
     Args:

@@ -2,12 +2,12 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.config import Plain
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.answers import Answer
@@ -201,7 +201,7 @@ def _tables(predictions: pd.DataFrame) -> tuple[NDArray[np.datetime64], Floats, 
     return days, p_up.to_numpy(float), returns.to_numpy(float)
 
 
-def backtest_run(run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+def backtest_run(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
     """Trade the test days by a run; the returns day by day are written where a path is given.
 
     Args:

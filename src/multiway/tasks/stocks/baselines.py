@@ -1,13 +1,12 @@
 """Baselines: class shares, a coin, the last direction, the calendar, ARIMA, a logistic regression, and quantiles.
 
-Each is a module of buffers with `says(prepared, rows)`: for samples of this or other data of the same stocks the
-probability of a rise, `(rows, tickers)`, or with a third axis quantiles.
+Each is a module of buffers, and answers for samples of this or other data of the same stocks.
 """
 
 import hashlib
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol, cast
 
 import numpy as np
 import torch
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 
 from multiway.models.arima import Arima
 from multiway.models.baselines import Facts, Linear, fit_logistic
+from multiway.tasks.run import Run
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.encode import PreparedStocks
 from multiway.tasks.stocks.panel import ADJUSTED, StockPanel, months, weekdays
@@ -44,6 +44,21 @@ MOVEMENTS = 60_000
 """Movements of a split that the logistic regression uses at most, evenly spaced."""
 CHUNK = 20_000
 """Movements whose inputs are held at once in prediction, or those of one day if they are more."""
+
+
+class StockBaseline(Protocol):
+    """What every baseline does."""
+
+    def fit(self, prepared: PreparedStocks) -> Facts:
+        """Learn from the training samples; validation chooses where there is a choice."""
+
+    def says(self, prepared: PreparedStocks, rows: Rows) -> Values:
+        """Probability of a rise, `(rows, tickers)`, or with a third axis quantiles."""
+
+
+def baseline_in(run: Run, name: str) -> StockBaseline:
+    """A baseline of a run."""
+    return cast(StockBaseline, run.models[name])
 
 
 class MovementMajority(nn.Module):
@@ -293,7 +308,7 @@ def _coin(seed: int, ticker: str, day: np.datetime64) -> int:
 def _cells(samples: StockSamples, rows: Rows, keys: tuple[str, ...]) -> NDArray[np.int64]:
     """`(rows, tickers)` cell of each movement."""
     days, last = samples.target_days[rows], samples.last_days(rows)
-    values: dict[str, NDArray[Any]] = {
+    values: dict[str, NDArray[np.bool_] | NDArray[np.int64]] = {
         "weekday": weekdays(days)[:, None],
         "month": months(days)[:, None],
         "last": samples.traded[last] & (last >= 0)[:, None],

@@ -1,11 +1,11 @@
 """`check_stocks`: what is in prices and texts, how far they reach, and what is wrong with them."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.config import Plain
 from multiway.data.findings import CheckReport, Findings, Place, Unreadable, listed
 from multiway.errors import MultiwayError
 from multiway.tasks.stocks.cutting import build_samples
@@ -66,7 +66,7 @@ def odd_days(panel: StockPanel) -> Counts:
 
 
 def check_stocks(
-    source: Any, options: StockOptions | None = None, protocol: StockProtocol | None = None, *, texts: Any = None
+    source: object, options: StockOptions | None = None, protocol: StockProtocol | None = None, *, texts: object = None
 ) -> CheckReport:
     """Read prices and texts, and report all that is wrong with them under these options.
 
@@ -77,7 +77,7 @@ def check_stocks(
         texts: A frame or path of texts, which wins over `options.texts`.
     """
     findings, of_texts = Findings(source_label(source)), Findings("texts")
-    summary: dict[str, Any] = {}
+    summary: Plain = {}
     try:
         market = read_stocks_into(source, options or StockOptions(), texts, findings, of_texts)
         summary = _summary(*market)
@@ -91,7 +91,7 @@ def check_stocks(
     return CheckReport(source=findings.source, summary=summary, findings=findings.ordered())
 
 
-def _summary(panel: StockPanel, texts: StockTexts | None) -> dict[str, Any]:
+def _summary(panel: StockPanel, texts: StockTexts | None) -> Plain:
     by_month = text_coverage(panel, texts)
     stock_days, with_text = int(by_month.traded.sum()), int(by_month.with_text.sum())
     about = {} if texts is None else {

@@ -1,10 +1,10 @@
 """Everything that determines a run that predicts the movements of stocks, and the facts that it keeps."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from multiway.config import Config
+from multiway.config import Config, Plain
 from multiway.data.encoders import EncoderOptions
 from multiway.models import list_models, model_config
 from multiway.tasks.options import check_model, network_fields, starting_from
@@ -18,7 +18,7 @@ Baseline = Literal["majority", "random", "previous", "arima", "logistic", "calen
 OURS = "hot_stock_classifier"
 DateFeature = Literal["day", "month", "year", "weekday"]
 SET_BY_DATA = ("num_stocks", "num_slots", "price_features", "date_features", "text_features", "num_outputs")
-TRAINING: dict[str, Any] = {
+TRAINING: Plain = {
     "loss": "cross_entropy", "optimizer": "adam", "epochs": 40, "batch_size": 8, "validation_batch_size": 64,
     "learning_rate": 5e-4, "weight_decay": 0.0, "schedule": "constant", "warmup_steps": 50, "patience": 10,
 }  # fmt: skip
@@ -33,7 +33,7 @@ class StockConfig(Config):
     read: StockOptions = StockOptions()
     text: EncoderOptions = EncoderOptions()
     protocol: StockProtocol = StockProtocol()
-    model: dict[str, Any] = Field(default_factory=dict)
+    model: Plain = Field(default_factory=dict)
     """`name` of a classifier of stocks and its fields, without the sizes that the data set. The modality is
     multimodal where there are texts, and price where there are none."""
     dates: tuple[DateFeature, ...] = ("day", "month", "year")
@@ -90,9 +90,9 @@ class StockConfig(Config):
         """Probabilities of the levels that are predicted; none where directions are."""
         return self.quantiles if self.target == "quantiles" else ()
 
-    def network_fields(self, sizes: Sizes) -> dict[str, Any]:
+    def network_fields(self, sizes: Sizes) -> Plain:
         """Fields of `create_model` on this data; without texts the network reads prices."""
-        modality: dict[str, Any] = {"modality": "price"}
+        modality: Plain = {"modality": "price"}
         if sizes.text_features is not None:
             modality = {"modality": self.model.get("modality", "multimodal"), "text_features": sizes.text_features}
         return network_fields(

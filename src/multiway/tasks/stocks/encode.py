@@ -4,7 +4,7 @@ import copy
 import dataclasses
 import functools
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from multiway.config import Plain
 from multiway.data.encoders import Encoded, EncoderOptions, chosen_encoder, encode_texts
 from multiway.data.sources.bytes import free_memory
 from multiway.errors import DataError, Fix
@@ -131,7 +132,7 @@ class PreparedStocks:
         return self.inputs(self.samples.splits[split])
 
     def inputs(self, rows: Rows) -> StockInputs:
-        """Any samples."""
+        """Some samples."""
         return self.every.only(rows)
 
     @functools.cached_property
@@ -139,7 +140,7 @@ class PreparedStocks:
         """All samples."""
         return StockInputs(self.samples, self.scale, self.vectors, self.target_mask)
 
-    def counts(self, split: str) -> dict[str, Any]:
+    def counts(self, split: str) -> Plain:
         """Days of a split, and the movements on them."""
         samples, rows = self.samples, self.samples.splits[split]
         mask, days = self.target_mask[rows], samples.target_days[rows]
@@ -289,5 +290,5 @@ def group_means(samples: StockSamples, encoded: Encoded) -> NDArray[np.float32]:
     return np.asarray(F.embedding_bag(rows, vectors, starts, mode="mean").numpy())
 
 
-def _tensor(array: NDArray[Any]) -> Tensor:
+def _tensor(array: NDArray[np.generic]) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(array))

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ class StockMovementClassifier(Estimator):
     encoder: str = "auto"
     baselines: Sequence[str] = ("majority", "previous", "logistic", "calendar")
 
-    def fit(self, prices: Any, texts: Any = None) -> Self:
+    def fit(self, prices: object, texts: object = None) -> Self:
         """Fit on frames or paths; nothing is written to disk.
 
         Args:
@@ -67,26 +67,26 @@ class StockMovementClassifier(Estimator):
         self.tickers_ = np.array(run.state.tickers, dtype=object)
         self.classes_ = np.array([0, 1])
 
-    def forecast(self, prices: Any = None, texts: Any = None) -> pd.DataFrame:
+    def forecast(self, prices: object = None, texts: object = None) -> pd.DataFrame:
         """One row per ticker for the session after the last day of the prices; those of `fit` if none are given."""
         return prediction_table(self._run(), self._read(prices, texts))
 
-    def predict_proba(self, prices: Any = None, texts: Any = None) -> NDArray[np.float64]:
+    def predict_proba(self, prices: object = None, texts: object = None) -> NDArray[np.float64]:
         """Probabilities of fall and rise of the next session, `(tickers, 2)` in the order of `tickers_`."""
         rises = self.forecast(prices, texts)["p_up"].to_numpy(np.float64)
         return np.stack([1 - rises, rises], axis=1)
 
-    def predict(self, prices: Any = None, texts: Any = None) -> NDArray[np.int64]:
+    def predict(self, prices: object = None, texts: object = None) -> NDArray[np.int64]:
         """1 where the next session is expected to rise, 0 where to fall, in the order of `tickers_`."""
         return np.asarray(self.forecast(prices, texts)["predicted"].to_numpy(np.int64))
 
-    def score(self, prices: Any = None, texts: Any = None) -> float:
+    def score(self, prices: object = None, texts: object = None) -> float:
         """Share of right directions on the test days, from the run's first test day to the last day of the prices."""
         scores = self.evaluate(prices, texts)
         (metric,) = {"acc", "mae"} & set(scores["metric"])
         return own_score(scores, metric) if metric == "acc" else -own_score(scores, metric)
 
-    def evaluate(self, prices: Any = None, texts: Any = None) -> pd.DataFrame:
+    def evaluate(self, prices: object = None, texts: object = None) -> pd.DataFrame:
         """Every score on the test days with intervals; on prices that reach further than those of `fit`, of them."""
         run = self._run()
         if prices is None and texts is None:
@@ -95,8 +95,13 @@ class StockMovementClassifier(Estimator):
         return pd.DataFrame(run.task.score(run, run.task.predict(run, prepared, "test"), "test"))
 
     def explain(
-        self, prices: Any = None, texts: Any = None, *, date: str | None = None, tickers: Sequence[str] | None = None
-    ) -> list[DayExplanation]:
+        self,
+        prices: object = None,
+        texts: object = None,
+        *,
+        date: str | None = None,
+        tickers: Sequence[str] | None = None,
+    ) -> list[DayExplanation]:  # fmt: skip
         """Explain answers, of the most confident test errors if no day is named.
 
         Args:
@@ -112,7 +117,7 @@ class StockMovementClassifier(Estimator):
         prepared = match(run.state, run.config, self._read(prices, texts))
         return explain_pairs(run, prepared, chosen_pairs(run, prepared, date, tickers))
 
-    def _read(self, prices: Any, texts: Any) -> Market:
+    def _read(self, prices: object, texts: object) -> Market:
         run = self._run()
         if prices is not None:
             return read_stocks(located(prices), run.config.read.replace(start=None, end=None), texts=texts)

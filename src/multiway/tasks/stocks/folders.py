@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from multiway.data.findings import Findings
 from multiway.lazy import load_extensions
@@ -14,7 +14,7 @@ class DatedText(NamedTuple):
     ticker: str
     stamp: str
     day: str
-    text: Any
+    text: object
     row: int
     file: str
 

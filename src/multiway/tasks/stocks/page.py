@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -205,8 +204,7 @@ def _splits(run: Run, periods: Mapping[str, str]) -> PagePart:
         "rises": "Rises",
         "with_text": "With a text",
     }
-    splits: Mapping[str, Any] = run.facts.get("splits", {})
-    table = split_table(splits, titles, total="count", shares=("rises", "with_text"))
+    table = split_table(run.facts["splits"], titles, total="count", shares=("rises", "with_text"))
     rows = [[period, words] for period, words in periods.items()]
     length = "year" if rows and len(rows[0][0]) == len("2020") else "month"
     coverage = Table(columns=["", ""], rows=rows, fold=f"Prices and texts by {length}", style="words")

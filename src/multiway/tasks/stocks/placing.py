@@ -1,7 +1,6 @@
 """From gathered texts to entries: their ticker's position, their day, and why others are left out."""
 
 import collections
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -123,7 +122,7 @@ class _Placing:
         return np.concatenate(given)
 
 
-def _flaw(text: Any) -> str:
+def _flaw(text: object) -> str:
     """Why a text cannot be read; empty where it can."""
     if not isinstance(text, str):
         return "empty" if text is None or text is pd.NA or text != text else "no text"

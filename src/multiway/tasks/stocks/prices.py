@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,7 +32,7 @@ Days = NDArray[np.datetime64]
 Marks = NDArray[np.bool_]
 
 
-def read_prices(source: Any, ticker: str | None, options: StockOptions, findings: Findings) -> PriceRows:
+def read_prices(source: object, ticker: str | None, options: StockOptions, findings: Findings) -> PriceRows:
     """Rows of one file or frame; `ticker` names its stock where it has no column of tickers."""
     table = load_rows(source, options, findings)
     tickers = tickers_of(table, ticker, options, findings)

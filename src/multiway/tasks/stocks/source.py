@@ -2,7 +2,6 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any, Literal
 
 from multiway.data.findings import Findings, Unreadable, quoted
 from multiway.data.sources.json_lines import ENDINGS
@@ -28,20 +27,22 @@ OTHER_PRICES = ("open", "high", "low", "adj_close", "volume")
 class Layout:
     """Where prices and texts lie.
 
-    kind: One table, a folder with a table of prices and one of texts, or a file for each ticker.
-    prices: The frame, or the files.
+    table: One file or frame of all tickers; None where each has a file.
+    is_named: Whether the table's file names its ticker, where it has no column of them.
+    files: One for each ticker.
     texts: What the data set brings, if anything.
     published: Whose folder it is, if it is a published one.
     """
 
-    kind: Literal["table", "tables", "files"]
-    prices: tuple[Any, ...]
+    table: object = None
+    is_named: bool = False
+    files: tuple[Path, ...] = ()
     texts: Path | None = None
     published: PublishedFolder | None = None
 
 
 def read_stocks(
-    source: Any, options: StockOptions | None = None, *, texts: Any = None
+    source: object, options: StockOptions | None = None, *, texts: object = None
 ) -> tuple[StockPanel, StockTexts | None]:
     """Read prices, and the texts beside them.
 
@@ -70,7 +71,7 @@ def read_stocks(
 
 
 def read_stocks_into(
-    source: Any, options: StockOptions, texts: Any, findings: Findings, of_texts: Findings
+    source: object, options: StockOptions, texts: object, findings: Findings, of_texts: Findings
 ) -> tuple[StockPanel, StockTexts | None]:
     """The same, with flaws of prices and of texts noted apart; sound only where no finding is an error."""
     layout = layout_of(source)
@@ -87,34 +88,34 @@ def read_stocks_into(
     return panel, None if raw is None else place_texts(raw, panel, options, of_texts)
 
 
-def source_label(source: Any) -> str:
+def source_label(source: object) -> str:
     """What messages call a source."""
     return quoted(Path(source).resolve().name, 80) if isinstance(source, str | Path) else source_name(source)
 
 
-def layout_of(source: Any) -> Layout:
+def layout_of(source: object) -> Layout:
     """Look at a source without reading it.
 
     Raises:
         DataError: It does not exist, or holds no prices.
     """
     if not isinstance(source, str | Path):
-        return Layout(kind="table", prices=(source,))
+        return Layout(table=source)
     path = Path(source)
     if not path.exists():
         raise DataError(f"{quoted(path, 200)} does not exist. Give a table of prices, or a folder of them.")
     if path.is_file():
-        return Layout(kind="table", prices=(path,))
+        return Layout(table=path, is_named=True)
     table = next((path / name for name in PRICE_TABLES if (path / name).is_file()), None)
     if table is not None:
-        return Layout(kind="tables", prices=(table,), texts=_texts_beside(path))
+        return Layout(table=table, texts=_texts_beside(path))
     for known in folders.published_folder():
         if known.recognises(path):
-            return Layout(kind="files", prices=known.prices(path), texts=known.texts(path), published=known)
-    return Layout(kind="files", prices=_tables_in(path))
+            return Layout(files=known.prices(path), texts=known.texts(path), published=known)
+    return Layout(files=_tables_in(path))
 
 
-def looks_like_stocks(source: Any) -> bool:
+def looks_like_stocks(source: object) -> bool:
     """Whether it is a folder of prices, or a table or frame with tickers, days, closing prices and another price."""
     if not isinstance(source, str | Path):
         return _are_prices([str(name) for name in getattr(source, "columns", ())], ("ticker", "date", "close"))
@@ -166,12 +167,11 @@ def _panel_if_sound(layout: Layout, options: StockOptions, findings: Findings) -
 
 def _rows(layout: Layout, options: StockOptions, findings: Findings) -> PriceRows:
     """Rows of all files, each named by its ticker."""
-    if layout.kind != "files":
-        source = layout.prices[0]
-        ticker = stem(source) if isinstance(source, Path) and layout.kind == "table" else None
-        return read_prices(source, ticker, options, findings)
+    if layout.table is not None:
+        ticker = stem(layout.table) if isinstance(layout.table, Path) and layout.is_named else None
+        return read_prices(layout.table, ticker, options, findings)
     parts = []
-    for path in layout.prices:
+    for path in layout.files:
         with file_of_ticker(path, findings) as inner:
             rows = read_prices(path, stem(path), options, inner)
             parts.append(_with_movements(rows, layout.published, path, inner))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ SMALLEST_GAP = 1e-3
 """Between two levels of the training days, in spreads, so that a network can widen it."""
 
 
-def _numbers(values: Any) -> NDArray[np.float32]:
+def _numbers(values: object) -> NDArray[np.float32]:
     array = np.array(values, np.float32)
     if array.ndim != 1 or not np.isfinite(array).all():
         raise ValueError("a list of finite numbers is needed")

@@ -2,25 +2,25 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from torch import nn
 
 from multiway.auditing import AuditReport
+from multiway.config import Plain
 from multiway.data import CheckReport
 from multiway.data.sources.tables import pair_of
 from multiway.errors import DataError
 from multiway.models import create_model
 from multiway.models.arima import load_statsforecast
 from multiway.tasks.answers import Answer
-from multiway.tasks.protocol import OURS, VALIDATION, Metric, Row, Task
+from multiway.tasks.protocol import OURS, VALIDATION, Fitted, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.split_task import SplitTask
 from multiway.tasks.stocks import page
 from multiway.tasks.stocks.answers import predict_next, read
 from multiway.tasks.stocks.audit import audit_stocks
-from multiway.tasks.stocks.baselines import QUANTILES, build_stock_baseline
+from multiway.tasks.stocks.baselines import QUANTILES, baseline_in, build_stock_baseline
 from multiway.tasks.stocks.checking import check_stocks
 from multiway.tasks.stocks.config import StockConfig, StockFacts
 from multiway.tasks.stocks.encode import PreparedStocks, StockInputs, encoder_of, match, prepare_stocks
@@ -30,7 +30,7 @@ from multiway.tasks.stocks.scores import Scored, coverage_names, intervals_of_me
 from multiway.tasks.stocks.source import looks_like_stocks
 from multiway.tasks.stocks.state import StockState
 from multiway.tasks.stored import same_length
-from multiway.training import History, Objective
+from multiway.training import Objective
 
 COUNT = Metric(name="count", title="Movements", higher=None)
 OF_MOVEMENTS = (
@@ -60,12 +60,12 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
     options = OPTIONS
     sample = Task.sample  # a compression of this network is not measured
 
-    def recognises(self, source: Any) -> bool:
+    def recognises(self, source: object) -> bool:
         """Prices in any of the known layouts."""
         return looks_like_stocks(source if isinstance(source, str | Path) else pair_of(source)[0])
 
     def prepare(
-        self, config: StockConfig, source: Any, state: StockState | None = None, *,
+        self, config: StockConfig, source: object, state: StockState | None = None, *,
         progress: bool = False,
     ) -> PreparedStocks:  # fmt: skip
         """See `multiway.tasks.stocks.encode`; a source is a path, or prices and texts."""
@@ -75,7 +75,7 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
             load_statsforecast()
         return prepare_stocks(config, read(config, source), progress=progress)
 
-    def check(self, config: StockConfig, source: Any) -> CheckReport:
+    def check(self, config: StockConfig, source: object) -> CheckReport:
         """What is in prices, or in a pair of prices and texts."""
         prices, texts = pair_of(source)
         return check_stocks(prices, config.read, config.protocol, texts=texts)
@@ -110,13 +110,9 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
         """The loss without weights and smoothing, and the score that chooses the epoch."""
         return MovementLoss(run.config, run.state.scale), validation_score(run.config, run.prepared)
 
-    def fit_baseline(
-        self, run: Run, name: str, training: StockInputs, validation: StockInputs
-    ) -> History | dict[str, Any] | None:
+    def fit_baseline(self, run: Run, name: str, training: StockInputs, validation: StockInputs) -> Fitted:
         """Closed forms and counts; see `multiway.tasks.stocks.baselines`."""
-        model: Any = run.models[name]
-        facts: dict[str, Any] = model.fit(run.prepared)
-        return facts
+        return baseline_in(run, name).fit(run.prepared)
 
     def check_stored(self, run: Run) -> None:
         """The scale is of what the network reads.
@@ -139,12 +135,11 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
         mask = prepared.target_mask[rows]
         if not mask.any():
             raise DataError(f"{prepared.source}: {split} has no movement to score. Give prices that reach further.")
-        baselines: dict[str, Any] = {name: model for name, model in run.models.items() if name != OURS}
-        outputs = {name: model.says(prepared, rows) for name, model in baselines.items()}
-        outputs = {OURS: of_network(run, prepared, rows), **outputs}
+        outputs = {OURS: of_network(run, prepared, rows)}
+        outputs |= {name: baseline_in(run, name).says(prepared, rows) for name in run.models if name != OURS}
         return Scored.of(run.config, prepared.samples, rows, mask, outputs)
 
-    def describe(self, run: Run, prepared: PreparedStocks) -> dict[str, Any]:
+    def describe(self, run: Run, prepared: PreparedStocks) -> Plain:
         """Days, texts and movements."""
         texts, days = prepared.texts, prepared.panel.days
         return {
@@ -181,17 +176,17 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
             "test_rises": facts["test"]["rises"],
         }
 
-    def answer(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+    def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """The next session of every stock."""
         return predict_next(run, data, out, options)
 
-    def explain(self, run: Run, out: Path | None, options: dict[str, Any]) -> Answer:
+    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """What moved the answers of some tickers and days."""
         from multiway.tasks.stocks.explain_files import explain_stocks
 
         return explain_stocks(run, out, options)
 
-    def backtest(self, run: Run, data: str | None, out: Path | None, options: dict[str, Any]) -> Answer:
+    def backtest(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """What trading by the predictions would have returned."""
         from multiway.tasks.stocks.backtest import backtest_run
 

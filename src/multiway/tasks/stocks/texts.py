@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from multiway.tasks.stocks.tables import (
 )
 
 EMBEDDING = "embedding"
+Column = Sequence[str] | NDArray[np.datetime64]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,12 +49,12 @@ class RawTexts:
         text = self.frame.iloc[row]
         return Place(row=int(text["row"]), unit=self.unit, value=value, detail=text.get("file"))
 
-    def kept(self, keep: NDArray[np.bool_], **changes: Any) -> "RawTexts":
+    def kept(self, keep: NDArray[np.bool_], **changes: Column) -> "RawTexts":
         """Some of the texts, some of their columns changed."""
         return dataclasses.replace(self, frame=self.frame[keep].assign(**changes))
 
 
-def gather(source: Any, options: StockOptions, findings: Findings) -> list[RawTexts]:
+def gather(source: object, options: StockOptions, findings: Findings) -> list[RawTexts]:
     """All texts of a source, file by file.
 
     Raises:
@@ -90,7 +91,7 @@ def _from_members(files: list[Path], options: StockOptions, findings: Findings) 
     return texts
 
 
-def _from_table(source: Any, ticker: str | None, options: StockOptions, findings: Findings) -> RawTexts:
+def _from_table(source: object, ticker: str | None, options: StockOptions, findings: Findings) -> RawTexts:
     table = load_rows(source, options, findings)
     names = table.names
     tickers = tickers_of(table, ticker, options, findings)
@@ -126,7 +127,7 @@ def _vectors_of(table: RawTable, findings: Findings) -> NDArray[np.float32] | No
     return _finite(col.parse_numbers(table, names, findings).astype(np.float32), table.place, findings)
 
 
-def _stacked(cells: Sequence[Any], place: Callable[[int], Place], findings: Findings) -> NDArray[np.float32]:
+def _stacked(cells: Sequence[object], place: Callable[[int], Place], findings: Findings) -> NDArray[np.float32]:
     """Lists of numbers as rows of one array."""
     try:
         rows = [np.asarray(cell, dtype=np.float32) for cell in cells]
