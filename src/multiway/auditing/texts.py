@@ -46,13 +46,13 @@ def check_words(texts: Sequence[str], labels: Ints, days: Ints, training: Flags,
         tested: Which judge what was learnt.
     """
     words = [frozenset(_words(text)) for text in texts]
-    learnt, again = (_counts(words, labels, chosen) for chosen in (training, tested))
+    learnt, judged = (_counts(words, labels, chosen) for chosen in (training, tested))
     pure = [
         word for word, counts in learnt.items() if sum(counts) >= FEWEST and _at_least(max(counts), sum(counts)) > PURE
     ]
     telling = [
         f"{quoted(word)}: {max(learnt[word]):,} of {sum(learnt[word]):,}" for word in sorted(pure)
-        if _stays(again.get(word, (0, 0)), int(np.argmax(learnt[word])))
+        if _stays(judged.get(word, (0, 0)), int(np.argmax(learnt[word])))
         and len({int(days[row]) for row in np.flatnonzero(training).tolist() if word in words[row]}) >= FEWEST_DAYS
     ]  # fmt: skip
     if not telling:

@@ -108,11 +108,8 @@ def load_statsforecast() -> Any:
 
 def _recursion(values: Values, ar: Values, ma: Values) -> Values:
     """One-step forecasts of every value and of the one after them, each from what is before it."""
-    seen, errors = np.zeros((2, TERMS + len(values)))
-    forecasts = np.empty(len(values) + 1)
-    for step in range(len(forecasts)):
-        before = slice(step, step + TERMS)
-        forecasts[step] = seen[before] @ ar[::-1] + errors[before] @ ma[::-1]
-        if step < len(values):
-            seen[TERMS + step], errors[TERMS + step] = values[step], values[step] - forecasts[step]
-    return forecasts
+    from scipy.signal import lfilter  # takes longer to import than most of what is here
+
+    errors = lfilter(np.append(1.0, -ar), np.append(1.0, ma), values)
+    known = ((ar, values), (ma, errors))
+    return np.asarray(sum(lfilter(np.append(0.0, terms), 1.0, np.append(part, 0.0)) for terms, part in known))

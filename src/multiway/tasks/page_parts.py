@@ -89,17 +89,17 @@ def check_of(run: Run) -> CheckReport | None:
     """What the check of the run's data sees; None where the data are gone."""
     try:
         data = run.config.data
-        found = None if data is None else run.task.check(run.config, run.task.locate(data))
+        report = None if data is None else run.task.check(run.config, run.task.locate(data))
     except (MultiwayError, OSError):
         return None
-    return found if found is not None and found.summary else None
+    return report if report is not None and report.summary else None
 
 
-def data_check(found: CheckReport | None) -> PagePart | None:
+def data_check(report: CheckReport | None) -> PagePart | None:
     """What the check of the data saw, with the first places of each flaw."""
-    if found is None:
+    if report is None:
         return None
-    facts = [Fact(name.capitalize(), str(value)) for name, value in found.summary.items() if value is not None]
+    facts = [Fact(name.capitalize(), str(value)) for name, value in report.summary.items() if value is not None]
     findings = [
         CheckLine(
             item.severity,
@@ -107,7 +107,7 @@ def data_check(found: CheckReport | None) -> PagePart | None:
             "; ".join(map(str, item.places[:PLACES])),
             fix=spelled(item.fix),
         )
-        for item in found.findings
+        for item in report.findings
     ]
     side = ["What was found in the data before training, and what was or can be done about it."]
     content = [FactList(items=facts) if facts else None, CheckLines(findings=findings)]
@@ -142,11 +142,11 @@ def split_table(
 
 def _flat(part: Mapping[str, Any], titles: Mapping[str, str]) -> Plain:
     """Facts of one split, those by name taken apart."""
-    found: Plain = {}
+    facts: Plain = {}
     for key in titles:
         value = part.get(key)
-        found |= dict(value) if isinstance(value, Mapping) else {key: value}
-    return found
+        facts |= dict(value) if isinstance(value, Mapping) else {key: value}
+    return facts
 
 
 def _split_cell(value: int | str | None, total: int | None) -> TableCell:

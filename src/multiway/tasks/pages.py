@@ -129,14 +129,14 @@ def page_note(words: str) -> Text:
 def _figures(scores: Scores) -> list[Fact]:
     """The first four scores of the chosen model."""
     columns = [column for column in scores.columns() if (scores.chosen, "test", *column) in scores.all][:4]
-    found = [(column, scores.get(scores.chosen, column[0], scale=column[1])) for column in columns]
+    figures = [(column, scores.get(scores.chosen, column[0], scale=column[1])) for column in columns]
     return [
         Fact(
             ", ".join(filter(None, [f"Test {scores.heading(column[0])}", column[1]])),
             "undefined" if score.value is None else text.number(score.value, scores.decimals(column)),
             score.spread(scores.decimals(column)) if score.num_seeds > 1 else "",
         )
-        for column, score in found
+        for column, score in figures
     ]
 
 

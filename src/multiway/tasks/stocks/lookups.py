@@ -67,8 +67,8 @@ def quote_facts(fields: Mapping[str, Floats], ticker: Ints, day: Ints, training:
         if name != "close":
             usual = pd.DataFrame(column).median(axis=1).to_numpy(np.float64)[:, None]
             with np.errstate(divide="ignore", invalid="ignore"):
-                beside = np.log(column / (usual if name == "volume" else fields["close"]))
-            cases = np.where(day >= 0, beside[ticker, day], np.nan)
+                ratio = np.log(column / (usual if name == "volume" else fields["close"]))
+            cases = np.where(day >= 0, ratio[ticker, day], np.nan)
             facts[f"{name} of the day before"] = _binned(np.where(np.isfinite(cases), cases, np.nan), training)
     return facts
 

@@ -68,17 +68,17 @@ def _half(chosen: Floats) -> Floats:
     return np.asarray(np.divide(chosen, 2 * total, out=np.zeros_like(chosen), where=total > 0))
 
 
-def trade(wanted: Iterable[Floats], returns: Floats, cost: float) -> Track:
+def trade(targets: Iterable[Floats], returns: Floats, cost: float) -> Track:
     """Trade to each day's weights at the close before, and hold them for the day, through which they drift.
 
     Args:
-        wanted: Weights of each day, `(..., tickers)`.
+        targets: Weights of each day, `(..., tickers)`.
         returns: `(days, tickers)`, NaN where there is none.
         cost: Of a unit of capital bought or sold, as a share of it; what is held at the end is not sold.
     """
     held: Floats | float = 0.0
     days = []
-    for weights, moved in zip(wanted, np.nan_to_num(returns), strict=True):
+    for weights, moved in zip(targets, np.nan_to_num(returns), strict=True):
         gross = (weights * moved).sum(axis=-1)
         traded = np.abs(weights - held).sum(axis=-1)
         days.append((gross, (1 + gross) * (1 - cost * traded) - 1, traded))

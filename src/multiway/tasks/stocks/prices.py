@@ -133,9 +133,9 @@ def _judge(table: RawTable, names: list[str | None], frame: pd.DataFrame, cells:
             findings.add(kind, "error", f"{len(where)} {rule}", fix, places, len(where))
 
 
-def _judge_days(frame: pd.DataFrame, rule: str, place: Callable[[int], Place], findings: Findings) -> None:
+def _judge_days(frame: pd.DataFrame, rule: str, place_of: Callable[[int], Place], findings: Findings) -> None:
     repeated = frame.duplicated(["ticker", "day"]).to_numpy(bool)
-    findings.mark("duplicates", f"{rule} a ticker and day", ONE_ROW, repeated, place)
+    findings.mark("duplicates", f"{rule} a ticker and day", ONE_ROW, repeated, place_of)
 
 
 def _in(marks: Marks, first: int, last: int) -> Marks:

@@ -131,8 +131,8 @@ def _tested(prepared: PreparedStocks) -> list[tuple[int, int]]:
         return []
     sizes = samples.groups.sizes[samples.text_rows[rows]].sum(axis=2)
     day, stock = np.nonzero(prepared.target_mask[rows] & (sizes >= 2))
-    places = np.unique(np.linspace(0, len(day) - 1, min(TESTED, len(day))).round().astype(int))
-    return [(int(rows[day[place]]), int(stock[place])) for place in places]
+    positions = np.unique(np.linspace(0, len(day) - 1, min(TESTED, len(day))).round().astype(int))
+    return [(int(rows[day[position]]), int(stock[position])) for position in positions]
 
 
 def _difference(curves: Sequence[DeletionCurves]) -> list[Section]:

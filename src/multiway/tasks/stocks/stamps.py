@@ -37,7 +37,7 @@ class Stamps:
     is_day: NDArray[np.bool_]
 
 
-def parse_stamps(raw: pd.Series, options: StockOptions, place: PlaceOf, findings: Findings) -> Stamps:
+def parse_stamps(raw: pd.Series, options: StockOptions, place_of: PlaceOf, findings: Findings) -> Stamps:
     """Read stamps in ISO 8601, as Twitter writes them, as plain days or as seconds since 1970.
 
     Times without a zone are taken in `options.time_zone`; without that option they are an error, and so are times that
@@ -57,8 +57,8 @@ def parse_stamps(raw: pd.Series, options: StockOptions, place: PlaceOf, findings
             left &= ~fits
             is_day |= fits & (pattern in PLAIN_DAYS)
         local[left] = _parsed(raw[left], "ISO8601", zoned=False)
-    _refuse(np.isnat(utc) & np.isnat(local), raw, place, findings)
-    return _in_zone(local, Stamps(utc=utc, is_day=is_day), raw, options, place, findings)
+    _refuse(np.isnat(utc) & np.isnat(local), raw, place_of, findings)
+    return _in_zone(local, Stamps(utc=utc, is_day=is_day), raw, options, place_of, findings)
 
 
 def says_zone(raw: pd.Series) -> bool:
@@ -68,11 +68,11 @@ def says_zone(raw: pd.Series) -> bool:
     return bool(as_text(raw).str.fullmatch(f"{ZONED}|{TWITTER}|{EPOCH}").any())
 
 
-def plain_days(raw: pd.Series, place: PlaceOf, findings: Findings) -> Moments:
+def plain_days(raw: pd.Series, place_of: PlaceOf, findings: Findings) -> Moments:
     """A column of days; a day that cannot be read is an error."""
     text = as_text(raw.dt.strftime("%Y-%m-%d") if pd.api.types.is_datetime64_any_dtype(raw) else raw)
     day = _parsed(text.str.slice(0, 10), "%Y-%m-%d")
-    _refuse(np.isnat(day), text, place, findings)
+    _refuse(np.isnat(day), text, place_of, findings)
     return day.astype("datetime64[D]")
 
 
@@ -100,13 +100,13 @@ def _parsed(text: pd.Series, form: str, *, zoned: bool = True) -> Moments:
     return (times.dt.tz_localize(None) if zoned else times).to_numpy().astype("datetime64[s]")
 
 
-def _refuse(bad: NDArray[np.bool_], raw: pd.Series, place: PlaceOf, findings: Findings) -> None:
+def _refuse(bad: NDArray[np.bool_], raw: pd.Series, place_of: PlaceOf, findings: Findings) -> None:
     rule = "times of texts cannot be understood"
-    findings.mark("stamp", rule, WRITE, bad, lambda row: place(row, str(raw.iloc[row])))
+    findings.mark("stamp", rule, WRITE, bad, lambda row: place_of(row, str(raw.iloc[row])))
 
 
 def _in_zone(
-    local: Moments, stamps: Stamps, raw: pd.Series, options: StockOptions, place: PlaceOf, findings: Findings
+    local: Moments, stamps: Stamps, raw: pd.Series, options: StockOptions, place_of: PlaceOf, findings: Findings
 ) -> Stamps:
     """Bring times without a zone to UTC; where all of them are midnights they are plain days."""
     naive, utc = ~np.isnat(local), stamps.utc
@@ -118,7 +118,7 @@ def _in_zone(
         row = int(np.flatnonzero(naive)[0])
         rule = f"{naive.sum()} times of texts say no zone"
         fix = ("Write their offsets from UTC, or name their zone (", Fix("read.time_zone", "UTC"), ").")
-        findings.add("zone", "error", rule, fix, [place(row, str(raw.iloc[row]))], int(naive.sum()))
+        findings.add("zone", "error", rule, fix, [place_of(row, str(raw.iloc[row]))], int(naive.sum()))
         utc[naive] = clock
         return stamps
     zoned = pd.DatetimeIndex(clock).tz_localize(options.time_zone, ambiguous="NaT", nonexistent="NaT")
@@ -126,6 +126,6 @@ def _in_zone(
     wrong[naive] = np.asarray(zoned.isna())
     rule = f"times of texts come twice or never in {options.time_zone}, as clocks change"
     fix_of_clock = "Write their offsets from UTC."
-    findings.mark("clock", rule, fix_of_clock, wrong, lambda row: place(row, str(raw.iloc[row])))
+    findings.mark("clock", rule, fix_of_clock, wrong, lambda row: place_of(row, str(raw.iloc[row])))
     utc[naive] = zoned.tz_convert("UTC").tz_localize(None).to_numpy().astype("datetime64[s]")
     return stamps

@@ -167,10 +167,13 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
         """Counts, the encoder, and 95 % intervals of the means over seeds; quantiles are no rises and falls."""
         facts, config = runs[0].facts["splits"], runs[0].config
         means = {} if config.levels or not config.draws else intervals_of_means(runs)
-        sides = [(f"{name}_{side}", interval, place) for name, interval in means.items()
-                 for place, side in enumerate(("low", "high"))]  # fmt: skip
+        sides = {name: interval or (None, None) for name, interval in means.items()}
         return {
-            **{name: None if interval is None else interval[place] for name, interval, place in sides},
+            **{
+                f"{name}_{side}": end
+                for name, ends in sides.items()
+                for side, end in zip(("low", "high"), ends, strict=True)
+            },
             "encoder": runs[0].state.encoder,
             "counts": {split: part["count"] for split, part in facts.items()},
             "test_rises": facts["test"]["rises"],

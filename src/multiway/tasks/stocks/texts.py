@@ -127,7 +127,7 @@ def _vectors_of(table: RawTable, findings: Findings) -> NDArray[np.float32] | No
     return _finite(col.parse_numbers(table, names, findings).astype(np.float32), table.place, findings)
 
 
-def _stacked(cells: Sequence[object], place: Callable[[int], Place], findings: Findings) -> NDArray[np.float32]:
+def _stacked(cells: Sequence[object], place_of: Callable[[int], Place], findings: Findings) -> NDArray[np.float32]:
     """Lists of numbers as rows of one array."""
     try:
         rows = [np.asarray(cell, dtype=np.float32) for cell in cells]
@@ -137,11 +137,11 @@ def _stacked(cells: Sequence[object], place: Callable[[int], Place], findings: F
     odd = next((row for row, one in enumerate(rows) if one.ndim != 1 or one.shape != rows[0].shape or not one.size), -1)
     if odd >= 0:
         rule = f"vectors must be lists of one length, and the first has {rows[0].size}"
-        raise findings.fatal("vectors", rule, "Make them again.", [place(odd)])
-    return _finite(np.stack(rows), place, findings)
+        raise findings.fatal("vectors", rule, "Make them again.", [place_of(odd)])
+    return _finite(np.stack(rows), place_of, findings)
 
 
-def _finite(values: NDArray[np.float32], place: Callable[[int], Place], findings: Findings) -> NDArray[np.float32]:
+def _finite(values: NDArray[np.float32], place_of: Callable[[int], Place], findings: Findings) -> NDArray[np.float32]:
     wrong = np.asarray(~np.isfinite(values).all(1))
-    findings.mark("vectors", "vectors are not finite", "Make them again.", wrong, place)
+    findings.mark("vectors", "vectors are not finite", "Make them again.", wrong, place_of)
     return values
