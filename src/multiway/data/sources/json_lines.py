@@ -11,7 +11,7 @@ import pandas as pd
 
 from multiway.data.findings import Findings, Place
 from multiway.data.sources.bytes import free_memory, too_large
-from multiway.data.sources.cells import RawTable
+from multiway.data.sources.cells import RawTable, sound_text
 
 MAX_LINE = 16_000_000
 BROKEN = "lines hold no sound JSON object"
@@ -39,7 +39,8 @@ def load_lines(path: Path, limit: int, findings: Findings) -> RawTable:
     rows = dict(read_lines(path, limit, findings))
     if not rows:
         raise findings.fatal("empty", "it holds no objects", "Give one JSON object on each line.")
-    frame = pd.DataFrame(list(rows.values()), dtype=object)
+    named = [{sound_text(name): value for name, value in item.items()} for item in rows.values()]
+    frame = pd.DataFrame(named, dtype=object)
     numbers = [name for name in frame.columns if pd.api.types.infer_dtype(frame[name], skipna=False) in NUMBERS]
     frame[numbers] = frame[numbers].infer_objects()
     return RawTable.whole(frame, list(rows))

@@ -28,7 +28,6 @@ from multiway.tasks.stocks.portfolio import (
     sharpe,
     trade,
 )
-from multiway.tasks.stocks.protocols import StockProtocol
 from multiway.tasks.stocks.samples import StockSamples
 from multiway.tasks.stocks.scores import Scored
 
@@ -95,19 +94,10 @@ class Backtest:
 
     def frame(self) -> pd.DataFrame:
         """Day by day: returns, what was traded, and the return so far beside holding and chance."""
-        low, high = self.band()
-        return pd.DataFrame(
-            {
-                "date": self.days,
-                "gross": self.track.gross,
-                "net": self.track.net,
-                "turnover": self.track.traded,
-                "cumulative": self.track.wealth - 1,
-                "buy_and_hold": self.hold.wealth - 1,
-                "random_low": low,
-                "random_high": high,
-            }
-        )
+        track, (low, high) = self.track, self.band()
+        columns = {"date": self.days, "gross": track.gross, "net": track.net, "turnover": track.traded}
+        wealth = {"cumulative": track.wealth - 1, "buy_and_hold": self.hold.wealth - 1}
+        return pd.DataFrame({**columns, **wealth, "random_low": low, "random_high": high})
 
     def sentence(self) -> str:
         """What came of it, in one sentence."""
@@ -237,8 +227,6 @@ def backtest_reloaded(run: Run, prepared: PreparedStocks) -> Backtest | None:
     """The same of data that is read already; None where the run's labels are no movements."""
     if not run.config.protocol.of_movements:
         return None
-    if _every_day(run) == run.config.protocol.replace(borders=_every_day(run).borders):
-        return backtest_stocks(_predictions(run, prepared))
     return backtest_stocks(_tradable(run, (prepared.panel, prepared.texts)))
 
 
@@ -260,24 +248,17 @@ def tradable_predictions(run: Run, data: str | None = None) -> pd.DataFrame:
 
 
 def _tradable(run: Run, market: Market) -> pd.DataFrame:
-    return _predictions(run, match(run.state, run.config, market, _every_day(run)))
-
-
-def _every_day(run: Run) -> StockProtocol:
-    """The run's protocol and borders without its dead zone, so that no day is left out for how little it moved."""
-    protocol: StockProtocol = run.state.protocol(run.config.protocol)
-    return protocol.replace(down=0.0, up=0.0) if protocol.rules is None else protocol
-
-
-def _predictions(run: Run, prepared: PreparedStocks) -> pd.DataFrame:
-    samples = prepared.samples
-    rows = samples.splits["test"]
-    chosen = tradable(samples, rows, complete=run.config.protocol.complete)
+    """The same of any market, without the dead zone: no day is left out for how little it moved."""
+    protocol = run.state.protocol(run.config.protocol)
+    every_day = protocol.replace(down=0.0, up=0.0) if protocol.rules is None else protocol
+    prepared = match(run.state, run.config, market, every_day)
+    samples, rows = prepared.samples, prepared.samples.splits["test"]
+    chosen = tradable(samples, rows, complete=protocol.complete)
     if not chosen.any():
         raise DataError(f"{prepared.panel.source}: no ticker can be traded on the test days. Give later prices.")
     outputs = {OURS: predicted(run.model, prepared.inputs(rows), run.config, run.state.scale)}
-    these = Scored.of(run.config, samples, rows, chosen, outputs)
-    return these.frame("test")[["date", "ticker", "p_up", "movement"]]
+    scored = Scored.of(run.config, samples, rows, chosen, outputs)
+    return scored.frame("test")[["date", "ticker", "p_up", "movement"]]
 
 
 def tradable(samples: StockSamples, rows: NDArray[np.int64], *, complete: bool = False) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,8 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.errors import ConfigError
-from multiway.explain import DeletionCurves, ModeMap, average_maps, mode_maps
-from multiway.models import HOTStockClassifier
+from multiway.explain import DeletionCurves, ModeMap, average_maps, has_maps, mode_maps
 from multiway.tasks import page_parts
 from multiway.tasks.answers import positions_of
 from multiway.tasks.run import Run
@@ -244,21 +244,15 @@ def batch_of(run: Run, prepared: PreparedStocks, rows: Sequence[int] | NDArray[n
     return {name: batch[name].to(device) for name in INPUTS if name in batch}
 
 
-def attending(run: Run) -> HOTStockClassifier | None:
-    """The network of a run; None where it has no map per mode."""
-    network = run.model.eval()
-    return network if isinstance(network, HOTStockClassifier) and network.config.has_maps else None
-
-
 @torch.no_grad()
 def stock_maps(run: Run, batch: Mapping[str, Tensor], days: Sequence[str], sample: str = "") -> list[ModeMap]:
-    """Attention of a batch, averaged over it: per stream, block and attended mode."""
-    network, maps = attending(run), list[ModeMap]()
-    if network is None:
-        return maps
-    prices, texts = (batch[name] for name in INPUTS[:3]), (batch.get(name) for name in INPUTS[3:])
-    blocks = network.forward_with_maps(*prices, *texts)[1]
+    """Attention of a batch, averaged over it: per stream, block and attended mode; none without a map per mode."""
+    if not has_maps(run.model):
+        return []
+    network: Any = run.model.eval()
+    blocks = network.forward_with_maps(*(batch.get(name) for name in INPUTS))[1]
     attended, labels = network.config.attended_modes, (run.state.tickers, tuple(days))
+    maps: list[ModeMap] = []
     for stream, name in STREAMS.items():
         modes = (f"stocks ({name})", f"days ({name})")
         kept = [[block[mode] for mode in attended] for block in blocks.get(stream, [])]
@@ -270,7 +264,7 @@ def stock_maps(run: Run, batch: Mapping[str, Tensor], days: Sequence[str], sampl
 def average_attention(run: Run, prepared: PreparedStocks) -> list[ModeMap]:
     """Attention averaged over the test days, at most 64 of them, evenly spread; days are named by their distance."""
     rows = prepared.samples.splits["test"]
-    if attending(run) is None or not len(rows):
+    if not has_maps(run.model) or not len(rows):
         return []
     chosen = rows[np.linspace(0, len(rows) - 1, min(AVERAGED_DAYS, len(rows))).round().astype(int)]
     labels = slot_labels(prepared.samples.slots.shape[1])
