@@ -52,7 +52,7 @@ def headed(items: Iterable[tuple[str, Section]]) -> Iterator[Section]:
         yield from (section for _, section in group)
 
 
-def attention_part(maps: Sequence[ModeMap], side: Sequence[str], more: Iterable[Section | None] = ()) -> PagePart:
+def maps_part(maps: Sequence[ModeMap], side: Sequence[str], more: Iterable[Section | None] = ()) -> PagePart:
     """Maps per mode, what they are of at the side, and what else is said of them."""
     content = [HeatMaps(figures=figures(maps)) if maps else None, *more]
     return PagePart(id="attention", title="Attention", side=side, content=content)

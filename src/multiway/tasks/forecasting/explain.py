@@ -25,14 +25,13 @@ from multiway.models import HOTForecaster
 from multiway.models.blocks import need_maps
 from multiway.models.ridge_and_network import members_of
 from multiway.report import text
-from multiway.report.attention import figures
-from multiway.report.sections import HeatMaps, PagePart, Table, TableCell
+from multiway.report.sections import PagePart, Table, TableCell
 from multiway.tasks.answers import Answer
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.network import model_of
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import Windows, last_window
-from multiway.tasks.page_parts import NOT_ATTRIBUTION
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, maps_part
 from multiway.tasks.run import Run
 
 FOLDER = "explanation"
@@ -124,8 +123,7 @@ def attention_part(run: Run, prepared: PreparedPanel | None) -> PagePart:
         "The shade says how much of its look falls on each column.",
         NOT_ATTRIBUTION,
     ]
-    content = [HeatMaps(figures=figures(maps)) if maps else None, tested]
-    return PagePart(id="attention", title="Attention", side=side, content=content)
+    return maps_part(maps, side, [tested])
 
 
 def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> Table | None:

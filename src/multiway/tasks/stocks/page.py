@@ -14,7 +14,7 @@ from multiway.report.scores import Metric, Score, Scores, standing, verdict
 from multiway.report.sections import PagePart, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison
-from multiway.tasks.page_parts import attention_part, check_of, headed, split_table
+from multiway.tasks.page_parts import check_of, headed, maps_part, split_table
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.answers import prediction_table, reload
@@ -247,4 +247,4 @@ def _attention(run: Run, prepared: PreparedStocks) -> PagePart:
         "The token stands before a stock’s days and gathers what is read from it.",
         NOT_ATTRIBUTION,
     ]
-    return attention_part(maps, side, deletion_parts(run, prepared))
+    return maps_part(maps, side, deletion_parts(run, prepared))

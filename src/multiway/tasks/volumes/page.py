@@ -14,7 +14,7 @@ from multiway.report.curves import deletion_sections
 from multiway.report.sections import PagePart, Planes, Section, Text
 from multiway.report.slices import films
 from multiway.tasks import pages
-from multiway.tasks.page_parts import NOT_ATTRIBUTION, attention_part, headed
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, maps_part
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import SplitPage, target_parts
@@ -179,7 +179,7 @@ def _attention(run: Run, cases: Cases) -> PagePart:
         "The shade says how much of its look falls on each column.",
         f"{NOT_ATTRIBUTION} The deletion test asks whether it matters.",
     ]
-    return attention_part(maps, side, _deletion(run, cases, tested))
+    return maps_part(maps, side, _deletion(run, cases, tested))
 
 
 def _deletion(run: Run, cases: Cases, tested: Sequence[int]) -> list[Section]:
