@@ -124,9 +124,11 @@ def _name(frame: pd.DataFrame, row: int) -> str:
 def _judge(table: RawTable, names: list[str | None], frame: pd.DataFrame, cells: Cells, findings: Findings) -> None:
     """Note every cell that cannot be; a field without a column is not judged."""
     given = np.array([name is not None for name in names])
-    for kind, rule, fix, marks_of in RULES:
+    for kind, rule, fix, columns, is_wrong in RULES:
+        marks = np.zeros(cells.shape, dtype=bool)
         with np.errstate(invalid="ignore"):
-            where = np.argwhere(marks_of(cells) & given)
+            marks[:, columns] = is_wrong(cells[:, columns])
+        where = np.argwhere(marks & given)
         if len(where):
             places = [table.place(row, names[field], f"{cells[row, field]:g}", _name(frame, row))
                       for row, field in where[:SHOWN].tolist()]  # fmt: skip
@@ -138,26 +140,17 @@ def _judge_days(frame: pd.DataFrame, rule: str, place_of: Callable[[int], Place]
     findings.mark("duplicates", f"{rule} a ticker and day", ONE_ROW, repeated, place_of)
 
 
-def _in(marks: Marks, first: int, last: int) -> Marks:
-    """The same marks in some columns only."""
-    columns = np.arange(marks.shape[1])
-    return marks & (columns >= first) & (columns < last)
-
-
-def _high_below_low(cells: Cells) -> Marks:
-    marks = np.zeros(cells.shape, dtype=bool)
-    marks[:, HIGH] = cells[:, HIGH] < cells[:, LOW]
-    return marks
-
-
-RULES: tuple[tuple[str, str, str, Callable[[Cells], Marks]], ...] = (
-    ("empty", "prices are empty", "Fill them in, or take the rows out.", lambda c: _in(np.isnan(c), 0, VOLUME)),
-    ("price", "prices are not above 0", "Correct them, or empty the rows of days without trading.",
-     lambda c: _in(c <= 0, 0, VOLUME)),
-    ("bounds", f"prices lie outside {LEAST:g} to {MOST:g}", "Correct them, or give them in another unit.",
-     lambda c: _in((c > MOST) | ((c > 0) & (c < LEAST)), 0, VOLUME)),
-    ("order", "highs lie below the low of the day", "Correct them.", _high_below_low),
-    ("volume", "volumes are below 0", "Correct them.", lambda c: _in(c < 0, VOLUME, MOVEMENT)),
-    ("movement", "movements lie below -1 or above all bounds", "Give them as shares, so 0.01 is one per cent.",
-     lambda c: _in((c <= -1) | (c > MOST), MOVEMENT, MOVEMENT + 1)),
+PRICED, QUOTED, TRADED, MOVED = slice(0, VOLUME), slice(HIGH, LOW + 1), slice(VOLUME, MOVEMENT), slice(MOVEMENT, None)
+"""Cells that a rule is of."""
+RULES: tuple[tuple[str, str, str, slice, Callable[[Cells], Marks]], ...] = (
+    ("empty", "prices are empty", "Fill them in, or take the rows out.", PRICED, np.isnan),
+    ("price", "prices are not above 0", "Correct them, or empty the rows of days without trading.", PRICED,
+     lambda cells: cells <= 0),
+    ("bounds", f"prices lie outside {LEAST:g} to {MOST:g}", "Correct them, or give them in another unit.", PRICED,
+     lambda cells: (cells > MOST) | ((cells > 0) & (cells < LEAST))),
+    ("order", "highs lie below the low of the day", "Correct them.", QUOTED,
+     lambda cells: (cells < cells[:, [1]]) & [True, False]),
+    ("volume", "volumes are below 0", "Correct them.", TRADED, lambda cells: cells < 0),
+    ("movement", "movements lie below -1 or above all bounds", "Give them as shares, so 0.01 is one per cent.", MOVED,
+     lambda cells: (cells <= -1) | (cells > MOST)),
 )  # fmt: skip
