@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Place, Unreadable, soundly
 from multiway.data.sources.cells import TIME_NAMES, RawTable, looks_numeric, parse_cells, words
 from multiway.data.sources.options import FileOptions
-from multiway.data.sources.tables import column_names, load_table, source_name
+from multiway.data.sources.tables import load_table, source_name
 from multiway.data.sources.times import looks_like_time
 from multiway.errors import DataError, Fix
 
@@ -113,20 +112,14 @@ def _refuse_dates(table: RawTable, names: list[str], findings: Findings) -> None
 
 def looks_like_rows(source: object) -> bool:
     """Whether a file or frame is a table with a column of words and without times: no series of a panel, but rows."""
-    if isinstance(source, str | Path) and _has_times(column_names(Path(source))):  # seen before the whole is read
-        return False
     try:
         table = load_table(source, FileOptions(), Findings(""))
     except (DataError, Unreadable):
         return False
-    if _has_times(table.names):
+    if any(name.lower() in TIME_NAMES for name in table.names):
         return False
     kinds = {kind_of(table.frame[name], name) for name in table.names}
     return len(table.names) > 1 and "category" in kinds and "date" not in kinds
-
-
-def _has_times(names: list[str]) -> bool:
-    return any(name.lower() in TIME_NAMES for name in names)
 
 
 def read_frame(source: object, options: FileOptions) -> pd.DataFrame:

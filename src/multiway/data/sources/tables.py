@@ -100,22 +100,6 @@ def source_name(source: Any) -> str:
     return quoted(Path(source).name, 80) if isinstance(source, str | Path) else "frame"
 
 
-def column_names(path: Path) -> list[str]:
-    """Names of the columns, as far as they can be seen without reading a file, which is judged where it is read."""
-    try:
-        if path.suffix.lower() == ".xlsx":
-            return names_of_sheet(path.read_bytes())
-        raw = first_bytes(path, HEADER_BYTES)
-        if raw[:4] == b"PAR1":
-            return list(pyarrow.parquet.read_schema(path).names)
-        encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-        line = raw.decode(encoding, errors="replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
-        separator = max(",;\t|", key=line.count)
-        return [restored(name.strip()) for name in next(csv.reader([line], delimiter=separator), [])]
-    except (*BROKEN, *PACKING_BROKEN, csv.Error):
-        return []
-
-
 def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTable:
     """Read CSV (packed or not), Excel, Parquet, pandas or polars; note flaws of the form, not yet of the values."""
     if not isinstance(source, str | Path):
