@@ -73,7 +73,9 @@ def network(task: str, config: Any) -> dict[str, Any]:
         [(name, fields)] = config.kinds(7)
         return model_config(name, **fields).plain()
     if task == "volumes":
-        return model_config(config.model_name, **config.network_fields(sizes=(28, 28, 28), in_channels=1, num_classes=2)).plain()
+        return model_config(
+            config.model_name, **config.network_fields(sizes=(28, 28, 28), in_channels=1, num_classes=2)
+        ).plain()
     return config.network_config(Sizes(stocks=87, slots=5, price_features=3, text_features=768)).plain()
 
 
@@ -134,7 +136,9 @@ def test_the_published_counts_of_parameters():
     model = create_model(name, **fields)
     assert sum(each.numel() for each in model.parameters()) == 619_472
     volumes = task_of("volumes").configure(load_recipe("hot-adrenal").settings_of_runs()[0])
-    model = create_model("hot_volume_classifier_paper", **volumes.network_fields(sizes=(28, 28, 28), in_channels=1, num_classes=2))
+    model = create_model(
+        "hot_volume_classifier_paper", **volumes.network_fields(sizes=(28, 28, 28), in_channels=1, num_classes=2)
+    )
     assert sum(each.numel() for each in model.parameters()) == 7_028_906
 
 
