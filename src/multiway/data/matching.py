@@ -1,6 +1,6 @@
 """Later data under what training learnt: the same names, classes and sizes; what is new or missing is said once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -30,8 +30,10 @@ def positions(labels: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64
     return np.asarray(pd.Index(list(classes)).get_indexer(pd.Index(list(labels))), dtype=np.int64)
 
 
-def match_classes(labels: Sequence[str], classes: Sequence[str], source: str, word: str) -> NDArray[np.int64]:
-    """Positions of labels among the classes of the training.
+def match_classes(
+    labels: Sequence[str], classes: Sequence[str], source: str, word: str, place: Callable[[int], str] | None = None
+) -> NDArray[np.int64]:
+    """Positions of labels among the classes of the training; `place` says where a label stands.
 
     Raises:
         DataError: One is none of them.
@@ -40,9 +42,10 @@ def match_classes(labels: Sequence[str], classes: Sequence[str], source: str, wo
     unknown = np.flatnonzero(result < 0)
     if len(unknown):
         names = listed(sorted({labels[row] for row in unknown.tolist()}))
+        first = "" if place is None else f", the first in {place(int(unknown[0]))}"
         raise DataError(
-            f"{source}: classes are those of the training, {listed(classes)}. Got {names} in {len(unknown)} {word}. "
-            "Correct them, or leave these out."
+            f"{source}: classes are those of the training, {listed(classes)}. Got {names} in {len(unknown)} {word}"
+            f"{first}. Correct them, or leave these out."
         )
     return result
 
@@ -54,5 +57,5 @@ def match_sizes(sizes: Sequence[int], known: Sequence[int], axes: str, source: s
         DataError: They are others.
     """
     if tuple(sizes) != tuple(known):
-        wanted, got = (f"({', '.join(map(str, each))})" for each in (tuple(known), tuple(sizes)))
-        raise DataError(f"{source}: the run was trained on {axes} {wanted}. Got {got}. ", *fix)
+        expected, got = (f"({', '.join(map(str, shape))})" for shape in (known, sizes))
+        raise DataError(f"{source}: the run was trained on {axes} {expected}. Got {got}. ", *fix)

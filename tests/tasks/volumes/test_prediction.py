@@ -156,7 +156,7 @@ def test_scores_on_later_data(run, tmp_path):
     assert rows[0]["auc"] > 0.9
     other = tmp_path / "other"
     other.mkdir()
-    with pytest.raises(DataError, match=r"label 'high' of .* is none of the classes 0, 1"):
+    with pytest.raises(DataError, match=r"those of the training, 0, 1. Got high.* the first in "):
         evaluate(run, str(write_table(other)))
     pd.read_csv(later).drop(columns="label").to_csv(later, index=False)
     with pytest.raises(DataError, match="scores need labels, and there are none"):

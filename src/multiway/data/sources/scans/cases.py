@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.findings import listed, quoted
+from multiway.data.matching import match_classes
 from multiway.data.samples import Samples
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
 from multiway.data.sources.scans.preparing import prepare, prepared_header
@@ -133,15 +134,10 @@ class Cases:
         Raises:
             DataError: A case has a class that is not among them.
         """
-        unknown = [name for name in self.classes if name not in classes]
-        if unknown and self.labels is not None:
-            first = int(np.flatnonzero(self.labels == self.classes.index(unknown[0]))[0])
-            raise DataError(
-                f"{self.source}: label '{quoted(unknown[0])}' of {self.scans.place(first)} is none of the classes "
-                f"{listed(classes)}. Correct it or leave the case out."
-            )
-        table = np.array([list(classes).index(name) for name in self.classes], dtype=np.int64)
-        labels = None if self.labels is None else table[self.labels]
+        if self.labels is None:
+            return dataclasses.replace(self, classes=tuple(classes))
+        names = [self.classes[label] for label in self.labels.tolist()]
+        labels = match_classes(names, classes, self.source, "cases", self.scans.place)
         return dataclasses.replace(self, labels=labels, classes=tuple(classes))
 
     def class_counts(self) -> dict[str, dict[str, int]]:
