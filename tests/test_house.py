@@ -3,6 +3,7 @@
 from benchmarks.house import House, folded, traced
 
 from multiway import nn
+from multiway.kernels.library import library
 
 FILES = {
     "__init__.py": "",
@@ -42,5 +43,6 @@ def test_the_files_of_a_forward_pass_are_few():
     x = next(layer.parameters()).new_ones(2, 5, 7)
     layer(x)
     files, functions = traced(lambda: layer(x))
-    assert "nn/nd_linear.py" in files and "ops/dispatch.py" in files and len(set(files)) <= 3
+    most = 5 if library() is None else 3  # without the compiled kernel, its plan and the plain products are run
+    assert "nn/nd_linear.py" in files and "ops/dispatch.py" in files and len(set(files)) <= most
     assert any(name == "forward" for _, name in functions)
