@@ -3,7 +3,7 @@
 import numpy as np
 
 from multiway.auditing import AuditReport, check_agreement, check_groups, check_one_label
-from multiway.auditing.report import found
+from multiway.auditing.report import finding
 
 NAMES = [f"day {place}" for place in range(200)]
 
@@ -44,8 +44,8 @@ def test_names_from_a_file_are_escaped():
 
 
 def test_a_report_says_leaks_first_and_counts_them():
-    verdicts = ["b is sound", found("n", "note", "a note"), None, found("w", "warning", "odd"),
-                found("e", "error", "bad", "Fix it")]  # fmt: skip
+    verdicts = ["b is sound", finding("n", "note", "a note"), None, finding("w", "warning", "odd"),
+                finding("e", "error", "bad", "Fix it")]  # fmt: skip
     report = AuditReport.of("sales.csv", verdicts)
     assert report.leaks and report.lines() == [
         "sales.csv", "  leak: bad. Fix it", "  warning: odd.", "  note: a note.", "  passed: b is sound.",

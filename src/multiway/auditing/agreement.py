@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.duplicates import Names
-from multiway.auditing.report import Verdict, found
+from multiway.auditing.report import Verdict, finding
 from multiway.data.findings import quoted
 
 LEAST = 0.99
@@ -45,7 +45,7 @@ def check_agreement(
     if share >= least:
         return f"{share:.2%} of {len(labels):,} {noun} agree with {what}"
     row = int(wrong[0])
-    return found(
+    return finding(
         "labels", "error",
         f"{share:.2%} of {len(labels):,} {noun} agree with {what}; that of {quoted(names[row])} is {labels[row]} "
         f"and should be {plain[row]}",
@@ -74,7 +74,7 @@ def check_statistics(
     name, row = wrong[0]
     of_all = all(bool(_same(used[key], everything[key], size).all()) for key in used)
     origin = "as over all rows" if of_all else f"and over all rows it is {everything[name][row]:.6g}"
-    return found(
+    return finding(
         "statistics", "error",
         f"scaling saw more than the {rows}: {name} of {names[row]} is {used[name][row]:.6g}, {origin}; over those "
         f"alone it is {training[name][row]:.6g} ({len(wrong)} of {len(used) * len(names)} numbers differ)",

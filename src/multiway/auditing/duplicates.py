@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.auditing.report import Verdict, found
+from multiway.auditing.report import Verdict, finding
 from multiway.data.findings import quoted
 
 Digests = Mapping[str, Sequence[bytes | None]]
@@ -80,7 +80,7 @@ def check_duplicates(
                 first.setdefault(digest, (split, name))
     if not copies:
         return f"none of {looked:,} {what} is in two splits"
-    return found(
+    return finding(
         "duplicates", "error" if worst > tolerated else "warning",
         f"{len(copies):,} {what} are in two splits ({worst:.1%} of a split)", "Keep each in one split.",
         copies[:3], len(copies),
@@ -101,7 +101,7 @@ def check_groups(groups: Mapping[str, Sequence[str]], what: str) -> Verdict:
     torn = [f"{quoted(group)} in {' and '.join(where)}" for group, where in splits.items() if len(where) > 1]
     if not torn:
         return f"none of {len(splits):,} {what}s is in two splits"
-    return found(
+    return finding(
         "groups", "error", f"{len(torn):,} of {len(splits):,} {what}s are in two splits",
         f"Give each {what} to one split.", torn[:3], len(torn),
     )  # fmt: skip
@@ -123,7 +123,7 @@ def check_one_label(
             )
     if not torn:
         return f"no {what} has two labels"
-    return found("labels", "error", f"copies of a {what} have different labels", "Correct them.", torn[:3], len(torn))
+    return finding("labels", "error", f"copies of a {what} have different labels", "Correct them.", torn[:3], len(torn))
 
 
 def chance_of_repeats(columns: Sequence[NDArray[np.generic]], train: Ints, rest: Ints, kinds: Ints) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.auditing.report import Verdict, found
+from multiway.auditing.report import Verdict, finding
 from multiway.data.findings import quoted
 
 FORESEEN = 0.997
@@ -44,7 +44,7 @@ def check_look_ahead(values: Floats, names: Sequence[str], lags: int) -> Verdict
         f"{quoted(names[chosen[other]])} knows {quoted(names[chosen[series]])} ({removed[series, other]:.1%})"
         for series, other in pairs.tolist()
     ]
-    return found(
+    return finding(
         "shifted", "error", "series know the future of others: beside a series' own past, another one's removes nearly "
         "all error of its next value, as a copy that is shifted, or a mean that reaches ahead, does",
         "Leave out what is made from later values.", told[:3], len(told),
@@ -114,7 +114,7 @@ def check_interpolated(values: Floats, names: Sequence[str]) -> Verdict | None:
     drawn = [quoted(name) for name, column in zip(names, values.T, strict=True) if _is_drawn(column)]
     if not drawn:
         return "no series is drawn in straight lines between fewer values"
-    return found(
+    return finding(
         "interpolated", "error", f"{len(drawn)} of {len(names)} series run in straight lines between fewer values, so "
         "that rows between know the value that comes", "Forecast the values that were measured.", drawn[:3], len(drawn),
     )  # fmt: skip

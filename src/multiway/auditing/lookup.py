@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.auditing.report import Verdict, found
+from multiway.auditing.report import Verdict, finding
 
 LEAK = 0.25
 """A look-up that surely removes more than this share of the commonest class's errors is a leak."""
@@ -85,7 +85,7 @@ def _say(
     if not low > 0:
         measured = f"a look-up of {facts} gives {scores} on {len(labels):,} test labels, {baseline}"
         return f"{what} does not tell {target}: {measured}"
-    return found(
+    return finding(
         "lookup", "error" if low > LEAK else "warning",
         f"{what} tells {target}: a look-up of {facts}, learnt on train, gives {scores} on {len(labels):,} test "
         f"labels; {baseline}, and of its errors {100 * low:.0f} to {100 * high:.0f} % are removed (95 % interval)",

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.probes import Floats, Ints, Parts, ProbeErrors
-from multiway.auditing.report import Verdict, found
+from multiway.auditing.report import Verdict, finding
 
 SIDE = 8
 """Fields along each axis of a face."""
@@ -45,7 +45,7 @@ class Faces:
         border, inside = (_best(np.stack(rows), labels, parts) for rows in (self.outside, self.inside))
         if border.surely_removed <= max(SURE, inside.removed + AHEAD):
             return f"the border of the images does not tell {target} better than the inside does"
-        return found(
+        return finding(
             "border", "error", f"the border of the images tells {target}: the mean of one field makes {border.count} "
             f"errors on cases held out, the best of the inside {inside.count}, the commonest class {border.usual}",
             "Cut or fill the border alike for all cases.",
@@ -107,7 +107,7 @@ class Paint:
             return None
         if count < PAINTED * every:
             return f"no single value of the image tells the mask ({every:,} marked images looked at)"
-        return found(
+        return finding(
             "painted", "error", f"in {count:,} of {every:,} marked images one value marks the mask or its edge and "
             "hardly anything else, as where annotations were saved into the image",
             "Take the images from before they were annotated.",

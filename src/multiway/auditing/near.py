@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.duplicates import Names
-from multiway.auditing.report import Verdict, found
+from multiway.auditing.report import Verdict, finding
 from multiway.data.encoders import HashedEncoder
 from multiway.data.findings import quoted
 from multiway.errors import Fix
@@ -135,7 +135,7 @@ def near_verdict(pairs: Iterable[tuple[str, str, str, float]], count: int, what:
     told = [f"{split} {quoted(name)} ~ {quoted(other)} (r {value:.3f})" for split, name, other, value in pairs]
     if not told:
         return f"none of {count:,} {what} is nearly a copy of one in another split"
-    return found(
+    return finding(
         "near", "error", f"{len(told):,} of {count:,} {what} are nearly copies of some in another split",
         "Keep all versions of a thing in one split.", told[:3], len(told),
     )  # fmt: skip
@@ -193,7 +193,7 @@ def check_near_texts(texts: Sequence[str], train: Ints, rest: Ints, split: str) 
     pairs = search(Words(texts, known), held)
     if not pairs:
         return f"none of {len(held):,} {split} texts is a training text but for a word or two"
-    return found(
+    return finding(
         "near", "error" if len(pairs) > MANY * len(held) else "warning",
         f"{len(pairs):,} of {len(held):,} {split} texts are training texts but for a word or two",
         ("Give texts that go together a group (", Fix("read.group", like="NAME"), ")."),
@@ -217,7 +217,7 @@ def check_near_rows(numbers: NDArray[np.float64], train: Ints, rest: Ints) -> Ve
     near, nearer = _shares(columns[known], columns[held])
     if nearer <= max(SHARE, MOSTLY * near):
         return f"rows held out are no training rows with noise ({nearer:.1%} have a neighbour that is very near)"
-    return found(
+    return finding(
         "near", "error", f"{nearer:.0%} of the rows held out are training rows but for a little noise: their nearest "
         f"training row is ten times nearer than the next", "Double rows after the split, in training alone.",
     )  # fmt: skip

@@ -14,7 +14,7 @@ WORDS = {"error": "leak", "warning": "warning", "note": "note"}
 ORDER = tuple(WORDS)
 
 
-def found(
+def finding(
     kind: str, severity: Severity, rule: str, fix: str | Message = "", places: Iterable[str] = (), count: int = 1
 ) -> Finding:
     """Make a finding whose places are words."""

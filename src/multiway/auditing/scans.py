@@ -15,7 +15,7 @@ from multiway.auditing.fingerprints import Details
 from multiway.auditing.lookup import check_lookup
 from multiway.auditing.marks import Faces, Paint
 from multiway.auditing.probes import class_numbers, held_out
-from multiway.auditing.report import Verdict, found
+from multiway.auditing.report import Verdict, finding
 from multiway.data import Finding
 from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.encoding import BYTES, IntensityScale
@@ -23,10 +23,10 @@ from multiway.data.sources.scans.loading import FileScans, read_cases
 from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.volume import VolumeHeader
 
-BLOCKS = found(
+BLOCKS = finding(
     "blocks", "note", "blocks of one scene share no pixel, but neighbours look alike: scores hold for this scene alone"
 )
-NOT_SCALED = found("statistics", "note", "scaling was not looked at, as training refuses these splits")
+NOT_SCALED = finding("statistics", "note", "scaling was not looked at, as training refuses these splits")
 GZIP = b"\x1f\x8b"
 FEWEST = 3
 """Cases of a class, and of a value, that tell it without exception."""
@@ -69,7 +69,7 @@ def check_files(cases: Cases) -> Verdict | None:
 def check_patients(patients: Sequence[str] | None, splits: dict[str, Rows]) -> Verdict:
     """Whether a patient is in two splits, as far as patients are known."""
     if patients is None:
-        return found("groups", "note", "patients are not known, so whether one is in two splits was not looked at")
+        return finding("groups", "note", "patients are not known, so whether one is in two splits was not looked at")
     return check_groups(by_split(patients, splits), "patient")
 
 
@@ -131,7 +131,7 @@ def check_without_exception(codes: Mapping[str, Rows], classes: Rows, what: str,
         table = np.zeros((int(code.max()) + 1, int(classes.max()) + 1), np.int64)
         np.add.at(table, (code, classes), 1)
         if (table > 0).sum() == len(table) and table.sum(1).min() >= FEWEST and len(table) > 1:
-            return found(
+            return finding(
                 "lookup", "error", f"{what} tells {target} without exception: each of the {len(table)} values of "
                 f"{name} goes with one class in all {len(classes):,} cases",
                 "Bring all files into one form, from one source.",

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.auditing.report import Verdict, found
+from multiway.auditing.report import Verdict, finding
 
 Rows = NDArray[np.int64]
 
@@ -70,7 +70,7 @@ def check_overlap(training: Spans, targets: Spans, split: str, name: Callable[[i
         f"{split} window {row} has its target at {name(start)} to {name(stop - 1)}, and training window {other} "
         f"holds {name(int(training.starts[other]))} to {name(int(training.stops[other]) - 1)}"
     )
-    return found(
+    return finding(
         "overlap", "error",
         f"{len(hidden):,} of {len(targets):,} {split} windows have a target that training windows hold; {example}",
         "Split by time before cutting windows.", count=len(hidden),
@@ -86,7 +86,7 @@ def check_order(training: Spans, targets: Spans, split: str, name: Callable[[int
     if not len(early):
         return f"every training row is earlier than the {split} targets"
     start = int(targets.starts[int(early[0])])
-    return found(
+    return finding(
         "order", "warning",
         f"{len(early):,} of {len(targets):,} {split} targets are earlier than the last training row, {name(last)}; "
         f"the first is {name(start)}: a forecaster would not have had what came later",
@@ -99,7 +99,7 @@ def check_complete(count: int, expected: int, split: str, last: str = "") -> Ver
     if count >= expected:
         return f"all {expected:,} {split} windows are there, the last of them too"
     where = f", and the last one scored is {last}" if last else ""
-    return found(
+    return finding(
         "complete", "error",
         f"{expected - count:,} of {expected:,} {split} windows are not scored{where}: a last batch that is dropped "
         f"makes scores depend on the batch size",

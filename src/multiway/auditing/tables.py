@@ -15,7 +15,7 @@ from multiway.auditing.duplicates import chance_of_repeats
 from multiway.auditing.look_ahead import FORESEEN, foreseen
 from multiway.auditing.near import check_near_rows
 from multiway.auditing.probes import Floats, Ints, Parts, ProbeErrors
-from multiway.auditing.report import AuditReport, Verdict, found
+from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.samples import as_note, audited, check_codes, check_copies, check_scaling
 from multiway.data import Finding
 from multiway.data.findings import quoted
@@ -60,7 +60,7 @@ def _verdicts(prepared: Prepared[Cells, Any], used: Scaler | None) -> Iterator[V
     copies = copies_of_target(table)
     rule = f"{len(copies)} columns are the target under another name"
     leave = ("Leave them out (", NAMED, ").")
-    yield found("copy", "error", rule, leave, copies) if copies else "no column is the target"
+    yield finding("copy", "error", rule, leave, copies) if copies else "no column is the target"
     yield from check_giveaways(prepared, copies)
     if table.classes is not None:
         told = (as_note(check_codes(prepared, {n: codes}, f"column {n}")) for n, codes in column_codes(table.inputs))
@@ -153,7 +153,7 @@ def check_column(name: str, column: Floats, target: Floats, parts: Parts, *, cla
         if explained <= COPY:
             return None
         said = f"{explained:.3%} of the variance of its ranks on rows held out"
-    return found("copy", "error", f"column {quoted(name)} alone tells the target: {said}", DROP)
+    return finding("copy", "error", f"column {quoted(name)} alone tells the target: {said}", DROP)
 
 
 def check_formula(
@@ -172,7 +172,7 @@ def check_formula(
             continue
         explained = probes.explained_by_sum(matrix, wanted, learnt, judged)
         if explained > FORMULA:
-            return found(
+            return finding(
                 "formula", "error", f"a {kind} of the columns gives the target: R² {explained:.6f} on rows held out",
                 ("Leave out what the target is computed from (", NAMED, ")."),
             )  # fmt: skip
@@ -187,7 +187,7 @@ def check_later(numbers: Mapping[str, Floats], target: Floats, order: Ints) -> I
     for name in told:
         share = removed[list(numbers).index(name)]
         rule = f"column {quoted(name)} knows the target of later rows: it removes {share:.1%} of what their past leaves"
-        yield found("shifted", "error", rule, DROP)
+        yield finding("shifted", "error", rule, DROP)
     if not told:
         yield "no column knows the target of later rows"
 
@@ -197,7 +197,7 @@ def check_row_order(labels: Ints, parts: Parts, rows: Ints) -> Verdict:
     errors = ProbeErrors.of_column(rows.astype(np.float64), labels, parts)
     if errors.surely_removed <= SURE:
         return "the order of the rows does not tell the class"
-    return found(
+    return finding(
         "order", "note", "rows stand class by class, so whatever counts them tells the class",
         "Keep identifiers and times out of the inputs.",
     )  # fmt: skip

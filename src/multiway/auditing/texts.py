@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multiway.auditing.lookup import removed
 from multiway.auditing.probes import ridge
-from multiway.auditing.report import Verdict, found
+from multiway.auditing.report import Verdict, finding
 from multiway.data.encoders.choice import TRAINED
 from multiway.data.findings import quoted
 from multiway.errors import Fix
@@ -57,7 +57,7 @@ def check_words(texts: Sequence[str], labels: Ints, days: Ints, training: Flags,
     ]  # fmt: skip
     if not telling:
         return f"no word of {int(training.sum()):,} training texts tells the outcome"
-    return found(
+    return finding(
         "texts", "error", "words stand beside one outcome nearly always, as where texts were written after it",
         "Look at these texts, and at when they were written.", telling[:3], len(telling),
     )  # fmt: skip
@@ -110,7 +110,7 @@ def check_vectors(vectors: NDArray[np.float32], labels: Ints, days: Ints, traini
     scores += f"{usual.mean():.4f}"
     if low <= TOLD:
         return scores
-    return found(
+    return finding(
         "texts", "error", f"texts tell the outcome: {scores}; of its errors {100 * low:.0f} to {100 * high:.0f} % are "
         "removed, far more than news can", "Look at when these texts were written, and what made their vectors.",
     )  # fmt: skip
@@ -133,13 +133,13 @@ def check_encoder(name: str, first: np.datetime64, last: np.datetime64) -> Verdi
         return f"the encoder {name} has learnt from no text"
     month = TRAINED.get(name)
     if month is None:
-        return found(
+        return finding(
             "encoder", "note", f"until when the encoder {quoted(name, 80)} was trained is not known; if that was after "
             f"{first}, it may have read how {days}, ended", ("Compare with ", HASHED, "."),
         )  # fmt: skip
     if np.datetime64(month) < first.astype("datetime64[M]"):
         return f"the encoder {name} was trained until {month}, before {days}"
-    return found(
+    return finding(
         "encoder", "warning", f"the encoder {name} was trained until {month}, after {days}, began: it may know how "
         "they ended", ("Compare with ", HASHED, ", or take an encoder from before."),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import MANY, check_duplicates, window_digests
 from multiway.auditing.fingerprints import check_near_stretches
 from multiway.auditing.look_ahead import check_interpolated, check_look_ahead
-from multiway.auditing.report import AuditReport, Verdict, found
+from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.spans import Spans, check_order, check_overlap
 
 USUAL = 4.0
@@ -112,7 +112,9 @@ def _statistics(split: WindowSplit) -> Verdict | None:
     if not split.used:
         return None
     if not split.apart.any():
-        return found("statistics", "error", "every training row is a target of another split, so scaling saw them all")
+        return finding(
+            "statistics", "error", "every training row is a target of another split, so scaling saw them all"
+        )
     rows = split.values[split.apart]
     honest = {name: split.statistics[name](rows) for name in split.used}
     everything = {name: split.statistics[name](split.values) for name in split.used}
@@ -150,7 +152,7 @@ def _calendar(split: WindowSplit) -> Verdict | None:
 def _tested(split: WindowSplit) -> Verdict | None:
     if "test" in split.starts:
         return None
-    return found(
+    return finding(
         "selection", "error" if split.reports_choice else "warning",
         f"there is no test split: the best epoch is chosen on the {split.evaluated[-1]} windows that are scored",
         "Keep a test split, and read it once.",
@@ -196,7 +198,7 @@ def check_calendar(
             f"month, weekday and time of day explain at most {max(explained[best], 0):.0%} of a variate "
             f"({names[best]}) in the tested rows"
         )
-    return found(
+    return finding(
         "calendar", "warning",
         f"month, weekday and time of day alone explain {explained[best]:.1%} of {names[best]} in the tested rows "
         f"({len(high)} of {len(names)} variates above {EXPLAINED:.0%})",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.auditing import AuditReport, Verdict, check_complete
 from multiway.auditing.agreement import check_agreement
-from multiway.auditing.report import found
+from multiway.auditing.report import finding
 from multiway.auditing.windows import WindowSplit, verdicts_on_windows
 from multiway.data import Scaler, datasets
 from multiway.tasks.forecasting.config import ForecastConfig
@@ -60,7 +60,7 @@ def _unused(prepared: PreparedPanel) -> Verdict | None:
     left = prepared.panel.num_rows - prepared.borders.test[1]
     if not left:
         return None
-    return found("unused", "note", f"the last {left:,} rows are in no split, as the protocol has it")
+    return finding("unused", "note", f"the last {left:,} rows are in no split, as the protocol has it")
 
 
 LOOKED_AT = 64

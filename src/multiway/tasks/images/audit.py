@@ -7,7 +7,7 @@ import numpy as np
 from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import check_one_label, sample_digest
 from multiway.auditing.fingerprints import Details
-from multiway.auditing.report import AuditReport, Verdict, found
+from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.samples import audited, check_copies
 from multiway.data.samples import Prepared
 from multiway.data.sources.pictures import Bytes
@@ -18,7 +18,7 @@ TOLERATED = 0.001
 MOST_COMPARED = 4_000
 """Images up to which each is compared with each."""
 FIXED = "values are scaled by fixed numbers, 0 to 255, and none was learnt"
-TOO_MANY = found("near", "note", f"near copies were not looked for, as there are more than {MOST_COMPARED:,} images")
+TOO_MANY = finding("near", "note", f"near copies were not looked for, as there are more than {MOST_COMPARED:,} images")
 
 
 def audit_images(prepared: Prepared[Bytes, ImageState], used: ImageState | None = None) -> AuditReport:

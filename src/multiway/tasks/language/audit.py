@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from multiway.auditing.duplicates import by_split, check_duplicates
-from multiway.auditing.report import AuditReport, Verdict, found
+from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.data.findings import quoted
 from multiway.tasks.language.encode import PreparedText, Vocabulary, learn_vocabulary
 
@@ -46,7 +46,7 @@ def _check_lines(name: str, texts: list[str], known: set[bytes]) -> Verdict:
     share = sum(len(line.split()) for line in copies) / max(words, 1)
     if not copies:
         return f"none of {len(lines):,} lines of {LONG} words or more of {name} stands in the training text"
-    return found(
+    return finding(
         "lines", "error" if share > TOLERATED else "warning",
         f"{len(copies):,} of {len(lines):,} lines of {LONG} words or more of {name} stand in the training text "
         f"({share:.1%} of its words)",
@@ -61,7 +61,7 @@ def _check_vocabulary(prepared: PreparedText, used: Vocabulary, training: list[s
     if learn_vocabulary(prepared.options, training) == used:
         return f"the vocabulary of {used.size:,} tokens is that of the training text"
     rule = "the run's vocabulary is not that of the training text, as where other text was read to learn it"
-    return found("vocabulary", "error", rule, "Train the run again.")
+    return finding("vocabulary", "error", rule, "Train the run again.")
 
 
 def _lines(text: str) -> list[str]:

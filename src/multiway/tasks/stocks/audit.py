@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multiway.auditing.agreement import check_agreement, check_statistics
 from multiway.auditing.duplicates import MANY, check_duplicates, check_groups, sample_digest
-from multiway.auditing.report import AuditReport, Verdict, found
+from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.spans import Spans, check_order, check_overlap
 from multiway.auditing.texts import check_encoder, check_vectors, check_words
 from multiway.data import Finding
@@ -137,7 +137,7 @@ def check_prices(
                   for part in ("targets", "slots", "labels"))  # fmt: skip
     if tables and windows:
         return f"with every price from {day} on changed, earlier inputs and training labels stay what they are"
-    return found(
+    return finding(
         "future", "error", f"with every price from {day} on changed, inputs or training labels from before it change",
         "Use only what is known before the target day.",
     )  # fmt: skip
@@ -167,7 +167,7 @@ def check_stock_texts(samples: StockSamples, texts: StockTexts | None) -> Verdic
         shown = f"{len(np.unique(groups.items)):,} texts"
         return f"each of the {shown} that are shown is from a day before the target day"
     sample, ticker, _ = late[0]
-    return found(
+    return finding(
         "future", "error",
         f"{len(late):,} windows show a text of the target day or later; the first is {samples.tickers[ticker]} "
         f"{samples.target_days[sample]}",
@@ -216,7 +216,7 @@ def _untraded(samples: StockSamples, labels: pd.DataFrame) -> Verdict:
     share = len(absent) / max(len(labels), 1)
     if share <= UNTRADED:
         return f"{1 - share:.2%} of {len(labels):,} labels are of days with prices"
-    return found(
+    return finding(
         "untraded", "error",
         f"{share:.1%} of {len(labels):,} labels compare days of which one has no price, such as {absent.iloc[0]}",
         "Use trading days only.", count=len(absent),
