@@ -13,7 +13,7 @@ from pydantic import Field
 
 from multiway.config import Config
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
-from multiway.data.samples import SPLITS, Samples, read_samples
+from multiway.data.samples import SPELLINGS, SPLIT_OF, SPLITS, Samples, read_samples
 from multiway.data.sources.bytes import BROKEN, MAX_BYTES, bytes_of, first_bytes, unpacked
 from multiway.data.sources.json_lines import objects_of
 from multiway.data.sources.options import FileOptions
@@ -22,10 +22,8 @@ from multiway.data.sources.text import characters
 from multiway.data.splitting import Shares
 from multiway.errors import DataError, Fix
 
-WORDS = {"train": "train", "training": "train", "test": "test", "validation": "validation", "valid": "validation",
-         "val": "validation", "dev": "validation"}  # fmt: skip
-"""Splits by the words for them in names of files and folders."""
-SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(WORDS)})(?![a-z])")
+SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(SPLIT_OF)})(?![a-z])")
+"""A word for a split in the name of a file or folder."""
 PACKED = re.compile(r"(?i)\.(zst|gz|bz2|xz|zip)$")
 LINES, TABLES, PLAIN = (".jsonl", ".ndjson"), (".parquet", ".pq", ".csv", ".tsv"), (".txt", ".text", ".md", ".tokens")
 HEADING = re.compile(r"(?m)^(?= ?= [^=\n](?:.*[^=\n])? = ?$)")
@@ -207,17 +205,17 @@ def _visible(paths: Iterable[Path]) -> list[Path]:
 def _beside(path: Path) -> Iterator[Path]:
     """Files of the other splits: `wiki.valid.txt` beside `wiki.train.txt`."""
     word = SPLIT.search(path.name)
-    if word is None or WORDS[word[0].lower()] != "train":
+    if word is None or SPLIT_OF[word[0].lower()] != "train":
         return
     for split in ("validation", "test"):
-        names = [path.name[: word.start()] + one + path.name[word.end() :] for one in WORDS if WORDS[one] == split]
+        names = [path.name[: word.start()] + one + path.name[word.end() :] for one in SPELLINGS[split]]
         yield from (path.with_name(name) for name in names if path.with_name(name).is_file())
 
 
 def _split_of(path: Path, root: Path) -> str | None:
     """Split that the name of a file, or of a folder below the given one, says."""
     word = SPLIT.search(path.relative_to(root).as_posix() if root.is_dir() else path.name)
-    return None if word is None else WORDS[word[0].lower()]
+    return None if word is None else SPLIT_OF[word[0].lower()]
 
 
 def _kind(path: Path) -> str | None:
