@@ -57,12 +57,13 @@ def test_a_tokenizer_of_hugging_face_is_taken_from_its_folder(tmp_path):
     from tokenizers import Tokenizer
 
     whole = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer.from_str(tokenizer("bpe").definition), eos_token="<|end|>"
+        tokenizer_object=Tokenizer.from_str(tokenizer("bpe").definition), eos_token="<|end|>", sep_token="<sep>"
     )
     whole.save_pretrained(tmp_path)
     vocabulary = tokenizer(str(tmp_path))
-    assert vocabulary.size == 300 and vocabulary.mark == 0
-    assert vocabulary.decode(vocabulary.encode(["the cat"])[0]) == "the cat"
+    assert vocabulary.size == 301 and vocabulary.mark == 0
+    (ids,) = vocabulary.encode(["the cat<sep>sat"])
+    assert 300 in ids and vocabulary.decode(ids) == "the cat<sep>sat"  # special tokens that are no marks are text
 
 
 def windows(context=4):
