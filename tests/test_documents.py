@@ -1,5 +1,6 @@
 """What the README and the guides say runs, and does what is written."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -53,3 +54,14 @@ def test_a_failing_block_is_seen(tmp_path):
     (tmp_path / "bad.md").write_text("# Bad\n\n```bash\nmultiway check absent.csv\n```\n")
     with pytest.raises(AssertionError, match=r"bad\.md:4: multiway check absent\.csv"):
         run_document(tmp_path / "bad.md", tmp_path)
+
+
+def test_every_file_of_the_code_that_a_document_names_is_there():
+    root = Path(__file__).parents[1]
+    files = [path.as_posix() for part in ("src", "tests", "benchmarks") for path in (root / part).rglob("*.py")]
+    documents = [root / "README.md", root / "CONTRIBUTING.md", *(root / "docs").rglob("*.md")]
+    named = {(path.name, name) for path in documents for name in re.findall(r"`([\w/]+\.py)`", path.read_text())}
+    absent = sorted(
+        (document, name) for document, name in named if not any(file.endswith(f"/{name}") for file in files)
+    )
+    assert named and not absent
