@@ -17,11 +17,7 @@ def is_installed(name: str) -> bool:
 
 
 def load_extra(name: str, purpose: str, extra: str) -> Any:
-    """Import a library of an extra.
-
-    Raises:
-        ConfigError: It is not installed.
-    """
+    """Import a library of an extra."""
     try:
         return importlib.import_module(name)
     except ImportError:

@@ -50,14 +50,7 @@ class Details:
     def check(
         self, splits: dict[str, Ints], names: Sequence[str], groups: Sequence[str], digests: Sequence[bytes | None]
     ) -> Verdict | None:
-        """Whether images of other splits are nearly training images, be they noisy, scaled, negatives or mirrored.
-
-        Args:
-            splits: Rows of each split, `train` among them.
-            names: What each image is called.
-            groups: What belongs together, such as a patient.
-            digests: Hash of each image.
-        """
+        """Whether images of other splits are nearly training images, be they noisy, scaled, negatives or mirrored."""
         known = [row for row in self.rows if row is not None]
         if len(known) < len(self.rows) or len({row.shape for row in known}) > 1 or len(splits["train"]) < FEWEST:
             return None

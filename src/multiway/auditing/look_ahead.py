@@ -26,13 +26,7 @@ Floats = NDArray[np.float64]
 
 
 def check_look_ahead(values: Floats, names: Sequence[str], lags: int) -> Verdict | None:
-    """Whether the next change of a series is told by the last rows of another.
-
-    Args:
-        values: `(rows, variates)`, NaN where missing.
-        names: Of the variates.
-        lags: Rows of the past that are looked at.
-    """
+    """Whether the next change of a series is told by the last rows of another."""
     chosen = np.unique(np.linspace(0, len(names) - 1, min(len(names), MOST_SERIES)).astype(int))
     if len(chosen) < 2 or len(values) < FEWEST_ROWS:
         return None

@@ -115,15 +115,7 @@ def check_near_series(
 def check_near(
     kind: Fingerprints, splits: Mapping[str, Ints], names: Names, digests: Sequence[bytes | None], what: str
 ) -> Verdict:
-    """Whether things of other splits are nearly training things.
-
-    Args:
-        kind: Fingerprints of all.
-        splits: Rows of each split.
-        names: What each thing is called.
-        digests: Hash of each thing; exact copies are said elsewhere.
-        what: What the things are, in the plural.
-    """
+    """Whether things of other splits are nearly training things."""
     held = {split: rows for split, rows in splits.items() if split != "train"}
     pairs = [(split, *pair) for split, rows in held.items() for pair in search(kind, rows, digests)]
     told = [(split, names[row], names[other], value) for split, row, other, value in pairs]

@@ -54,14 +54,7 @@ def as_note(verdict: Verdict | None) -> Verdict | None:
 def check_scaling(
     prepared: Prepared[Any, Any], used: Scaler | None, names: Sequence[str], *, rows: str = "training rows"
 ) -> Verdict:
-    """Whether a scale is that of the training samples.
-
-    Args:
-        prepared: Samples with their splits, and what training learnt of them.
-        used: The scale that a run trained with; that of the samples if not given.
-        names: Of the numbers.
-        rows: What training samples are called.
-    """
+    """Whether a scale is that of the training samples."""
     training, samples, state = prepared.raw.take(prepared.rows("train")), prepared.raw, prepared.state
     scales = (used or state.scaler, state.fit(training).scaler, state.fit(samples).scaler)
     now, right, of_all = ({"mean": scale.mean, "std": scale.std} for scale in scales)

@@ -165,14 +165,7 @@ class Traces:
 
 
 class ScanImages:
-    """What an audit keeps of images as they are read, one at a time.
-
-    Args:
-        names: Of all images, in the order they are added.
-        patients: One per image, if known.
-        splits: Indices of images.
-        what: What one is called: "volume".
-    """
+    """What an audit keeps of images as they are read, one at a time."""
 
     def __init__(
         self, names: Sequence[str], patients: Sequence[str] | None, splits: dict[str, Rows], what: str

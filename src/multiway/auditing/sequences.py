@@ -15,12 +15,7 @@ from multiway.data.sources.series import Values, lengths_of, missing_of
 
 
 def audit_sequences(prepared: Prepared[Values, Any], used: Scaler | None = None) -> AuditReport:
-    """Whether series or groups are in two splits, and whether labels, lengths or the scale give a class away.
-
-    Args:
-        prepared: Series with their splits.
-        used: The scale that a run trained with; their own if not given.
-    """
+    """Whether series or groups are in two splits, and whether labels, lengths or the scale give a class away."""
     return audited(prepared, _verdicts(prepared, used), "series")
 
 

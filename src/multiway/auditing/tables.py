@@ -45,12 +45,7 @@ DROP = ("Leave it out (", NAMED, "), unless it is known before the target is.")
 
 
 def audit_table(prepared: Prepared[Cells, Any], used: Scaler | None = None) -> AuditReport:
-    """Whether rows or groups are in two splits, and whether a column gives the target away.
-
-    Args:
-        prepared: The table with its splits.
-        used: The scale of the numbers that a run trained with; its own if not given.
-    """
+    """Whether rows or groups are in two splits, and whether a column gives the target away."""
     return audited(prepared, _verdicts(prepared, used))
 
 

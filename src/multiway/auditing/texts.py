@@ -121,13 +121,7 @@ def _thinned(rows: Ints, most: int) -> Ints:
 
 
 def check_encoder(name: str, first: np.datetime64, last: np.datetime64) -> Verdict:
-    """Whether an encoder was trained after the test days began.
-
-    Args:
-        name: What users call it.
-        first: First test day.
-        last: Last test day.
-    """
+    """Whether an encoder was trained after the test days began."""
     days = f"the test days, {first} to {last}"
     if name in LEARNS_NOTHING:
         return f"the encoder {name} has learnt from no text"

@@ -45,12 +45,7 @@ Sets = Annotated[
 
 
 def read_options(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
-    """Values of a task's options, read from their text.
-
-    Raises:
-        ConfigError: One of them is not for this task.
-        BadParameter: A text cannot be read.
-    """
+    """Values of a task's options, read from their text."""
     known, values = workflows.task_options(command, task), {}
     for name, text in own.items():
         dashed = "--" + name.replace("_", "-")
@@ -70,11 +65,7 @@ def settings(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
 
 
 def overrides(sets: list[str] | None, epochs: int | None) -> dict[str, Any]:
-    """What `--set` and `--epochs` say of a training.
-
-    Raises:
-        ConfigError: Both say how many epochs.
-    """
+    """What `--set` and `--epochs` say of a training."""
     given = nested(sets or [])
     training = given.get("training", {})
     if epochs is None or not isinstance(training, dict):

@@ -47,11 +47,7 @@ def location(path: object, name: str = "path") -> Output:
 
 
 def print_lines(texts: Iterable[str]) -> None:
-    """Print lines, unless this is a second process of a `torchrun`.
-
-    Raises:
-        OSError: There is no stdout to print to.
-    """
+    """Print lines, unless this is a second process of a `torchrun`."""
     if os.environ.get("RANK", "0") == "0":
         for text in texts:
             if sys.stdout is None:

@@ -17,15 +17,6 @@ def fit_layers(
     """The layer that each target becomes, or None where it stays dense because nothing smaller is good enough.
 
     Layers whose rule has a rank or budget of its own are fitted first; the plan's budget is for the others.
-
-    Args:
-        targets: Layers and their rules.
-        total: Parameters of the whole model.
-        max_parameters: Share of them to come down to.
-        max_error: Relative error of a weight to stay within.
-
-    Raises:
-        ConfigError: A rule has no rank and there is no budget, or the budget cannot be met.
     """
     has_budget = max_parameters is not None or max_error is not None
     fitted: dict[int, Compressed | None] = {}
@@ -128,9 +119,6 @@ def share_out(
         others: Parameters of all that is not among these layers.
         total: Parameters of the whole model.
         max_parameters: Share of the total to stay within.
-
-    Raises:
-        ConfigError: Even the cheapest choices are above it; the share that they reach is named.
     """
     thresholds = sorted({option.error for _, options in layers for option in options})
     low, high = 0, len(thresholds)

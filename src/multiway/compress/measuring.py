@@ -196,11 +196,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def batches_of(data: Any) -> list[Any]:
-    """One batch, or a list of them.
-
-    Raises:
-        ConfigError: Data is none of a tensor, a tuple of arguments, a mapping of named ones, and a list of these.
-    """
+    """One batch, or a list of them."""
     batches = data if isinstance(data, list) else [data]
     if not batches or not all(isinstance(batch, Tensor | tuple | Mapping) for batch in batches):
         raise ConfigError(

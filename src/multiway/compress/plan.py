@@ -187,11 +187,7 @@ def _watch(
 def _whole(
     model: nn.Module, layers: list[LayerPlan], data: Any, *, measure: bool
 ) -> tuple[tuple[list[Tensor], list[Tensor]], Times | None]:
-    """Outputs of the whole model before and after, and the times that they take.
-
-    Raises:
-        ConfigError: The model asks a swapped layer for what only a dense one has.
-    """
+    """Outputs of the whole model before and after, and the times that they take."""
     before = measuring.layer_outputs(model, data)
     chosen = {layer.names: layer.replacement for layer in layers if layer.replacement is not None}
     lent = functools.partial(swapped, model, chosen)

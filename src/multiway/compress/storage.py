@@ -156,11 +156,7 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> dict[str, str]:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Read named tensors.
-
-    Raises:
-        RunError: The file is missing or damaged.
-    """
+    """Read named tensors."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -171,11 +167,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def fill(module: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Give a module all its parameters and buffers.
-
-    Raises:
-        RunError: They are those of another model.
-    """
+    """Give a module all its parameters and buffers."""
     try:
         module.load_state_dict(tensors)
     except (RuntimeError, ValueError, KeyError) as error:
@@ -187,11 +179,7 @@ def _unusable(path: Path, error: Exception) -> RunError:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file.
-
-    Raises:
-        RunError: It is missing or damaged.
-    """
+    """Read a JSON file."""
     try:
         return json.loads(_present(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -199,11 +187,7 @@ def read_json(path: Path) -> Any:
 
 
 def model_class(config: Mapping[str, Any], folder: Path) -> Any:
-    """The Hugging Face class that `config.json` names.
-
-    Raises:
-        RunError: It names none, or transformers is not installed or has no such class.
-    """
+    """The Hugging Face class that `config.json` names."""
     names = config.get("architectures") or []
     library = transformers()
     cls = getattr(library, str(names[0]), None) if names else None
@@ -298,11 +282,7 @@ def compress_pretrained(
 
 
 def load_pretrained(folder: Path) -> nn.Module:
-    """A Hugging Face model from a folder, compressed before or not; nothing is downloaded, and no pickle is read.
-
-    Raises:
-        RunError: The folder holds none, or transformers is missing.
-    """
+    """A Hugging Face model from a folder, compressed before or not; nothing is downloaded, and no pickle is read."""
     if not (folder / CONFIG).is_file():
         raise RunError(f"{folder} holds no model: neither config.yaml of a run nor {CONFIG} of Hugging Face.")
     if has_swaps(folder):

@@ -85,11 +85,7 @@ def undo(model: nn.Module, *, originals: bool = True) -> nn.Module:
 
 
 def required_record(model: nn.Module) -> Record:
-    """The memory of a compressed model.
-
-    Raises:
-        ConfigError: Nothing was swapped in this model.
-    """
+    """The memory of a compressed model."""
     record = record_of(model)
     if record is None or not record.swaps:
         raise ConfigError("compress: nothing was swapped in this model. Give the model that plan.apply() returned.")
@@ -187,11 +183,7 @@ def as_linear(module: nn.Module) -> nn.Linear:
 
 
 def from_linear(linear: nn.Linear, kind: str) -> nn.Module:
-    """A dense layer of that kind with the numbers of `linear`.
-
-    Raises:
-        RunError: The kind is of a library that is not installed.
-    """
+    """A dense layer of that kind with the numbers of `linear`."""
     if kind == "Linear":
         return linear
     layer: nn.Module = transformers("pytorch_utils").Conv1D(linear.out_features, linear.in_features)
@@ -201,11 +193,7 @@ def from_linear(linear: nn.Linear, kind: str) -> nn.Module:
 
 
 def transformers(part: str = "") -> Any:
-    """Hugging Face's library, or a module of it.
-
-    Raises:
-        RunError: It is not installed.
-    """
+    """Hugging Face's library, or a module of it."""
     try:
         return importlib.import_module("transformers" + f".{part}" * bool(part))
     except ImportError:
@@ -213,14 +201,7 @@ def transformers(part: str = "") -> Any:
 
 
 def refusal(model: nn.Module, name: str, module: nn.Module, owners: dict[int, list[str]]) -> str | None:
-    """Why this layer cannot be swapped, or None.
-
-    Args:
-        model: The whole model.
-        name: Name of the layer in it.
-        module: The layer.
-        owners: From `parameter_owners`.
-    """
+    """Why this layer cannot be swapped, or None."""
     if dense_kind(module) is None:
         return (
             f"{type(module).__name__} is not a dense layer that can be swapped (nn.Linear, or Conv1D of transformers)"

@@ -35,9 +35,6 @@ def find_targets(model: nn.Module, rules: Mapping[str, Rule]) -> tuple[list[Targ
 
     A pattern may take in blocks and activations along with dense layers: they are passed over. A dense layer that
     cannot be swapped is refused with its reason.
-
-    Raises:
-        ConfigError: A pattern is no regular expression, matches nothing, or nothing that could be swapped.
     """
     if not rules:
         raise ConfigError(

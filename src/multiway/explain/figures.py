@@ -106,11 +106,7 @@ def _read(entry: dict[str, Any], weights: Any) -> ModeMap:
 
 
 def new_figure(width: float, height: float, dpi: int) -> "Figure":
-    """An empty figure of a size in inches, to be drawn off screen.
-
-    Raises:
-        ConfigError: matplotlib is not installed.
-    """
+    """An empty figure of a size in inches, to be drawn off screen."""
     load_extra("matplotlib", "Drawing figures", "explain")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -228,13 +228,7 @@ class ImageExplanation:
 
 
 def explain_image(model: nn.Module, x: Tensor, target: int) -> ImageExplanation:
-    """Integrated gradients of a class, along the straight way from zeros to the image.
-
-    Args:
-        model: Takes images to logits.
-        x: `(1, channels, height, width)`, as the model takes it.
-        target: The class.
-    """
+    """Integrated gradients of a class, along the straight way from zeros to the image."""
     label = torch.tensor([target], device=x.device)
     attribution = gradients_within(model, x, label, tolerance=IMAGE_TOLERANCE, steps=MOST_POINTS, batch_size=BATCH)
     change = float(attribution.change[0])

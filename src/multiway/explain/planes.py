@@ -58,9 +58,6 @@ def planes(
         axes: Names of the axes, where there is no orientation.
         spacing: Millimetres between voxels along each axis.
         orientation: Towards where each axis runs: "RAS" is right, anterior, superior.
-
-    Raises:
-        ShapeError: There are not three axes.
     """
     if len(sizes) != 3:
         raise ShapeError(f"planes: a volume has three axes. Got sizes={tuple(sizes)}.")

@@ -74,13 +74,7 @@ def graph_spectrum(
 
 
 def spectrum_table(graph: Tensor, signal: Tensor, *, by_degree: bool = False) -> pd.DataFrame:
-    """`graph_spectrum` of every head of a layer as a table, a row per eigenvector.
-
-    Args:
-        graph: Ψ of each head, `(heads, length, length)`.
-        signal: What each filters, `(heads, length, dim)`.
-        by_degree: As of `graph_spectrum`.
-    """
+    """`graph_spectrum` of every head of a layer as a table, a row per eigenvector."""
     columns = (values.numpy().ravel() for values in graph_spectrum(graph, signal, by_degree=by_degree))
     heads = torch.arange(1, len(graph) + 1).repeat_interleave(graph.shape[-1]).numpy()
     return pd.DataFrame({"head": heads, **dict(zip(COLUMNS, columns, strict=True))})

@@ -158,14 +158,7 @@ def _call_chain(chain: Chain, x: Tensor, *pointers: int) -> None:
 
 
 def run_scores(plain: Plain, query: Tensor, key: Tensor, weight: Tensor) -> Tensor | None:
-    """Scores of additive attention, or None where the kernel has no say.
-
-    Args:
-        plain: The same function in ops of torch.
-        query: `(..., heads, queries, features)`.
-        key: `(..., heads, keys, features)`, of the same leading axes.
-        weight: `(heads, features)`.
-    """
+    """Scores of additive attention, or None where the kernel has no say."""
     tensors = (query.contiguous(), key.contiguous(), weight.contiguous())
     if not can_run(*tensors) or query.shape[:-2] != key.shape[:-2] or not key.numel():
         return None

@@ -37,11 +37,7 @@ def library() -> ctypes.CDLL | None:
 
 
 def build_library(folder: Path = FOLDER) -> Path:
-    """Compile the sources into a folder, unless that was done.
-
-    Raises:
-        OSError, subprocess.SubprocessError: No compiler, one that fails, or a folder that cannot be written.
-    """
+    """Compile the sources into a folder, unless that was done."""
     path = library_path(folder)
     if not path.is_file():
         compiler = shutil.which(os.environ.get("CC", "cc"))

@@ -33,22 +33,14 @@ class Overlap(NamedTuple):
 
 
 def overlap(predicted: Tensor, target: Tensor) -> Overlap:
-    """Count the voxels of two masks of the same sizes.
-
-    Raises:
-        ShapeError: The sizes differ.
-    """
+    """Count the voxels of two masks of the same sizes."""
     _check(predicted, target, "overlap")
     both = int((predicted & target).sum())
     return Overlap(both, int(predicted.sum()) - both, int(target.sum()) - both)
 
 
 def dice(predicted: Tensor, target: Tensor) -> float | None:
-    """Dice coefficient of two masks; see `Overlap.dice`.
-
-    Raises:
-        ShapeError: The sizes differ.
-    """
+    """Dice coefficient of two masks; see `Overlap.dice`."""
     return overlap(predicted, target).dice()
 
 
@@ -58,9 +50,6 @@ def cl_dice(predicted: Tensor, target: Tensor) -> float | None:
     The harmonic mean of |S(P) ∩ T| / |S(P)| and |S(T) ∩ P| / |S(T)|. Differs from the paper's evaluation, which
     thins with another library: S is the paper's own `soft_skeleton`, run until nothing is left to erode.
     Undefined (None) where both masks are empty; 0 where one is.
-
-    Raises:
-        ShapeError: The sizes differ, or there are more than three modes.
     """
     _check(predicted, target, "cl_dice")
     if not predicted.any() or not target.any():
@@ -95,9 +84,6 @@ def soft_skeleton(x: Tensor, iterations: int) -> Tensor:
     Args:
         x: `(batch, channels, *sizes)` with values in [0, 1].
         iterations: Erosions; as many as half the thickness of the thickest part give the whole skeleton.
-
-    Raises:
-        ShapeError: There are more than three modes.
     """
     if x.ndim - 2 not in POOLS:
         raise ShapeError(f"soft_skeleton: x is (batch, channels, *sizes) of 1 to 3 modes. Got {tuple(x.shape)}.")
@@ -133,9 +119,6 @@ def hd95(predicted: Tensor, target: Tensor, spacing: Sequence[float] | None = No
         predicted: Boolean mask.
         target: Boolean mask of the same sizes.
         spacing: Distance of neighbours along each mode, in millimetres; voxels if not given.
-
-    Raises:
-        ShapeError: The sizes differ, or spacing has not one positive value per mode.
     """
     _check(predicted, target, "hd95")
     steps = torch.tensor([1.0] * target.ndim if spacing is None else list(spacing), dtype=torch.float64)

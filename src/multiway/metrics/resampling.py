@@ -38,9 +38,6 @@ def intervals(
 
     Returns:
         Low and high by name; None for fewer than two units, or where most draws leave the metric undefined.
-
-    Raises:
-        ShapeError: Truth, predictions and units differ in their number of rows.
     """
     units = np.arange(len(truth)) if units is None else np.asarray(units)
     if not len(truth) == len(predicted) == len(units):

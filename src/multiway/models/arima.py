@@ -84,11 +84,7 @@ class Arima(nn.Module):
 
 
 def _fitted(values: Values) -> dict[str, Any]:
-    """The model that AutoARIMA chooses, without seasons.
-
-    Raises:
-        ConfigError: statsforecast is not installed.
-    """
+    """The model that AutoARIMA chooses, without seasons."""
     models = load_statsforecast()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a candidate that does not converge, and is not chosen
@@ -98,11 +94,7 @@ def _fitted(values: Values) -> dict[str, Any]:
 
 
 def load_statsforecast() -> Any:
-    """The models of statsforecast.
-
-    Raises:
-        ConfigError: It is not installed.
-    """
+    """The models of statsforecast."""
     return load_extra("statsforecast.models", "the baseline arima", "arima")
 
 

@@ -114,15 +114,6 @@ def fit_logistic(
 
     See `ops.logistic_path` for what is minimised.
 
-    Args:
-        model: Filled in place; one output per class.
-        x: Training features, `(samples, features)`.
-        y: Their classes.
-        held_x: Validation features.
-        held_y: Their classes.
-        penalties: To choose from.
-        standardise: Learn centre and spread of the features; without it they are taken as they come.
-
     Returns:
         The penalty, and the validation loss of every one.
     """
@@ -158,15 +149,7 @@ def _ridge_path(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterable[Te
 def choose(
     model: Solved, solutions: Iterable[tuple[float, Solution]], x: Tensor, y: Tensor, loss_of: Callable[..., Tensor]
 ) -> Facts:
-    """Keep the solution of the lowest validation loss, of equal ones the first.
-
-    Args:
-        model: Takes it over.
-        solutions: Penalties, each with its solution.
-        x: Validation features as the solutions take them.
-        y: Their targets.
-        loss_of: Of outputs and targets.
-    """
+    """Keep the solution of the lowest validation loss, of equal ones the first."""
     losses: dict[float, float] = {}
     for penalty, (weight, bias) in solutions:
         loss = float(loss_of(F.linear(x, weight, bias), y))

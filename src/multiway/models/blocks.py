@@ -19,11 +19,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.
 
 
 def check_sizes(model: str, x: Tensor, expected: tuple[int, ...]) -> None:
-    """Hold a batch of images or volumes to the sizes that a model was built for.
-
-    Raises:
-        ShapeError: x is not (batch, channels, *sizes) with the expected numbers.
-    """
+    """Hold a batch of images or volumes to the sizes that a model was built for."""
     if tuple(x.shape[1:]) != expected:
         raise ShapeError(
             f"{model}: x must be (batch, channels, *sizes) with {expected[0]} channels and sizes {expected[1:]}. "
@@ -86,11 +82,7 @@ class BlockConfig(Config):
         return self
 
     def check_heads(self, num_ordered: int) -> None:
-        """Refuse heads that cannot be turned along so many modes.
-
-        Raises:
-            ValueError: They do not divide the features, or have fewer pairs than modes.
-        """
+        """Refuse heads that cannot be turned along so many modes."""
         got = f"Got dim={self.dim}, num_heads={self.num_heads}."
         if not self.rotary and self.dim % self.num_heads:
             raise ValueError(f"dim must be a multiple of num_heads. {got}")
@@ -104,11 +96,7 @@ class BlockConfig(Config):
 
 
 def need_maps(model: torch_nn.Module, config: BlockConfig) -> None:
-    """Refuse a model whose attention has no map per mode.
-
-    Raises:
-        ConfigError: It has none.
-    """
+    """Refuse a model whose attention has no map per mode."""
     if not config.has_maps:
         raise ConfigError(
             f"{type(model).__name__}: maps per mode exist only where attention is 'kronecker'. Got "

@@ -45,9 +45,6 @@ def build_layer(layer: LayerName, in_sizes: Sizes, out_sizes: Sizes, *, rank: in
         in_sizes: Axes that are mapped.
         out_sizes: Axes that they become; as many as before for a map per axis and a tensor train.
         rank: Of a tensor train or a bottleneck, which need one; the others take none.
-
-    Raises:
-        ConfigError: The rank lacks or is not taken, or the sizes do not suit the layer.
     """
     if (layer in RANKED) != (rank is not None):
         rule = "needs a rank" if layer in RANKED else "takes no rank"
@@ -96,11 +93,7 @@ class AttentionConfig(Config):
 
 
 def build_attention(config: AttentionConfig, dim: int, *, causal: bool = False) -> torch_nn.Module:
-    """A layer that maps `(..., tokens, dim)` to the same, with `valid=` for tokens that are there.
-
-    Raises:
-        ShapeError: The features do not suit it.
-    """
+    """A layer that maps `(..., tokens, dim)` to the same, with `valid=` for tokens that are there."""
     return _KINDS[config.kind](config, dim, causal)
 
 

@@ -96,11 +96,7 @@ class CNNImageClassifier(torch_nn.Module):
         self.logit_dropout = nn.Dropout(config.logit_dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Class logits.
-
-        Raises:
-            ShapeError: x is not `(batch, in_channels, *sizes)`.
-        """
+        """Class logits."""
         check_sizes("CNNImageClassifier", x, (self.config.in_channels, *self.config.sizes))
         for stage in self.stages:
             x = stage(x)

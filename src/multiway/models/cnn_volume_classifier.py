@@ -61,11 +61,7 @@ class CNNVolumeClassifier(torch_nn.Module):
         self.head = torch_nn.Linear(config.channels[-1], config.num_classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Class logits.
-
-        Raises:
-            ShapeError: x is not `(batch, in_channels, *sizes)`.
-        """
+        """Class logits."""
         check_sizes("CNNVolumeClassifier", x, (self.config.in_channels, *self.config.sizes))
         for stage in self.stages:
             x = passed(stage, x, frugal=self.config.checkpoint and self.training)

@@ -158,11 +158,7 @@ class HOTForecaster(torch_nn.Module):
             torch_nn.init.zeros_(self.head.linear.bias)
 
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
-        """Forecast the steps after each window.
-
-        Raises:
-            ShapeError: past is not `(batch, lookback, variates)`, or past_observed not boolean and alike.
-        """
+        """Forecast the steps after each window."""
         window = self._read(past, past_observed)
         tokens = self._embed(window)
         for block in self.blocks:

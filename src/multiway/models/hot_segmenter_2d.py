@@ -107,11 +107,7 @@ class HOTSegmenter2d(torch_nn.Module):
         self.spectrum = torch_nn.Conv2d(config.in_channels, config.num_classes, 1, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Class logits of every pixel.
-
-        Raises:
-            ShapeError: x is not `(batch, in_channels, rows, columns)`, or the patch does not divide a size.
-        """
+        """Class logits of every pixel."""
         self._check(x)
         tokens = self._embed(x)
         for block in self.blocks:

@@ -122,11 +122,7 @@ class HOTStockClassifier(torch_nn.Module):
         text: Tensor | None = None,
         text_valid: Tensor | None = None,
     ) -> Tensor:
-        """Logits `(batch, stocks, num_outputs)`.
-
-        Raises:
-            ShapeError: An input has another shape than the config says, or texts are missing.
-        """
+        """Logits `(batch, stocks, num_outputs)`."""
         return self._run(prices, price_valid, dates, text, text_valid, None)
 
     def forward_with_maps(

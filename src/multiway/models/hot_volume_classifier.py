@@ -105,11 +105,7 @@ class HOTVolumeClassifier(torch_nn.Module):
         self.head = torch_nn.Linear(config.dim * tokens, config.num_classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Class logits.
-
-        Raises:
-            ShapeError: x is not `(batch, in_channels, *sizes)`.
-        """
+        """Class logits."""
         return self.classify(self.forward_features(x))
 
     def forward_features(self, x: Tensor) -> Tensor:

@@ -112,11 +112,7 @@ class CausalTransformer(torch_nn.Module):
             torch_nn.init.normal_(table.weight, 0.0, START)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Logits of the token after each.
-
-        Raises:
-            ShapeError: tokens are not `(batch, tokens)`, or more than the context.
-        """
+        """Logits of the token after each."""
         if tokens.ndim != 2 or tokens.shape[1] > self.config.context:
             raise ShapeError(
                 f"CausalTransformer: tokens must be (batch, tokens) with at most {self.config.context} tokens. "

@@ -164,9 +164,6 @@ def continuation(
         end: The token after which there is none.
         temperature: 0 takes the most probable token; else tokens are drawn, the more evenly the higher it is.
         seed: Of the draws of this text.
-
-    Raises:
-        ConfigError: The temperature is below 0.
     """
     if temperature < 0:
         raise ConfigError(f"temperature counts from 0. Got {temperature}.")

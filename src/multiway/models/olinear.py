@@ -88,11 +88,7 @@ class OLinear(torch_nn.Module):
         )
 
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
-        """Forecast the steps after each window.
-
-        Raises:
-            ShapeError: past is not `(batch, lookback, variates)`, or past_observed not boolean and alike.
-        """
+        """Forecast the steps after each window."""
         sizes = (self.config.lookback, self.config.num_variates)
         normal = by_mean(read_past("OLinear", past, past_observed, sizes), past_observed, None)
         series = (normal.steps * self.gain + self.shift).transpose(1, 2)

@@ -30,11 +30,6 @@ class RandomKernels(nn.Module):
 
     Differs from the paper: kernels have 9 steps, as in MiniRocket, and reach beyond either end of a series.
 
-    Args:
-        variates: Numbers at each step.
-        steps: Of the longest series.
-        count: Kernels; each gives two features.
-
     Shape:
         Input `(batch, steps, variates)`, NaN where missing; output `(batch, 2 count)` float32.
     """
@@ -52,11 +47,7 @@ class RandomKernels(nn.Module):
         self.register_buffer("dilation", torch.exp2(torch.rand(count) * reach).long().sort().values)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Features of every series.
-
-        Raises:
-            ShapeError: x is not `(batch, steps, variates)`.
-        """
+        """Features of every series."""
         if x.ndim != 3 or x.shape[-1] != self.weight.shape[1]:
             raise ShapeError(f"RandomKernels: x must be (batch, steps, {self.weight.shape[1]}). Got {tuple(x.shape)}.")
         return torch.cat([self._features(some) for some in x.float().split(BATCH)])
@@ -89,14 +80,7 @@ class Rocket(nn.Module):
 
     @torch.no_grad()
     def fit(self, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Facts:
-        """Fit on series and classes; validation chooses the penalty, then what makes logits of its scores.
-
-        Args:
-            x: Training series, `(samples, steps, variates)`.
-            y: Their classes.
-            held_x: Validation series.
-            held_y: Their classes.
-        """
+        """Fit on series and classes; validation chooses the penalty, then what makes logits of its scores."""
         classes = torch.eye(len(self.linear.bias), dtype=torch.float64)
         features, held = self.kernels(x), self.kernels(held_x)
         facts = fit_ridge(self.linear, features, classes[y], held, classes[held_y], PENALTIES)
@@ -154,15 +138,7 @@ def build_series_baseline(name: str, steps: int, variates: int, num_classes: int
 
 
 def fit_series_baseline(model: nn.Module, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Facts | None:
-    """Fit a baseline of `build_series_baseline` in place.
-
-    Args:
-        model: The baseline.
-        x: Training series, `(samples, steps, variates)`, NaN where missing.
-        y: Their classes.
-        held_x: Validation series.
-        held_y: Their classes.
-    """
+    """Fit a baseline of `build_series_baseline` in place."""
     if isinstance(model, FlatLinear | Rocket):
         return model.fit(x, y, held_x, held_y)
     assert isinstance(model, Majority)

@@ -92,11 +92,7 @@ class SeriesClassifier(torch_nn.Module):
         self.head = torch_nn.Linear(config.dim, config.num_classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits of classes.
-
-        Raises:
-            ShapeError: x is not `(batch, steps, variates)`.
-        """
+        """Logits of classes."""
         if x.ndim != 3 or x.shape[-1] != self.config.variates:
             raise ShapeError(
                 f"SeriesClassifier: x must be (batch, steps, {self.config.variates}). Got {tuple(x.shape)}. Batch "

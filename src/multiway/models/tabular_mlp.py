@@ -85,11 +85,7 @@ class TabularMLP(torch_nn.Module):
             drawn.reset_parameters()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits of classes, or the number.
-
-        Raises:
-            ShapeError: The last axis of x is not `in_features`.
-        """
+        """Logits of classes, or the number."""
         if x.ndim < 1 or x.shape[-1] != self.config.in_features:
             raise ShapeError(
                 f"TabularMLP: the last axis of x must be the {self.config.in_features} inputs of a row. "

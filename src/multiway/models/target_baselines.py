@@ -27,11 +27,7 @@ ROUNDS, LEAVES = 100, 31
 
 
 def usual_baselines(chosen: Sequence[Baseline] | None, *, is_class: bool) -> tuple[Baseline, ...]:
-    """The chosen baselines of a target; all of its kind where none were chosen, without scikit-learn all but the trees.
-
-    Raises:
-        ConfigError: One is for targets of the other kind.
-    """
+    """The chosen baselines of a target; all of its kind where none were chosen, the trees only with scikit-learn."""
     known = OF_CLASSES if is_class else OF_NUMBERS
     if chosen is None:
         return known if is_installed("sklearn") else known[:-1]
@@ -43,11 +39,7 @@ def usual_baselines(chosen: Sequence[Baseline] | None, *, is_class: bool) -> tup
 
 
 def build_baseline(name: str, num_features: int, num_outputs: int) -> nn.Module:
-    """A baseline by its name.
-
-    Raises:
-        ConfigError: scikit-learn is wanted and not installed.
-    """
+    """A baseline by its name."""
     if name == "trees":
         load_extra("sklearn", "the baseline trees", "trees")
         return TreeEnsemble(ROUNDS, LEAVES, 1 if num_outputs == 2 else num_outputs)
@@ -59,16 +51,7 @@ def build_baseline(name: str, num_features: int, num_outputs: int) -> nn.Module:
 
 
 def fit_baseline(model: nn.Module, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor, seed: int = 0) -> Facts | None:
-    """Fit a baseline on features `(samples, features)`, or ids of words, and targets: whole numbers are classes.
-
-    Args:
-        model: Of `build_baseline`, filled in place.
-        x: Training features.
-        y: Their targets.
-        held_x: Validation features, which choose the penalty of a linear model.
-        held_y: Their targets.
-        seed: Of the trees.
-    """
+    """Fit a baseline on features `(samples, features)`, or ids of words, and targets: whole numbers are classes."""
     is_class = not y.is_floating_point()
     if isinstance(model, TreeEnsemble):
         return model.fit(x, y, seed)

@@ -59,11 +59,7 @@ class TextClassifier(torch_nn.Module):
             self.embedding.weight[0] = 0
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Logits of the classes.
-
-        Raises:
-            ShapeError: The texts are longer than `num_tokens`.
-        """
+        """Logits of the classes."""
         if ids.ndim != 2 or ids.shape[1] > self.config.num_tokens:
             raise ShapeError(
                 f"TextClassifier: ids must be (batch, words), of at most {self.config.num_tokens} words. "

@@ -90,11 +90,7 @@ class TextHead(torch_nn.Module):
         self.output = torch_nn.Linear(math.prod(config.between), config.num_classes)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Logits of the classes.
-
-        Raises:
-            ShapeError: The last axis is not `in_features`.
-        """
+        """Logits of the classes."""
         config = self.config
         if vectors.ndim < 1 or vectors.shape[-1] != config.in_features:
             raise ShapeError(

@@ -22,10 +22,6 @@ class TfidfLogistic(nn.Module):
 
     n_iw is how often text i holds word w, N_w how many of the N training texts hold it.
 
-    Args:
-        num_words: Ids of words, padding and the unknown word among them.
-        num_classes: Classes.
-
     Shape:
         Ids `(batch, words)`; output `(batch, num_classes)`, float64.
     """

@@ -129,11 +129,7 @@ class TGATextClassifier(torch_nn.Module):
         return list(self.axes[axis])  # type: ignore[call-overload,no-any-return]  # a list of blocks
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Logits of the classes.
-
-        Raises:
-            ShapeError: The ids have another number of axes, or texts are longer than `num_tokens`.
-        """
+        """Logits of the classes."""
         x, keep = self.embedded(ids)
         for axis in range(len(self.axes)):
             for block in self.blocks_of(axis):

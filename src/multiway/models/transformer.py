@@ -34,11 +34,7 @@ class FeedForwardConfig(Config):
         return self
 
     def sizes_of(self, dim: int) -> tuple[int, ...]:
-        """Axes that `dim` features are taken as.
-
-        Raises:
-            ValueError: Their product is another number, or there are not as many as the layer maps them to.
-        """
+        """Axes that `dim` features are taken as."""
         sizes = self.sizes or (dim,)
         if math.prod(sizes) != dim:
             raise ValueError(f"sizes of the feed-forward must multiply to dim={dim}. Got {sizes}")
@@ -109,11 +105,7 @@ class TransformerBlock(torch_nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Tokens after the block.
-
-        Raises:
-            ShapeError: x is not `(batch, tokens, dim)`.
-        """
+        """Tokens after the block."""
         if x.ndim != 3 or x.shape[-1] != self.dim:
             raise ShapeError(f"TransformerBlock: x must be (batch, tokens, {self.dim}). Got {tuple(x.shape)}.")
         x = self._added(x, lambda tokens: self.attention(tokens, valid=keep), self.norms[0])

@@ -73,11 +73,7 @@ class TransformerForecaster(torch_nn.Module):
         self.head = torch_nn.Linear(config.dim, config.horizon * (config.num_targets or config.num_variates))
 
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
-        """Forecast the steps after each window.
-
-        Raises:
-            ShapeError: past is not `(batch, lookback, variates)`, or past_observed not boolean and alike.
-        """
+        """Forecast the steps after each window."""
         check_windows("TransformerForecaster", past, past_observed, (self.config.lookback, self.config.num_variates))
         tokens = self.blocks(self.embedding(seen_past(past, past_observed, self.config.num_targets)))
         read = tokens[:, -1] if self.config.pooling == "last" else tokens.mean(1)

@@ -23,11 +23,6 @@ class TreeEnsemble(nn.Module):
     A row starts at node 0 of every tree, goes left where its feature is at most the node's threshold and right
     otherwise, and adds up the values of the leaves it reaches. Evaluated in float64.
 
-    Args:
-        num_trees: Trees for each output, at most; those not set add nothing.
-        num_leaves: Leaves of a tree, at most.
-        num_outputs: Numbers for each row.
-
     Shape:
         Input `(batch, features)` without NaN; output `(batch, num_outputs)` float64.
     """
@@ -48,16 +43,7 @@ class TreeEnsemble(nn.Module):
         self.register_buffer("start", torch.zeros(num_outputs, dtype=torch.float64))
 
     def fit(self, x: Tensor, y: Tensor, seed: int = 0) -> dict[str, Any]:
-        """Boost as many trees as there is room for with scikit-learn, and keep their nodes.
-
-        Args:
-            x: Features, `(samples, features)`.
-            y: Targets: whole numbers are classes, others numbers.
-            seed: Of the library.
-
-        Raises:
-            ConfigError: scikit-learn is not installed.
-        """
+        """Boost as many trees as there is room for with scikit-learn, and keep their nodes."""
         sklearn = load_extra("sklearn.ensemble", "the baseline trees", "trees")
         make = getattr(sklearn, f"HistGradientBoosting{'Regressor' if y.is_floating_point() else 'Classifier'}")
         rounds, _, room = self.value.shape
@@ -69,11 +55,7 @@ class TreeEnsemble(nn.Module):
 
     @torch.no_grad()
     def set_trees(self, trees: Sequence[Sequence[Nodes]], start: NDArray[np.float64]) -> None:
-        """Copy in fitted trees, one per round and output, and what the sum starts from.
-
-        Raises:
-            ShapeError: There are more rounds, outputs or nodes than room for them.
-        """
+        """Copy in fitted trees, one per round and output, and what the sum starts from."""
         most, outputs, room = self.value.shape
         largest = max((len(nodes["value"]) for row in trees for nodes in row), default=0)
         widest = max((len(row) for row in trees), default=outputs)

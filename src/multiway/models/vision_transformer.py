@@ -145,11 +145,7 @@ class VisionTransformer(torch_nn.Module):
                 torch_nn.init.normal_(parameter, std=0.02)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits of classes.
-
-        Raises:
-            ShapeError: x is not a batch of images of the config's size.
-        """
+        """Logits of classes."""
         config = self.config
         check_sizes("VisionTransformer", x, (config.in_channels, *config.sizes))
         tokens = self._tokens(x)

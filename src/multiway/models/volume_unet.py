@@ -101,11 +101,7 @@ class VolumeUNet(torch_nn.Module):
         self.head = nn.make_convolution(config.num_modes, config.channels[0], config.num_classes, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Class logits of every voxel.
-
-        Raises:
-            ShapeError: x is not `(batch, in_channels, *sizes)`, or a size is no multiple of the stride.
-        """
+        """Class logits of every voxel."""
         self._check(x)
         levels: list[Tensor] = []
         for level in self.encoder:

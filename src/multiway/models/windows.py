@@ -14,11 +14,7 @@ VARIANCE_FLOOR = 1e-5
 
 
 def check_windows(model: str, past: Tensor, observed: Tensor | None, sizes: tuple[int, int]) -> None:
-    """Hold a batch to the look-back and variates that a model was built for.
-
-    Raises:
-        ShapeError: past is not `(batch, lookback, variates)`, or observed not boolean and alike.
-    """
+    """Hold a batch to the look-back and variates that a model was built for."""
     if past.ndim != 3 or past.shape[1:] != sizes:
         raise ShapeError(
             f"{model}: past must be (batch, lookback, variates) with {sizes[0]} steps and "
@@ -163,12 +159,6 @@ class LinearFloor(nn.Module):
     Until `set_weight` W is zero, which is the naive forecast. A trained floor is a parameter, a frozen one a
     buffer; both are saved under the same name.
 
-    Args:
-        num_matrices: One per variate, or 1 for a shared one.
-        horizon: Steps forecast, the rows of W.
-        lookback: Steps seen, the columns of W.
-        trained: Let the optimiser change W.
-
     Shape:
         Input `(batch, lookback, variates)`, output `(batch, horizon, variates)`.
     """
@@ -184,11 +174,7 @@ class LinearFloor(nn.Module):
             self.register_buffer("weight", weight)
 
     def set_weight(self, weight: Tensor) -> None:
-        """Copy in fitted matrices `(variates or 1, horizon, lookback)`; a single one serves every variate.
-
-        Raises:
-            ShapeError: The sizes differ.
-        """
+        """Copy in fitted matrices `(variates or 1, horizon, lookback)`; a single one serves every variate."""
         if weight.shape not in (self.weight.shape, (1, *self.weight.shape[1:])):
             raise ShapeError(
                 f"set_floor: weight must be (variates or 1, horizon, lookback) = {tuple(self.weight.shape)}. "

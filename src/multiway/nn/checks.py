@@ -67,11 +67,7 @@ def check_heads_divide(layer: str, dim: int, num_heads: int) -> None:
 def checked_sizes(
     where: str, in_sizes: Sequence[int], out_sizes: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Both lists as tuples.
-
-    Raises:
-        ShapeError: They are not lists of whole numbers from 1 on, as many in both and at least one.
-    """
+    """Both lists as tuples."""
     lists = [tuple(sizes) if isinstance(sizes, Sequence) else sizes for sizes in (in_sizes, out_sizes)]
     good = all(isinstance(sizes, tuple) and all(_is_size(size) for size in sizes) for sizes in lists)
     if not good or not lists[0] or len(lists[0]) != len(lists[1]):
@@ -84,11 +80,7 @@ def checked_sizes(
 
 
 def check_fit(where: str, linear: nn.Linear, in_sizes: Sequence[int], out_sizes: Sequence[int]) -> None:
-    """Refuse sizes that do not multiply to the features of a dense layer.
-
-    Raises:
-        ShapeError: They do not.
-    """
+    """Refuse sizes that do not multiply to the features of a dense layer."""
     products = math.prod(in_sizes), math.prod(out_sizes)
     if products != (linear.in_features, linear.out_features):
         raise ShapeError(
@@ -103,11 +95,7 @@ def _is_size(size: object) -> bool:
 
 
 def check_dtype(layer: str, name: str, x: Tensor, weight: Tensor) -> None:
-    """Refuse an input of another type than the layer's parameters, unless autocast brings both to one.
-
-    Raises:
-        DtypeError: It is.
-    """
+    """Refuse an input of another type than the layer's parameters, unless autocast brings both to one."""
     if x.dtype == weight.dtype or _is_autocast(x):
         return
     raise DtypeError(

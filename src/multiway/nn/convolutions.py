@@ -127,11 +127,7 @@ class ConvStem(nn.Module):
         )
 
     def forward(self, x: Float[Tensor, "batch channels i j k"]) -> Float[Tensor, "batch ti tj tk dim"]:
-        """Run the layers.
-
-        Raises:
-            ShapeError: The volume has another number of channels.
-        """
+        """Run the layers."""
         if x.shape[1] != self.in_channels:
             raise ShapeError(
                 f"ConvStem: x must be (batch, channels, *sizes) with {self.in_channels} channels. Got {tuple(x.shape)}."

@@ -54,11 +54,7 @@ class NdRNN(nn.Module):
     def forward(
         self, steps: Float[Tensor, "batch time *in_sizes"], state: Float[Tensor, "batch *hidden_sizes"] | None = None
     ) -> tuple[Float[Tensor, "batch time *hidden_sizes"], Float[Tensor, "batch *hidden_sizes"]]:
-        """States of all steps, and the last one.
-
-        Raises:
-            ShapeError: steps or state have other sizes, or there is no step.
-        """
+        """States of all steps, and the last one."""
         self._check(steps, state)
         mapped = self.from_step(steps)
         if state is None:

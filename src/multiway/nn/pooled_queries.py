@@ -48,11 +48,7 @@ class Settings(NamedTuple):
 
 
 def choose_settings(preset: str, **given: Any) -> Settings:
-    """Take the preset's value wherever None is given.
-
-    Raises:
-        ConfigError: A name is unknown.
-    """
+    """Take the preset's value wherever None is given."""
     values = PRESETS[checks.check_choice("preset", preset, PRESETS)]
     settings = Settings(**{name: values[name] if value is None else value for name, value in given.items()})
     checks.check_choice("pooling", settings.pooling, POOLINGS)
@@ -72,12 +68,6 @@ class PooledQueries(nn.Module):
 
     Pooling and projecting commute: tokens are pooled first, and full-size queries and keys never exist. A maximum
     does not commute, and is taken of projected tokens.
-
-    Args:
-        dim, num_heads, num_modes: As for `KroneckerAttention`.
-        settings: How queries and keys are made.
-        attended_modes, rotary_modes, causal_modes: As for `KroneckerAttention`.
-        factory: `device` and `dtype`, as for `torch.nn.Linear`.
     """
 
     def __init__(

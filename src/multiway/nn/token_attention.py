@@ -23,9 +23,6 @@ class TokenAttention(nn.Module, abc.ABC):
 
     Shape:
         `(..., length, dim)` in and out, any leading axes.
-
-    Raises:
-        ShapeError: The heads do not divide `dim`.
     """
 
     def __init__(
@@ -50,12 +47,7 @@ class TokenAttention(nn.Module, abc.ABC):
     def forward(
         self, x: Float[Tensor, "*batch length dim"], *, valid: Tensor | None = None
     ) -> Float[Tensor, "*batch length dim"]:
-        """Attend from every token to every valid one.
-
-        Args:
-            x: Tokens.
-            valid: Boolean `(..., length)`, True for real tokens; others give nothing and their output is zero.
-        """
+        """Attend from every token to every valid one."""
         return self.forward_with_maps(x, valid=valid)[0]
 
     def forward_with_maps(

@@ -30,15 +30,7 @@ FORMING, JOINED = 300, 900
 def nd_linear_chain(
     in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], terms: int, rows: int, bias: str | None
 ) -> Chain | None:
-    """The chain for sums of linear maps per mode, or None where ops of torch are faster.
-
-    Args:
-        in_sizes: Sizes of the input.
-        out_sizes: Sizes of the output.
-        terms: Number of maps that are added up.
-        rows: Size of the batch, roughly.
-        bias: None, "full", or "ascending" or "descending" for one per mode.
-    """
+    """The chain for sums of linear maps per mode, or None where ops of torch are faster."""
     if len(in_sizes) > MOST_FACTORS:
         return None
     pairs = list(zip(in_sizes, out_sizes, strict=True))

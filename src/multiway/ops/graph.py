@@ -98,11 +98,7 @@ def graph_filter(
 
 
 def degree_scales(received: Tensor, normalisation: str) -> tuple[Tensor | float, Tensor | float]:
-    """Factors on the rows of a signal before and after I + Ψ, from what each vertex receives over its edges.
-
-    Raises:
-        ConfigError: The normalisation is unknown.
-    """
+    """Factors on the rows of a signal before and after I + Ψ, from what each vertex receives over its edges."""
     if normalisation not in NORMALISATIONS:
         raise ConfigError(
             f"graph_filter: normalisation={normalisation!r} is not one of {', '.join(NORMALISATIONS)}"

@@ -153,11 +153,7 @@ class PublishedTable(Config):
         return next((name for name in names if name in self.columns), None)
 
     def scores(self, method: str, column: str, horizon: int | None = None) -> dict[str, float]:
-        """What is printed of a method in a column, by metric; sizes aside.
-
-        Raises:
-            ConfigError: There is no such method or column.
-        """
+        """What is printed of a method in a column, by metric; sizes aside."""
         for name, known in ((method, self.methods), (column, self.columns)):
             if name not in known:
                 raise ConfigError(f"{self.source}: has no {name}{closest(name, known)} Known: {', '.join(known)}.")

@@ -108,11 +108,7 @@ def _measured_cells(
 
 
 def stored_cells(path: Path, table: str, chosen: Mapping[str, Recipe]) -> list[Row]:
-    """Cells that were measured before, in the table's order; of one measured twice the last.
-
-    Raises:
-        ConfigError: The file is missing, holds another thing than JSON lines, or none of the cells.
-    """
+    """Cells that were measured before, in the table's order; of one measured twice the last."""
     if not path.is_file():
         raise ConfigError(f"{path} is not a file. Give the JSON lines that `multiway reproduce` wrote.")
     rows = {row["recipe"]: row for row in _json_lines(path) if _is_of(row, chosen)}

@@ -177,14 +177,7 @@ ROOM = 0.25
 
 
 def size_chart(title: str, named: Mapping[str, Sizes], *, x_title: str, claims: Mapping[str, float]) -> Chart:
-    """One line per name over the sizes that any of them has.
-
-    Args:
-        title: What the values are.
-        named: Values by size, by name; counts where all are whole numbers, which are drawn in powers of ten.
-        x_title: What the sizes count.
-        claims: Level lines by their words.
-    """
+    """One line per name over the sizes that any of them has."""
     sizes = sorted({size for values in named.values() for size in values})
     at = Scale(math.log2(sizes[0]) - ROOM, math.log2(sizes[-1]) + ROOM).place([math.log2(size) for size in sizes])
     rows = {name: np.array([values.get(size, math.nan) for size in sizes]) for name, values in named.items()}

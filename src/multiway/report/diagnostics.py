@@ -180,14 +180,7 @@ def _colour(number: int) -> int:
 def cost_chart(
     title: str, scores: Mapping[str, float], seconds: Mapping[str, float], memory: Mapping[str, int]
 ) -> Chart:
-    """One dot per name.
-
-    Args:
-        title: What the scores are.
-        scores: By name.
-        seconds: Of a training.
-        memory: Bytes of a step.
-    """
+    """One dot per name."""
     names = list(scores)
     x, y, held = (np.array([values[name] for name in names], float) for values in (seconds, scores, memory))
     across, up = scale_of([x], from_zero=True), scale_of([y])

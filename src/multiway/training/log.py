@@ -32,12 +32,7 @@ class LogRow(Config):
 
 
 class TrainingProgress:
-    """Shows how far the training is.
-
-    Args:
-        steps: Steps in all.
-        show: Whether to show anything.
-    """
+    """Shows how far the training is."""
 
     def __init__(self, steps: int, show: bool) -> None:
         self.steps, self._show, self._bar = steps, show, TerminalBar("training", steps, show)

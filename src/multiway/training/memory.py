@@ -22,12 +22,7 @@ WORK = 2
 
 
 def bytes_per_sample(model: nn.Module, shape: tuple[int, ...]) -> int:
-    """Bytes that a training step takes for one sample more, by a forward pass without numbers.
-
-    Args:
-        model: On the meta device.
-        shape: Of one sample, without the batch.
-    """
+    """Bytes that a training step takes for one sample more, by a forward pass without numbers."""
     return WORK * kept_bytes(model.train(), torch.empty(2, *shape, device="meta")) // 2
 
 

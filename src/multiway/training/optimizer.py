@@ -37,12 +37,7 @@ def make_optimizer(model: nn.Module, config: TrainingConfig, modes: "Modes") -> 
 
 
 class Modes:
-    """The trained weights of every `NdLinear` of a model, and a config's settings for them (NdLinear, section 2.3).
-
-    Args:
-        model: Searched for layers by their type.
-        config: Its `norm_penalty`, `orthogonality_penalty` and `mode_rates`; without them nothing happens.
-    """
+    """The trained weights of every `NdLinear` of a model, and a config's settings for them (NdLinear, section 2.3)."""
 
     def __init__(self, model: nn.Module, config: TrainingConfig) -> None:
         layers = [module for module in model.modules() if isinstance(module, NdLinear)]
@@ -80,10 +75,6 @@ class WeightAverage:
 
     After step t the average moves towards the weights by 1 - min(decay, (1 + t) / (10 + t)), so that it forgets the
     first draw fast; the share is a function of the step alone, so that only `values` has to be saved.
-
-    Args:
-        model: Its state as it is now is where the average starts.
-        decay: Share of the average that a late step keeps.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -112,11 +103,7 @@ class WeightAverage:
             self.model.load_state_dict(own)
 
     def restore(self, values: dict[str, Tensor]) -> None:
-        """Continue from saved values.
-
-        Raises:
-            RunError: The saved state has no average.
-        """
+        """Continue from saved values."""
         if values.keys() != self.values.keys():
             raise RunError("the saved state holds no average of the weights. Resume the run as it was started.")
         for name, tensor in values.items():

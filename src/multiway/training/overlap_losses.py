@@ -38,9 +38,6 @@ def segmentation_loss(
 
     Returns:
         The sum over samples, and the number of samples.
-
-    Raises:
-        ShapeError: The sizes of logits and target differ.
     """
     if logits.shape[:1] + logits.shape[2:] != target.shape:
         raise ShapeError(

@@ -60,11 +60,7 @@ def is_main() -> bool:
 
 
 def create_once(path: Path, settings: dict[str, Any]) -> RunFolder:
-    """Only the first of several processes makes the folder; the others wait until it is there.
-
-    Raises:
-        RunError: Something is there already, or the first process did not come.
-    """
+    """Only the first of several processes makes the folder; the others wait until it is there."""
     if is_main():
         return RunFolder.create(path, settings)
     for _ in range(WAITS):
@@ -76,11 +72,7 @@ def create_once(path: Path, settings: dict[str, Any]) -> RunFolder:
 
 @contextlib.contextmanager
 def held(folder: RunFolder) -> Iterator[None]:
-    """Hold the folder in the process that writes.
-
-    Raises:
-        RunError: Another run holds it, or a file of it cannot be written; says how to continue then.
-    """
+    """Hold the folder in the process that writes."""
     try:
         with folder.lock() if is_main() else contextlib.nullcontext():
             yield

@@ -73,11 +73,7 @@ class Checkpoint:
         self._writes = run is not None and steps.engine.is_main
 
     def restore(self) -> tuple[Standing, tuple[str, ...]]:
-        """Where the training stands, with notes; at its start if no state lies there.
-
-        Raises:
-            RunError: The state is damaged, or of another training.
-        """
+        """Where the training stands, with notes; at its start if no state lies there."""
         if self.run is None:
             return Standing(), ()
         steps, standing = self.steps, Standing()
@@ -131,11 +127,7 @@ class Checkpoint:
         return time.monotonic() - self._saved >= self.steps.config.checkpoint_seconds
 
     def save(self, standing: Standing) -> None:
-        """Save the state, in the process that writes.
-
-        Raises:
-            RunError: The disk is full; the state before is untouched.
-        """
+        """Save the state, in the process that writes."""
         self._saved = time.monotonic()
         if self.run is None or not self._writes:
             return
@@ -163,11 +155,7 @@ def save_state(
     average: dict[str, Tensor],
     position: Position,
 ) -> None:
-    """Write model, optimiser, best and averaged weights, random state and position, with their hash.
-
-    Raises:
-        RunError: The disk is full; the state before is untouched.
-    """
+    """Write model, optimiser, best and averaged weights, random state and position, with their hash."""
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"best.{name}": tensor for name, tensor in best.items()}
     tensors |= {f"average.{name}": tensor for name, tensor in average.items()}
@@ -184,11 +172,7 @@ def save_state(
 def load_state(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer
 ) -> tuple[Position, dict[str, Tensor], dict[str, Tensor]] | None:
-    """Restore what `save_state` wrote, in place; return position, best and averaged weights, or None without a state.
-
-    Raises:
-        RunError: The file is damaged, or belongs to another model.
-    """
+    """Restore what `save_state` wrote, in place; position, best and averaged weights, or None without a state."""
     path = folder / STATE_FILE
     if not path.is_file():
         return None

@@ -88,11 +88,7 @@ def run_environment() -> dict[str, Any]:
 
 
 def stored_tensors(path: Path) -> dict[str, Tensor]:
-    """Tensors of a file by name.
-
-    Raises:
-        RunError: The file is missing or damaged.
-    """
+    """Tensors of a file by name."""
     from safetensors.torch import load_file
 
     with usable(path):
@@ -100,11 +96,7 @@ def stored_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def check_shapes(path: Path, model: nn.Module) -> None:
-    """Compare the head of a file with a model, which may be on the device `meta`: neither is allocated for it.
-
-    Raises:
-        RunError: The file is damaged, or of another model.
-    """
+    """Compare the head of a file with a model, which may be on the device `meta`: neither is allocated for it."""
     from safetensors import safe_open
 
     with usable(path), safe_open(path, framework="pt") as file:
@@ -120,11 +112,7 @@ def check_shapes(path: Path, model: nn.Module) -> None:
 
 @contextlib.contextmanager
 def sketched() -> Iterator[None]:
-    """Within this block modules are built without memory, and no more of them than any network has.
-
-    Raises:
-        RunError: There are more; a config with a depth of a billion would be built for hours.
-    """
+    """Within this block modules are built without memory, and no more of them than any network has."""
     count = 0
 
     def register(*_: object) -> None:
@@ -143,11 +131,7 @@ def sketched() -> Iterator[None]:
 
 @contextlib.contextmanager
 def usable(path: Path) -> Iterator[None]:
-    """Say in one line what is wrong with a file of tensors.
-
-    Raises:
-        RunError: It is missing, damaged, or of another model.
-    """
+    """Say in one line what is wrong with a file of tensors."""
     from safetensors import SafetensorError
 
     try:
@@ -162,11 +146,7 @@ def columns_of(table: pd.DataFrame) -> dict[str, str]:
 
 
 def stored_table(path: Path, columns: dict[str, str] | None) -> pd.DataFrame:
-    """Read a table of a run, once its head says that it is one.
-
-    Raises:
-        RunError: It is damaged, has other columns than were written, or is too large.
-    """
+    """Read a table of a run, once its head says that it is one."""
     from pyarrow import ArrowException
     from pyarrow.parquet import read_metadata
 

@@ -96,11 +96,7 @@ def _row(steps: Steps, standing: Standing, loss: float, score: float | None, sec
 
 
 def check_pattern(pattern: str | None) -> None:
-    """Refuse what is no regular expression.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """Refuse what is no regular expression."""
     try:
         re.compile(pattern or "")
     except re.error as error:
@@ -108,11 +104,7 @@ def check_pattern(pattern: str | None) -> None:
 
 
 def check_watched(model: nn.Module, pattern: str) -> None:
-    """Refuse a pattern that no weight of a network has in its name.
-
-    Raises:
-        ConfigError: None has.
-    """
+    """Refuse a pattern that no weight of a network has in its name."""
     if not matrices_of(model, pattern):
         names = ", ".join(name for name, weight in model.named_parameters() if weight.ndim > 1)
         raise ConfigError(f"weights: no weight has {pattern!r} in its name. There are {names}.")

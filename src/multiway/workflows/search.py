@@ -50,12 +50,7 @@ class Search:
         return lifecycle.make(self.task, config, source, progress=progress)
 
     def digest(self, every: Sequence[Fields], progress: bool) -> str:
-        """Hash of the data, as the first combination that can be reads it.
-
-        Raises:
-            ConfigError: None can be.
-            DataError: The data are not sound.
-        """
+        """Hash of the data, as the first combination that can be reads it."""
         reasons, unsound = list[str](), dict[str, DataError]()
         for fields in every:
             reading = str({name: value for name, value in fields.items() if not name.startswith(NOT_OF_DATA)})
@@ -94,11 +89,7 @@ def _measured(run: Run) -> dict[str, Any]:
 
 
 def open_fields(task: Task[Any, Any, Any], space: Space, given: Mapping[str, Any]) -> Space:
-    """The space without the fields that are set.
-
-    Raises:
-        ConfigError: A field would change what validation measures, or all are set.
-    """
+    """The space without the fields that are set."""
     for field in space.values:
         if any(_overlap(name, field) for name in task.fields_of_validation):
             raise ConfigError(

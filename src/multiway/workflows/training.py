@@ -87,11 +87,7 @@ def train(
 
 
 def check_first(recipe: Recipe, config: TaskConfig) -> None:
-    """Look for the runs that those of a recipe start from.
-
-    Raises:
-        ConfigError: One of them is not there; says what trains it.
-    """
+    """Look for the runs that those of a recipe start from."""
     named = leaves(config.plain()).values()
     for folder, trained_by in recipe.first.items():
         if folder in named and not (Path(folder) / CONFIG).is_file():

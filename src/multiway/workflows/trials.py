@@ -64,12 +64,7 @@ class Trial(Config):
 
 
 class Trials:
-    """All trials of one search, on disk where there is a path.
-
-    Args:
-        path: The folder.
-        opening: What makes it this search and no other.
-    """
+    """All trials of one search, on disk where there is a path."""
 
     def __init__(self, path: Path | None, opening: Mapping[str, Any]) -> None:
         self.path, self._opening = path, plain_settings(opening)
@@ -93,11 +88,7 @@ class Trials:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Make or take up the folder, and hold it.
-
-        Raises:
-            RunError: It holds something else, or another process has it.
-        """
+        """Make or take up the folder, and hold it."""
         if self.path is None:
             yield
             return

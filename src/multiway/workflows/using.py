@@ -97,11 +97,7 @@ def backtest(
 
 
 def _check_out(command: str, out: Path | str | None, overwrite: bool = True) -> Path | None:
-    """The path of an answer that may be written there, before any work.
-
-    Raises:
-        RunError: Something is there, or nothing can be made there.
-    """
+    """The path of an answer that may be written there, before any work."""
     out = None if out is None else Path(out)
     files.check_place(out)
     if out is not None and not overwrite and (out.is_file() or (out.is_dir() and any(out.iterdir()))):

@@ -25,12 +25,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class Progress:
-    """Shows how many texts have vectors.
-
-    Args:
-        texts: Texts to encode.
-        show: Whether to show anything.
-    """
+    """Shows how many texts have vectors."""
 
     def __init__(self, texts: int, show: bool) -> None:
         self.texts, self._show = texts, show and texts > 0
@@ -82,11 +77,7 @@ class VectorCache:
         return found
 
     def write(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
-        """Keep one more chunk.
-
-        Raises:
-            StorageError: The folder cannot be made, or the disk is full; chunks before are kept.
-        """
+        """Keep one more chunk."""
         from safetensors.numpy import save
 
         stacked = np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), KEY_BYTES)

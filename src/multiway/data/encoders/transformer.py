@@ -25,11 +25,6 @@ class TransformerEncoder:
     """Any encoder that transformers loads from a folder; only as many tokens as the options say are seen.
 
     Nothing is loaded before the first text; weights must be safetensors, and no code of the model's is run.
-
-    Args:
-        folder: With `config.json`, the tokenizer's files and the weights.
-        name: What users call it.
-        options: Tokens, batches, precision and device.
     """
 
     def __init__(self, folder: Path, name: str, options: EncoderOptions) -> None:

@@ -67,11 +67,7 @@ class ITransformer(torch_nn.Module):
         self.head = torch_nn.Linear(config.dim, config.horizon)
 
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
-        """Forecast the steps after each window.
-
-        Raises:
-            ShapeError: past is not `(batch, lookback, variates)`, or past_observed not boolean and alike.
-        """
+        """Forecast the steps after each window."""
         sizes = (self.config.lookback, self.config.num_variates)
         normal = by_mean(read_past("ITransformer", past, past_observed, sizes), past_observed, None)
         tokens = self.dropout(self.embedding(normal.steps.transpose(1, 2)))

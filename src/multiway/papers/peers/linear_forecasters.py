@@ -51,11 +51,7 @@ class RLinear(nn.Module):
         self.shift = nn.Parameter(zeros(config.num_variates))
 
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
-        """Forecast the steps after each window.
-
-        Raises:
-            ShapeError: past is not `(batch, lookback, variates)`, or past_observed not boolean and alike.
-        """
+        """Forecast the steps after each window."""
         normal = by_mean(_filled(self, past, past_observed), past_observed, None)
         mapped = _along_time(self.linear, normal.steps * self.gain + self.shift)
         return (mapped - self.shift) / self.gain * normal.scale + normal.centre
@@ -75,11 +71,7 @@ class DLinear(nn.Module):
         self.rest = nn.Linear(config.lookback, config.horizon)
 
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
-        """Forecast the steps after each window.
-
-        Raises:
-            ShapeError: past is not `(batch, lookback, variates)`, or past_observed not boolean and alike.
-        """
+        """Forecast the steps after each window."""
         filled = _filled(self, past, past_observed)
         trend = self._moving_average(filled)
         return _along_time(self.trend, trend) + _along_time(self.rest, filled - trend)

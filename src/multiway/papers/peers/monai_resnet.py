@@ -42,9 +42,6 @@ class ResNet3D(nn.Module):
 
     Shape:
         Input `(batch, in_channels, *sizes)`; output `(batch, num_classes)`.
-
-    Raises:
-        ConfigError: MONAI is not installed.
     """
 
     def __init__(self, config: ResNet3DConfig) -> None:
@@ -53,11 +50,7 @@ class ResNet3D(nn.Module):
         self.network = _build_network(config)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Class logits.
-
-        Raises:
-            ShapeError: x is not `(batch, in_channels, *sizes)`, or too small to take batch statistics of.
-        """
+        """Class logits."""
         self._check(x)
         logits: Tensor = self.network(x)
         return logits

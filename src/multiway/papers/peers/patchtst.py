@@ -98,11 +98,7 @@ class PatchTST(torch_nn.Module):
         self.head = nn.FlattenHead(dim, config.num_patches, config.horizon)
 
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
-        """Forecast the steps after each window.
-
-        Raises:
-            ShapeError: past is not `(batch, lookback, variates)`, or past_observed not boolean and alike.
-        """
+        """Forecast the steps after each window."""
         sizes = (self.config.lookback, self.config.num_variates)
         normal = by_mean(read_past("PatchTST", past, past_observed, sizes), past_observed, None)
         tokens = self.dropout(self.embedding(self._patches(normal.steps)) + self.positions)

@@ -69,11 +69,7 @@ class RecurrentForecaster(torch_nn.Module):
         self.head = torch_nn.Linear(width, config.horizon * (config.num_targets or config.num_variates))
 
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
-        """Forecast the steps after each window.
-
-        Raises:
-            ShapeError: past is not `(batch, lookback, variates)`, or past_observed not boolean and alike.
-        """
+        """Forecast the steps after each window."""
         check_windows("RecurrentForecaster", past, past_observed, (self.config.lookback, self.config.num_variates))
         steps = seen_past(past, past_observed, self.config.num_targets)
         sizes = self.config.step_sizes

@@ -35,16 +35,7 @@ def range_scaler(values: NDArray[np.float64]) -> Scaler:
 
 
 def leaky_windows(windows: Windows, seed: int, source: str) -> dict[str, Windows]:
-    """Put overlapping windows at random into halves; the one that chooses the epoch is scored as well.
-
-    Args:
-        windows: All windows of a panel, which is scaled by all its rows.
-        seed: Of the draw.
-        source: Name of the data.
-
-    Raises:
-        DataError: There are not two windows.
-    """
+    """Put overlapping windows at random into halves; the one that chooses the epoch is scored as well."""
     count = len(windows)
     if count < 2:
         raise DataError(f"{source}: its rows hold no two windows. Use a shorter look-back or horizon.")

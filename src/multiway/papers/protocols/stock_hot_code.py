@@ -48,9 +48,6 @@ def published_samples(panel: StockPanel, texts: StockTexts | None, protocol: Sto
     Differs from the other protocols: `features` are standardised prices of the day itself, known on every day;
     `returns` are changes of adjusted close from the window's last day to the target day, where both traded; a
     text falls on its own day.
-
-    Raises:
-        DataError: There are no texts, or a split has no window.
     """
     if texts is None:
         raise DataError(f"{panel.source}: the protocol published-code leaves days without texts out. Give texts.")

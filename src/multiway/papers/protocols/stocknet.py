@@ -24,11 +24,7 @@ class StockNetFolder:
         return (folder / "price").is_dir()
 
     def prices(self, folder: Path) -> tuple[Path, ...]:
-        """CSV files below price/raw, those that the authors kept where they say which.
-
-        Raises:
-            DataError: There are normalised prices alone.
-        """
+        """CSV files below price/raw, those that the authors kept where they say which."""
         files = tuple(sorted((folder / "price" / "raw").glob("*.csv")))
         if not files:
             raise DataError(

@@ -23,18 +23,7 @@ WANTED = (("price", "raw"), ("price", "preprocessed"), ("tweet", "preprocessed")
 
 
 def make_tables(archive: Path, folder: Path, days: tuple[str, str], counts: Counts, expected: str) -> Path:
-    """Write `prices.parquet` and `tweets.parquet` into a new folder, if the archive holds what is expected.
-
-    Args:
-        archive: As it was downloaded.
-        folder: The new one.
-        days: First and last day that are kept.
-        counts: Tickers, rows of prices and texts in those days.
-        expected: The same in words, to say where they are others.
-
-    Raises:
-        DataError: It does not; nothing is left behind then.
-    """
+    """Write `prices.parquet` and `tweets.parquet` into a new folder, if the archive holds what is expected."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
         root = unpack_archive(archive, Path(scratch) / "archive")
@@ -50,11 +39,7 @@ def make_tables(archive: Path, folder: Path, days: tuple[str, str], counts: Coun
 
 
 def unpack_archive(archive: Path, folder: Path) -> Path:
-    """Unpack the prices and tweets of an archive below a new folder; return the folder that holds `price`.
-
-    Raises:
-        DataError: It is no ZIP archive, holds a link or a path that leads out, or too much.
-    """
+    """Unpack the prices and tweets of an archive below a new folder; return the folder that holds `price`."""
     where = quoted(archive.name, 80)
     try:
         with zipfile.ZipFile(archive) as file:

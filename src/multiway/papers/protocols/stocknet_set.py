@@ -42,11 +42,7 @@ class StockDataset:
         return first_in(folders, self.files, _holds_stocks)
 
     def fetch(self, name: str, folder: Path) -> Path:
-        """Download the archive and keep two tables of it, unless they are there.
-
-        Raises:
-            DataError: The address does not answer, or the archive is not the one expected; nothing is kept then.
-        """
+        """Download the archive and keep two tables of it, unless they are there."""
         target = folder / self.files[0]
         if self.find([folder]) == target:
             return target
