@@ -64,7 +64,7 @@ extend("recipes", "multiway.papers.cells")
 extend("spaces", "multiway.papers.cells")
 extend("stock protocols", "multiway.papers.protocols.stocknet")
 extend("stock protocols", "multiway.papers.protocols.stock_hot_code")
-extend("data sets", "multiway.papers.protocols.stocknet_set")
+extend("data sets", "multiway.papers.protocols.stocknet_set", "stocknet")
 extend("window protocols", "multiway.papers.protocols.random_windows")
 
 

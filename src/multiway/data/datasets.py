@@ -8,7 +8,7 @@ from typing import Protocol
 from multiway.data.catalogue import entries
 from multiway.data.verifying import verified
 from multiway.errors import ConfigError, DataError, closest
-from multiway.lazy import load_extensions
+from multiway.lazy import extensions, load_extensions
 
 
 class Dataset(Protocol):
@@ -56,8 +56,8 @@ def catalogue() -> dict[str, Dataset]:
 
 
 def is_dataset(name: str) -> bool:
-    """Whether a name is one of the known data sets."""
-    return name in catalogue()
+    """Whether a name is one of the known data sets; a room above is not imported for it."""
+    return name in entries() or name in ADDED or name in extensions("data sets")
 
 
 def dataset(name: str) -> Dataset:
@@ -80,8 +80,7 @@ def locate(data: str) -> str:
     """
     if is_dataset(data):
         return str(dataset_path(data))
-    near = closest(data, catalogue())
-    if near != "." and not Path(data).exists():
+    if not Path(data).exists() and (near := closest(data, catalogue())) != ".":
         raise DataError(f"{data} does not exist{near} `multiway data list` names the known data sets.")
     return data
 

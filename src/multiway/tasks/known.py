@@ -31,13 +31,11 @@ def brought(data: object, task: str | None = None) -> Plain:
     Raises:
         ConfigError: It is for another task.
     """
-    catalogue = datasets.catalogue()
-    known = catalogue.get(str(data))
-    if known is None:
+    if not datasets.is_dataset(str(data)):
         return {}
-    own = task_of_dataset(str(data))
+    known, own = datasets.dataset(str(data)), task_of_dataset(str(data))
     if task not in (None, own):
-        kinds = (each.kind for name, each in catalogue.items() if task_of_dataset(name) == task)
+        kinds = (each.kind for name, each in datasets.catalogue().items() if task_of_dataset(name) == task)
         other = next((f" and no {kind}" for kind in kinds), "")
         raise ConfigError(f"{data} holds {known.kind}{other}. Run `{typed('train', own, data=data)}`.")
     return dict(_of_file()[str(data)][1] if str(data) in _of_file() else getattr(known, "settings", {}))

@@ -20,19 +20,20 @@ def starting_from(usual: Plain) -> BeforeValidator:
     return BeforeValidator(lambda given: merge(usual, given) if isinstance(given, dict) else given)
 
 
-def check_model(model: Mapping[str, object], usual: str, known: Sequence[str], set_by_data: Sequence[str]) -> None:
+def check_model(model: Mapping[str, object], usual: str, patterns: Sequence[str], set_by_data: Sequence[str]) -> None:
     """Hold the field `model` to the networks of a task.
 
     Args:
         model: `name` of a network and its fields.
         usual: The name if none is given.
-        known: Names that it may have.
+        patterns: Names that it may have, as `list_models` takes them.
         set_by_data: Fields that are not for the user.
 
     Raises:
         ValueError: It has another name, or one of these fields.
     """
     name = model.get("name", usual)
+    known = [usual] if name == usual else [known for pattern in patterns for known in list_models(pattern)]
     if name not in known:
         raise ValueError(f"model.name must be one of {', '.join(known)}{closest(str(name), known)}")
     given = [field for field in set_by_data if field in model]
@@ -61,6 +62,8 @@ class NetworkConfig(Config):
 
     NETWORK: ClassVar[str]
     """Name of the network, and of its sizes the beginning."""
+    NETWORKS: ClassVar[Sequence[str]] = ()
+    """Patterns of the names that it may have, where they are more than these."""
     BY_DATA: ClassVar[Mapping[str, Sizes]]
     """Fields of the network that the data set, with values that it can have."""
 
@@ -75,14 +78,9 @@ class NetworkConfig(Config):
     draws: int = Field(200, ge=0)
     """Bootstrap samples, of groups where there are some, behind each interval; 0 gives none."""
 
-    @classmethod
-    def networks(cls) -> Sequence[str]:
-        """Names that the network may have."""
-        return list_models(f"{cls.NETWORK}*")
-
     @model_validator(mode="after")
     def _network_fits(self) -> Self:
-        check_model(self.model, self.NETWORK, self.networks(), tuple(self.BY_DATA))
+        check_model(self.model, self.NETWORK, self.NETWORKS or (f"{self.NETWORK}*",), tuple(self.BY_DATA))
         model_config(self.model_name, **self.network_fields(**self.BY_DATA))
         return self
 

@@ -93,8 +93,7 @@ class ForecastConfig(Config):
 
     @model_validator(mode="after")
     def _model_can_be_built(self) -> Self:
-        known = [name for pattern in NETWORKS for name in list_models(pattern)]
-        check_model(self.model, OURS, known, ("num_variates", "num_targets"))
+        check_model(self.model, OURS, NETWORKS, ("num_variates", "num_targets"))
         given = [name for name in ("lookback", "horizon") if name in self.model]
         if given:
             raise ValueError(f"model.{given[0]} is the {given[0]} of the run. Set {given[0]} instead")

@@ -1,12 +1,10 @@
 """Everything that determines a run that classifies images."""
 
-from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import model_validator
 
 from multiway.config import Plain
-from multiway.models import list_models
 from multiway.tasks.images.encode import ImageAugmentation, ImageSplit
 from multiway.tasks.images.source import ImageOptions
 from multiway.tasks.images.teaching import DistillOptions
@@ -26,6 +24,7 @@ class ImageConfig(NetworkConfig):
     """A run of the task `images`; stored in its folder. Data are a folder per class, or a .npz."""
 
     NETWORK, BY_DATA = "cnn_image_classifier", {"sizes": (32, 32), "in_channels": 3, "num_classes": 2}
+    NETWORKS = ("*image_classifier*", "vision_transformer*")
 
     read: ImageOptions = ImageOptions()
     split: ImageSplit = ImageSplit()
@@ -37,11 +36,6 @@ class ImageConfig(NetworkConfig):
     """A teacher that the network learns from beside the labels; none if not given."""
     weights: str | None = None
     """Pattern of weights whose distribution is kept after each epoch and drawn in the report, such as `hidden`."""
-
-    @classmethod
-    def networks(cls) -> Sequence[str]:
-        """Classifiers of images."""
-        return [*list_models("*image_classifier*"), *list_models("vision_transformer*")]
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from multiway.config import Config
-from multiway.models import list_models, model_config, model_defaults
+from multiway.models import model_config, model_defaults
 from multiway.tasks.language.encode import TokenOptions
 from multiway.tasks.language.source import TextOptions, TextSplit
 from multiway.tasks.options import check_model, network_fields, starting_from
@@ -35,7 +35,7 @@ class LanguageConfig(Config):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        check_model(self.model, NETWORK, [NETWORK, *list_models("opt_*")], ("vocabulary", "context"))
+        check_model(self.model, NETWORK, [NETWORK, "opt_*"], ("vocabulary", "context"))
         if self.training.loss != "cross_entropy":
             raise ValueError("training.loss must be cross_entropy, which is what tokens are said by")
         model_config(self.model_name, **self.network_fields(2))

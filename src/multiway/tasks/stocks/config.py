@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from multiway.config import Config, Plain
 from multiway.data.encoders import EncoderOptions
-from multiway.models import list_models, model_config
+from multiway.models import model_config
 from multiway.tasks.options import check_model, network_fields, starting_from
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.protocols import StockProtocol
@@ -55,7 +55,7 @@ class StockConfig(Config):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        check_model(self.model, OURS, list_models("*stock_classifier*"), SET_BY_DATA)
+        check_model(self.model, OURS, ["*stock_classifier*"], SET_BY_DATA)
         if self.training.loss != "cross_entropy" or self.training.validation_loss not in (None, "cross_entropy"):
             raise ValueError(
                 "the target decides the loss: cross-entropy of movements, pinball of quantiles. Leave training.loss out"

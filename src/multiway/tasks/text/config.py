@@ -1,6 +1,5 @@
 """Everything that determines a run that classifies texts."""
 
-from collections.abc import Sequence
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -9,7 +8,7 @@ from torch import nn
 from multiway.config import Config, Plain, merge
 from multiway.data.encoders import EncoderOptions, token_encoder
 from multiway.data.splitting import Folds
-from multiway.models import TunedText, create_model, list_models, model_config
+from multiway.models import TunedText, create_model, model_config
 from multiway.models.target_baselines import OF_TEXTS, TextBaseline
 from multiway.tasks.options import check_class_losses, check_model, network_fields
 from multiway.tasks.text.encode import InputKind, TextState, WordOptions
@@ -67,8 +66,8 @@ class TextConfig(Config):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        names, sizes = known_networks(self.inputs), _sizes(self.inputs, 16, 8, 2)
-        check_model(self.model, names[0], names, tuple(sizes))
+        sizes = _sizes(self.inputs, 16, 8, 2)
+        check_model(self.model, usual_network(self.inputs), NETWORKS[self.inputs], tuple(sizes))
         check_class_losses(self.training)
         model_config(self.model_name, **network_fields(self.model, **sizes))
         return self
@@ -76,7 +75,7 @@ class TextConfig(Config):
     @property
     def model_name(self) -> str:
         """Name of the network."""
-        return str(self.model.get("name", known_networks(self.inputs)[0]))
+        return str(self.model.get("name", usual_network(self.inputs)))
 
     def network(self, state: TextState) -> nn.Module:
         """The network, on its encoder where that is tuned."""
@@ -86,9 +85,9 @@ class TextConfig(Config):
         return TunedText(token_encoder(self.text).network(), network) if state.inputs == "tokens" else network
 
 
-def known_networks(inputs: InputKind) -> Sequence[str]:
-    """Names of the networks that take a kind of inputs, the usual one first."""
-    return [name for pattern in NETWORKS[inputs] for name in list_models(pattern)]
+def usual_network(inputs: InputKind) -> str:
+    """Name of the network that takes a kind of inputs, if none is given."""
+    return NETWORKS[inputs][0].removesuffix("*")
 
 
 def _sizes(inputs: InputKind, features: int, length: int, classes: int) -> dict[str, int]:

@@ -1,6 +1,5 @@
 """Everything that determines a run that classifies volumes."""
 
-from collections.abc import Sequence
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -8,7 +7,6 @@ from pydantic import Field, field_validator, model_validator
 from multiway.config import Config, Plain, merge
 from multiway.data.augmentation import AugmentOptions
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
-from multiway.models import list_models
 from multiway.tasks.options import NetworkConfig, check_class_losses, numbers, read_names
 from multiway.tasks.protocol import Option
 from multiway.tasks.stored import Facts
@@ -61,6 +59,7 @@ class VolumeConfig(NetworkConfig):
     """A run of the task `volumes`; stored in its folder. Data are a MedMNIST .npz, or a table of scans."""
 
     NETWORK, BY_DATA = OURS, {"sizes": (28, 28, 28), "in_channels": 1, "num_classes": 2}
+    NETWORKS = ("*volume_classifier*", "resnet*_3d")
 
     read: VolumeOptions = VolumeOptions()
     split: VolumeSplit = VolumeSplit()
@@ -74,11 +73,6 @@ class VolumeConfig(NetworkConfig):
     """Average the probabilities of a volume over its eight reflections, outside of training."""
     draws: int = Field(1000, ge=0)
     """Bootstrap samples of cases behind each interval; 0 gives none."""
-
-    @classmethod
-    def networks(cls) -> Sequence[str]:
-        """Classifiers of volumes."""
-        return [*list_models("*volume_classifier*"), *list_models("resnet*_3d")]
 
     @field_validator("training", mode="before")
     @classmethod
