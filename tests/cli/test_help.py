@@ -60,7 +60,7 @@ def test_what_help_knows_is_what_tasks_declare():
     assert declared.content() == json.loads(json.dumps(workflows.declarations())), (
         "run `python -m multiway.cli.declared`"
     )
-    assert declared.tasks() == workflows.TASKS
+    assert declared.TASKS == workflows.TASKS
 
 
 def test_every_option_says_what_happens_without_it():

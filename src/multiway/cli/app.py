@@ -5,6 +5,8 @@ from typing import Annotated
 import typer
 
 from multiway.cli import data, recipes, runs, train
+from multiway.cli.commands import command
+from multiway.cli.declared import TASKS, purpose_of
 
 app = typer.Typer(
     name="multiway",
@@ -12,13 +14,31 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-data.add_looking(app)
-train.add_training(app)
-train.add_tuning(app)
-runs.add_using(app)
-data.add_audit(app)
-recipes.add_papers(app)
-runs.add_compression(app)
+known = typer.Typer(help="Known data sets: where they are, and fetching them.", no_args_is_help=True)
+training = typer.Typer(callback=command(train.train, "train"), invoke_without_command=True)
+tuning = typer.Typer(help="Search settings on validation; the test rows stay unread.", no_args_is_help=True)
+
+WITH_OPTIONS = (data.check, runs.predict, runs.backtest, runs.explain, data.audit)
+"""Commands that have the options of tasks."""
+for function in (
+    data.check, runs.evaluate, runs.predict, runs.backtest, runs.explain, runs.report, runs.compare, data.audit,
+    recipes.recipes, recipes.published, recipes.reproduce, runs.compress,
+):  # fmt: skip
+    name = function.__name__
+    app.command(name)(command(function, name, TASKS if function in WITH_OPTIONS else None))
+known.command("list")(command(data.list_datasets, "list"))
+known.command("fetch")(command(data.fetch_dataset, "fetch"))
+known.command("make")(command(data.make_dataset, "make"))
+known.command("encode")(command(data.encode_dataset, "encode"))
+for task in TASKS:
+    purpose = purpose_of(task)
+    training.command(task, help=purpose)(command(train.training_of(task), "train", [task]))
+    tuning.command(task, help=f"Search settings on validation: {purpose}")(
+        command(train.tuning_of(task), "train", [task])
+    )
+app.add_typer(known, name="data")
+app.add_typer(training, name="train")
+app.add_typer(tuning, name="tune")
 
 
 def _print_version(is_given: bool) -> None:

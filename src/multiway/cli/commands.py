@@ -13,12 +13,6 @@ from multiway.cli.show import Output
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 
 
-def add(app: typer.Typer, function: Callable[..., Output], name: str = "", tasks: Iterable[str] | None = None) -> None:
-    """Register a function as a command; `tasks` as for `command`."""
-    name = name or function.__name__.lstrip("_")
-    app.command(name)(command(function, name, tasks))
-
-
 def command(
     function: Callable[..., Output | None], name: str, tasks: Iterable[str] | None = None
 ) -> Callable[..., None]:

@@ -5,12 +5,12 @@ from multiway.cli import declared
 
 def complete_data_sets(incomplete: str) -> list[str]:
     """Known data sets that begin so; the shell itself knows files."""
-    return _beginning(declared.data_sets(), incomplete)
+    return _beginning(declared.DATA_SETS, incomplete)
 
 
 def complete_tasks(incomplete: str) -> list[str]:
     """Tasks that begin so."""
-    return _beginning(declared.tasks(), incomplete)
+    return _beginning(declared.TASKS, incomplete)
 
 
 def complete_recipes(incomplete: str) -> list[str]:

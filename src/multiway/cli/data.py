@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from multiway import workflows
-from multiway.cli import commands, completion, declared, options, show
+from multiway.cli import completion, declared, options, show
 from multiway.cli.options import Quiet, Sets
 from multiway.cli.show import Output
 from multiway.cli.spelling import command_line
 
-Task = declared.one_of("task", declared.tasks())
+Task = declared.one_of("task", declared.TASKS)
 
 
 class Made(StrEnum):
@@ -21,23 +21,7 @@ class Made(StrEnum):
     lesions = "lesions"
 
 
-def add_looking(app: typer.Typer) -> None:
-    """Register this file's commands."""
-    commands.add(app, _check, tasks=declared.tasks())
-    known = typer.Typer(help="Known data sets: where they are, and fetching them.", no_args_is_help=True)
-    commands.add(known, _list_datasets, "list")
-    commands.add(known, _fetch_dataset, "fetch")
-    commands.add(known, _make_dataset, "make")
-    commands.add(known, _encode_dataset, "encode")
-    app.add_typer(known, name="data")
-
-
-def add_audit(app: typer.Typer) -> None:
-    """Register the search for leaks."""
-    commands.add(app, _audit, tasks=declared.tasks())
-
-
-def _check(
+def check(
     file: Annotated[
         str,
         typer.Argument(
@@ -72,12 +56,12 @@ def _of_reading(task: str, sets: list[str]) -> dict[str, Any]:
     return given
 
 
-def _list_datasets() -> Output:
+def list_datasets() -> Output:
     """Name the known data sets and where each lies on this machine."""
     return show.table(workflows.list_datasets())
 
 
-def _fetch_dataset(
+def fetch_dataset(
     name: Annotated[
         str, typer.Argument(help="A name from `multiway data list`.", autocompletion=completion.complete_data_sets)
     ],
@@ -86,7 +70,7 @@ def _fetch_dataset(
     return show.location(workflows.fetch_dataset(name))
 
 
-def _make_dataset(
+def make_dataset(
     name: Annotated[Made, typer.Argument(help="Lesions: a set to segment, of real volumes with lesions painted in.")],
     source: Annotated[
         str,
@@ -103,7 +87,7 @@ def _make_dataset(
     return show.location(workflows.make_lesions(source, out, options.nested(sets or [])))
 
 
-def _encode_dataset(
+def encode_dataset(
     data: Annotated[
         str,
         typer.Argument(
@@ -136,7 +120,7 @@ AuditedData = Annotated[
 ]
 
 
-def _audit(
+def audit(
     what: Annotated[
         str,
         typer.Argument(
@@ -151,10 +135,10 @@ def _audit(
     own: dict[str, Any],
 ) -> Output:
     """Say whether data and split leak, one line per check, under the settings of training; exit 1 if they do."""
-    given = options.settings("audit", what, own) if what in declared.tasks() else dict(own)
+    given = options.settings("audit", what, own) if what in declared.TASKS else dict(own)
     report = workflows.audit(what, given | ({} if data is None else {"data": data}), options.nested(sets or []))
     return Output(
-        lines=report.lines(command_line(what if what in declared.tasks() else None)),
+        lines=report.lines(command_line(what if what in declared.TASKS else None)),
         document=report.to_dict,
         is_bad=report.leaks,
     )

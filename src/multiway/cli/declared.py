@@ -59,14 +59,10 @@ def content() -> dict[str, Any]:
     return dict(json.loads(PATH.read_text(encoding="utf-8")))
 
 
-def tasks() -> tuple[str, ...]:
-    """Names of the tasks."""
-    return tuple(content()["tasks"])
-
-
-def data_sets() -> tuple[str, ...]:
-    """Names of the known data sets."""
-    return tuple(content()["data_sets"])
+TASKS: tuple[str, ...] = tuple(content()["tasks"])
+"""Names of the tasks."""
+DATA_SETS: tuple[str, ...] = tuple(content()["data_sets"])
+"""Names of the known data sets."""
 
 
 def purpose_of(task: str) -> str:

@@ -50,7 +50,7 @@ def read_options(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]
     for name, text in own.items():
         dashed = "--" + name.replace("_", "-")
         if name not in known:
-            others = declared.declared_options(command, declared.tasks())[name].tasks
+            others = declared.declared_options(command, declared.TASKS)[name].tasks
             raise ConfigError(f"{dashed} is for {' and '.join(others)}, not for {task}. Leave it out.")
         try:
             values[name] = text if known[name].is_flag else known[name].read(str(text))

@@ -7,19 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from multiway import papers
-from multiway.cli import commands, completion, options, show
+from multiway.cli import completion, options, show
 from multiway.cli.options import Quiet, Sets
 from multiway.cli.show import Output
 
 
-def add_papers(app: typer.Typer) -> None:
-    """Register this file's commands."""
-    commands.add(app, _recipes)
-    commands.add(app, _published)
-    commands.add(app, _reproduce)
-
-
-def _recipes(
+def recipes(
     pattern: Annotated[
         str, typer.Argument(help="Shell pattern, such as 'hot-*-96'.", autocompletion=completion.complete_recipes)
     ] = "*",
@@ -28,7 +21,7 @@ def _recipes(
     return show.table(papers.list_recipes(pattern))
 
 
-def _published(
+def published(
     table: Annotated[
         str | None,
         typer.Argument(
@@ -51,7 +44,7 @@ def _published_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield from ["", *found["notes"]] if found["notes"] else []
 
 
-def _reproduce(
+def reproduce(
     table: Annotated[
         str, typer.Argument(help="A table's name, such as hot-table-1.", autocompletion=completion.complete_tables)
     ],

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from multiway import workflows
-from multiway.cli import commands, completion, declared, options, show
+from multiway.cli import completion, options, show
 from multiway.cli.options import Overwrite, Quiet, Raw, RunFolder, TableOut
 from multiway.cli.show import Output
 
@@ -28,21 +28,7 @@ class Split(StrEnum):
     test = "test"
 
 
-def add_using(app: typer.Typer) -> None:
-    """Register this file's commands."""
-    commands.add(app, _evaluate)
-    for function in (_predict, _backtest, _explain):
-        commands.add(app, function, tasks=declared.tasks())
-    commands.add(app, _report)
-    commands.add(app, _compare)
-
-
-def add_compression(app: typer.Typer) -> None:
-    """Register the command that makes a trained model smaller."""
-    commands.add(app, _compress)
-
-
-def _evaluate(
+def evaluate(
     run: RunFolder,
     data: LaterData = None,
     split: Annotated[Split, typer.Option(help="Which rows to show.")] = Split.test,
@@ -51,7 +37,7 @@ def _evaluate(
     return show.table(workflows.evaluate(run, data=data, split=split.value))
 
 
-def _predict(
+def predict(
     run: RunFolder,
     data: LaterData = None,
     out: TableOut = None,
@@ -70,7 +56,7 @@ def _predict(
     return Output(lines=answer.lines(), document=lambda: _document(answer))
 
 
-def _backtest(
+def backtest(
     run: RunFolder,
     data: LaterData = None,
     out: TableOut = None,
@@ -86,7 +72,7 @@ def _backtest(
     return Output(lines=[*show.aligned(answer.rows()), *answer.notes], document=lambda: _document(answer))
 
 
-def _explain(
+def explain(
     run: RunFolder,
     out: Annotated[
         Path | None, typer.Option(help="Folder for arrays and pictures; a folder in the run if not given.")
@@ -114,7 +100,7 @@ def _say_which(run: Path) -> None:
         typer.echo(f"{run} holds {len(folders)} seeds; this is {folders[0]}. Name another to use that.", err=True)
 
 
-def _report(
+def report(
     run: RunFolder,
     out: Annotated[Path | None, typer.Option(help="HTML file to write; report.html in the run if not given.")] = None,
 ) -> Output:
@@ -122,7 +108,7 @@ def _report(
     return show.location(workflows.report(run, out=out), "file")
 
 
-def _compare(
+def compare(
     runs: Annotated[list[Path], typer.Argument(help="Two or more run folders.")],
     out: Annotated[Path | None, typer.Option(help="Also write one HTML file.", show_default="none")] = None,
 ) -> Output:
@@ -130,7 +116,7 @@ def _compare(
     return show.table(workflows.compare(runs, out=out))
 
 
-def _compress(
+def compress(
     model: Annotated[Path, typer.Argument(help="Run folder, or a Hugging Face folder with safetensors.")],
     rule: Annotated[
         list[str],

@@ -28,7 +28,7 @@ def _option(field: str, task: str | None) -> str | None:
     """The option for a field; of a task that is not known, the one that any has."""
     if field in OF_COMMANDS:
         return "--" + field.replace("_", "-")
-    for name in declared.tasks() if task is None else (task,):
+    for name in declared.TASKS if task is None else (task,):
         for option in declared.content()["tasks"][name]["options"]:
             if (option["field"] or option["name"]) == field:
                 return "--" + str(option["name"]).replace("_", "-")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from multiway import workflows
-from multiway.cli import commands, completion, declared, options, show
+from multiway.cli import completion, options, show
 from multiway.cli.options import Epochs, Quiet, Recipe, Seeds, Sets
 from multiway.cli.show import Output
 from multiway.errors import ConfigError
@@ -29,15 +29,7 @@ RunOut = Annotated[
 ]
 
 
-def add_training(app: typer.Typer) -> None:
-    """Register this file's command, and one below it for each task."""
-    group = typer.Typer(callback=commands.command(_train, "train"), invoke_without_command=True)
-    for task in declared.tasks():
-        group.command(task)(commands.command(_training_of(task), "train", [task]))
-    app.add_typer(group, name="train")
-
-
-def _train(
+def train(
     ctx: typer.Context,
     recipe: Recipe = None,
     resume: Annotated[
@@ -79,7 +71,9 @@ def _given(ctx: typer.Context) -> list[str]:
     return [name for name in ctx.params if getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"]
 
 
-def _training_of(task: str) -> Callable[..., Output]:
+def training_of(task: str) -> Callable[..., Output]:
+    """The command that trains a task."""
+
     def function(
         data: Data = None,
         out: RunOut = None,
@@ -99,7 +93,6 @@ def _training_of(task: str) -> Callable[..., Output]:
             )
         )
 
-    function.__doc__ = declared.purpose_of(task)
     return function
 
 
@@ -123,15 +116,9 @@ Seed = Annotated[int, typer.Option(help="Seed of that draw; each training has it
 Minutes = Annotated[float | None, typer.Option(min=0, help="Begin no trial later than this; no limit if not given.")]
 
 
-def add_tuning(app: typer.Typer) -> None:
-    """Register a search for each task."""
-    group = typer.Typer(help="Search settings on validation; the test rows stay unread.", no_args_is_help=True)
-    for task in declared.tasks():
-        group.command(task)(commands.command(_tuning_of(task), "train", [task]))
-    app.add_typer(group, name="tune")
+def tuning_of(task: str) -> Callable[..., Output]:
+    """The command that searches settings of a task."""
 
-
-def _tuning_of(task: str) -> Callable[..., Output]:
     def function(
         data: SearchedData,
         space: Space,
@@ -152,5 +139,4 @@ def _tuning_of(task: str) -> Callable[..., Output]:
         )  # fmt: skip
         return Output(lines=[*show.aligned(tuned.table()), *tuned.lines()], document=tuned.to_dict)
 
-    function.__doc__ = f"Search settings on validation: {declared.purpose_of(task)}"
     return function
