@@ -13,6 +13,8 @@ from multiway.errors import DataError, Message, MultiwayError, Spell, ended, spe
 
 SHOWN_PER_KIND = 5
 KEPT_PER_KIND = 20
+MOST_LISTED = 100
+"""Files whose flaws are listed one by one."""
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES = ("error", "warning", "note")
@@ -189,6 +191,14 @@ class Findings:
         rule, _, start = rule.rpartition(". ") if fixes else (rule.rstrip("."), "", "")
         self.add(kind, severity, rule, (start, *fixes) if fixes else "")
 
+    def take_all(self, kind: str, errors: Iterable[MultiwayError]) -> None:
+        """Note errors of single files, each once, up to a hundred of them."""
+        different = list({str(error): error for error in errors}.values())
+        for error in different[:MOST_LISTED]:
+            self.take(kind, error)
+        if len(different) > MOST_LISTED:
+            self.add(kind, "error", f"{len(different) - MOST_LISTED} more problems are not listed")
+
     @contextlib.contextmanager
     def member(self, name: str) -> Iterator["Findings"]:
         """Findings of one file of several, which are taken over with its name in front of each rule.
@@ -234,7 +244,8 @@ class Findings:
         rest = f" {len(errors) - 1} more: run `multiway check` on the file." if len(errors) > 1 else ""
         *parts, last = errors[0].parts(1)
         end = f"{last.rstrip()}{rest}" if isinstance(last, str) else last
-        return DataError(f"{self.source}: ", *parts, end)
+        is_placed = str((*parts, end)[0]).startswith(self.source)
+        return DataError(*([] if is_placed else [f"{self.source}: "]), *parts, end)
 
     def errors(self) -> list[Finding]:
         """Findings that stop the file from being used."""

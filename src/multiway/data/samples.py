@@ -222,7 +222,7 @@ class Prepared(Generic[InputsT, StateT]):
     """
 
     raw: Samples[InputsT]
-    encoded: Samples[Tensor]
+    encoded: Samples[Any]
     state: StateT
     splits: Splits = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -242,7 +242,7 @@ class Prepared(Generic[InputsT, StateT]):
         """Rows of a split; all of them where there is no such split."""
         return self.splits.get(split, np.arange(len(self.raw)))
 
-    def part(self, split: str) -> Samples[Tensor]:
+    def part(self, split: str) -> Samples[Any]:
         """The samples of a split as the network takes them."""
         return self.encoded.take(self.rows(split))
 

@@ -2,9 +2,9 @@
 
 import abc
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -58,6 +58,7 @@ class SampleState(State, Protocol):
 
 
 ConfigT = TypeVar("ConfigT", bound=SampleConfig)
+LearntT = TypeVar("LearntT", bound=State)
 StateT = TypeVar("StateT", bound=SampleState)
 
 
@@ -73,20 +74,18 @@ class SampleFacts(SplitFacts[Counts]):
     """Of samples."""
 
 
-class SampleTask(
-    SplitTask[ConfigT, Prepared[InputsT, StateT], StateT, Samples[Tensor]], Generic[ConfigT, InputsT, StateT]
+class EncodedTask(
+    SplitTask[ConfigT, Prepared[InputsT, LearntT], LearntT, Samples[Any]], Generic[ConfigT, InputsT, LearntT]
 ):
-    """Classes or numbers of samples, by a network on their encoded inputs.
+    """Samples that are read, split, learnt from and encoded, whatever a network answers to them.
 
     A task gives `read` (its source), `learnt` and `encode` (what training learns), `build`, `fit_baseline`, and what a
-    check says of its kind. Its config has `read`, `split`, `baselines` and `draws`, its state is a `SampleState`.
+    check says of its kind. Its config has `read`, `split`, `baselines` and `draws`.
     """
 
     facts: ClassVar[type[SampleFacts]] = SampleFacts
     split_field: ClassVar[Fix | None] = None
     """Names the column of splits, where there can be one."""
-
-    # Data.
 
     @abc.abstractmethod
     def read(
@@ -94,7 +93,7 @@ class SampleTask(
         config: ConfigT,
         source: object,
         findings: Findings,
-        state: StateT | None = None,
+        state: LearntT | None = None,
         *,
         has_target: bool = True,
     ) -> Samples[InputsT]:
@@ -112,13 +111,13 @@ class SampleTask(
         """
 
     @abc.abstractmethod
-    def learnt(self, config: ConfigT, samples: Samples[InputsT], train: NDArray[np.int64]) -> StateT:
+    def learnt(self, config: ConfigT, samples: Samples[InputsT], train: NDArray[np.int64]) -> LearntT:
         """What the training rows say: classes, sizes, scales, levels, words."""
 
     @abc.abstractmethod
     def encode(
-        self, config: ConfigT, samples: Samples[InputsT], state: StateT, *, progress: bool = False
-    ) -> Samples[Tensor]:
+        self, config: ConfigT, samples: Samples[InputsT], state: LearntT, *, progress: bool = False
+    ) -> Samples[Any]:
         """Samples as the network takes them, `samples.with_inputs(...)`; numbers to predict are scaled."""
 
     def described(self, samples: Samples[InputsT]) -> Mapping[str, object]:
@@ -133,28 +132,28 @@ class SampleTask(
         """What a check looks for in samples of the kind, besides what it looks for in all."""
         return ()
 
-    def beside(self, config: ConfigT, source: object, samples: Samples[InputsT]) -> pd.DataFrame:
-        """Columns that stand before the answers to some samples."""
-        return pd.DataFrame(dict(samples.names))
+    def remarks(self, samples: Samples[InputsT], splits: Splits) -> Iterable[str]:
+        """What a reader of the scores should know of the splits, one line each."""
+        return drawn_notes(samples, splits)
 
     def prepare(
-        self, config: ConfigT, source: object, state: StateT | None = None, *, progress: bool = False
-    ) -> Prepared[InputsT, StateT]:
+        self, config: ConfigT, source: object, state: LearntT | None = None, *, progress: bool = False
+    ) -> Prepared[InputsT, LearntT]:
         """Samples, split and encoded; later ones matched to the training."""
         samples = self._soundly(config, source, state)
         if state is not None:
             return self._prepared(config, samples, state, {}, progress=progress)
-        if samples.target is None:
+        if samples.target is None and samples.labelling:
             raise ConfigError(f"{samples.source}: a target to predict is needed. ", *samples.labelling)
         splits = split(samples, config.split, fix=self.split_field)
         return self._prepared(config, samples, self.learnt(config, samples, splits["train"]), splits, progress=progress)
 
-    def unlabelled(self, config: ConfigT, source: object, state: StateT) -> Prepared[InputsT, StateT]:
+    def unlabelled(self, config: ConfigT, source: object, state: LearntT) -> Prepared[InputsT, LearntT]:
         """Later samples, on disk or in memory, whose targets nobody needs to know."""
         return self._prepared(config, self._soundly(config, source, state, has_target=False), state, {})
 
     def _soundly(
-        self, config: ConfigT, source: object, state: StateT | None, *, has_target: bool = True
+        self, config: ConfigT, source: object, state: LearntT | None, *, has_target: bool = True
     ) -> Samples[InputsT]:
         """Samples without a flaw."""
         return read_samples(
@@ -162,10 +161,10 @@ class SampleTask(
         )
 
     def _prepared(
-        self, config: ConfigT, samples: Samples[InputsT], state: StateT, splits: Splits, *, progress: bool = False
-    ) -> Prepared[InputsT, StateT]:
+        self, config: ConfigT, samples: Samples[InputsT], state: LearntT, splits: Splits, *, progress: bool = False
+    ) -> Prepared[InputsT, LearntT]:
         encoded = self.encode(config, samples, state, progress=progress)
-        notes = (*encoded.notes, *(drawn_notes(samples, splits) if splits else ()))
+        notes = (*encoded.notes, *(self.remarks(samples, splits) if splits else ()))
         return Prepared(raw=samples, encoded=encoded, state=state, splits=splits, notes=notes)
 
     def called(self, source: object) -> str:
@@ -179,11 +178,17 @@ class SampleTask(
             config.split, facts=self.described, missing=self.missing, hooks=self.hooks(config),
         )  # fmt: skip
 
-    def learn(self, config: ConfigT, prepared: Prepared[InputsT, StateT]) -> StateT:
+    def learn(self, config: ConfigT, prepared: Prepared[InputsT, LearntT]) -> LearntT:
         """What the training samples say."""
         return prepared.state
 
-    # Models and scores.
+
+class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT, StateT]):
+    """Classes or numbers of samples, by a network on their encoded inputs; the state is a `SampleState`."""
+
+    def beside(self, config: ConfigT, source: object, samples: Samples[InputsT]) -> pd.DataFrame:
+        """Columns that stand before the answers to some samples."""
+        return pd.DataFrame(dict(samples.names))
 
     def objective(self, run: Run, training: Samples[Tensor]) -> Objective:
         """Cross-entropy of classes, the loss of the config of numbers."""

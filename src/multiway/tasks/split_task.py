@@ -101,6 +101,10 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
         """Training samples as the network sees them, changed at random where a config says so."""
         return training
 
+    def checked_on(self, run: Run, validation: PartT) -> Part:
+        """Validation samples as the network sees them."""
+        return validation
+
     def seen_by(self, run: Run, name: str, samples: PartT) -> PartT:
         """Samples with the inputs of a model of the run, where a baseline has others than the network."""
         return samples
@@ -127,7 +131,7 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
         objective, source = self.objective_of(run, name, training), self.learnt_from(run, training)
         validated, score = self.validated_by(run, validation)
         return train(
-            run.models[name], objective, source, validation, self.training_of(run.config, name),
+            run.models[name], objective, source, self.checked_on(run, validation), self.training_of(run.config, name),
             validation_objective=validated, validation_score=score, watch=self.watch(run), run=context.folder,
             progress=context.progress,
         )  # fmt: skip
@@ -154,7 +158,7 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
 
     def sample(self, run: Run, prepared: PreparedT) -> tuple[Tensor | None, ...]:
         """Some validation inputs."""
-        samples = prepared.part("validation")
+        samples = self.checked_on(run, prepared.part("validation"))
         return (samples.gather(samples.some(self.sampled))["inputs"],)
 
     def later(self, data: str | None, out: Path | None) -> str:

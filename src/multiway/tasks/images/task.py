@@ -38,8 +38,6 @@ from multiway.training import Objective, Source
 from multiway.training.losses import DistillationLoss, Taught, class_weights
 from multiway.training.validation import Watched, accuracy_of, check_watched, quantiles_of
 
-MOST_LISTED = 100
-"""Images whose flaws are listed one by one."""
 FITTED, PENALTIES, AT_ONCE = 20_000, (1e-1, 1e-3), 1024
 """Training images that the logistic regression is fitted on at most, its penalties, and images averaged at once."""
 
@@ -85,10 +83,7 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
         try:
             images = read_images(source, options, failures)
         finally:
-            for error in failures[:MOST_LISTED]:
-                findings.take("source", error)
-            if len(failures) > MOST_LISTED:
-                findings.add("source", "error", f"{len(failures) - MOST_LISTED} more problems are not listed")
+            findings.take_all("source", failures)
         if state is None:
             return images
         target = match_classes(_classes(images), state.classes, images.source, "images") if has_target else None
