@@ -1,0 +1,117 @@
+"""The choice of the answer on planted losses: ties, clear winners, blends, clusters."""
+
+import numpy as np
+import pytest
+
+from multiway.errors import ConfigError
+from multiway.models.complexity import BLEND
+from multiway.tasks.choice import Choice, Evidence, choose
+from multiway.tasks.protocol import OURS
+
+CASES = 211
+
+
+def normal(seed: int, *sizes: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=sizes)
+
+
+def losses(**shifts: float) -> dict[str, np.ndarray]:
+    """Alike losses with noise of mean zero of their own, each shifted."""
+    common, noise = np.abs(normal(0, CASES)) + 1, 0.1 * normal(1, len(shifts), CASES)
+    noise -= noise.mean(1, keepdims=True)
+    return {name: common + shift + own for (name, shift), own in zip(shifts.items(), noise, strict=True)}
+
+
+def test_equal_candidates_leave_the_answer_to_the_simplest():
+    same = np.abs(normal(0, CASES))
+    chosen = choose(Evidence(losses={OURS: same, "trees": same, "logistic": same, "majority": same}))
+    assert chosen.name == "majority"
+
+
+def test_of_candidates_within_one_standard_error_the_simpler_answers_and_of_equal_rank_the_better():
+    evidence = Evidence(losses=losses(multiway=0.0, vectors=0.006, tfidf=0.004, majority=0.5))
+    chosen = choose(evidence)
+    near = {row.name for row in chosen.candidates if row.difference <= row.error}
+    assert near == {OURS, "tfidf", "vectors"}
+    assert chosen.name == "tfidf"
+    assert "simpler and within one standard error of the network" in chosen.line()
+
+
+def test_a_clearly_better_network_answers():
+    chosen = choose(Evidence(losses=losses(multiway=0.0, trees=0.1, logistic=0.2), loss="Brier", unit="rows"))
+    assert chosen.name == OURS
+    assert chosen.line().startswith("Answer: network, the best of the candidates (Brier ")
+    assert chosen.line().endswith(f" of trees, validation of {CASES} rows).")
+
+
+def planted(seed: int = 3) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Two outputs with errors of their own, and one that is worse in every way."""
+    truth = normal(seed, CASES, 2)
+    errors = {"logistic": normal(seed + 1, CASES, 2), OURS: 0.9 * normal(seed + 2, CASES, 2)}
+    errors["mean"] = 5 * normal(seed + 3, CASES, 2)
+    return {name: truth + error for name, error in errors.items()}, truth
+
+
+def test_complementary_candidates_are_blended_by_weights_that_others_cases_support():
+    outputs, truth = planted()
+    chosen = choose(Evidence.squared(outputs, truth))
+    assert chosen.name == BLEND and set(chosen.weights) == {"logistic", OURS}
+    assert sum(chosen.weights.values()) == pytest.approx(1)
+    assert chosen.weights[OURS] == pytest.approx(1 / (1 + 0.81), abs=0.1)  # by the inverse variances
+    mixed = chosen.mixed(outputs)
+    assert ((mixed - truth) ** 2).sum(1).mean() < min(
+        row.loss for row in chosen.candidates if row.name != BLEND
+    )  # fmt: skip
+
+
+def test_no_blend_of_candidates_whose_errors_are_the_same():
+    outputs, truth = planted()
+    same = {"logistic": outputs[OURS], OURS: outputs[OURS] + 1e-3 * normal(9, CASES, 2)}
+    assert choose(Evidence.squared(same, truth)).name == "logistic"
+
+
+def test_losses_and_products_by_loops():
+    outputs, truth = planted()
+    evidence = Evidence.squared(outputs, truth)
+    names = list(outputs)
+    for case in (0, 17):
+        for first, one in enumerate(names):
+            for second, other in enumerate(names):
+                expected = sum(
+                    (outputs[one][case, i] - truth[case, i]) * (outputs[other][case, i] - truth[case, i])
+                    for i in (0, 1)
+                )
+                assert evidence.products[case, first, second] == pytest.approx(expected)
+            assert evidence.losses[one][case] == pytest.approx(evidence.products[case, first, first])
+
+
+def test_clusters_widen_the_error_and_change_the_answer():
+    patients = np.repeat(np.arange(13), 17)[:CASES]
+    own = normal(5, 13)[patients]
+    simple = np.abs(normal(0, CASES)) + 1
+    given = {OURS: simple - 0.15 + 0.6 * own, "logistic": simple + 0.6 * own.mean()}
+    alone, grouped = choose(Evidence(losses=given)), choose(Evidence(losses=given, units=patients, unit="patients"))
+    error = {each.unit: max(row.error for row in each.candidates) for each in (alone, grouped)}
+    assert error["patients"] > 2 * error["cases"]
+    assert (alone.cases, grouped.cases) == (CASES, 13)
+    assert alone.name != grouped.name == "logistic"
+
+
+def test_the_settings_can_name_the_answer_and_an_unknown_name_is_refused():
+    evidence = Evidence(losses=losses(multiway=0.5, logistic=0.0))
+    assert choose(evidence, answer="network").name == OURS
+    assert choose(evidence, answer="logistic").reason.startswith(", as the settings say")
+    with pytest.raises(ConfigError, match=r"models of this run are network, logistic\. Got forest"):
+        choose(evidence, answer="forest")
+
+
+def test_a_candidate_without_finite_losses_takes_no_part():
+    given = losses(multiway=0.0, logistic=0.0)
+    given["logistic"][5] = np.nan
+    assert choose(Evidence(losses=given)).name == OURS
+
+
+def test_a_choice_survives_its_plain_form():
+    outputs, truth = planted()
+    chosen = choose(Evidence.squared(outputs, truth, measured="5 folds"))
+    assert Choice.parse(chosen.plain()) == chosen
