@@ -123,12 +123,88 @@ def test_unused_columns_of_a_long_table_are_said():
     assert any("columns price are not used" in note for note in read_panel(frame).notes)
 
 
-def test_a_series_that_starts_late_has_missing_cells_with_their_place():
+@pytest.mark.parametrize("policy", ["error", "mask", "ffill"])
+def test_a_series_that_starts_late_or_ends_early_is_named_and_misses_nothing(policy):
     frame = long_of(wide())
     late = frame[(frame.unique_id != "q") | (frame.ds > "2024-01-01 05:00")]
-    with pytest.raises(DataError, match=r"6 cells are missing: column 'q', time 2024-01-01 00:00:00"):
-        read_panel(late)
-    assert int(np.isnan(read_panel(late, ReadOptions(missing="mask")).values).sum()) == 6
+    short = late[(late.unique_id != "r") | (late.ds < "2024-01-02")]
+    panel, report = read_panel(late, ReadOptions(missing=policy)), check_file(late, ReadOptions(missing=policy))
+    column = panel.names.index("q")
+    assert np.isnan(panel.values[:6, column]).all() and int(np.isnan(panel.values).sum()) == 6
+    assert report.is_usable and report.summary["missing cells"] == 0 and report.missing == {}
+    (span,) = (finding for finding in report.findings if finding.kind == "span")
+    assert span.severity == "note" and "column 'q', 2024-01-01 06:00:00 to 2024-01-02 15:00:00" in span.line()
+    (span,) = (finding for finding in check_file(short).findings if finding.kind == "span")
+    assert span.severity == "warning" and "2 series start later or end earlier than the others" in span.line()
+
+
+def test_a_gap_within_a_series_is_still_missing_and_so_are_rows_without_any_value():
+    frame = wide(q=[np.nan, 1.0, np.nan, *np.arange(37.0)])
+    with pytest.raises(DataError, match=r"1 cell is missing: row 2, column 'q'"):
+        read_panel(frame)
+    frame = wide()
+    frame.loc[37:, ["p", "q", "r"]] = np.nan
+    with pytest.raises(DataError, match=r"9 cells are missing: row 37"):
+        read_panel(frame)
+
+
+SHOPS = [(shop, day, item) for shop in (2, 1, 30) for day in range(40) for item in (7, 8)]
+
+
+def sales(**columns: object) -> pd.DataFrame:
+    frame = pd.DataFrame(SHOPS, columns=["store", "day", "item"])
+    times = pd.Timestamp("2024-01-01") + pd.to_timedelta(frame["day"], unit="D")
+    return frame.assign(date=times.dt.strftime("%Y-%m-%d"), sales=np.arange(240) % 11, **columns).drop(columns="day")
+
+
+def test_whole_numbers_name_series_where_they_tell_rows_of_one_time_apart(tmp_path):
+    one = sales()[lambda frame: frame.item == 7].drop(columns="item").assign(holiday=lambda frame: frame.date.str[-1])
+    one["holiday"] = (one.holiday == "7").astype(int)
+    one.to_csv(tmp_path / "sales.csv", index=False)
+    panel = read_panel(tmp_path / "sales.csv")
+    assert (panel.names, panel.layout, panel.num_rows) == (("2", "1", "30"), "long", 40)
+    assert panel.values[:, 1].tolist() == one[one.store == 1].sales.tolist()
+    assert (panel.columns.time, panel.columns.ids, panel.columns.value) == ("date", ("store",), "sales")
+    assert any("columns holiday are not used" in note for note in panel.notes)
+
+
+def test_several_columns_name_a_series_together(tmp_path):
+    frame = sales().assign(price=lambda frame: frame.store * 1.5)
+    frame["store"] = frame.store.map("{:03d}".format)
+    frame.to_csv(tmp_path / "sales.csv", index=False)
+    panel = read_panel(tmp_path / "sales.csv")
+    assert panel.names == ("002/7", "002/8", "001/7", "001/8", "030/7", "030/8")  # as they are written
+    assert panel.columns.ids == ("store", "item")
+    told = read_panel(tmp_path / "sales.csv", ReadOptions(id_column=("item", "store"), value_column="sales"))
+    assert told.names[0] == "7/002" and np.array_equal(told.values, panel.values)
+
+
+def test_a_few_repeated_rows_of_a_long_table_are_repeats_and_no_series(tmp_path):
+    frame = pd.concat([sales(), sales().iloc[[3]].assign(sales=99)])
+    with pytest.raises(DataError, match=r"1 rows repeat a time of their series: row 240.*Set duplicates to first"):
+        read_panel(frame)
+
+
+def test_counts_that_differ_by_luck_are_not_names(tmp_path):
+    frame = wide(rows=60, freq="D", visits=np.random.default_rng(3).integers(0, 12, 60))
+    twice = pd.concat([frame, frame.iloc[[5, 9, 20, 40]].assign(visits=[20, 21, 22, 23])]).sort_values("date")
+    report = check_file(twice)
+    assert report.summary["layout"] == "wide" and report.findings[0].kind == "duplicates"
+    assert "name their column (read.id_column=NAME)" in report.findings[0].line()
+
+
+def test_values_that_are_not_clear_are_listed():
+    frame = sales(customers=np.arange(240) % 7).rename(columns={"sales": "sold"})
+    with pytest.raises(
+        DataError, match=r"the column of values is not clear\. Set value_column to one of sold, customers"
+    ):
+        read_panel(frame)
+    assert read_panel(frame, ReadOptions(value_column="sold")).num_variates == 6
+
+
+def test_a_column_of_one_word_is_left_out_of_a_wide_table():
+    panel = read_panel(wide(shop="north"))
+    assert panel.names == ("p", "q", "r") and any("columns shop say the same" in note for note in panel.notes)
 
 
 def test_a_cell_of_a_long_file_is_named_by_its_line(tmp_path):
@@ -231,9 +307,6 @@ def test_missing_policies():
     assert masked.has_missing and int(np.isnan(masked.values).sum()) == 2
     assert any("2 cells are missing (missing=mask)" in note for note in masked.notes)
     assert read_panel(frame, ReadOptions(missing="ffill")).values[:3, 1].tolist() == [0.5, 0.5, 0.5]
-    leading = wide(q=[np.nan, *np.arange(39.0)])
-    with pytest.raises(DataError, match=r"nothing stands before these missing cells to repeat: row 0, column 'q'"):
-        read_panel(leading, ReadOptions(missing="ffill"))
 
 
 def test_a_column_without_values():

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.samples import Cells
-from multiway.data.sources.cells import ID_NAMES, TIME_NAMES, RawTable, has_comma, parse_cells, words
+from multiway.data.sources.cells import TIME_NAMES, RawTable, has_comma, parse_cells, words
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.times import looks_like_time
 from multiway.errors import Fix, Message, closest
 
-VALUE_NAMES = ("y", "value", "target", "values")
 PARTIAL_TIMES = ("day", "month", "year", "week")
 AS_DECIMALS: Message = ("Set decimal to ',' (", Fix("read.decimal", ","), ")")
 """What helps where points of numbers are commas."""
@@ -75,56 +74,6 @@ def named_cells(table: RawTable, name: str | None, what: str, findings: Findings
         places = [table.place(int(row), name) for row in rows[:20]]
         findings.add(what, "error", f"{len(rows)} rows have no {what}", "Fill it in.", places, len(rows))
     return tuple(cells)
-
-
-def find_long_columns(
-    table: RawTable, time: str | None, options: ReadOptions, findings: Findings
-) -> tuple[str, str] | None:
-    """Columns of series names and of values if the table is long; None if it is wide."""
-    others = [name for name in table.names if name != time]
-    named, value = usual_column(others, ID_NAMES), usual_column(others, VALUE_NAMES)
-    if options.id_column is not None or options.value_column is not None:
-        return _long_as_told(table, others, named, value, options, findings)
-    if named is not None and value is not None:
-        return named, value
-    return _long_by_shape(table, time, others)
-
-
-def _long_as_told(
-    table: RawTable, others: list[str], named: str | None, value: str | None, options: ReadOptions, findings: Findings
-) -> tuple[str, str]:
-    label = options.id_column or named
-    if label is None:
-        raise findings.fatal(
-            "columns",
-            "no column of series names was found",
-            (f"Set id_column to one of {listed(others)} (", Fix("read.id_column", like="NAME"), ")."),
-        )
-    require_column(others, label, "id_column", findings)
-    numeric = [name for name in others if name != label and pd.api.types.is_numeric_dtype(table.frame[name])]
-    chosen = options.value_column or value or (numeric[0] if len(numeric) == 1 else None)
-    if chosen is None:
-        raise findings.fatal(
-            "columns",
-            "the column of values is not clear",
-            (f"Set value_column to one of {listed(others)} (", Fix("read.value_column", like="NAME"), ")."),
-        )
-    return label, require_column(others, chosen, "value_column", findings)
-
-
-def _long_by_shape(table: RawTable, time: str | None, others: list[str]) -> tuple[str, str] | None:
-    """Three columns (time, text, number) where times repeat and no pair of time and text does."""
-    if time is None or len(others) != 2:
-        return None
-    numeric = [name for name in others if pd.api.types.is_numeric_dtype(table.frame[name])]
-    text = [name for name in others if name not in numeric]
-    if (
-        len(text) != 1
-        or table.frame[time].duplicated().mean() < 0.3
-        or parse_cells(table.frame[text[0]])[1].mean() < 0.9
-    ):
-        return None
-    return None if table.frame.duplicated([time, text[0]]).any() else (text[0], numeric[0])
 
 
 EMPTIED: Message = ("Correct them, or empty them and set missing to mask or ffill (", Fix("read.missing", "mask"), ").")

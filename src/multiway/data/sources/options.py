@@ -1,11 +1,16 @@
 """What to do with the flaws of a file; nothing is repaired unless one of these says so."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from multiway.config import Config
 from multiway.data.sources.bytes import MAX_BYTES
+
+
+def several(given: object) -> object:
+    """One name as a list of one."""
+    return (given,) if isinstance(given, str) else given
 
 
 class FileOptions(Config):
@@ -31,8 +36,8 @@ class ReadOptions(FileOptions):
 
     time_column: str | None = None
     """Column of times; found by name and content if not given."""
-    id_column: str | None = None
-    """Column of series names, in a long table."""
+    id_column: Annotated[tuple[str, ...], BeforeValidator(several)] | None = None
+    """Columns of series names, in a long table: one, or several that name a series together."""
     value_column: str | None = None
     """Column of values, in a long table."""
     variates: tuple[str, ...] | None = None
@@ -53,4 +58,4 @@ class ReadOptions(FileOptions):
     @property
     def labels(self) -> tuple[str | None, ...]:
         """The columns of times and of names."""
-        return (self.time_column, self.id_column)
+        return (self.time_column, *(self.id_column or ()))

@@ -179,6 +179,12 @@ OPTIONS = (
         name="protocol", field="split.protocol", commands=SIZING,
         help="How rows are split: auto, fraction, dates, ett_hourly, ett_quarter_hourly, or leaky_random_windows.",
     ),
+    Option(
+        name="id", field="read.id_column", read=read_names,
+        help="Columns that name the series of a long table: store or store,item; found if not given.",
+    ),
+    Option(name="time", field="read.time_column", help="Column of times; found if not given."),
+    Option(name="value", field="read.value_column", help="Column of values of a long table; found if not given."),
     Option(name="variates", field="read.variates", read=read_names, help="Columns to use, separated by commas."),
     Option(name="missing", field="read.missing", help="What to do with missing cells: error, mask or ffill."),
     Option(

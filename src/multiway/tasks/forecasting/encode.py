@@ -14,8 +14,8 @@ from multiway.errors import DataError
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.frequency import season_of
-from multiway.tasks.forecasting.panel import Panel, targets_last
-from multiway.tasks.forecasting.source import later_panel, read_panel
+from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
+from multiway.tasks.forecasting.source import as_trained, later_panel, read_panel
 from multiway.tasks.forecasting.splitting import borders_of, published_split, whole_borders, young_series
 from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, split_windows
 
@@ -35,6 +35,8 @@ class ForecastState(Config):
     """`(targets,)`, the denominators of MASE in scaled units."""
     shared: bool
     """One matrix of weights serves all variates, as validation has it."""
+    columns: Columns = Columns()
+    """Of the table."""
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -131,7 +133,8 @@ def prepare_panel(config: ForecastConfig, source: object) -> PreparedPanel:
 
 def read_later(config: ForecastConfig, state: ForecastState, source: object) -> Panel:
     """Read a file or frame as a run read its own; see `later_panel`."""
-    return later_panel(source, config.read, state.names, state.frequency)
+    options = as_trained(source, config.read, state.columns)
+    return later_panel(source, options, state.names, state.frequency)
 
 
 def prepare_later(config: ForecastConfig, state: ForecastState, source: object) -> PreparedPanel:
@@ -146,7 +149,7 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
     targets = mase_scales(training, season)[-prepared.windows["train"].num_targets :]
     return ForecastState(
         names=panel.names, frequency=panel.frequency, season=season, scaler=scaler,
-        mase_scale=targets, shared=prepared.floor.shared,
+        mase_scale=targets, shared=prepared.floor.shared, columns=panel.columns,
     )  # fmt: skip
 
 

@@ -9,9 +9,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.config import Config
 from multiway.data.findings import listed
 from multiway.errors import DataError, Fix
 from multiway.tasks.forecasting.frequency import integer_step, time_like
+
+
+class Columns(Config):
+    """Columns of the table that a panel was read from, so that a later table is read likewise."""
+
+    time: str | None = None
+    """None where rows are counted."""
+    ids: tuple[str, ...] = ()
+    """Of series names; none in a wide table."""
+    value: str | None = None
+    """Of values, in a long table."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,6 +37,7 @@ class Panel:
     layout: How the file was laid out.
     source: File name, or "frame".
     notes: What was detected and done on the way in, one line each.
+    columns: Of the table.
     """
 
     values: NDArray[np.float64]
@@ -34,6 +47,7 @@ class Panel:
     layout: Literal["wide", "long"]
     source: str
     notes: tuple[str, ...] = ()
+    columns: Columns = dataclasses.field(default_factory=Columns)
 
     @property
     def num_rows(self) -> int:
@@ -84,6 +98,14 @@ class Panel:
             )
         ahead = pd.date_range(last, periods=count + 1, freq=self.frequency).as_unit(self.times.unit)
         return pd.DatetimeIndex(ahead[ahead > last][:count])
+
+
+def outside(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Cells before the first and after the last value of a series, at times at which another series has one."""
+    seen = ~np.isnan(values)
+    started = np.logical_or.accumulate(seen, axis=0)
+    lasting = np.logical_or.accumulate(seen[::-1], axis=0)[::-1]
+    return np.asarray(~(started & lasting) & seen.any(1, keepdims=True) & seen.any(0))
 
 
 def targets_last(panel: Panel, targets: Sequence[str]) -> Panel:

@@ -13,6 +13,7 @@ from multiway.data.sources.cells import RawTable
 from multiway.data.sources.options import ReadOptions
 from multiway.errors import Fix, Message
 from multiway.tasks.forecasting.frequency import steps_over, time_grid
+from multiway.tasks.forecasting.panel import outside
 
 MASK = Fix("read.missing", "mask")
 FIXES: dict[str, Message] = {
@@ -27,6 +28,13 @@ FIXES: dict[str, Message] = {
 }  # fmt: skip
 FREQUENCY: Message = ("set frequency to the step (", Fix("read.frequency", "D"), ").")
 CHOOSE = Fix("read.variates", like="NAME,NAME")
+SEVERAL = 0.05
+"""Share of repeated times from which on a table may be of several series."""
+SEVERAL_SERIES: Message = (
+    " If they are of several series, name their column (",
+    Fix("read.id_column", like="NAME"),
+    ").",
+)
 SHIFT_HINT = " If clocks changed there, write times with a UTC offset."
 
 
@@ -90,7 +98,9 @@ def once_each(draft: Draft) -> Draft:
     if not len(repeated):
         return draft
     rule = f"{_counted(len(repeated), 'row')} repeat{'s' if len(repeated) == 1 else ''} a time"
-    draft.note("duplicates", repeated, rule, *_shift_hint(draft.times[repeated[:KEPT_PER_KIND]]))
+    hint = _shift_hint(draft.times[repeated[:KEPT_PER_KIND]])
+    several = () if len(repeated) < SEVERAL * len(draft.times) else SEVERAL_SERIES
+    draft.note("duplicates", repeated, rule, *hint, *several)
     if policy in ("keep", "error"):
         return draft
     if policy == "mean":
@@ -191,7 +201,9 @@ def with_missing(draft: Draft) -> Draft:
     values, sentinels = draft.values, draft.options.sentinels
     sentinel = np.isin(values, sentinels) if sentinels else np.zeros(values.shape, bool)
     _note_sentinels(draft, sentinel)
-    _note_missing(draft, np.isnan(values))
+    beyond = outside(values)
+    _note_spans(draft, beyond)
+    _note_missing(draft, np.isnan(values) & ~beyond)
     if -9999.0 not in sentinels and (count := int((values == -9999.0).sum())):
         draft.findings.add("sentinel", "warning", f"{count} cells hold -9999 and are taken as numbers", count=count)
     draft = dataclasses.replace(draft, values=np.where(sentinel, np.nan, values))
@@ -206,6 +218,21 @@ def _note_sentinels(draft: Draft, cells: NDArray[np.bool_]) -> None:
         rule = f"{_counted(count, 'cell')} {verb} {numbers}, which usually means missing"
         places = [draft.place(row, column, f"{draft.values[row, column]:g}") for row, column in _first(cells)]
         draft.note_places("sentinel", places, count, rule)
+
+
+def _note_spans(draft: Draft, beyond: NDArray[np.bool_]) -> None:
+    """Name series that start late or end early: they are masked there, whatever becomes of missing cells."""
+    columns = np.flatnonzero(beyond.any(0))
+    if len(columns):
+        seen = ~np.isnan(draft.values)
+        spans = [draft.times[seen[:, column]] for column in columns[:KEPT_PER_KIND]]
+        places = [
+            Place(column=draft.names[column], detail=f"{span.min()} to {span.max()}")
+            for column, span in zip(columns, spans, strict=False)
+        ]
+        verbs = "starts later or ends earlier" if len(columns) == 1 else "start later or end earlier"
+        severity: Severity = "warning" if beyond[-1].any() else "note"
+        draft.findings.add("span", severity, f"{len(columns)} series {verbs} than the others", "", places, len(columns))
 
 
 def _note_missing(draft: Draft, cells: NDArray[np.bool_]) -> None:
@@ -233,11 +260,7 @@ def _columns(draft: Draft, marks: NDArray[np.bool_]) -> list[Place]:
 
 
 def _forward_filled(draft: Draft) -> Draft:
-    leading = np.flatnonzero(np.isnan(draft.values[0]) & ~np.isnan(draft.values).all(0))
-    if len(leading):
-        places = [draft.place(0, int(column)) for column in leading]
-        fix = ("Set missing to mask (", MASK, "), or start the file later.")
-        draft.findings.add("missing", "error", "nothing stands before these missing cells to repeat", fix, places)
+    """Repeat the last value; before the first one a series has not begun."""
     return dataclasses.replace(draft, values=pd.DataFrame(draft.values).ffill().to_numpy())
 
 

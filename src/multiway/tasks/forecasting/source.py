@@ -5,20 +5,22 @@ import contextlib
 import dataclasses
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, listed, quoted, soundly
+from multiway.data.long_tables import Long, find_long
 from multiway.data.sources import columns as col
-from multiway.data.sources.cells import RawTable
+from multiway.data.sources.cells import RawTable, as_text, looks_numeric, words
 from multiway.data.sources.options import ReadOptions
-from multiway.data.sources.tables import load_table, source_name
+from multiway.data.sources.tables import column_names, load_table, source_name
 from multiway.data.sources.times import parse_times
 from multiway.errors import DataError, Fix, MultiwayError
 from multiway.tasks.forecasting.frequency import GridTooLong, check_frequency, infer_frequency, season_of
-from multiway.tasks.forecasting.panel import Panel, match_panel
+from multiway.tasks.forecasting.panel import Columns, Panel, match_panel, outside
 from multiway.tasks.forecasting.policies import (
     CHOOSE,
     FREQUENCY,
@@ -61,7 +63,7 @@ def check_file(source: object, options: ReadOptions | None = None, split: SplitO
         panel = _read(source, options or ReadOptions(), findings)
     if panel is not None and split is not None and not findings.errors():
         _look_at_split(panel, split, findings)
-    counts = {} if panel is None else dict(zip(panel.names, np.isnan(panel.values).sum(0).tolist(), strict=True))
+    counts = {} if panel is None else dict(zip(panel.names, _missing(panel).sum(0).tolist(), strict=True))
     return CheckReport(
         source=findings.source, findings=findings.ordered(),
         summary={"encoding": findings.encoding} if panel is None else _summary(panel, findings),
@@ -75,6 +77,11 @@ def _look_at_split(panel: Panel, split: SplitOptions, findings: Findings) -> Non
         names = list(itertools.compress(panel.names, young_series(panel, borders_of(panel, split))))
         if names:
             findings.add("young", "warning", about_young(names), count=len(names))
+
+
+def _missing(panel: Panel) -> NDArray[np.bool_]:
+    """Cells without a value between the first and the last one of their series."""
+    return np.asarray(np.isnan(panel.values) & ~outside(panel.values))
 
 
 def _summary(panel: Panel, findings: Findings) -> dict[str, object]:
@@ -92,7 +99,7 @@ def _summary(panel: Panel, findings: Findings) -> dict[str, object]:
         "season": season_of(panel.frequency),
         "layout": panel.layout,
         "encoding": findings.encoding,
-        "missing cells": int(np.isnan(panel.values).sum()),
+        "missing cells": int(_missing(panel).sum()),
         "sentinel cells": counts["sentinel"],
         "repeated times": counts["duplicates"],
         "gaps": counts["gaps"],
@@ -107,7 +114,10 @@ def _read(source: object, options: ReadOptions, findings: Findings) -> Panel:
     table = load_table(source, options, findings)
     time = col.find_time_column(table, options, findings)
     table, times = _timed(table, time, options, findings)
-    long = col.find_long_columns(table, time, options, findings)
+    long = find_long(table, time, times, options, findings)
+    if long is not None and _are_numbers(source, table, long.ids, options):
+        findings.found.clear()
+        return _read(source, options.replace(id_column=long.ids, value_column=long.value, time_column=time), findings)
     draft = (
         _wide(table, time, times, options, findings)
         if long is None
@@ -126,7 +136,14 @@ def _read(source: object, options: ReadOptions, findings: Findings) -> Panel:
     return Panel(
         values=draft.values, times=draft.times, names=draft.names, frequency=frequency,
         layout="wide" if long is None else "long", source=findings.source, notes=findings.remarks(),
+        columns=Columns(time=time) if long is None else Columns(time=time, ids=long.ids, value=long.value),
     )  # fmt: skip
+
+
+def _are_numbers(source: object, table: RawTable, ids: tuple[str, ...], options: ReadOptions) -> bool:
+    """Whether names of series were read as numbers from a file, which read again as text says 007 for 7."""
+    numeric = (pd.api.types.is_numeric_dtype(table.frame[name]) for name in ids)
+    return isinstance(source, str | Path) and options.id_column != ids and any(numeric)
 
 
 def _timed(table: RawTable, time: str | None, options: ReadOptions, findings: Findings) -> tuple[RawTable, pd.Index]:
@@ -137,14 +154,14 @@ def _timed(table: RawTable, time: str | None, options: ReadOptions, findings: Fi
     return table if good.all() else table.take(good), times
 
 
-def _note_layout(time: str | None, long: tuple[str, str] | None, draft: Draft) -> None:
+def _note_layout(time: str | None, long: Long | None, draft: Draft) -> None:
     """Say how the table was understood."""
     when = "rows are counted" if time is None else f"times in '{quoted(time)}'"
     if long is None:
         text = f"read as wide: {when}, {len(draft.names)} series in columns"
     else:
-        names, values = (f"'{quoted(name)}'" for name in long)
-        text = f"read as long: {when}, names in {names}, values in {values}, {len(draft.names)} series"
+        names = " and ".join(f"'{quoted(name)}'" for name in long.ids)
+        text = f"read as long: {when}, names in {names}, values in '{quoted(long.value)}', {len(draft.names)} series"
     draft.findings.add("layout", "note", text)
 
 
@@ -152,6 +169,9 @@ def _wide(table: RawTable, time: str | None, times: pd.Index, options: ReadOptio
     names = [name for name in table.names if name != time]
     if options.variates is not None:
         names = col.require_columns(names, options.variates, "variates", findings)
+    elif same := [name for name in names if _is_one_word(table.frame[name])]:
+        findings.add("columns", "note", f"columns {listed(same)} say the same in every row and are left out")
+        names = [name for name in names if name not in same]
     if not names:
         rule = "there is no column of values" + ("" if time is None else f" beside '{quoted(time)}'")
         raise findings.fatal("columns", rule, "Give at least one series; columns are separated by , ; | or tabs.")
@@ -161,19 +181,24 @@ def _wide(table: RawTable, time: str | None, times: pd.Index, options: ReadOptio
     )  # fmt: skip
 
 
+def _is_one_word(raw: pd.Series) -> bool:
+    """Whether a column says one word throughout, as the name of the only shop."""
+    return isinstance(raw.iloc[0], str) and raw.nunique(dropna=False) == 1 and not looks_numeric(words(raw.iloc[:1]))
+
+
 CELL = ["stamp", "series"]
 
 
 def _pivoted(
-    table: RawTable, time: str | None, long: tuple[str, str], times: pd.Index, options: ReadOptions, findings: Findings
+    table: RawTable, time: str | None, long: Long, times: pd.Index, options: ReadOptions, findings: Findings
 ) -> Draft:
     """A row per time, a column per series in order of appearance, NaN where a series has no row."""
-    label, value = long
-    unused = [name for name in table.names if name not in (time, label, value)]
+    unused = [name for name in table.names if name not in (time, *long.ids, long.value)]
     if unused:
-        findings.add("columns", "warning", f"columns {listed(unused)} are not used")
-    numbers = col.parse_numbers(table, [value], findings)[:, 0]
-    labels = _labels(table, label, findings)
+        rule = f"columns {listed(unused)} are not used: they hold neither times nor names nor the values"
+        findings.add("columns", "warning", rule)
+    numbers = col.parse_numbers(table, [long.value], findings)[:, 0]
+    labels = _labels(table, long.ids, findings)
     names = list(dict.fromkeys(labels))
     if options.variates is not None:
         names = col.require_columns(names, options.variates, "variates", findings)
@@ -195,17 +220,27 @@ def _pivoted(
     return draft
 
 
-def _labels(table: RawTable, label: str, findings: Findings) -> NDArray[np.object_]:
-    """Series names as text; whole numbers without a fraction."""
-    raw = table.frame[label]
-    if pd.api.types.is_float_dtype(raw) and (raw == np.round(raw)).all():
-        raw = raw.astype(np.int64)
-    absent = np.flatnonzero((raw.isna() | (raw.astype(str).str.strip() == "")).to_numpy(bool) & ~table.broken)
-    if len(absent):
-        places = [table.place(int(row), label) for row in absent[:KEPT_PER_KIND]]
-        raise findings.fatal("columns", f"{len(absent)} rows name no series", "Name them.", places, count=len(absent))
-    labels: NDArray[np.object_] = raw.astype(str).to_numpy(dtype=object)
+def _labels(table: RawTable, ids: Sequence[str], findings: Findings) -> NDArray[np.object_]:
+    """Series names as text, parts of one joined by a slash; whole numbers without a fraction."""
+    parts = [_names(table, name, findings) for name in ids]
+    labels = parts[0] if len(parts) == 1 else np.array(list(map("/".join, zip(*parts, strict=True))), dtype=object)
+    if len(parts) > 1 and len(set(labels)) < len(set(zip(*parts, strict=True))):
+        rule = f"two series would have one name where {listed(ids)} are joined by a slash"
+        raise findings.fatal("columns", rule, "Write names without slashes.")
     return labels
+
+
+def _names(table: RawTable, column: str, findings: Findings) -> NDArray[np.object_]:
+    """Cells of a column as they are written, each of which names something; whole numbers without a fraction."""
+    raw = table.frame[column]
+    absent = np.flatnonzero((as_text(raw) == "").to_numpy(bool) & ~table.broken)
+    if len(absent):
+        places = [table.place(int(row), column) for row in absent[:KEPT_PER_KIND]]
+        raise findings.fatal("columns", f"{len(absent)} rows name no series", "Name them.", places, count=len(absent))
+    names: NDArray[np.object_] = (as_text(raw) if pd.api.types.is_float_dtype(raw) else raw.astype(str)).to_numpy(
+        object
+    )
+    return names
 
 
 def _once(cells: pd.DataFrame, draft: Draft) -> pd.DataFrame:
@@ -223,6 +258,15 @@ def _once(cells: pd.DataFrame, draft: Draft) -> pd.DataFrame:
     if policy == "mean":
         cells = cells.assign(number=cells.groupby(CELL)["number"].transform("mean"))
     return cells.drop_duplicates(CELL, keep="last" if policy == "last" else "first")
+
+
+def as_trained(source: object, options: ReadOptions, columns: Columns) -> ReadOptions:
+    """How a later table is read: by the columns of the training, where it has them."""
+    named = {"time_column": columns.time, "id_column": columns.ids or None, "value_column": columns.value}
+    wanted = [name for name in (columns.time, *columns.ids, columns.value) if name is not None]
+    if not set(wanted) <= set(column_names(source)):
+        return options
+    return options.replace(**{name: value for name, value in named.items() if getattr(options, name) is None})
 
 
 def later_panel(source: object, options: ReadOptions, names: Sequence[str], frequency: str | None) -> Panel:

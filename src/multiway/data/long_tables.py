@@ -1,0 +1,182 @@
+"""Which columns of a long table say whose a row is, and which one holds its value."""
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.findings import Findings, listed
+from multiway.data.sources.cells import ID_NAMES, RawTable, as_text, looks_numeric, words
+from multiway.data.sources.columns import require_column, require_columns, usual_column
+from multiway.data.sources.options import ReadOptions
+from multiway.data.sources.times import looks_like_time
+from multiway.errors import Fix
+
+VALUE_NAMES = ("y", "value", "target", "values")
+MEASURES = ("sales", "demand", "quantity", "qty", "units", "amount", "revenue", "load", "consumption")
+"""Names of values that are looked for where several columns of numbers are left."""
+MOST_KEYS, MOST_CANDIDATES = 3, 12
+SHORTEST = 3
+"""Rows of a series, on average, below which columns name rows and no series."""
+FEW_REPEATS = 0.05
+"""Share of repeated times from which on whole numbers can be names of series."""
+LEFT_ROWS, LEFT_REPEATS = 0.01, 0.1
+"""Repeats that may be left where columns explain the others: shares of all rows, and of all repeats."""
+SUCCESSIVE = 0.5
+"""Share of the rows of a series, where whole numbers name it, that stand one time after another."""
+NAMED = re.compile(
+    r"(^|[_ .-])(id|no|nr|code|key)$|store|shop|item|sku|product|region|country|city|sensor|station|branch|customer"
+    r"|dep(artmen)?t|symbol|ticker|series|meter|machine|device|site|warehouse",
+    re.IGNORECASE,
+)
+"""Names that columns of series have."""
+Codes = NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Long:
+    """Columns of a long table.
+
+    ids: Those whose cells, together, name the series of a row.
+    value: The one that is forecast.
+    """
+
+    ids: tuple[str, ...]
+    value: str
+
+
+def find_long(
+    table: RawTable, time: str | None, times: pd.Index, options: ReadOptions, findings: Findings
+) -> Long | None:
+    """The columns of a long table, named or seen; None where the table is wide.
+
+    Raises:
+        Unreadable: Columns that are named are not there, or the column of values is not clear; it is noted.
+    """
+    others = [name for name in table.names if name != time]
+    if options.id_column is not None:
+        ids = tuple(require_columns(others, options.id_column, "id_column", findings))
+    else:
+        ids = _ids(table, None if time is None else times, [name for name in others if name != options.value_column])
+    if ids or options.value_column is not None:
+        _refuse_none(ids, others, findings)
+        left = [name for name in others if name not in ids]
+        return Long(ids=ids, value=_value(table, ids, times, left, options.value_column, findings))
+    return None
+
+
+def _refuse_none(ids: tuple[str, ...], others: Sequence[str], findings: Findings) -> None:
+    if not ids:
+        fix = (f"Set id_column to one of {listed(others)} (", Fix("read.id_column", like="NAME"), ").")
+        raise findings.fatal("columns", "no column of series names was found", fix)
+
+
+def _ids(table: RawTable, times: pd.Index | None, others: Sequence[str]) -> tuple[str, ...]:
+    """The fewest columns that tell rows of one time apart; those with the usual names where there are such."""
+    known = usual_column(others, ID_NAMES)
+    usual = () if known is None or usual_column(others, VALUE_NAMES) is None else (known,)
+    if times is None:
+        return usual
+    keys = Keys(table.frame, times)
+    if not keys.repeats:
+        return usual
+    return next(filter(keys.explain, keys.sets(usual, [name for name in others if name not in usual])), usual)
+
+
+class Keys:
+    """Columns of a table that may tell apart the rows of one time.
+
+    repeats: Rows whose time stands above already.
+    """
+
+    def __init__(self, frame: pd.DataFrame, times: pd.Index) -> None:
+        self.frame = frame
+        self.stamps = _codes(pd.Series(times))
+        self.repeats = len(self.stamps) - _count(self.stamps)
+        self.left = min(LEFT_ROWS * len(self.stamps), LEFT_REPEATS * self.repeats)
+
+    def sets(self, first: tuple[str, ...], names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """Columns together: few before many, then those named as series are, then words before numbers."""
+        if first:
+            yield first
+        ranked = sorted(filter(self._may_name, names), key=lambda name: (not NAMED.search(name), self._counts(name)))
+        for size in range(1, MOST_KEYS + 1 - len(first)):
+            for more in itertools.combinations(ranked[:MOST_CANDIDATES], size):
+                yield (*first, *sorted(more, key=list(names).index))
+
+    def explain(self, names: tuple[str, ...]) -> bool:
+        """Whether a time stands once in each series that the columns name, but for few flaws, and series are series."""
+        series = _joined([_codes(self.frame[name]) for name in names])
+        if len(self.stamps) - _count(_joined([self.stamps, series])) > self.left:
+            return False
+        if all(NAMED.search(name) or not self._counts(name) for name in names):
+            return True
+        return self.repeats >= FEW_REPEATS * len(self.stamps) and self._successive(series) >= SUCCESSIVE
+
+    def _counts(self, name: str) -> bool:
+        return pd.api.types.is_numeric_dtype(self.frame[name])
+
+    def _may_name(self, name: str) -> bool:
+        """Whether a column has words or whole numbers, few different ones, that differ within a time."""
+        raw = self.frame[name]
+        if looks_like_time(raw) or (self._counts(name) and not bool((raw.dropna() % 1 == 0).all())):
+            return False
+        codes = _codes(raw)
+        differ = _count(_joined([self.stamps, codes])) > _count(self.stamps)
+        return differ and _count(codes) <= len(raw) / SHORTEST
+
+    def _successive(self, series: Codes) -> float:
+        """Share of rows that stand one time after the row before them of their series."""
+        order = np.lexsort((self.stamps, series))
+        same = np.diff(series[order]) == 0
+        return float((np.diff(self.stamps[order])[same] == 1).mean()) if same.any() else 0.0
+
+
+def _codes(raw: pd.Series) -> Codes:
+    """Values by their place among all of them, in order."""
+    values = as_text(raw) if raw.dtype == object else raw
+    return np.asarray(pd.factorize(values, sort=True, use_na_sentinel=False)[0], dtype=np.int64)
+
+
+def _joined(columns: Sequence[Codes]) -> Codes:
+    """One code for each combination."""
+    joined = columns[0]
+    for each in columns[1:]:
+        joined = np.asarray(pd.factorize(joined * (int(each.max()) + 1) + each)[0], dtype=np.int64)
+    return joined
+
+
+def _count(codes: Codes) -> int:
+    return len(pd.unique(codes))
+
+
+def _value(
+    table: RawTable, ids: tuple[str, ...], times: pd.Index, left: list[str], named: str | None, findings: Findings
+) -> str:
+    """The named column, one with a usual name, or the only one of numbers that differs by time and series."""
+    if named is not None:
+        return require_column(left, named, "value_column", findings)
+    usual = usual_column(left, VALUE_NAMES)
+    numbers = [name for name in left if _is_of_numbers(table.frame[name])]
+    own = numbers if len(numbers) < 2 else [name for name in numbers if _differs(table.frame, name, ids, times)]
+    chosen = usual or (own[0] if len(own) == 1 else usual_column(own, MEASURES))
+    if chosen is None:
+        fix = (f"Set value_column to one of {listed(own or left)} (", Fix("read.value_column", like="NAME"), ").")
+        raise findings.fatal("columns", "the column of values is not clear", fix)
+    return chosen
+
+
+def _is_of_numbers(raw: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(raw) or (not looks_like_time(raw) and looks_numeric(words(raw)))
+
+
+def _differs(frame: pd.DataFrame, name: str, ids: tuple[str, ...], times: pd.Index) -> bool:
+    """Whether a column says more than its time, as a calendar does, and than its series, as a size of a shop does."""
+    codes = _codes(frame[name])
+    series = _joined([_codes(frame[each]) for each in ids])
+    parts = (_codes(pd.Series(times)), series)
+    return all(_count(_joined([part, codes])) > _count(part) for part in parts)
