@@ -162,9 +162,9 @@ def test_an_image_alone_as_in_a_batch(pooling, generator):
         ({"block": BLOCK | {"causal": True}}, r"block\.causal is for texts"),
         (
             {"patches": "low_rank"},
-            r"patches_rank is for tensor_train and low_rank, which need one\. Got low_rank, None",
+            r"patches_rank is for tensor_train and low_rank, which need one\. Got low_rank, patches_rank=None",
         ),
-        ({"head_rank": 2}, r"head_rank is for tensor_train and low_rank, which need one\. Got linear, 2"),
+        ({"head_rank": 2}, r"head_rank is for tensor_train and low_rank, which need one\. Got linear, head_rank=2"),
         ({"block": BLOCK | {"feed_forward": {"sizes": (3, 2), "hidden": (7,)}}}, r"multiply to dim=8\. Got \(3, 2\)"),
         (
             {"mixing": "tokens", "block": BLOCK | {"feed_forward": {"sizes": (8,), "hidden": (7,)}}},

@@ -34,29 +34,55 @@ def passed(part: torch_nn.Module, *inputs: Tensor, frugal: bool) -> Tensor:
     return part(*inputs)  # type: ignore[no-any-return]
 
 
-class BlockConfig(Config):
-    """What the config of every Higher-Order Transformer says of its blocks."""
+class AttentionChoice(Config):
+    """What the config of every network with Kronecker attention says of its blocks."""
 
-    dim: int = Field(64, gt=0)
-    """Features per token."""
     num_heads: int = Field(4, gt=0)
     """Heads of each attention, which is also its Kronecker rank (HOT: R)."""
     ffn_multiple: int = Field(2, gt=0)
-    """Hidden width of each SwiGLU over `dim`; the paper takes 4."""
+    """Hidden width of each SwiGLU over the features; the paper takes 4."""
     dropout: float = Field(0.1, ge=0.0, lt=1.0)
     """Share of each block's attention and SwiGLU outputs dropped in training."""
-    attended_modes: tuple[int, ...] = ()
-    """Modes with an attention factor; () leaves value and output projections only."""
     preset: Literal["paper", "per_mode", "trainable"] = "trainable"
     """Form of the attention, see `nn.KroneckerAttention`."""
-    mode_pooling: Literal["mean", "sum", "max", "learned"] | None = None
-    """Pooling of queries and keys over the other modes, see `nn.KroneckerAttention`; the preset's if not given."""
-    attention: Literal["kronecker", "full"] = "kronecker"
-    """One small attention per mode, or one over all tokens at once, which needs no `attended_modes` and `combine`."""
     combine: Literal["product", "sum"] = "product"
     """Product of the modes' factors, or sum of each mode alone."""
     feature_map: Literal["softmax", "smreg", "positive", "elu"] = "softmax"
     """Softmax, or the kernel in its place ("smreg" is the paper's)."""
+
+    def kronecker_block(self, dim: int, num_modes: int, attended_modes: Sequence[int] | None) -> nn.HOTBlock:
+        """Attention and SwiGLU at `dim` features, whose modes all have an order."""
+        attention = nn.KroneckerAttention(
+            dim,
+            num_heads=self.num_heads,
+            num_modes=num_modes,
+            attended_modes=attended_modes,
+            rotary_modes=tuple(range(num_modes)),
+            preset=self.preset,
+            combine=self.combine,
+            feature_map=self.feature_map,
+        )
+        return nn.HOTBlock(attention, dim=dim, hidden_dim=self.ffn_multiple * dim, dropout=self.dropout)
+
+
+def check_attended(modes: Sequence[int], num_modes: int, names: str = "") -> None:
+    """Hold a config to modes that there are, each once and in order."""
+    known = tuple(range(num_modes))
+    if list(modes) != sorted(set(modes) & set(known)):
+        raise ValueError(f"attended_modes must be some of {known}, each once and in order{names}. Got {modes}.")
+
+
+class BlockConfig(AttentionChoice):
+    """What the config of every Higher-Order Transformer says of its blocks."""
+
+    dim: int = Field(64, gt=0)
+    """Features per token."""
+    attended_modes: tuple[int, ...] = ()
+    """Modes with an attention factor; () leaves value and output projections only."""
+    mode_pooling: Literal["mean", "sum", "max", "learned"] | None = None
+    """Pooling of queries and keys over the other modes, see `nn.KroneckerAttention`; the preset's if not given."""
+    attention: Literal["kronecker", "full"] = "kronecker"
+    """One small attention per mode, or one over all tokens at once, which needs no `attended_modes` and `combine`."""
     rotary: bool = True
     """Turn queries and keys by their positions along the modes that have an order."""
     qk_norm: Literal["none", "rms", "layer"] | None = None
@@ -93,6 +119,15 @@ class BlockConfig(Config):
                 f"dim must be at least {2 * num_ordered} times num_heads, as full attention turns a pair of features "
                 f"along each of {num_ordered} modes. {got}"
             )
+
+
+def with_maps(blocks: torch_nn.ModuleList, tokens: Tensor, **masks: Any) -> tuple[Tensor, list[list[Tensor]]]:
+    """Tokens after all blocks, and of each block one map per mode."""
+    maps = []
+    for block in blocks:
+        tokens, block_maps = block.forward_with_maps(tokens, **masks)  # type: ignore[operator]  # ModuleList forgets
+        maps.append(block_maps)
+    return tokens, maps
 
 
 def need_maps(model: torch_nn.Module, config: BlockConfig) -> None:

@@ -1,7 +1,7 @@
 """A layer or an attention as a choice: twins of a network differ in it and in nothing else."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -51,33 +51,28 @@ def build_layer(layer: LayerName, in_sizes: Sizes, out_sizes: Sizes, *, rank: in
         raise ConfigError(f"{layer} {rule}. Got rank={rank}. Ranks are for {' and '.join(RANKED)}.")
     if layer == "nd_linear":
         return nn.NdLinear(in_sizes, out_sizes)
-    return Flattened(_FLAT[layer](tuple(in_sizes), tuple(out_sizes), rank or 1), in_sizes, out_sizes)
+    return Flattened(_flat_layer(layer, in_sizes, out_sizes, rank), in_sizes, out_sizes)
 
 
-def _linear(before: Sizes, after: Sizes, _rank: int) -> torch_nn.Module:
-    return torch_nn.Linear(math.prod(before), math.prod(after))
+def _flat_layer(layer: LayerName, in_sizes: Sizes, out_sizes: Sizes, rank: int | None) -> torch_nn.Module:
+    before, after = math.prod(in_sizes), math.prod(out_sizes)
+    if rank is None:
+        return torch_nn.Linear(before, after)
+    if layer == "low_rank":
+        return nn.LowRankLinear(before, after, rank=rank)
+    return nn.TTLinear(in_sizes, out_sizes, tt_ranks=rank)
 
 
-def _tensor_train(before: Sizes, after: Sizes, rank: int) -> torch_nn.Module:
-    return nn.TTLinear(before, after, tt_ranks=rank)
-
-
-def _low_rank(before: Sizes, after: Sizes, rank: int) -> torch_nn.Module:
-    return nn.LowRankLinear(math.prod(before), math.prod(after), rank=rank)
-
-
-_FLAT: dict[LayerName, Callable[[Sizes, Sizes, int], torch_nn.Module]] = {
-    "linear": _linear, "tensor_train": _tensor_train, "low_rank": _low_rank
-}  # fmt: skip
-
-
-AttentionName = Literal["graph", "dot_product", "additive"]
+def check_rank(layer: LayerName, rank: int | None, name: str = "rank") -> None:
+    """Hold the field of a rank to the layers that have one."""
+    if (layer in RANKED) != (rank is not None):
+        raise ValueError(f"{name} is for {' and '.join(RANKED)}, which need one. Got {layer}, {name}={rank}")
 
 
 class AttentionConfig(Config):
     """An attention without biases, as the experiments of TGA compare; the fields from `rank` on are of the graph."""
 
-    kind: AttentionName = "graph"
+    kind: Literal["graph", "dot_product", "additive"] = "graph"
     """Tensorized graph attention, dot-product attention, or additive attention."""
     num_heads: int = Field(1, gt=0)
     rank: int = Field(2, gt=0)
@@ -94,24 +89,10 @@ class AttentionConfig(Config):
 
 def build_attention(config: AttentionConfig, dim: int, *, causal: bool = False) -> torch_nn.Module:
     """A layer that maps `(..., tokens, dim)` to the same, with `valid=` for tokens that are there."""
-    return _KINDS[config.kind](config, dim, causal)
-
-
-def _graph(config: AttentionConfig, dim: int, causal: bool) -> torch_nn.Module:
-    return nn.TensorGraphAttention(
-        dim, num_heads=config.num_heads, in_sizes=config.sizes, tt_ranks=config.rank, preset=config.preset,
-        damping=config.damping, learn_damping=config.learn_damping, causal=causal,
-    )  # fmt: skip
-
-
-def _dot_product(config: AttentionConfig, dim: int, causal: bool) -> torch_nn.Module:
-    return nn.DotProductAttention(dim, num_heads=config.num_heads, causal=causal)
-
-
-def _additive(config: AttentionConfig, dim: int, causal: bool) -> torch_nn.Module:
-    return nn.AdditiveAttention(dim, num_heads=config.num_heads, causal=causal)
-
-
-_KINDS: dict[AttentionName, Callable[[AttentionConfig, int, bool], torch_nn.Module]] = {
-    "graph": _graph, "dot_product": _dot_product, "additive": _additive
-}  # fmt: skip
+    if config.kind == "graph":
+        return nn.TensorGraphAttention(
+            dim, num_heads=config.num_heads, in_sizes=config.sizes, tt_ranks=config.rank, preset=config.preset,
+            damping=config.damping, learn_damping=config.learn_damping, causal=causal,
+        )  # fmt: skip
+    kind = nn.DotProductAttention if config.kind == "dot_product" else nn.AdditiveAttention
+    return kind(dim, num_heads=config.num_heads, causal=causal)

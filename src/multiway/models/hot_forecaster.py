@@ -10,12 +10,13 @@ from torch import nn as torch_nn
 
 from multiway import nn
 from multiway.errors import ConfigError
-from multiway.models.blocks import BlockConfig, build_block, need_maps
+from multiway.models.blocks import BlockConfig, build_block, need_maps, with_maps
 from multiway.models.windows import (
     NORMALISERS,
     Bases,
     LinearFloor,
     Normalised,
+    WindowSizes,
     check_windows,
     fill_gaps,
     valid_patches,
@@ -26,15 +27,9 @@ LEVEL_LIMIT = 5.0
 """Last values are clipped here, in standard deviations of the training rows, before they become features."""
 
 
-class HOTForecasterConfig(BlockConfig):
+class HOTForecasterConfig(WindowSizes, BlockConfig):
     """Everything needed to rebuild a `HOTForecaster`; saved inside each run."""
 
-    num_variates: int = Field(gt=0)
-    """Series observed together (HOT sec. 5.1: N)."""
-    lookback: int = Field(96, gt=0)
-    """Past time steps the model sees (HOT: T). A count, not a duration."""
-    horizon: int = Field(96, gt=0)
-    """Future time steps it forecasts (HOT: S)."""
     patch_length: int = Field(16, gt=0)
     """Time steps per token; patches do not overlap (HOT app. D)."""
     num_blocks: int = Field(2, ge=0)
@@ -175,12 +170,8 @@ class HOTForecaster(torch_nn.Module):
         """
         need_maps(self, self.config)
         window = self._read(past, past_observed)
-        tokens, maps = self._embed(window), []
-        for block in self.blocks:
-            tokens, block_maps = block.forward_with_maps(  # type: ignore[operator]  # ModuleList forgets the class
-                tokens, valid=window.valid, mode_masks=window.mode_masks
-            )
-            maps.append(block_maps)
+        masks = {"valid": window.valid, "mode_masks": window.mode_masks}
+        tokens, maps = with_maps(self.blocks, self._embed(window), **masks)
         return self._forecast(window, tokens), maps
 
     def set_floor(self, weight: Tensor) -> None:
@@ -211,7 +202,7 @@ class HOTForecaster(torch_nn.Module):
             self.variates[young] = self.variates[~young].mean(0)
 
     def _read(self, past: Tensor, past_observed: Tensor | None) -> _Window:
-        check_windows("HOTForecaster", past, past_observed, (self.config.lookback, self.config.num_variates))
+        check_windows("HOTForecaster", past, past_observed, self.config)
         limit = self.config.deviation_limit
         if past_observed is None:
             return _Window(past, self._normalise(past, None, limit), None, None)

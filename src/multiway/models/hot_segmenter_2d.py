@@ -1,6 +1,6 @@
 """HOT segmenter of multispectral images: bands are a mode beside rows and columns."""
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 from torch import Tensor
@@ -8,15 +8,14 @@ from torch import nn as torch_nn
 from torch.nn import functional as F
 
 from multiway import nn
-from multiway.config import Config
 from multiway.errors import ShapeError
-from multiway.models.blocks import passed
+from multiway.models.blocks import AttentionChoice, check_attended, passed, with_maps
 
 BANDS, ROWS, COLUMNS = 0, 1, 2
 NUM_MODES = 3
 
 
-class HOTSegmenter2dConfig(Config):
+class HOTSegmenter2dConfig(AttentionChoice):
     """Everything needed to rebuild a `HOTSegmenter2d`; saved inside each run."""
 
     in_channels: int = Field(gt=0)
@@ -33,20 +32,10 @@ class HOTSegmenter2dConfig(Config):
     """Features per token."""
     num_blocks: int = Field(2, ge=0)
     """Attention blocks, one after another."""
-    num_heads: int = Field(4, gt=0)
-    """Heads of each attention, which is also its Kronecker rank (HOT: R)."""
-    ffn_multiple: int = Field(2, gt=0)
-    """Hidden width of each SwiGLU over `dim`."""
     dropout: float = Field(0.1, ge=0.0, lt=1.0)
     """Share of each block's branches, and of the head's features, dropped in training."""
     attended_modes: tuple[int, ...] = (BANDS, ROWS, COLUMNS)
     """Modes with an attention factor: 0 bands, 1 rows, 2 columns; () leaves value and output projections only."""
-    preset: Literal["paper", "per_mode", "trainable"] = "trainable"
-    """Form of the attention, see `nn.KroneckerAttention`."""
-    combine: Literal["product", "sum"] = "product"
-    """Product of the modes' factors, or sum of each mode alone."""
-    feature_map: Literal["softmax", "smreg", "positive", "elu"] = "softmax"
-    """Softmax, or the kernel in its place ("smreg" is the paper's)."""
     checkpoint: bool = False
     """Compute each block's activations again in the backward pass instead of keeping them."""
 
@@ -67,11 +56,7 @@ class HOTSegmenter2dConfig(Config):
                 f"dim must be an even multiple of num_heads, as rotary turns pairs of features. "
                 f"Got dim={self.dim}, num_heads={self.num_heads}."
             )
-        if list(self.attended_modes) != sorted(set(self.attended_modes) & set(range(NUM_MODES))):
-            raise ValueError(
-                f"attended_modes must be some of (0, 1, 2), each once and in order: bands, rows, columns. "
-                f"Got {self.attended_modes}."
-            )
+        check_attended(self.attended_modes, NUM_MODES, ": bands, rows, columns")
         return self
 
 
@@ -100,7 +85,9 @@ class HOTSegmenter2d(torch_nn.Module):
             padding=config.kernel_size // 2,
             groups=groups,
         )
-        self.blocks = torch_nn.ModuleList(_build_block(config) for _ in range(config.num_blocks))
+        self.blocks = torch_nn.ModuleList(
+            config.kronecker_block(dim, NUM_MODES, config.attended_modes) for _ in range(config.num_blocks)
+        )
         self.norm = nn.make_norm("rms", dim)
         self.dropout = nn.Dropout(config.dropout)
         self.head = torch_nn.Linear(groups * dim, config.num_classes * config.patch_size**2)
@@ -120,10 +107,7 @@ class HOTSegmenter2d(torch_nn.Module):
         Each map is `(batch, heads, size, size)`, rows summing to one; the identity for a mode not attended.
         """
         self._check(x)
-        tokens, maps = self._embed(x), []
-        for block in self.blocks:
-            tokens, block_maps = block.forward_with_maps(tokens)  # type: ignore[operator]  # ModuleList forgets
-            maps.append(block_maps)
+        tokens, maps = with_maps(self.blocks, self._embed(x))
         return self._classify(x, tokens), maps
 
     def _embed(self, x: Tensor) -> Tensor:
@@ -151,16 +135,3 @@ class HOTSegmenter2d(torch_nn.Module):
                 f"HOTSegmenter2d: both sizes must be multiples of patch_size={config.patch_size}. Got "
                 f"{tuple(x.shape[2:])}. Crop or pad, or predict by windows with `sliding_window`."
             )
-
-
-def _build_block(config: HOTSegmenter2dConfig) -> nn.HOTBlock:
-    options: dict[str, Any] = {"preset": config.preset, "combine": config.combine, "feature_map": config.feature_map}
-    attention = nn.KroneckerAttention(
-        config.dim,
-        num_heads=config.num_heads,
-        num_modes=NUM_MODES,
-        attended_modes=config.attended_modes,
-        rotary_modes=(BANDS, ROWS, COLUMNS),
-        **options,
-    )
-    return nn.HOTBlock(attention, dim=config.dim, hidden_dim=config.ffn_multiple * config.dim, dropout=config.dropout)

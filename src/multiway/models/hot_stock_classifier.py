@@ -9,7 +9,7 @@ from torch import nn as torch_nn
 
 from multiway import nn
 from multiway.errors import ShapeError
-from multiway.models.blocks import BlockConfig, build_block, need_maps
+from multiway.models.blocks import BlockConfig, build_block, check_attended, need_maps
 
 STOCK, TIME = 0, 1
 NUM_MODES = 2
@@ -78,10 +78,7 @@ class HOTStockClassifierConfig(BlockConfig):
             raise ValueError(
                 f"fusion='product' multiplies two modalities. Got modality={self.modality!r}; leave one of the two out."
             )
-        if list(self.attended_modes) != sorted(set(self.attended_modes) & {STOCK, TIME}):
-            raise ValueError(
-                f"attended_modes must be some of (0, 1), each once and in order. Got {self.attended_modes}."
-            )
+        check_attended(self.attended_modes, NUM_MODES)
         return self
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch import nn as torch_nn
 
 from multiway import nn
-from multiway.models.blocks import BlockConfig, build_block, check_sizes, need_maps, passed
+from multiway.models.blocks import BlockConfig, build_block, check_attended, check_sizes, need_maps, passed, with_maps
 
 NUM_MODES = 3
 STRIDE = 4
@@ -72,10 +72,7 @@ class HOTVolumeClassifierConfig(BlockConfig):
         if min(self.sizes) < 1:
             raise ValueError(f"sizes must be positive. Got sizes={self.sizes}.")
         self.check_heads(num_ordered=NUM_MODES)
-        if list(self.attended_modes) != sorted(set(self.attended_modes) & set(range(NUM_MODES))):
-            raise ValueError(
-                f"attended_modes must be some of (0, 1, 2), each once and in order. Got {self.attended_modes}."
-            )
+        check_attended(self.attended_modes, NUM_MODES)
         return self
 
 
@@ -123,10 +120,7 @@ class HOTVolumeClassifier(torch_nn.Module):
             ConfigError: There is no attention, or it is full and has no map per mode.
         """
         need_maps(self, self.config)
-        tokens, maps = self._embed(x), []
-        for block in self.blocks:
-            tokens, block_maps = block.forward_with_maps(tokens)  # type: ignore[operator]  # ModuleList forgets
-            maps.append(block_maps)
+        tokens, maps = with_maps(self.blocks, self._embed(x))
         return self.classify(self.norm(tokens)), maps
 
     def classify(self, features: Tensor) -> Tensor:

@@ -10,24 +10,17 @@ from torch import nn as torch_nn
 from torch.nn import functional as F
 
 from multiway import nn
-from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
-from multiway.models.windows import Bases, by_mean, read_past
+from multiway.models.windows import Bases, WindowSizes, by_mean, read_past
 
 NEVER = -1e4
 """Softplus is zero here."""
 
 
-class OLinearConfig(Config):
+class OLinearConfig(WindowSizes):
     """Sizes of an `OLinear`; those of the authors' script for ETTh1 if not given."""
 
-    num_variates: int = Field(gt=0)
-    """Series observed together (paper: N)."""
-    lookback: int = Field(96, gt=0)
-    """Past time steps the model sees (paper: T)."""
-    horizon: int = Field(96, gt=0)
-    """Future time steps it forecasts (paper: τ)."""
     channels: int = Field(16, gt=0)
     """Multiples of a series that are transformed side by side (paper: d)."""
     dim: int = Field(512, gt=0)
@@ -89,8 +82,7 @@ class OLinear(torch_nn.Module):
 
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
         """Forecast the steps after each window."""
-        sizes = (self.config.lookback, self.config.num_variates)
-        normal = by_mean(read_past("OLinear", past, past_observed, sizes), past_observed, None)
+        normal = by_mean(read_past("OLinear", past, past_observed, self.config), past_observed, None)
         series = (normal.steps * self.gain + self.shift).transpose(1, 2)
         mapped = self._map(series, None if past_observed is None else past_observed.any(1)).transpose(1, 2)
         return (mapped - self.shift) / self.gain * normal.scale + normal.centre

@@ -12,7 +12,7 @@ from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.blocks import ACTIVATIONS, Activation
-from multiway.models.choices import RANKED, Flattened, LayerName, build_layer
+from multiway.models.choices import Flattened, LayerName, build_layer, check_rank
 
 
 class TabularMLPConfig(Config):
@@ -41,8 +41,7 @@ class TabularMLPConfig(Config):
 
     @model_validator(mode="after")
     def _layer_has_its_rank(self) -> Self:
-        if (self.layer in RANKED) != (self.rank is not None):
-            raise ValueError(f"rank is for {' and '.join(RANKED)}, which need one. Got {self.layer}, rank={self.rank}")
+        check_rank(self.layer, self.rank)
         return self
 
     def sizes(self) -> list[tuple[int, ...]]:

@@ -12,7 +12,7 @@ from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.blocks import ACTIVATIONS, Activation
-from multiway.models.choices import PER_AXIS, RANKED, LayerName, build_layer
+from multiway.models.choices import PER_AXIS, LayerName, build_layer, check_rank
 
 
 class TextHeadConfig(Config):
@@ -43,8 +43,7 @@ class TextHeadConfig(Config):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
-        if (self.layer in RANKED) != (self.rank is not None):
-            raise ValueError(f"rank is for {' and '.join(RANKED)}, which need one. Got {self.layer}, rank={self.rank}")
+        check_rank(self.layer, self.rank)
         if self.layer in PER_AXIS and self.features % self.columns:
             raise ValueError(f"columns must divide the {self.features} features. Got {self.columns}")
         if len(self.between) != len(self.sizes):

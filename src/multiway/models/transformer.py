@@ -13,7 +13,7 @@ from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.blocks import ACTIVATIONS, Activation
-from multiway.models.choices import PER_AXIS, RANKED, AttentionConfig, LayerName, build_attention, build_layer
+from multiway.models.choices import PER_AXIS, AttentionConfig, LayerName, build_attention, build_layer, check_rank
 
 
 class FeedForwardConfig(Config):
@@ -29,8 +29,7 @@ class FeedForwardConfig(Config):
 
     @model_validator(mode="after")
     def _rank_fits(self) -> Self:
-        if (self.layer in RANKED) != (self.rank is not None):
-            raise ValueError(f"rank is for {' and '.join(RANKED)}, which need one. Got {self.layer}, rank={self.rank}")
+        check_rank(self.layer, self.rank)
         return self
 
     def sizes_of(self, dim: int) -> tuple[int, ...]:

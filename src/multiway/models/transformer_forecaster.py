@@ -6,24 +6,15 @@ from pydantic import Field, model_validator
 from torch import Tensor
 from torch import nn as torch_nn
 
-from multiway.config import Config
 from multiway.models.blocks import Activation
 from multiway.models.choices import AttentionConfig
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
-from multiway.models.windows import check_windows, num_seen, seen_past
+from multiway.models.windows import TargetSizes, check_windows, seen_past
 
 
-class TransformerForecasterConfig(Config):
+class TransformerForecasterConfig(TargetSizes):
     """Sizes of a `TransformerForecaster`; the 2,016 parameters that table 4's NdTransformer uses if not given."""
 
-    num_variates: int = Field(gt=0)
-    """Series in a window."""
-    num_targets: int | None = Field(None, gt=0)
-    """The last so many are forecast and not seen; every series is both if not given."""
-    lookback: int = Field(24, gt=0)
-    """Past time steps the model sees."""
-    horizon: int = Field(12, gt=0)
-    """Future time steps it forecasts."""
     dim: int = Field(16, gt=0)
     """Features of a token."""
     num_blocks: int = Field(1, gt=0)
@@ -47,8 +38,6 @@ class TransformerForecasterConfig(Config):
         self.feed_forward.sizes_of(self.dim)
         if self.dim % self.num_heads:
             raise ValueError(f"num_heads must divide dim. Got num_heads={self.num_heads}, dim={self.dim}")
-        if self.num_targets is not None and self.num_targets >= self.num_variates:
-            raise ValueError(f"num_targets must leave a series to see. Got {self.num_targets} of {self.num_variates}")
         return self
 
 
@@ -68,13 +57,13 @@ class TransformerForecaster(torch_nn.Module):
             num_heads=config.num_heads, feed_forward=config.feed_forward, activation=config.activation,
             dropout=config.dropout, attention=config.attention,
         )  # fmt: skip
-        self.embedding = torch_nn.Linear(num_seen(config.num_variates, config.num_targets), config.dim)
+        self.embedding = torch_nn.Linear(config.num_seen, config.dim)
         self.blocks = torch_nn.Sequential(*(TransformerBlock(config.dim, choice) for _ in range(config.num_blocks)))
-        self.head = torch_nn.Linear(config.dim, config.horizon * (config.num_targets or config.num_variates))
+        self.head = torch_nn.Linear(config.dim, config.num_outputs)
 
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
         """Forecast the steps after each window."""
-        check_windows("TransformerForecaster", past, past_observed, (self.config.lookback, self.config.num_variates))
+        check_windows("TransformerForecaster", past, past_observed, self.config)
         tokens = self.blocks(self.embedding(seen_past(past, past_observed, self.config.num_targets)))
         read = tokens[:, -1] if self.config.pooling == "last" else tokens.mean(1)
         out = self.head(read)

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from multiway.config import Config, merge
 from multiway.models.blocks import check_sizes
-from multiway.models.choices import RANKED, LayerName, build_layer
+from multiway.models.choices import LayerName, build_layer, check_rank
 from multiway.models.transformer import BlockChoice, FeedForward, TransformerBlock
 
 USUAL_BLOCK: dict[str, Any] = {"norm_first": True, "feed_forward": {"hidden": (128,)}}
@@ -97,9 +97,7 @@ class VisionTransformerConfig(Config):
     @model_validator(mode="after")
     def _ranks_fit(self) -> Self:
         for name in ("patches", "head"):
-            layer, rank = getattr(self, name), getattr(self, f"{name}_rank")
-            if (layer in RANKED) != (rank is not None):
-                raise ValueError(f"{name}_rank is for {' and '.join(RANKED)}, which need one. Got {layer}, {rank}")
+            check_rank(getattr(self, name), getattr(self, f"{name}_rank"), f"{name}_rank")
         return self
 
 

@@ -1,6 +1,6 @@
 """U-Nets of volumes with Kronecker attention at the coarser levels, and plain ones of equal size (HOT sec. 6)."""
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -8,14 +8,13 @@ from torch import Tensor
 from torch import nn as torch_nn
 
 from multiway import nn
-from multiway.config import Config
 from multiway.errors import ConfigError, ShapeError
-from multiway.models.blocks import passed
+from multiway.models.blocks import AttentionChoice, check_attended, passed, with_maps
 
 KERNEL_SIZE = 3
 
 
-class VolumeUNetConfig(Config):
+class VolumeUNetConfig(AttentionChoice):
     """Everything needed to rebuild a `VolumeUNet`; saved inside each run."""
 
     in_channels: int = Field(1, gt=0)
@@ -30,20 +29,10 @@ class VolumeUNetConfig(Config):
     """Blocks of each level after its convolutions."""
     block: Literal["attention", "convolution"] = "attention"
     """Blocks of Kronecker attention, or two convolutions with as many parameters in the place of each."""
-    num_heads: int = Field(4, gt=0)
-    """Heads of each attention, which is also its Kronecker rank (HOT: R)."""
-    ffn_multiple: int = Field(2, gt=0)
-    """Hidden width of each SwiGLU over the level's features."""
     dropout: float = Field(0.1, ge=0.0, lt=1.0)
     """Share of the coarsest level's features, and of each attention block's branches, dropped in training."""
     attended_modes: tuple[int, ...] | None = None
     """Modes with an attention factor, all if not given; () leaves value and output projections only."""
-    preset: Literal["paper", "per_mode", "trainable"] = "trainable"
-    """Form of the attention, see `nn.KroneckerAttention`."""
-    combine: Literal["product", "sum"] = "product"
-    """Product of the modes' factors, or sum of each mode alone."""
-    feature_map: Literal["softmax", "smreg", "positive", "elu"] = "softmax"
-    """Softmax, or the kernel in its place ("smreg" is the paper's)."""
     checkpoint: bool = False
     """Compute each level's activations again in the backward pass instead of keeping them."""
 
@@ -67,11 +56,8 @@ class VolumeUNetConfig(Config):
                 f"channels of a level with blocks must be an even multiple of num_heads, as rotary turns pairs of "
                 f"features. Got channels={self.channels}, num_blocks={self.num_blocks}, num_heads={self.num_heads}."
             )
-        modes = self.attended_modes
-        if modes is not None and list(modes) != sorted(set(modes) & set(range(self.num_modes))):
-            raise ValueError(
-                f"attended_modes must be some of {tuple(range(self.num_modes))}, each once and in order. Got {modes}."
-            )
+        if self.attended_modes is not None:
+            check_attended(self.attended_modes, self.num_modes)
         return self
 
 
@@ -169,11 +155,7 @@ class _Level(torch_nn.Module):
         return x
 
     def forward_with_maps(self, x: Tensor) -> tuple[Tensor, list[list[Tensor]]]:
-        x, maps = self.entry(x), []
-        for block in self.blocks:
-            x, block_maps = block.forward_with_maps(x)  # type: ignore[operator]  # ModuleList forgets the class
-            maps.append(block_maps)
-        return x, maps
+        return with_maps(self.blocks, self.entry(x))
 
 
 class _Attend(torch_nn.Module):
@@ -181,7 +163,7 @@ class _Attend(torch_nn.Module):
 
     def __init__(self, config: VolumeUNetConfig, dim: int) -> None:
         super().__init__()
-        self.block = _build_attention_block(config, dim)
+        self.block = config.kronecker_block(dim, config.num_modes, config.attended_modes)
 
     def forward(self, x: Tensor) -> Tensor:
         out: Tensor = self.block(x.movedim(1, -1))
@@ -226,20 +208,8 @@ def _build_block(config: VolumeUNetConfig, dim: int) -> torch_nn.Module:
 def equal_width(config: VolumeUNetConfig, dim: int) -> int:
     """Hidden width of two convolutions with as many parameters as one block of attention at `dim` features."""
     with torch.device("meta"):
-        target = sum(parameter.numel() for parameter in _build_attention_block(config, dim).parameters())
+        block = config.kronecker_block(dim, config.num_modes, config.attended_modes)
+        target = sum(parameter.numel() for parameter in block.parameters())
     voxels: int = KERNEL_SIZE**config.num_modes
     per_channel = 2 * dim * voxels + 2  # a filter of each convolution, scale and shift of the norm
     return max(1, round((target - 2 * dim) / per_channel))
-
-
-def _build_attention_block(config: VolumeUNetConfig, dim: int) -> nn.HOTBlock:
-    options: dict[str, Any] = {"preset": config.preset, "combine": config.combine, "feature_map": config.feature_map}
-    attention = nn.KroneckerAttention(
-        dim,
-        num_heads=config.num_heads,
-        num_modes=config.num_modes,
-        attended_modes=config.attended_modes,
-        rotary_modes=tuple(range(config.num_modes)),
-        **options,
-    )
-    return nn.HOTBlock(attention, dim=dim, hidden_dim=config.ffn_multiple * dim, dropout=config.dropout)

@@ -1,11 +1,13 @@
 """Windows of series as models see them; the linear floor under a network; a mean and ridge as baselines."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import torch
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.baselines import Facts, Linear, Mean, fit_ridge
 
@@ -13,12 +15,48 @@ VARIANCE_FLOOR = 1e-5
 """Added to the variance, as in the paper's code: a constant window is divided by 0.003, not by zero."""
 
 
-def check_windows(model: str, past: Tensor, observed: Tensor | None, sizes: tuple[int, int]) -> None:
+class WindowSizes(Config):
+    """What the config of every forecaster has."""
+
+    num_variates: int = Field(gt=0)
+    """Series observed together (HOT sec. 5.1, OLinear, iTransformer: N)."""
+    lookback: int = Field(96, gt=0)
+    """Past time steps the model sees (HOT, OLinear, iTransformer: T; PatchTST: L). A count, not a duration."""
+    horizon: int = Field(96, gt=0)
+    """Future time steps it forecasts (HOT, iTransformer: S; OLinear: τ; PatchTST: T)."""
+
+
+class TargetSizes(WindowSizes):
+    """Also that of a forecaster which may see other series than it forecasts (NdLinear, table 4)."""
+
+    num_targets: int | None = Field(None, gt=0)
+    """The last so many are forecast and not seen; every series is both if not given."""
+    lookback: int = Field(24, gt=0)
+    horizon: int = Field(12, gt=0)
+
+    @model_validator(mode="after")
+    def _a_series_is_seen(self) -> Self:
+        if self.num_targets is not None and self.num_targets >= self.num_variates:
+            raise ValueError(f"num_targets must leave a series to see. Got {self.num_targets} of {self.num_variates}")
+        return self
+
+    @property
+    def num_seen(self) -> int:
+        """Series that are no targets, or all where all are."""
+        return num_seen(self.num_variates, self.num_targets)
+
+    @property
+    def num_outputs(self) -> int:
+        """Numbers of a forecast."""
+        return self.horizon * (self.num_targets or self.num_variates)
+
+
+def check_windows(model: str, past: Tensor, observed: Tensor | None, sizes: WindowSizes) -> None:
     """Hold a batch to the look-back and variates that a model was built for."""
-    if past.ndim != 3 or past.shape[1:] != sizes:
+    if past.ndim != 3 or past.shape[1:] != (sizes.lookback, sizes.num_variates):
         raise ShapeError(
-            f"{model}: past must be (batch, lookback, variates) with {sizes[0]} steps and "
-            f"{sizes[1]} variates. Got {tuple(past.shape)}. Batch first, then time, then variates."
+            f"{model}: past must be (batch, lookback, variates) with {sizes.lookback} steps and "
+            f"{sizes.num_variates} variates. Got {tuple(past.shape)}. Batch first, then time, then variates."
         )
     if observed is not None and (observed.shape != past.shape or observed.dtype != torch.bool):
         raise ShapeError(
@@ -41,7 +79,7 @@ def fill_gaps(past: Tensor, observed: Tensor) -> Tensor:
     return known.gather(1, torch.where(latest < 0, first, latest))
 
 
-def read_past(model: str, past: Tensor, observed: Tensor | None, sizes: tuple[int, int]) -> Tensor:
+def read_past(model: str, past: Tensor, observed: Tensor | None, sizes: WindowSizes) -> Tensor:
     """The past of every series without gaps, held to the sizes that a model was built for; see `check_windows`."""
     check_windows(model, past, observed, sizes)
     return past if observed is None else fill_gaps(past, observed)

@@ -7,20 +7,13 @@ from torch import Tensor
 from torch import nn as torch_nn
 
 from multiway import nn
-from multiway.config import Config
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
-from multiway.models.windows import by_mean, read_past
+from multiway.models.windows import WindowSizes, by_mean, read_past
 
 
-class ITransformerConfig(Config):
+class ITransformerConfig(WindowSizes):
     """Sizes of an `ITransformer`; those of the authors' script for ETTh1 at 96 and 192 steps if not given."""
 
-    num_variates: int = Field(gt=0)
-    """Series observed together (paper: N)."""
-    lookback: int = Field(96, gt=0)
-    """Past time steps the model sees (paper: T)."""
-    horizon: int = Field(96, gt=0)
-    """Future time steps it forecasts (paper: S)."""
     dim: int = Field(256, gt=0)
     """Features of a token (paper: D)."""
     num_heads: int = Field(8, gt=0)
@@ -68,8 +61,7 @@ class ITransformer(torch_nn.Module):
 
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
         """Forecast the steps after each window."""
-        sizes = (self.config.lookback, self.config.num_variates)
-        normal = by_mean(read_past("ITransformer", past, past_observed, sizes), past_observed, None)
+        normal = by_mean(read_past("ITransformer", past, past_observed, self.config), past_observed, None)
         tokens = self.dropout(self.embedding(normal.steps.transpose(1, 2)))
         seen = None if past_observed is None else past_observed.any(1)
         for block in self.blocks:

@@ -4,19 +4,11 @@ from pydantic import Field, field_validator
 from torch import Tensor, nn, ones, zeros
 from torch.nn import functional as F
 
-from multiway.config import Config
-from multiway.models.windows import by_mean, read_past
+from multiway.models.windows import WindowSizes, by_mean, read_past
 
 
-class RLinearConfig(Config):
+class RLinearConfig(WindowSizes):
     """Sizes of an `RLinear`."""
-
-    num_variates: int = Field(gt=0)
-    """Series observed together."""
-    lookback: int = Field(96, gt=0)
-    """Past time steps the model sees."""
-    horizon: int = Field(96, gt=0)
-    """Future time steps it forecasts."""
 
 
 class DLinearConfig(RLinearConfig):
@@ -84,7 +76,7 @@ class DLinear(nn.Module):
 
 
 def _filled(model: RLinear | DLinear, past: Tensor, observed: Tensor | None) -> Tensor:
-    return read_past(type(model).__name__, past, observed, (model.config.lookback, model.config.num_variates))
+    return read_past(type(model).__name__, past, observed, model.config)
 
 
 def _along_time(linear: nn.Linear, steps: Tensor) -> Tensor:

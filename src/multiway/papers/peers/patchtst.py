@@ -9,20 +9,13 @@ from torch import nn as torch_nn
 from torch.nn import functional as F
 
 from multiway import nn
-from multiway.config import Config
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
-from multiway.models.windows import by_mean, read_past
+from multiway.models.windows import WindowSizes, by_mean, read_past
 
 
-class PatchTSTConfig(Config):
+class PatchTSTConfig(WindowSizes):
     """Sizes of a `PatchTST`; those of appendix A.1.4 for all but the small data sets if not given."""
 
-    num_variates: int = Field(gt=0)
-    """Series observed together."""
-    lookback: int = Field(96, gt=0)
-    """Past time steps the model sees (paper: L)."""
-    horizon: int = Field(96, gt=0)
-    """Future time steps it forecasts (paper: T)."""
     patch_length: int = Field(16, gt=0)
     """Time steps per token (paper: P)."""
     stride: int = Field(8, gt=0)
@@ -99,8 +92,7 @@ class PatchTST(torch_nn.Module):
 
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
         """Forecast the steps after each window."""
-        sizes = (self.config.lookback, self.config.num_variates)
-        normal = by_mean(read_past("PatchTST", past, past_observed, sizes), past_observed, None)
+        normal = by_mean(read_past("PatchTST", past, past_observed, self.config), past_observed, None)
         tokens = self.dropout(self.embedding(self._patches(normal.steps)) + self.positions)
         seen = self.blocks(tokens.flatten(0, 1)).unflatten(0, tokens.shape[:2])
         forecast: Tensor = self.head(seen).transpose(1, 2) * normal.scale + normal.centre

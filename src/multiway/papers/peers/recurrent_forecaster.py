@@ -9,23 +9,14 @@ from torch import nn as torch_nn
 from torch.nn import functional as F
 
 from multiway import nn
-from multiway.config import Config
 from multiway.errors import ConfigError
-from multiway.models.choices import RANKED, LayerName, build_layer
-from multiway.models.windows import check_windows, num_seen, seen_past
+from multiway.models.choices import LayerName, build_layer, check_rank
+from multiway.models.windows import TargetSizes, check_windows, seen_past
 
 
-class RecurrentForecasterConfig(Config):
+class RecurrentForecasterConfig(TargetSizes):
     """Sizes of a `RecurrentForecaster`; the 9,550 parameters of table 4's NdRNN if not given."""
 
-    num_variates: int = Field(gt=0)
-    """Series in a window."""
-    num_targets: int | None = Field(None, gt=0)
-    """The last so many are forecast and not seen; every series is both if not given."""
-    lookback: int = Field(24, gt=0)
-    """Past time steps the model sees."""
-    horizon: int = Field(12, gt=0)
-    """Future time steps it forecasts."""
     step_sizes: tuple[int, ...] | None = Field(None, min_length=1)
     """Axes that the series of a step are taken as, for a mode-wise cell (`nn.NdRNN`); a dense cell if not given."""
     hidden_sizes: tuple[int, ...] = Field((64, 1), min_length=1)
@@ -37,10 +28,7 @@ class RecurrentForecasterConfig(Config):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
-        if (self.layer in RANKED) != (self.rank is not None):
-            raise ValueError(f"rank is for {' and '.join(RANKED)}, which need one. Got {self.layer}, rank={self.rank}")
-        if self.num_targets is not None and self.num_targets >= self.num_variates:
-            raise ValueError(f"num_targets must leave a series to see. Got {self.num_targets} of {self.num_variates}")
+        check_rank(self.layer, self.rank)
         if self.step_sizes is not None and len(self.step_sizes) != len(self.hidden_sizes):
             raise ValueError(
                 f"step_sizes and hidden_sizes need as many axes. Got {self.step_sizes}, {self.hidden_sizes}"
@@ -66,11 +54,11 @@ class RecurrentForecaster(torch_nn.Module):
         width = math.prod(config.hidden_sizes)
         self.cell = _build_cell(config)
         self.layer = build_layer(config.layer, config.hidden_sizes, config.hidden_sizes, rank=config.rank)
-        self.head = torch_nn.Linear(width, config.horizon * (config.num_targets or config.num_variates))
+        self.head = torch_nn.Linear(width, config.num_outputs)
 
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
         """Forecast the steps after each window."""
-        check_windows("RecurrentForecaster", past, past_observed, (self.config.lookback, self.config.num_variates))
+        check_windows("RecurrentForecaster", past, past_observed, self.config)
         steps = seen_past(past, past_observed, self.config.num_targets)
         sizes = self.config.step_sizes
         states = self.cell(steps if sizes is None else steps.unflatten(-1, sizes))[0]
@@ -81,7 +69,7 @@ class RecurrentForecaster(torch_nn.Module):
 
 
 def _build_cell(config: RecurrentForecasterConfig) -> torch_nn.Module:
-    seen = num_seen(config.num_variates, config.num_targets)
+    seen = config.num_seen
     if config.step_sizes is None:
         return torch_nn.RNN(seen, math.prod(config.hidden_sizes), batch_first=True)
     if math.prod(config.step_sizes) != seen:
