@@ -138,7 +138,7 @@ def test_names():
     assert {"ett_h1", "ett_h2", "ett_m1", "weather", "exchange", "ecl", "traffic", "solar"} <= set(datasets.catalogue())
     with pytest.raises(ConfigError, match=r"no data set is called wether; did you mean weather\?"):
         datasets.dataset_path("wether")
-    assert {row["verified by"] for row in datasets.describe()} == {
+    assert {row["verified by"] for row in datasets.list_datasets()} == {
         "sha256",
         "md5, then sha256",
         "size, then sha256",
@@ -157,7 +157,7 @@ def test_the_guide_says_how_each_set_is_verified():
     text = (Path(__file__).parents[2] / "docs" / "guides" / "data.md").read_text()
     lines = [line for line in text.splitlines() if line.startswith("|")]
     ways = {"sha256": "pinned", "md5, then sha256": "MD5", "size, then sha256": "size", "making, then sha256": "made"}
-    for row in datasets.describe():
+    for row in datasets.list_datasets():
         named = next((line for line in lines if f"`{row['name']}`" in line), "five other MedMNIST | the MD5")
         assert ways[row["verified by"]] in named, row["name"]
 
@@ -189,7 +189,7 @@ def test_a_set_that_is_made_needs_its_source(nowhere):
 
 
 def test_sets_of_volumes(tmp_path, monkeypatch):
-    rows = {row["name"]: row for row in datasets.describe()}
+    rows = {row["name"]: row for row in datasets.list_datasets()}
     assert rows["organmnist3d"]["holds"] == "1,742 volumes of 28 x 28 x 28"
     with pytest.raises(ConfigError, match=r"no data set is called organmnist; did you mean organmnist3d\?"):
         datasets.dataset("organmnist")

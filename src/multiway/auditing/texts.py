@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.lookup import removed
+from multiway.auditing.near import thinned
 from multiway.auditing.probes import ridge
 from multiway.auditing.report import Verdict, finding
 from multiway.data.encoders.choice import TRAINED
@@ -95,7 +96,7 @@ def _at_least(hits: int, count: int, deviations: float = 2.6) -> float:
 
 def check_vectors(vectors: NDArray[np.float32], labels: Ints, days: Ints, training: Flags, tested: Flags) -> Verdict:
     """Whether a weighted sum of what texts became tells the outcome; arguments as those of `check_words`."""
-    learnt, judged = (_thinned(np.flatnonzero(chosen), MOST) for chosen in (training, tested))
+    learnt, judged = (thinned(np.flatnonzero(chosen), MOST) for chosen in (training, tested))
     what = "a weighted sum of all words"
     if len(learnt) < 2 * FEWEST or len(judged) < FEWEST or len(np.unique(labels[learnt])) < 2:
         return f"{what} was not fitted, as there are few texts ({len(learnt):,} before training days)"
@@ -114,10 +115,6 @@ def check_vectors(vectors: NDArray[np.float32], labels: Ints, days: Ints, traini
         "texts", "error", f"texts tell the outcome: {scores}; of its errors {100 * low:.0f} to {100 * high:.0f} % are "
         "removed, far more than news can", "Look at when these texts were written, and what made their vectors.",
     )  # fmt: skip
-
-
-def _thinned(rows: Ints, most: int) -> Ints:
-    return rows[:: max(-(-len(rows) // most), 1)]
 
 
 def check_encoder(name: str, first: np.datetime64, last: np.datetime64) -> Verdict:

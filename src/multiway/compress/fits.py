@@ -82,6 +82,12 @@ class LowRankSpectrum:
         return (left / roots, roots[:, None] * right) if self.is_tall else (left * roots, right / roots[:, None])
 
 
+def _by_rank(spectrum: LowRankSpectrum, linear: nn.Linear, per_rank: int) -> list[RankChoice]:
+    return [
+        RankChoice(rank * per_rank + bias_of(linear), error, (rank,)) for rank, error in enumerate(spectrum.errors(), 1)
+    ]
+
+
 class LowRankFit:
     """W ≈ U V."""
 
@@ -95,11 +101,7 @@ class LowRankFit:
 
     def options(self) -> list[RankChoice]:
         """One for each rank."""
-        per_rank = self.linear.in_features + self.linear.out_features
-        return [
-            RankChoice(rank * per_rank + bias_of(self.linear), error, (rank,))
-            for rank, error in enumerate(self.spectrum.errors(), 1)
-        ]
+        return _by_rank(self.spectrum, self.linear, self.linear.in_features + self.linear.out_features)
 
     def fixed(self, rank: int) -> tuple[int, ...]:
         """At most the smaller side."""
@@ -130,10 +132,7 @@ class PairFit:
     def options(self) -> list[RankChoice]:
         """One for each rank."""
         per_rank = sum(out * in_ for out, in_ in zip(self.out_sizes, self.in_sizes, strict=True))
-        return [
-            RankChoice(rank * per_rank + bias_of(self.linear), error, (rank,))
-            for rank, error in enumerate(self.spectrum.errors(), 1)
-        ]
+        return _by_rank(self.spectrum, self.linear, per_rank)
 
     def fixed(self, rank: int) -> tuple[int, ...]:
         """At most the smaller side of the rearranged matrix."""

@@ -181,16 +181,13 @@ def measured_layer(target: Target, layer: Compressed | None, seen: measuring.Obs
     x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(weight)
     before = measuring.count_flops(target.module, x)
     times = measuring.compare_layers(target.module, layer, x) if measure and layer is not None else None
-    after = (
-        count_parameters(target.module) if layer is None else sum(parameter.numel() for parameter in layer.parameters())
-    )
     numbers = LayerPlan(
         names=target.names,
         kind=type(target.module).__name__,
         in_features=in_features,
         out_features=out_features,
         becomes="dense" if layer is None else _describe(target.rule, layer),
-        parameters=(count_parameters(target.module), after),
+        parameters=(count_parameters(target.module), count_parameters(layer or target.module)),
         input_shape=shape,
         flops=(before, before if layer is None else measuring.count_flops(layer, x)),
         times=times,
@@ -285,11 +282,6 @@ def speed(times: Times | None) -> str:
     return f"{times.speed.middle:.2f}x ({times.speed.low:.2f} to {times.speed.high:.2f})"
 
 
-def _three_digits(value: float | None) -> str:
-    """Three digits, or a dash."""
-    return MISSING if value is None else f"{value:.3g}"
-
-
 def _cells(layer: LayerPlan) -> list[str]:
     before, after = layer.parameters
     return [
@@ -299,8 +291,7 @@ def _cells(layer: LayerPlan) -> list[str]:
         f"{after / before:.1%}",
         f"{layer.flops[1] / layer.flops[0]:.1%}" if layer.flops[0] else MISSING,
         speed(layer.times),
-        _three_digits(layer.weight_error),
-        _three_digits(layer.output_error),
+        *(MISSING if error is None else f"{error:.3g}" for error in (layer.weight_error, layer.output_error)),
     ]
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway.compress import measuring
-from multiway.compress.budget import fit_layers
+from multiway.compress.budget import count_parameters, fit_layers
 from multiway.compress.fits import Compressed
 from multiway.compress.measuring import Times
 from multiway.compress.page import advice_of_model, measured_layer, report_text
@@ -152,7 +152,7 @@ def plan(
     check_share("plan", "max_parameters", max_parameters)
     check_share("plan", "max_error", max_error)
     targets, refused = find_targets(model, rules)
-    total = sum(parameter.numel() for parameter in model.parameters())
+    total = count_parameters(model)
     with torch.random.fork_rng(devices=[]):  # new layers are drawn before they are fitted
         built = fit_layers(targets, total, max_parameters, max_error)
     watched = _watch(model, targets, built, data)
@@ -204,13 +204,11 @@ def _whole(
 
 def _plain(times: Times | None) -> dict[str, Any]:
     """Medians of seconds, and quartiles of the speed."""
-    return {
-        "seconds_before": None if times is None else times.before.middle,
-        "seconds_after": None if times is None else times.after.middle,
-        "speed": None if times is None else times.speed.middle,
-        "speed_low": None if times is None else times.speed.low,
-        "speed_high": None if times is None else times.speed.high,
-    }
+    names = ("seconds_before", "seconds_after", "speed", "speed_low", "speed_high")
+    if times is None:
+        return dict.fromkeys(names)
+    low, middle, high = times.speed
+    return dict(zip(names, (times.before.middle, times.after.middle, middle, low, high), strict=True))
 
 
 def _version(module: nn.Module) -> list[tuple[int, int]]:

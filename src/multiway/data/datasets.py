@@ -118,8 +118,8 @@ def fetch_dataset(name: str) -> Path:
     return verified(name, known.fetch(name, cache), cache, known.known_hash, is_new=is_new)
 
 
-def describe() -> list[dict[str, object]]:
-    """One row per data set."""
+def list_datasets() -> list[dict[str, object]]:
+    """One row per data set: name, size, licence, and where it lies on this machine."""
     folders = search_folders()
     return [
         {

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 2_000_000_000
 _INDEX = "index"
+_INDEXED = tuple(field.name for field in dataclasses.fields(ModeMap) if field.name != "weights")
 # What zip, numpy and JSON raise on a file that is missing, damaged or not ours.
 _DAMAGE = (
     *(OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, MemoryError),
@@ -35,18 +36,7 @@ def save_maps(path: Path, maps: Sequence[ModeMap]) -> None:
     Raises:
         RunError: The file cannot be written.
     """
-    index = [
-        {
-            "mode": item.mode,
-            "query_labels": item.query_labels,
-            "key_labels": item.key_labels,
-            "layer": item.layer,
-            "num_samples": item.num_samples,
-            "sample": item.sample,
-            "ordered": item.ordered,
-        }
-        for item in maps
-    ]
+    index = [{name: getattr(item, name) for name in _INDEXED} for item in maps]
     arrays: dict[str, Any] = {
         f"weights_{number:04d}": item.weights.astype(np.float32) for number, item in enumerate(maps)
     }

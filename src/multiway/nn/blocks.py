@@ -115,31 +115,21 @@ class HOTBlock(nn.Module):
         mode_masks: Sequence[Tensor | None] | None = None,
     ) -> Float[Tensor, "batch *sizes dim"]:
         """Run the block; masks reach the attention as they are."""
-        masks = {"valid": valid, "mode_masks": mode_masks}
-        given = {name: mask for name, mask in masks.items() if mask is not None}
         hidden = x
         if self.attention is not None and self.attention_norm is not None:
-            hidden = x + self.dropout(self.attention(self.attention_norm(x), **given))
+            masks = _given(valid=valid, mode_masks=mode_masks)
+            hidden = x + self.dropout(self.attention(self.attention_norm(x), **masks))
         if self.cross_attention is not None:
             tokens, context = self._crossing(hidden, context)
-            masks = {"valid": valid, "context_valid": context_valid}
-            given = {name: mask for name, mask in masks.items() if mask is not None}
-            hidden = hidden + self.dropout(self.cross_attention(tokens, context, **given))
+            masks = _given(valid=valid, context_valid=context_valid)
+            hidden = hidden + self.dropout(self.cross_attention(tokens, context, **masks))
         return self._feed(hidden)
 
     def forward_with_maps(
-        self,
-        x: Float[Tensor, "batch *sizes dim"],
-        context: Float[Tensor, "batch *context_sizes dim"] | None = None,
-        *,
-        valid: Tensor | None = None,
-        context_valid: Tensor | None = None,
-        mode_masks: Sequence[Tensor | None] | None = None,
+        self, x: Float[Tensor, "batch *sizes dim"], context: Tensor | None = None, **masks: Any
     ) -> tuple[Float[Tensor, "batch *sizes dim"], list[Tensor]]:
         """`forward`, and the self-attention's map per mode."""
-        out, maps, _ = self.forward_with_cross_maps(
-            x, context, valid=valid, context_valid=context_valid, mode_masks=mode_masks
-        )
+        out, maps, _ = self.forward_with_cross_maps(x, context, **masks)
         return out, maps
 
     def forward_with_cross_maps(
@@ -174,6 +164,11 @@ class HOTBlock(nn.Module):
         if self.ffn is None or self.ffn_norm is None:
             return hidden
         return hidden + self.dropout(self.ffn(self.ffn_norm(hidden)))  # type: ignore[no-any-return]
+
+
+def _given(**masks: Any) -> dict[str, Any]:
+    """Not every attention knows every mask."""
+    return {name: mask for name, mask in masks.items() if mask is not None}
 
 
 def _with_maps(attention: nn.Module | None) -> KroneckerAttention:

@@ -21,14 +21,6 @@ Column = tuple[str, str]
 """Metric and scale."""
 UNDEFINED = "undefined"
 
-# 97.5 % points of Student's t for 1 to 30 degrees of freedom; beyond, the normal's is close enough.
-_STUDENT = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
-    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
-    *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
-)
-_NORMAL = 1.96
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Metric:
@@ -103,9 +95,10 @@ def over_seeds(rows: Sequence[Row]) -> Score:
 
 def half_width(values: Sequence[float]) -> float:
     """Half the 95 % interval of the mean of two values or more: t s / sqrt(n)."""
+    from scipy.special import stdtrit  # takes longer to import than most of what is here
+
     count = len(values)
-    student = _STUDENT[count - 2] if count - 2 < len(_STUDENT) else _NORMAL
-    return float(student * np.std(values, ddof=1) / math.sqrt(count))
+    return float(stdtrit(count - 1, 0.975) * np.std(values, ddof=1) / math.sqrt(count))
 
 
 class Scores:

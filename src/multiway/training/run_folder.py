@@ -29,6 +29,7 @@ class RunFolder:
 
     `config.yaml` is there from the first instant; `manifest.json`, with the hash of every file, from the last.
     Between the two, `state/` holds what is needed to continue.
+    What cannot be done, as a file is missing, damaged or not as it was written, is a `RunError`.
     """
 
     def __init__(self, path: Path, root: Path | None = None) -> None:
@@ -39,11 +40,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, config: dict[str, Any]) -> Self:
-        """Make the folder with its config in one step.
-
-        Raises:
-            RunError: Something is there already; of many that start at once, one wins.
-        """
+        """Make the folder with its config in one step."""
         with cls.at_once(path, config) as folder:
             pass
         files.note(path / CONFIG)
@@ -51,11 +48,7 @@ class RunFolder:
 
     @staticmethod
     def check_free(path: Path) -> None:
-        """Whether a run can be made there.
-
-        Raises:
-            RunError: Something is there already, or nothing can be made there.
-        """
+        """Whether a run can be made there."""
         files.check_place(path)
         if path.exists():
             raise RunError(f"{path} exists already. Choose another folder, or continue it: {resuming(path)}.")
@@ -63,11 +56,7 @@ class RunFolder:
     @classmethod
     @contextlib.contextmanager
     def at_once(cls, path: Path, config: dict[str, Any]) -> Iterator[Self]:
-        """A folder to write a whole run into; it takes its place at the end, so that no part of a run is ever seen.
-
-        Raises:
-            RunError: Something is there already.
-        """
+        """A folder to write a whole run into; it takes its place at the end, so that no part of a run is ever seen."""
         cls.check_free(path)
         leftovers.remove(path)
         files.make_folder(path.parent)
@@ -82,11 +71,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Take an existing run.
-
-        Raises:
-            RunError: It is no run folder.
-        """
+        """Take an existing run."""
         if not (path / CONFIG).is_file():
             raise RunError(f"{path} is not a run folder: no {CONFIG}. Point at the folder that `multiway train` wrote.")
         return cls(path)
@@ -113,11 +98,7 @@ class RunFolder:
         return load_yaml(self.path / CONFIG)
 
     def check_config(self) -> None:
-        """Compare the config with its own hash.
-
-        Raises:
-            RunError: It was changed.
-        """
+        """Compare the config with its own hash."""
         if not is_whole(self.config()):
             raise RunError(
                 f"{self.path / CONFIG} was changed since the run was started. Restore it, or start a new run with it."
@@ -130,11 +111,7 @@ class RunFolder:
             return files.sha256_of(self.root / CONFIG)
 
     def find(self, name: str) -> Path | None:
-        """Path of a file of the run, None without one; once verified, a run has the files of its manifest only.
-
-        Raises:
-            RunError: The file lies there, and the manifest has no hash of it.
-        """
+        """Path of a file of the run, None without one; once verified, a run has the files of its manifest only."""
         path = self.path / name
         if not path.is_file():
             return None
@@ -148,11 +125,7 @@ class RunFolder:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder for this process; the lock goes with the process, whatever ends it.
-
-        Raises:
-            RunError: Another process holds it.
-        """
+        """Hold the folder for this process; the lock goes with the process, whatever ends it."""
         descriptor = os.open(self.path, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -176,11 +149,7 @@ class RunFolder:
         files.write_text(self.path / LOG, "".join(json.dumps(row) + "\n" for row in rows))
 
     def read_log(self) -> list[dict[str, Any]]:
-        """Rows of the log.
-
-        Raises:
-            RunError: A line of it is no row.
-        """
+        """Rows of the log."""
         path = self.find(LOG)
         try:
             lines = [] if path is None else path.read_text(encoding="utf-8").splitlines()
@@ -193,11 +162,7 @@ class RunFolder:
         files.write_text(self.path / name, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
     def read_json(self, name: str) -> Any:
-        """Read a JSON file.
-
-        Raises:
-            RunError: It is missing or damaged.
-        """
+        """Read a JSON file."""
         path = self._present(name)
         try:
             return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse, parse_float=_finite)
@@ -209,29 +174,17 @@ class RunFolder:
         files.write_tensors(self.path / name, model.state_dict())
 
     def check_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
-        """Whether stored weights are of a model, which may be on the device `meta`; only sizes are read.
-
-        Raises:
-            RunError: The file is missing, damaged, or of another model.
-        """
+        """Whether stored weights are of a model, which may be on the device `meta`; only sizes are read."""
         check_shapes(self._present(name), model)
 
     def load_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
-        """Read weights into a model of the same config.
-
-        Raises:
-            RunError: The file is missing, damaged, or of another model.
-        """
+        """Read weights into a model of the same config."""
         path = self._present(name)
         with usable(path):
             model.load_state_dict(stored_tensors(path))
 
     def load_tensors(self, name: str) -> dict[str, Tensor]:
-        """Read a file of tensors; none where it was not written.
-
-        Raises:
-            RunError: It is damaged.
-        """
+        """Read a file of tensors; none where it was not written."""
         path = self.find(name)
         return {} if path is None else stored_tensors(path)
 
@@ -253,11 +206,7 @@ class RunFolder:
         shutil.rmtree(self.state_dir, ignore_errors=True)
 
     def verify(self) -> dict[str, Any]:
-        """Check a sealed run's manifest and files against their hashes and return the manifest.
-
-        Raises:
-            RunError: The run is unfinished, or files changed or are missing; they are named.
-        """
+        """Check a sealed run's manifest and files against their hashes and return the manifest."""
         if not self.is_finished:
             raise RunError(f"{self.path} is not finished. Continue it with {resuming(self.path)}.")
         self._sealed = None

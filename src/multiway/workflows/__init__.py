@@ -6,12 +6,12 @@ from multiway.lazy import lazily
 
 if TYPE_CHECKING:
     from multiway.config import read_yaml as read_yaml
+    from multiway.data.datasets import list_datasets as list_datasets
     from multiway.tasks.answers import Answer as Answer
     from multiway.tasks.registry import TASKS as TASKS
     from multiway.tasks.registry import task_of_data as task_of_data
     from multiway.workflows.compression import Compressed as Compressed
     from multiway.workflows.compression import compress as compress
-    from multiway.workflows.listing import list_datasets as list_datasets
     from multiway.workflows.looking import EncodedTexts as EncodedTexts
     from multiway.workflows.looking import audit as audit
     from multiway.workflows.looking import check as check

@@ -1,7 +1,8 @@
 """What can be done with a finished run: score, predict, backtest, explain, report, compare."""
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +68,10 @@ def predict(
     spreadsheet would run as a formula is escaped, unless it is to be left `raw`. With
     `progress`, a bar on a terminal says how many scans are done.
     """
-    out = _check_out("predict", out, overwrite)
-    loaded = load_run(run)
-    leftovers.remove(out)
-    with files.all_or_nothing(), leaving_raw(raw), concerning(loaded.task.name):
-        answer = loaded.task.answer(loaded, data, out, (options or {}) | ({"progress": True} if progress else {}))
+    out, loaded = _check_out("predict", out, overwrite), load_run(run)
+    options = (options or {}) | ({"progress": True} if progress else {})
+    with _answering(loaded, out, raw):
+        answer = loaded.task.answer(loaded, data, out, options)
     return dataclasses.replace(answer, raw=raw)
 
 
@@ -88,12 +88,18 @@ def backtest(
 
     Options are those of the task for `backtest`: `cutoffs` and `step`; `top` and `cost_bps`; `raw` as for `predict`.
     """
-    out = _check_out("backtest", out, overwrite)
-    loaded = load_run(run)
-    leftovers.remove(out)
-    with files.all_or_nothing(), leaving_raw(raw), concerning(loaded.task.name):
+    out, loaded = _check_out("backtest", out, overwrite), load_run(run)
+    with _answering(loaded, out, raw):
         answer = loaded.task.backtest(loaded, data, out, options or {})
     return dataclasses.replace(answer, raw=raw)
+
+
+@contextlib.contextmanager
+def _answering(run: Run, out: Path | None, raw: bool) -> Iterator[None]:
+    """While an answer is made and written: all of it or nothing."""
+    leftovers.remove(out)
+    with files.all_or_nothing(), leaving_raw(raw), concerning(run.task.name):
+        yield
 
 
 def _check_out(command: str, out: Path | str | None, overwrite: bool = True) -> Path | None:
@@ -110,10 +116,8 @@ def explain(
     run: Path | str, *, out: Path | str | None = None, options: dict[str, Any] | None = None, raw: bool = False
 ) -> Answer:
     """Write what the model looked at; what is strongest, and the files; `raw` as for `predict`."""
-    out = _check_out("explain", out)
-    loaded = load_run(run)
-    leftovers.remove(out or run_folders(run)[0])
-    with files.all_or_nothing(), leaving_raw(raw), concerning(loaded.task.name):
+    out, loaded = _check_out("explain", out), load_run(run)
+    with _answering(loaded, out or run_folders(run)[0], raw):
         answer = loaded.task.explain(loaded, out, options or {})
     return dataclasses.replace(answer, raw=raw)
 

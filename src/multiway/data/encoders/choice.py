@@ -29,12 +29,7 @@ TRAINED = {
 
 
 def make_encoder(options: EncoderOptions) -> TextEncoder:
-    """The encoder that the options name; a network's weights are loaded when they are first needed.
-
-    Raises:
-        ConfigError: It needs what is not installed, or is neither a folder nor a name that the hub answers to.
-        DataError: Its files are damaged.
-    """
+    """The encoder that the options name; a network's weights are loaded when they are first needed."""
     name = chosen_encoder(options)
     if name == "hashed":
         return HashedEncoder(options.hashed_dim)
@@ -42,11 +37,7 @@ def make_encoder(options: EncoderOptions) -> TextEncoder:
 
 
 def token_encoder(options: EncoderOptions) -> "TransformerEncoder":
-    """The network that the options name, with its tokenizer.
-
-    Raises:
-        ConfigError: They name the hashed encoder, which has none; or see `make_encoder`.
-    """
+    """The network that the options name, with its tokenizer."""
     name = chosen_encoder(options)
     if name == "hashed":
         raise ConfigError(

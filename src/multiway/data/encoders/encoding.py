@@ -147,11 +147,6 @@ def encode_texts(texts: Sequence[str], options: EncoderOptions, *, progress: boo
         texts: In any order, with repeats.
         options: Which encoder, how it is run, and where vectors are kept.
         progress: Whether to say on stderr how far it is.
-
-    Raises:
-        ConfigError: The encoder is not there, or its weights are not sound.
-        DataError: Something is no text, or there is too little memory.
-        RunError: The cache cannot be written.
     """
     encoder = make_encoder(options)
     cache = None if isinstance(encoder, HashedEncoder) else VectorCache(cache_of(options), encoder.name, encoder.digest)
