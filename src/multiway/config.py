@@ -98,18 +98,18 @@ def merge(below: Plain, above: Plain) -> Plain:
     return result
 
 
-def nest(place: str, value: object) -> Plain:
+def nest(field: str, value: object) -> Plain:
     """The nested mapping that has a value at a place such as "read.missing"."""
-    first, _, rest = place.partition(".")
+    first, _, rest = field.partition(".")
     return {first: nest(rest, value) if rest else value}
 
 
 def leaves(settings: Mapping[str, Any], prefix: str = "") -> Plain:
     """Values of nested mappings by their place, such as "read.missing"."""
-    found: Plain = {}
+    result: Plain = {}
     for name, value in settings.items():
-        found |= leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return found
+        result |= leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return result
 
 
 def _read_small(path: Path) -> str:

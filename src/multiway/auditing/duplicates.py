@@ -132,13 +132,13 @@ def chance_of_repeats(columns: Sequence[NDArray[np.generic]], train: Ints, rest:
     for kind in np.unique(kinds[rest]):
         learnt, judged = train[kinds[train] == kind], kinds[rest] == kind
         if len(learnt):
-            each = np.prod([_frequency(column[learnt], column[rest[judged]]) for column in columns], axis=0)
-            chance[judged] = 1 - (1 - each) ** len(learnt)
+            shares = np.prod([_frequency(column[learnt], column[rest[judged]]) for column in columns], axis=0)
+            chance[judged] = 1 - (1 - shares) ** len(learnt)
     return float(chance.mean()) if len(rest) else 0.0
 
 
-def _frequency(known: NDArray[np.generic], wanted: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Share of the known cells that are like each wanted one."""
+def _frequency(known: NDArray[np.generic], cells: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Share of the known cells that are like each cell."""
     values, counts = np.unique(known.astype(str), return_counts=True)
-    place = np.minimum(np.searchsorted(values, wanted.astype(str)), len(values) - 1)
-    return np.where(values[place] == wanted.astype(str), counts[place], 0) / len(known)
+    position = np.minimum(np.searchsorted(values, cells.astype(str)), len(values) - 1)
+    return np.where(values[position] == cells.astype(str), counts[position], 0) / len(known)

@@ -161,11 +161,11 @@ def check_formula(
     positive = {name: np.log(column) for name, column in plain.items() if (column > 0).all()}
     kinds = [("weighted sum", plain, target)]
     kinds += [("product of powers", positive, np.log(target))] if positive and (target > 0).all() else []
-    for kind, columns, wanted in kinds:
+    for kind, columns, truth in kinds:
         matrix = np.column_stack([*columns.values(), hot])
         if len(learnt) < max(LEAST_ROWS, 3 * matrix.shape[1]):
             continue
-        explained = probes.explained_by_sum(matrix, wanted, learnt, judged)
+        explained = probes.explained_by_sum(matrix, truth, learnt, judged)
         if explained > FORMULA:
             return finding(
                 "formula", "error", f"a {kind} of the columns gives the target: R² {explained:.6f} on rows held out",

@@ -32,16 +32,16 @@ def published(
     """Print a published table as it stands in its paper: every method, with means over horizons."""
     if table is None:
         return show.table(papers.list_published())
-    found = papers.published(table)
-    return Output(lines=_published_lines(found), document=lambda: found)
+    answer = papers.published(table)
+    return Output(lines=_published_lines(answer), document=lambda: answer)
 
 
-def _published_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    yield from [f"{found['source']}: {found['title']}", ""]
-    yield from show.aligned(found["rows"])
-    if found["slips"]:
-        yield from ["", "Figures that other figures of the paper contradict:", *show.aligned(found["slips"])]
-    yield from ["", *found["notes"]] if found["notes"] else []
+def _published_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    yield from [f"{answer['source']}: {answer['title']}", ""]
+    yield from show.aligned(answer["rows"])
+    if answer["slips"]:
+        yield from ["", "Figures that other figures of the paper contradict:", *show.aligned(answer["slips"])]
+    yield from ["", *answer["notes"]] if answer["notes"] else []
 
 
 def reproduce(
@@ -105,10 +105,10 @@ def _measured_lines(table: str, cells: Iterable[dict[str, Any]]) -> Iterator[str
     for cell in cells:
         done.append(cell)
         yield from show.aligned([cell])
-    beside = papers.beside_published(table, done)
-    yield from ["", *show.aligned(beside)] if beside else []
+    rows = papers.beside_published(table, done)
+    yield from ["", *show.aligned(rows)] if rows else []
 
 
 def _measured_document(table: str, cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    beside = papers.beside_published(table, cells)
-    return {"measured": show.uniform(cells), "published": show.uniform(beside)}
+    rows = papers.beside_published(table, cells)
+    return {"measured": show.uniform(cells), "published": show.uniform(rows)}

@@ -143,8 +143,8 @@ def compress(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would become of each layer.")] = False,
 ) -> Output:
     """Swap a model's dense layers for smaller ones: say what that saves and loses, and write the smaller model."""
-    beside = model.resolve() if model.name in ("", "..") else model
-    target = None if dry_run else out or beside.with_name(f"{beside.name}-compressed")
+    source = model.resolve() if model.name in ("", "..") else model
+    target = None if dry_run else out or source.with_name(f"{source.name}-compressed")
     done = workflows.compress(
         model, rule, max_parameters=max_parameters, max_error=max_error, data=data, out=target, report=report
     )

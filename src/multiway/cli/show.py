@@ -74,9 +74,9 @@ def uniform(rows: Sequence[Row]) -> list[dict[str, object]]:
 def plain_values(value: Any) -> Any:
     """A value as JSON can hold it: numbers that are not finite are None, times and paths are text."""
     if isinstance(value, Mapping):
-        return {str(name): plain_values(each) for name, each in value.items()}
+        return {str(name): plain_values(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_values(each) for each in value]
+        return [plain_values(item) for item in value]
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int | str):

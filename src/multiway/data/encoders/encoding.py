@@ -64,7 +64,7 @@ class VectorCache:
     def read(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Fill the rows of `vectors` whose keys are kept, and say which those are; unsound chunks are removed."""
         row_of = {key: row for row, key in enumerate(keys)}
-        found = np.zeros(len(keys), np.bool_)
+        is_kept = np.zeros(len(keys), np.bool_)
         for path in sorted(self.folder.glob("*.safetensors")):
             kept = _read_chunk(path, vectors.shape[1])
             if kept is None:
@@ -73,8 +73,8 @@ class VectorCache:
             pairs = [(row_of[key], at) for at, key in enumerate(kept[0]) if key in row_of]
             if pairs:
                 rows, places = np.array(pairs).T
-                vectors[rows], found[rows] = kept[1][places], True
-        return found
+                vectors[rows], is_kept[rows] = kept[1][places], True
+        return is_kept
 
     def write(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
         """Keep one more chunk."""
@@ -160,8 +160,8 @@ def encode_with(
     distinct, rows = _distinct(texts)
     vectors = _room(len(distinct), encoder.dim)
     keys = [key_of(text) for text in distinct] if cache else []
-    found = cache.read(keys, vectors) if cache else np.zeros(len(distinct), np.bool_)
-    missing = sorted(np.flatnonzero(~found).tolist(), key=lambda row: -len(distinct[row]))
+    is_kept = cache.read(keys, vectors) if cache else np.zeros(len(distinct), np.bool_)
+    missing = sorted(np.flatnonzero(~is_kept).tolist(), key=lambda row: -len(distinct[row]))
     shown = Progress(len(missing), progress)
     try:
         for start in range(0, len(missing), CHUNK):
@@ -181,21 +181,21 @@ def encode_with(
 def _distinct(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
     row_of: dict[str, int] = {}
     rows = np.empty(len(texts), np.int64)
-    for place, text in enumerate(texts):
+    for position, text in enumerate(texts):
         if not isinstance(text, str):
-            raise DataError(f"texts[{place}] must be text. Got {type(text).__name__}.")
+            raise DataError(f"texts[{position}] must be text. Got {type(text).__name__}.")
         if text not in row_of:
-            _check_whole(text, place)
-        rows[place] = row_of.setdefault(text, len(row_of))
+            _check_whole(text, position)
+        rows[position] = row_of.setdefault(text, len(row_of))
     return list(row_of), rows
 
 
-def _check_whole(text: str, place: int) -> None:
+def _check_whole(text: str, position: int) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
         raise DataError(
-            f"texts[{place}] holds half of a character (a lone surrogate): {quoted(text)}. Remove it."
+            f"texts[{position}] holds half of a character (a lone surrogate): {quoted(text)}. Remove it."
         ) from None
 
 

@@ -48,15 +48,15 @@ WITHOUT_NETWORK = ("Known without network: hashed, and minilm where it is instal
 def find_model(name: str, kind: str = "encoder", fix: Message = WITHOUT_NETWORK) -> Path:
     """Folder of a model's files: `name` itself if it is one, else a copy from the hub, local ones first."""
     folder = Path(name).expanduser()
-    found = folder if folder.is_dir() else fetch_model(name, kind, fix)
-    if not (found / CONFIG).is_file():
+    model = folder if folder.is_dir() else fetch_model(name, kind, fix)
+    if not (model / CONFIG).is_file():
         raise ConfigError(f"{name} is no folder of a model: it has no {CONFIG}. Give what `save_pretrained` wrote.")
-    if not any(found.glob("*.safetensors")):
+    if not any(model.glob("*.safetensors")):
         raise ConfigError(
             f"{name} holds no weights in safetensors, and pickled ones are not read. Save the model "
             f"with `save_pretrained` from transformers, and give that folder."
         )
-    return found
+    return model
 
 
 def load_encoder(folder: Path, name: str, loader: str, **given: Any) -> Any:
@@ -122,8 +122,8 @@ def has_minilm() -> bool:
 
 
 def _inside(package: str, name: str) -> Path | None:
-    found = importlib.util.find_spec(package)
-    places = [] if found is None else found.submodule_search_locations or []
+    spec = importlib.util.find_spec(package)
+    places = [] if spec is None else spec.submodule_search_locations or []
     return next((Path(place) / name for place in places if (Path(place) / name).exists()), None)
 
 

@@ -48,7 +48,7 @@ class TransformerEncoder:
         """Run texts of like length together; one row per text, in the order given."""
         tokens = self.tokens(texts)
         vectors = np.zeros((len(texts), self.dim), np.float32)
-        for rows in batches([len(each) for each in tokens], self.options.batch_tokens):
+        for rows in batches([len(ids) for ids in tokens], self.options.batch_tokens):
             vectors[rows] = self._means([tokens[row] for row in rows])
         return vectors
 
@@ -58,8 +58,8 @@ class TransformerEncoder:
             return []
         limit = self.options.max_tokens
         with quietly(load_extra("transformers", self.name, "text")):
-            found = self._tokenizer(list(texts), truncation=True, max_length=limit, return_attention_mask=False)
-        return [list(ids) for ids in found["input_ids"]]
+            encoded = self._tokenizer(list(texts), truncation=True, max_length=limit, return_attention_mask=False)
+        return [list(ids) for ids in encoded["input_ids"]]
 
     @torch.inference_mode()
     def _means(self, tokens: list[list[int]]) -> NDArray[np.float32]:
@@ -79,7 +79,7 @@ class TransformerEncoder:
     def _tokenizer(self) -> Any:
         tokenizer = load_encoder(self.folder, self.name, "AutoTokenizer")
         limits = (tokenizer.model_max_length, getattr(self._config, "max_position_embeddings", None))
-        limit = min(each for each in limits if each)
+        limit = min(known for known in limits if known)
         if self.options.max_tokens > limit:
             raise ConfigError(
                 f"text.max_tokens: {self.name} takes at most {limit} tokens. Got {self.options.max_tokens}."
@@ -118,9 +118,9 @@ def _padded(tokens: list[list[int]], filler: int) -> tuple[Tensor, Tensor]:
     longest = max(1, *(len(ids) for ids in tokens))
     ids = torch.full((len(tokens), longest), filler)
     mask = torch.zeros(len(tokens), longest, dtype=torch.int64)
-    for row, each in enumerate(tokens):
-        ids[row, : len(each)] = torch.tensor(each, dtype=torch.int64)
-        mask[row, : len(each)] = 1
+    for row, text in enumerate(tokens):
+        ids[row, : len(text)] = torch.tensor(text, dtype=torch.int64)
+        mask[row, : len(text)] = 1
     return ids, mask
 
 
