@@ -5,14 +5,16 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from multiway.data.samples import SPLITS
 from multiway.metrics import classes
 from multiway.papers.protocols.stock_hot_code import CALENDAR, on_calendar
-from multiway.tasks.stocks.cutting import build_samples, tomorrow
+from multiway.tasks.stocks.network import of_rises
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.panel import FIELDS, weekdays
 from multiway.tasks.stocks.protocols import StockProtocol
-from multiway.tasks.stocks.scores import of_rises
+from multiway.tasks.stocks.samples import build_samples, tomorrow
 from multiway.tasks.stocks.source import read_stocks
+from tasks.stocks.stock_panels import share_of_rises
 from tolerances import ROUNDING32
 
 
@@ -26,8 +28,7 @@ def stocknet(real_data):
 def test_every_label_outside_the_dead_zone(stocknet):
     samples = build_samples(*stocknet, StockProtocol(name="stocknet"))
     assert samples.counts() == {"train": 20345, "validation": 2555, "test": 3720}
-    shares = samples.rises()
-    assert {name: round(share, 4) for name, share in shares.items()} == {
+    assert {split: round(share_of_rises(samples, split), 4) for split in SPLITS} == {
         "train": 0.5073, "validation": 0.4458, "test": 0.5129,
     }  # fmt: skip
 
@@ -40,7 +41,7 @@ def test_the_dates_split_76_to_10_to_14(stocknet):
 def test_every_slot_with_a_text_and_a_price(stocknet):
     samples = build_samples(*stocknet, StockProtocol(name="stocknet", complete=True))
     assert samples.counts() == {"train": 4987, "validation": 656, "test": 1008}
-    assert round(samples.rises()["test"], 4) == 0.5744
+    assert round(share_of_rises(samples, "test"), 4) == 0.5744
     asked = samples.labels >= 0
     full = samples.price_valid(np.arange(len(asked))) & (samples.text_rows > 0)
     assert (full | ~samples.slot_valid)[asked].all()

@@ -87,3 +87,9 @@ def texts_of(samples, texts, sample):
         items = samples.groups.of(samples.text_rows[sample, stock, slot])
         found[samples.tickers[stock], day] = {texts.text[item] for item in items}
     return found
+
+
+def share_of_rises(samples, split):
+    """Of the labels of a split."""
+    labels = samples.labels[samples.splits[split]]
+    return float((labels[labels >= 0] == 1).mean())

@@ -12,9 +12,9 @@ from multiway.errors import ConfigError
 from multiway.tasks import lifecycle
 from multiway.tasks.run import load
 from multiway.tasks.stocks.baselines import PriceArima, Random, share_of_rises
-from multiway.tasks.stocks.cutting import build_samples
 from multiway.tasks.stocks.panel import ADJUSTED
 from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.samples import build_samples
 from multiway.tasks.stocks.task import TASK as task
 from tasks.stocks.quotes import make_config, write_stocks
 from tasks.stocks.stock_panels import make_panel, weekdays

@@ -9,9 +9,9 @@ from market_files import write_stocks
 from multiway import workflows
 from multiway.tasks.stocks import audit as auditing
 from multiway.tasks.stocks.audit import audit_stocks
-from multiway.tasks.stocks.cutting import build_samples
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.samples import build_samples
 from multiway.tasks.stocks.source import read_stocks
 from multiway.tasks.stocks.state import StockScale
 

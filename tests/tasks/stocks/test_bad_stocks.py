@@ -10,7 +10,7 @@ import pytest
 from multiway.data.findings import CheckReport
 from multiway.data.sources import json_lines
 from multiway.errors import DataError
-from multiway.tasks.stocks import panel, placing
+from multiway.tasks.stocks import panel, source
 from multiway.tasks.stocks.checking import check_stocks
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.protocols import StockProtocol
@@ -233,7 +233,7 @@ def test_texts_that_say_nothing_are_kept_out_and_counted(tmp_path):
     path = stock_files.lines(tmp_path / "t.jsonl", items)
     panel, texts = read_stocks(stock_files.prices(), StockOptions(texts=str(path)))
     assert sorted(text[:5] for text in texts.text) == ["far t", "good", "other"]
-    assert max(map(len, texts.text)) == placing.MAX_TEXT == 20_000
+    assert max(map(len, texts.text)) == source.MAX_TEXT == 20_000
     assert texts.dropped == {
         "unknown ticker": 1, "duplicate id": 1, "empty": 2, "no text": 1, "lone surrogate": 1, "NUL character": 1,
         "outside the prices' days": 1,

@@ -18,10 +18,10 @@ from multiway.tasks.stocks.baselines import (
     flat_movements,
     log_loss,
 )
-from multiway.tasks.stocks.cutting import build_samples, tomorrow
+from multiway.tasks.stocks.network import of_rises
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.protocols import StockProtocol
-from multiway.tasks.stocks.scores import of_rises
+from multiway.tasks.stocks.samples import build_samples, tomorrow
 from multiway.tasks.stocks.source import read_stocks
 from multiway.tasks.stocks.state import Sizes
 from tasks.stocks.stock_panels import make_panel, make_texts

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from multiway.tasks.stocks.checking import check_stocks, odd_days, text_coverage
-from multiway.tasks.stocks.cutting import build_samples
 from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.samples import build_samples
 from multiway.tasks.stocks.source import read_stocks
 from tasks.stocks import stock_files
 

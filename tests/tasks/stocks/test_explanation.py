@@ -11,7 +11,7 @@ from multiway.errors import ConfigError
 from multiway.explain import load_maps
 from multiway.tasks import lifecycle
 from multiway.tasks.run import Models
-from multiway.tasks.stocks.answers import reload
+from multiway.tasks.stocks.answers import explain_stocks, reload, texts_frame
 from multiway.tasks.stocks.explain import (
     TARGET,
     TOKEN,
@@ -24,7 +24,6 @@ from multiway.tasks.stocks.explain import (
     named_stocks,
     texts_of,
 )
-from multiway.tasks.stocks.explain_files import explain_stocks, texts_frame
 from multiway.tasks.stocks.task import TASK as task
 from tasks.stocks.quotes import WORDS, make_config, make_prices, write_stocks
 from tolerances import LONG32, SUMS32

@@ -9,7 +9,7 @@ from multiway.metrics import classes
 from multiway.metrics.resampling import intervals
 from multiway.tasks.protocol import OURS
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.scores import intervals_of_means, of_rises
+from multiway.tasks.stocks.network import intervals_of_means, of_rises
 from tolerances import ROUNDING64
 
 DAYS, STOCKS = 23, 7

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from multiway.metrics.regression import pinball
-from multiway.tasks.stocks.scores import stock_metrics
+from multiway.tasks.stocks.network import stock_metrics
 from multiway.training.losses import pinball_terms
 from tasks.stocks.quotes import make_config
 from tolerances import ROUNDING64

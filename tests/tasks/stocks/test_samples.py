@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.stocks.cutting import STALE, build_samples, tomorrow
 from multiway.tasks.stocks.panel import FIELDS
 from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.samples import STALE, build_samples, tomorrow
 from tasks.stocks import slow_samples
 from tasks.stocks.stock_panels import (
     make_panel,
     make_texts,
     movements_of,
+    share_of_rises,
     some_texts,
     sorted_texts,
     texts_of,
@@ -73,7 +74,7 @@ def test_splits_are_stocknets_dates():
     asked = samples.labels >= 0
     assert sum(samples.counts().values()) == asked.sum()
     train = samples.labels[samples.splits["train"]]
-    assert samples.rises()["train"] == (train == 1).sum() / (train >= 0).sum()
+    assert share_of_rises(samples, "train") == (train == 1).sum() / (train >= 0).sum()
 
 
 def same_inputs(one, sample, other, twin, texts, other_texts):

@@ -11,11 +11,11 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.data.samples import SPLITS
 from multiway.errors import DataError, Fix
-from multiway.tasks.stocks.cutting import row_before
-from multiway.tasks.stocks.panel import FIELDS, StockPanel, StockTexts, day_numbers
+from multiway.tasks.stocks.panel import FIELDS, Groups, StockPanel, StockTexts, day_numbers, group_texts
 from multiway.tasks.stocks.protocols import PUBLISHED, PublishedProtocol, StockProtocol
-from multiway.tasks.stocks.samples import SPLITS, Groups, StockSamples, group_texts
+from multiway.tasks.stocks.samples import CUTS, StockSamples, row_before
 
 CALENDAR = np.arange("2014-01-01", "2016-01-02", dtype="datetime64[D]")
 BLOCKS = np.array(["2014-01-01", "2015-08-01", "2015-10-01", "2016-01-02"], dtype="datetime64[D]")
@@ -153,9 +153,10 @@ def _previous(panel: StockPanel, last: NDArray[np.int64]) -> NDArray[np.float32]
 
 
 PUBLISHED["published-code"] = PublishedProtocol(
-    borders=BLOCKS, literal=True, cut=published_samples,
+    borders=BLOCKS, literal=True, of_movements=False,
     refused={
         "complete": "complete belongs to the protocols chronological and stocknet. Got published-code",
         "prices": "published-code has levels of its own. Leave prices out",
     },
 )  # fmt: skip
+CUTS["published-code"] = published_samples

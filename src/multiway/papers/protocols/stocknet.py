@@ -11,8 +11,7 @@ from multiway.data.findings import Findings, Place, quoted
 from multiway.data.sources.cells import sound_text
 from multiway.data.sources.json_lines import read_lines
 from multiway.errors import DataError
-from multiway.tasks.stocks import folders
-from multiway.tasks.stocks.folders import DatedText
+from multiway.tasks.stocks.options import FOLDERS, DatedText
 from multiway.tasks.stocks.protocols import PUBLISHED, PublishedProtocol
 
 
@@ -91,5 +90,5 @@ def _is_day(name: str) -> bool:
 
 
 BORDERS = np.array(["2014-01-01", "2015-08-01", "2015-10-01", "2016-01-01"], dtype="datetime64[D]")
-folders.PUBLISHED.append(StockNetFolder())
+FOLDERS.append(StockNetFolder())
 PUBLISHED["stocknet"] = PublishedProtocol(borders=BORDERS, dead_zone=(0.005, 0.0055), by_calendar=True)

@@ -15,7 +15,7 @@ from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.answers import read_for
 from multiway.tasks.stocks.encode import Market, PreparedStocks, match
-from multiway.tasks.stocks.network import predicted
+from multiway.tasks.stocks.network import Scored, predicted
 from multiway.tasks.stocks.portfolio import (
     CALENDAR_YEAR,
     YEAR,
@@ -29,7 +29,6 @@ from multiway.tasks.stocks.portfolio import (
     trade,
 )
 from multiway.tasks.stocks.samples import StockSamples
-from multiway.tasks.stocks.scores import Scored
 
 COST_BPS = 10.0
 DRAWS = 200

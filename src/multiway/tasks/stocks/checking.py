@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from multiway.config import Plain
 from multiway.data.findings import CheckReport, Findings, Place, Unreadable, listed
 from multiway.errors import MultiwayError
-from multiway.tasks.stocks.cutting import build_samples
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.panel import StockPanel, StockTexts
 from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.samples import build_samples
 from multiway.tasks.stocks.source import read_stocks_into, source_label
 
 FEWEST = 10

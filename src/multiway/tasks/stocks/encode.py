@@ -14,13 +14,13 @@ from torch.nn import functional as F
 
 from multiway.config import Plain
 from multiway.data.encoders import Encoded, EncoderOptions, chosen_encoder, encode_texts
+from multiway.data.samples import SPLITS
 from multiway.data.sources.bytes import free_memory
 from multiway.errors import DataError, Fix
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.cutting import build_samples, tomorrow
 from multiway.tasks.stocks.panel import StockPanel, StockTexts
 from multiway.tasks.stocks.protocols import StockProtocol
-from multiway.tasks.stocks.samples import SPLITS, StockSamples
+from multiway.tasks.stocks.samples import StockSamples, build_samples, tomorrow
 from multiway.tasks.stocks.state import StockScale, StockState
 
 READY = "ready vectors"

@@ -24,8 +24,7 @@ from multiway.tasks.stocks.attribution import (
     texts_of_rows,
 )
 from multiway.tasks.stocks.encode import PreparedStocks
-from multiway.tasks.stocks.network import INPUTS, predicted, stock_outputs
-from multiway.tasks.stocks.scores import labelled_rows, rises_and_levels
+from multiway.tasks.stocks.network import INPUTS, labelled_rows, predicted, rises_and_levels, stock_outputs
 from multiway.training import Batch
 from multiway.training.devices import device_of
 

@@ -1,17 +1,24 @@
-"""The network on stocks: what it says of samples, the loss of movements, and what chooses its epoch."""
+"""What models say of movements: the network and its loss, scores with intervals over blocks of days, tables."""
 
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.errors import DataError
+from multiway.metrics import classes, regression
+from multiway.metrics.classes import MIDDLE
+from multiway.metrics.resampling import Interval, ScoreFunction, intervals, model_rows
+from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.encode import PreparedStocks, StockInputs
-from multiway.tasks.stocks.scores import stock_metrics
+from multiway.tasks.stocks.samples import StockSamples
 from multiway.tasks.stocks.state import StockScale
 from multiway.training import Batch, TrainingConfig
 from multiway.training.devices import best_device, device_of
@@ -19,6 +26,8 @@ from multiway.training.losses import NO_TARGET, class_loss, class_weights, pinba
 
 INPUTS = ("prices", "price_valid", "dates", "text", "text_valid")
 """What the network takes of a batch, in its order."""
+SEED = 0
+"""Of the bootstrap: every model and seed is measured on the same draws."""
 Values = NDArray[np.float64]
 
 
@@ -96,3 +105,133 @@ def validation_score(config: StockConfig, prepared: PreparedStocks) -> Callable[
         return (metric(labels, rises[mask]) or 0.0) if np.isfinite(rises).all() else float("nan")
 
     return score
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Scored:
+    """Movements of a split, with what the models said of them.
+
+    days, tickers: `(movements,)`.
+    labels: 1 rise, 0 fall; -1 for quantiles of a movement that the protocol does not label.
+    returns: The movements themselves.
+    outputs: By model, the probability of a rise `(movements,)`, or the quantiles `(movements, quantiles)`.
+    """
+
+    config: StockConfig
+    days: NDArray[np.datetime64]
+    tickers: NDArray[np.object_]
+    labels: NDArray[np.int64]
+    returns: Values
+    outputs: dict[str, Values]
+
+    @classmethod
+    def of(
+        cls, config: StockConfig, samples: StockSamples, rows: NDArray[np.int64], chosen: NDArray[np.bool_],
+        outputs: dict[str, Values],
+    ) -> "Scored":  # fmt: skip
+        """Take the chosen movements, `(rows, stocks)`, out of what the models say, `(rows, stocks)` each."""
+        day, stock = np.nonzero(chosen)
+        return cls(
+            config=config,
+            days=samples.target_days[rows][day],
+            tickers=np.array(samples.tickers, dtype=object)[stock],
+            labels=samples.labels[rows][chosen].astype(np.int64),
+            returns=samples.returns[rows][chosen].astype(np.float64),
+            outputs={name: values[chosen].astype(np.float64) for name, values in outputs.items()},
+        )
+
+    def scores(self, split: str, draws: int) -> list[Row]:
+        """One row per model and metric: value, and its 95 % interval over blocks of days; then the count."""
+        truth, metrics = self.returns if self.config.levels else self.labels, stock_metrics(self.config)
+        draw = {"units": self.days, "block": self.config.block_days, "draws": draws, "seed": SEED}
+        count = {"metric": "count", "value": len(truth), "low": None, "high": None}
+        rows: list[Row] = []
+        for model, output in self.outputs.items():
+            rows += model_rows(metrics, truth, {model: output}, split, **draw)
+            rows.append({"model": model, "split": split, **count})
+        return rows
+
+    def frame(self, split: str) -> pd.DataFrame:
+        """date, ticker, model, split, label, p_up, predicted and movement; with quantiles one column `q0.1` for each.
+
+        A label of -1 is one that the protocol does not give.
+        """
+        frames = []
+        for model, output in self.outputs.items():
+            rises, levels = rises_and_levels(output, self.config)
+            columns = {
+                "date": self.days.astype("datetime64[ms]"), "ticker": self.tickers, "model": model, "split": split,
+                "label": self.labels, "p_up": rises, "predicted": (rises > MIDDLE).astype(np.int64),
+                "movement": self.returns,
+            }  # fmt: skip
+            frames.append(pd.concat([pd.DataFrame(columns), levels], axis=1))
+        return pd.concat(frames, ignore_index=True)
+
+
+OF_RISES: dict[str, ScoreFunction] = {
+    "acc": classes.accuracy, "f1": classes.f1, "macro_f1": classes.mean_f1, "mcc": classes.mcc, "auc": classes.auc
+}  # fmt: skip
+
+
+def of_rises(metric: ScoreFunction, labels: NDArray[np.int64], rises: Values) -> float | None:
+    """A metric of two classes, given the probability of a rise."""
+    return metric(labels, np.stack([1 - rises, rises], axis=1))
+
+
+def stock_metrics(config: StockConfig) -> dict[str, ScoreFunction]:
+    """Every metric of a run, by name; of labels and probabilities, or of movements and quantiles."""
+    if not config.levels:
+        return {name: partial(of_rises, metric) for name, metric in OF_RISES.items()}
+    metrics: dict[str, ScoreFunction] = {
+        "pinball": partial(regression.pinball, quantiles=config.levels),
+        "mae": partial(regression.median_error, quantiles=config.levels),
+    }
+    return metrics | {name: regression.coverage for name in coverage_names(config.levels)}
+
+
+def coverage_names(levels: Sequence[float]) -> tuple[str, ...]:
+    """What the coverage is called, by the share that it should be: `coverage_80`; none of a single level."""
+    return (f"coverage_{round(100 * (levels[-1] - levels[0]))}",) if len(levels) > 1 else ()
+
+
+def rises_and_levels(output: Values, config: StockConfig) -> tuple[Values, pd.DataFrame]:
+    """Probability of a rise, and a table of the quantiles, without columns where there are none."""
+    if not config.levels:
+        return output, pd.DataFrame(index=range(len(output)))
+    names = [f"q{level:g}" for level in config.levels]
+    return regression.share_above_zero(output, config.levels), pd.DataFrame(output, columns=names)
+
+
+def labelled_rows(run: Run, model: str = OURS, split: str = "test") -> pd.DataFrame:
+    """What a run predicted of the labelled movements of a split."""
+    rows = run.tables["predictions"]
+    return rows[(rows["model"] == model) & (rows["split"] == split) & (rows["label"] >= 0)]
+
+
+def intervals_of_means(runs: Sequence[Run], split: str = "test") -> dict[str, Interval]:
+    """95 % intervals over blocks of days of the mean ACC and MCC over the runs, and of ACC above the majority's.
+
+    The same days are drawn for every seed, and each draw is scored as the whole is. The majority is that of the
+    training days, so what it scores on a draw changes with the days drawn, too. A seed whose MCC is undefined, as all
+    its predictions are one, counts as 0.
+    """
+    config, count, metrics = runs[0].config, len(runs), stock_metrics(runs[0].config)
+    frames = [labelled_rows(run, OURS, split) for run in runs]
+    means: dict[str, ScoreFunction] = {name: partial(_mean, metrics[name], count) for name in ("acc", "mcc")}
+    if "majority" in config.baselines:
+        frames.append(labelled_rows(runs[0], "majority", split))
+        means["acc_over_majority"] = partial(_over_last, metrics["acc"], count)
+    return intervals(
+        means, frames[0]["label"].to_numpy(), np.stack([frame["p_up"].to_numpy() for frame in frames], axis=1),
+        units=frames[0]["date"].to_numpy(), block=config.block_days, draws=config.draws, seed=SEED,
+    )  # fmt: skip
+
+
+def _mean(metric: ScoreFunction, count: int, labels: NDArray[np.int64], scores: Values) -> float:
+    """Mean of a metric over the first columns."""
+    return float(np.mean([metric(labels, column) or 0.0 for column in scores.T[:count]]))
+
+
+def _over_last(metric: ScoreFunction, count: int, labels: NDArray[np.int64], scores: Values) -> float:
+    """That mean less the metric of the last column."""
+    return _mean(metric, count, labels, scores) - (metric(labels, scores[:, -1]) or 0.0)

@@ -1,18 +1,52 @@
-"""How prices and texts of stocks are read, and the options of the command line; nothing is repaired silently."""
+"""How prices and texts of stocks are read, which column is which, and published folders; nothing is repaired."""
 
+import contextlib
 import datetime
 import re
-from typing import Literal, Self
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol, Self
 from zoneinfo import ZoneInfo
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from multiway.config import Config
+from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.sources.bytes import MAX_BYTES
-from multiway.tasks.options import read_names, read_number
-from multiway.tasks.protocol import Option
+from multiway.data.sources.cells import RawTable, as_text
+from multiway.data.sources.json_lines import is_line_file, load_lines
+from multiway.data.sources.options import ReadOptions
+from multiway.data.sources.tables import column_names, load_table
+from multiway.errors import Fix
+from multiway.lazy import load_extensions
 
 NO_TEXTS = "none"
+CONTENTS = {"ticker": "tickers", "date": "days", "stamp": "times", "text": "texts"}
+TABLE_ENDING = r"(?i)\.(csv(\.(gz|bz2|xz|zip))?|tsv|xlsx|parquet|pq)$"
+ENDING = r"(?i)\.(csv(\.(gz|bz2|xz|zip))?|tsv|txt|xlsx|parquet|pq|jsonl|ndjson|json)$"
+MAX_TICKER = 40
+TICKER_RULE = f"a ticker has 1 to {MAX_TICKER} printable characters"
+SHOWN = 20
+"""Places of a flaw that are kept."""
+USUAL = {
+    "ticker": ("ticker", "symbol", "stock", "tic", "instrument", "asset", "code", "name"),
+    "date": ("date", "day", "datetime", "timestamp", "time", "tradedate", "tradingday"),
+    "open": ("open", "openprice"),
+    "high": ("high", "highprice"),
+    "low": ("low", "lowprice"),
+    "close": ("close", "closeprice", "last", "price"),
+    "adj_close": ("adjclose", "adjustedclose", "closeadj", "closeadjusted", "adjcloseprice"),
+    "volume": ("volume", "vol"),
+    "movement": ("movement", "movementpercent"),
+    "text": ("text", "tweet", "headline", "title", "body", "content", "message", "news"),
+    "stamp": ("timestamp", "createdat", "datetime", "time", "published", "publishedat", "stamp", "created", "date",
+              "day"),
+    "day": ("date", "day"),
+    "id": ("id", "idstr", "tweetid", "statusid"),
+}  # fmt: skip
 
 
 class StockOptions(Config):
@@ -77,45 +111,116 @@ def _is_day(text: str) -> bool:
         return False
 
 
-OPTIONS = (
-    Option(
-        name="texts", field="read.texts", commands=("train", "check", "audit", "predict"),
-        help="Texts of each ticker, or ready vectors: a file or folder. 'none': none.",
-    ),
-    Option(
-        name="time_zone", field="read.time_zone", help="Zone of time stamps that state none: UTC, Europe/London."
-    ),
-    Option(name="exchange_zone", field="read.exchange_zone", help="Zone of the exchange."),
-    Option(
-        name="close", field="read.close",
-        help="When the exchange closes, 16:00; later texts count as the next day's.",
-    ),
-    Option(
-        name="protocol", field="protocol.name",
-        help="How samples are labelled and split: chronological, or as published: stocknet, published-code.",
-    ),
-    Option(
-        name="encoder", field="text.encoder", commands=("train",),
-        help="Turns texts into vectors: auto, minilm, finbert, hashed, a folder.",
-    ),
-    Option(
-        name="modality", field="model.modality", commands=("train",), choices=("multimodal", "price", "text"),
-        help="What the network sees.",
-    ),
-    Option(
-        name="date", commands=("explain",),
-        help="Day to explain, 2015-11-03; if not given, the last tested, or those of confident errors.",
-    ),
-    Option(
-        name="tickers", commands=("explain",), read=read_names,
-        help="Stocks to explain, separated by commas; a few if not given.",
-    ),
-    Option(
-        name="top", commands=("backtest",), read=read_number,
-        help="Share of the tickers to buy, and to sell short: 0.2; above and below one half if not given.",
-    ),
-    Option(
-        name="cost_bps", commands=("backtest",), read=read_number,
-        help="Cost of a trade in hundredths of a percent; 10 if not given.",
-    ),
-)  # fmt: skip
+class DatedText(NamedTuple):
+    """A text of a published folder: `row` is its line in `file`, and `day` what the file says of it."""
+
+    ticker: str
+    stamp: str
+    day: str
+    text: object
+    row: int
+    file: str
+
+
+class PublishedFolder(Protocol):
+    """How one lays out prices and texts."""
+
+    def recognises(self, folder: Path) -> bool:
+        """Whether it is such a folder."""
+
+    def prices(self, folder: Path) -> tuple[Path, ...]:
+        """Files of prices, named by their tickers."""
+
+    def movements(self, file: Path, findings: Findings) -> dict[str, float]:
+        """Movements by day that stand beside a file of prices; empty where there are none."""
+
+    def texts(self, folder: Path) -> Path | None:
+        """The folder of texts at or below a folder."""
+
+    def read_texts(self, folder: Path, max_bytes: int, findings: Findings) -> Iterator[DatedText]:
+        """Every text of it."""
+
+
+FOLDERS: list[PublishedFolder] = []
+"""Published folders that are read as they are; rooms above add theirs."""
+
+
+def published_folders() -> list[PublishedFolder]:
+    """Every kind of folder that is known."""
+    load_extensions("stock protocols")
+    return FOLDERS
+
+
+def find_column(names: Iterable[str], kind: str, given: str | None = None) -> str | None:
+    """The column that is meant: the given name, else the first of the usual ones, spelt in any way."""
+    every = list(names)
+    if given is not None and given in every:
+        return given
+    plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in reversed(every)}
+    return next((plain[name] for name in USUAL[kind] if name in plain), None)
+
+
+def needed_column(names: list[str], kind: str, options: StockOptions, findings: Findings) -> str:
+    """The same, or a refusal; a name that the user chose is not exchanged for a usual one."""
+    given = getattr(options, kind)
+    chosen = given is not None and given != StockOptions.model_fields[kind].default
+    column = find_column(names, kind, given) if not chosen else given if given in names else None
+    if column is None:
+        lack = f"{kind} names '{quoted(given)}', which is not there"
+        rule = lack if chosen else f"there is no column of {CONTENTS[kind]}"
+        fix = (f"There are {listed(names)}. Name it (", Fix(f"read.{kind}", like="NAME"), ").")
+        raise findings.fatal("columns", rule, fix)
+    return column
+
+
+def load_rows(source: object, options: StockOptions, findings: Findings) -> RawTable:
+    """Raw columns of a file or frame; tickers and times are not taken for numbers, and NA is a ticker."""
+    if isinstance(source, str | Path) and is_line_file(Path(source)):
+        return load_lines(Path(source), options.max_bytes, findings)
+    names = column_names(source) if isinstance(source, str | Path) else []
+    chosen = ReadOptions(
+        max_bytes=options.max_bytes, id_column=find_column(names, "ticker", options.ticker),
+        time_column=options.stamp if options.stamp in names else find_column(names, "date", options.date),
+    )  # fmt: skip
+    return load_table(source, chosen, findings)
+
+
+def tickers_of(table: RawTable, known: str | None, options: StockOptions, findings: Findings) -> NDArray[np.object_]:
+    """Tickers as text: `known` in a table without a column of them, refused where one is empty or cannot be printed."""
+    if known is not None and find_column(table.names, "ticker", options.ticker) is None:
+        return np.full(len(table.frame), known, dtype=object)
+    column = needed_column(table.names, "ticker", options, findings)
+    text = as_text(table.frame[column])
+    fix = "Fill it in; where pandas took a ticker NA for nothing, read with keep_default_na=False."
+    empty = (text == "").to_numpy(bool)
+    findings.mark("ticker", f"of {len(text)} tickers are empty", fix, empty, lambda row: table.place(row, column))
+    odd = text.isin([name for name in pd.unique(text) if name and not is_ticker(name)]).to_numpy(bool)
+    if odd.any():
+        places = [table.place(int(row), column, text.iloc[row]) for row in np.flatnonzero(odd)[:SHOWN]]
+        findings.add("ticker", "error", TICKER_RULE, "Correct it.", places, int(odd.sum()))
+    return text.to_numpy(object)
+
+
+def is_ticker(name: str) -> bool:
+    """Whether a name can stand as a ticker in tables and figures."""
+    return 0 < len(name) <= MAX_TICKER and name.isprintable()
+
+
+def is_table(path: Path, *, or_lines: bool = False) -> bool:
+    """Whether a file is a table by its name, or JSON lines where they count too."""
+    is_known = bool(re.search(TABLE_ENDING, path.name)) or (or_lines and is_line_file(path))
+    return is_known and not path.name.startswith(".")
+
+
+def stem(path: Path) -> str:
+    """A file's name without the ending that says its format."""
+    return re.sub(ENDING, "", path.name)
+
+
+@contextlib.contextmanager
+def file_of_ticker(path: Path, findings: Findings) -> Iterator[Findings]:
+    """Findings of one file of several that is named by its ticker."""
+    with findings.member(quoted(path.name, 80)) as inner:
+        if not is_ticker(stem(path)):
+            inner.add("ticker", "error", TICKER_RULE, "Rename the file.", [Place(value=stem(path))])
+        yield inner

@@ -21,7 +21,7 @@ from multiway.tasks.stocks.answers import prediction_table, reload
 from multiway.tasks.stocks.backtest import backtest_reloaded, evening_texts
 from multiway.tasks.stocks.encode import PreparedStocks
 from multiway.tasks.stocks.explain import NOT_ATTRIBUTION, average_attention
-from multiway.tasks.stocks.scores import labelled_rows
+from multiway.tasks.stocks.network import labelled_rows
 from multiway.tasks.stocks.showing import backtest_part, deletion_parts, grid_part, interesting_answers, next_session
 from multiway.tasks.target_page import calibration_part
 

@@ -1,12 +1,14 @@
 """A market: prices of tickers x trading days, with nothing where nothing was traded, and the texts about them."""
 
 import dataclasses
+from typing import Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, Severity, listed
+from multiway.data.samples import Rows
 from multiway.data.sources.bytes import free_memory
 from multiway.errors import Fix
 from multiway.tasks.stocks.options import StockOptions
@@ -22,8 +24,11 @@ DISAGREES = 1e-4
 """Difference of movements beyond their digits."""
 DIGITS = 6
 """StockNet's movements have six."""
+SPAN = 4_000_000
+"""Days that a day's number is kept within; datetime64 reaches further than any calendar."""
 Days = NDArray[np.datetime64]
 Floats = NDArray[np.float64]
+Marks = NDArray[np.bool_]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,7 +89,7 @@ class StockTexts:
     notes: What a reader should know, one line each.
     """
 
-    ticker: NDArray[np.int64]
+    ticker: Rows
     day: Days
     stamp: Days
     text: tuple[str, ...] | None
@@ -139,7 +144,7 @@ def _check_size(tickers: int, days: int, findings: Findings) -> None:
         raise findings.fatal("memory", rule, "Keep fewer tickers or days.")
 
 
-def _follows(frame: pd.DataFrame) -> NDArray[np.bool_]:
+def _follows(frame: pd.DataFrame) -> Marks:
     """`(rows - 1,)`, whether the row after each is of the same ticker."""
     ticker = frame["ticker"].to_numpy(object)
     return np.asarray(ticker[1:] == ticker[:-1], dtype=bool)
@@ -193,28 +198,92 @@ def _day(moment: np.datetime64) -> str:
     return str(moment.astype("datetime64[D]"))
 
 
-def _like_split(ratio: Floats) -> NDArray[np.bool_]:
+def _like_split(ratio: Floats) -> Marks:
     """Whether a price changed by nearly a whole factor, or by 3:2, in either direction."""
     factor = np.maximum(ratio, 1 / ratio)
     near: NDArray[np.bool_] = np.abs(factor[:, None] / np.array(WHOLE_SPLITS) - 1).min(1) < WHOLE_TOLERANCE
     return np.logical_or(near, np.abs(factor / 1.5 - 1) < HALF_TOLERANCE)
 
 
-def day_numbers(days: Days) -> NDArray[np.int64]:
+def day_numbers(days: Days) -> Rows:
     """Days since 1970."""
     return days.astype("datetime64[D]").astype(np.int64)
 
 
-def weekdays(days: Days) -> NDArray[np.int64]:
+def weekdays(days: Days) -> Rows:
     """0 on Mondays to 6 on Sundays; day 0 was a Thursday."""
     return (day_numbers(days) + 3) % 7
 
 
-def months(days: Days) -> NDArray[np.int64]:
+def months(days: Days) -> Rows:
     """0 in January to 11 in December."""
     return days.astype("datetime64[M]").astype(np.int64) % 12
 
 
-def years_of(days: Days) -> NDArray[np.int64]:
+def years_of(days: Days) -> Rows:
     """Calendar years."""
     return days.astype("datetime64[Y]").astype(np.int64) + 1970
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Groups:
+    """Texts that share a slot, as rows of one table: the same texts are the same row wherever they are used.
+
+    Those of row r are `items[starts[r] : starts[r + 1]]`. Row 0 has none.
+    """
+
+    starts: Rows
+    items: Rows
+
+    @classmethod
+    def empty(cls) -> Self:
+        """The table without texts: row 0 alone."""
+        return cls(starts=np.zeros(2, np.int64), items=np.empty(0, np.int64))
+
+    @classmethod
+    def of_ranges(cls, first: Rows, last: Rows) -> Self:
+        """Row 0 and one row for each half-open range of texts."""
+        sizes = last - first
+        starts = np.concatenate([[0, 0], np.cumsum(sizes)])
+        items = np.arange(starts[-1]) + np.repeat(first - starts[1:-1], sizes)
+        return cls(starts=starts, items=items)
+
+    @property
+    def num_rows(self) -> int:
+        """Rows, the empty one included."""
+        return len(self.starts) - 1
+
+    @property
+    def sizes(self) -> Rows:
+        """Texts in each row."""
+        return np.diff(self.starts)
+
+    def of(self, row: int) -> Rows:
+        """Positions of the texts of one row."""
+        return self.items[self.starts[row] : self.starts[row + 1]]
+
+
+def group_texts(texts: StockTexts, after: Rows, before: Rows, valid: Marks) -> tuple[NDArray[np.int32], Groups]:
+    """Find the texts of each valid `(sample, ticker, slot)`: those of its ticker with `after` <= day < `before`.
+
+    Texts are sorted by ticker and day, so each such group is a range of them.
+
+    Returns:
+        Rows of the table, 0 where no text falls, and the table.
+    """
+    keys = texts.ticker * SPAN + _clipped(day_numbers(texts.day))
+    places = np.flatnonzero(valid & np.isin(np.arange(valid.shape[1]), texts.ticker)[:, None])
+    offset = np.unravel_index(places, valid.shape)[1] * SPAN
+    first, last = (
+        np.searchsorted(keys, offset + _clipped(np.broadcast_to(edge, valid.shape).reshape(-1)[places]))
+        for edge in (after, before)
+    )
+    used = last > first
+    pairs, inverse = np.unique(first[used] * (len(keys) + 1) + last[used], return_inverse=True)
+    rows = np.zeros(valid.size, np.int32)
+    rows[places[used]] = inverse + 1
+    return rows.reshape(valid.shape), Groups.of_ranges(*np.divmod(pairs, len(keys) + 1))
+
+
+def _clipped(numbers: Rows) -> Rows:
+    return np.clip(numbers + SPAN // 2, 0, SPAN - 1)

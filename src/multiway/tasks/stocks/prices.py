@@ -12,9 +12,8 @@ from multiway.data.sources import columns as col
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.times import parse_times
-from multiway.tasks.stocks.options import StockOptions
+from multiway.tasks.stocks.options import SHOWN, StockOptions, find_column, load_rows, needed_column, tickers_of
 from multiway.tasks.stocks.panel import FIELDS, PriceRows
-from multiway.tasks.stocks.tables import SHOWN, find_column, load_rows, needed_column, tickers_of
 
 PRICES = FIELDS[:5]
 CELLS = (*FIELDS, "movement")

@@ -1,7 +1,7 @@
 """Which days are targets, what may be known by then, what counts as a movement; and what published protocols fix."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
 import numpy as np
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from multiway.config import Config
+from multiway.data.samples import SPLITS, Splits
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.lazy import load_extensions
-from multiway.tasks.stocks.panel import DIGITS, StockPanel, StockTexts
-from multiway.tasks.stocks.samples import SPLITS, Splits, StockSamples
+from multiway.tasks.stocks.panel import DIGITS
 
 CHRONOLOGICAL = "chronological"
 FIXED = ("down", "up", "validation", "test", "borders")
@@ -83,7 +83,7 @@ class StockProtocol(Config):
     @property
     def of_movements(self) -> bool:
         """Whether its labels are those of true movements, which can be predicted ahead and traded."""
-        return self.rules is None or self.rules.cut is None
+        return self.rules is None or self.rules.of_movements
 
     @property
     def dead_zone(self) -> tuple[float, float]:
@@ -101,7 +101,7 @@ class PublishedProtocol:
     by_calendar: Slots are the trading days of so many calendar days, and texts are read by their day alone.
     literal: Whether it has a literal form.
     refused: Fields that it cannot have, with the reason.
-    cut: Makes its samples, where its labels are no movements.
+    of_movements: Whether its labels are those of true movements; others are in `samples.CUTS`.
     """
 
     borders: NDArray[np.datetime64]
@@ -109,7 +109,7 @@ class PublishedProtocol:
     by_calendar: bool = False
     literal: bool = False
     refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    cut: Callable[[StockPanel, StockTexts | None, StockProtocol], StockSamples] | None = None
+    of_movements: bool = True
 
 
 PUBLISHED: dict[str, PublishedProtocol] = {}

@@ -1,57 +1,34 @@
-"""Samples: one target day, with what was known of every ticker before that day began."""
+"""Samples, one target day each, with what was known of every ticker before that day began; cut on whole arrays."""
 
 import dataclasses
-from typing import Self
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.tasks.stocks.panel import StockTexts, day_numbers
+from multiway.data.samples import SPLITS, Rows, Splits
+from multiway.errors import DataError, Fix
+from multiway.tasks.stocks.panel import (
+    ADJUSTED,
+    CLOSE,
+    FIELDS,
+    Groups,
+    StockPanel,
+    StockTexts,
+    day_numbers,
+    group_texts,
+)
+from multiway.tasks.stocks.protocols import StockProtocol, movement_labels, refuse_tomorrow, split_days
 
-SPAN = 4_000_000
-"""Days that a day's number is kept within; datetime64 reaches further than any calendar."""
-SPLITS = ("train", "validation", "test")
-Splits = dict[str, NDArray[np.int64]]
-Rows = NDArray[np.int64]
+FEATURES = ("adj_close", "high", "low")
+NEEDED = ("high", "low", "close", "adj_close")
+"""Columns that the features are made of."""
+FIRST_TARGET = 2
+"""For `chronological`: a change of price is known once a ticker has two days."""
+STALE = 20
+"""Trading days after which a ticker's last price no longer counts as known."""
+Values = NDArray[np.float64]
 Marks = NDArray[np.bool_]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Groups:
-    """Texts that share a slot, as rows of one table: the same texts are the same row wherever they are used.
-
-    Those of row r are `items[starts[r] : starts[r + 1]]`. Row 0 has none.
-    """
-
-    starts: NDArray[np.int64]
-    items: NDArray[np.int64]
-
-    @classmethod
-    def empty(cls) -> Self:
-        """The table without texts: row 0 alone."""
-        return cls(starts=np.zeros(2, np.int64), items=np.empty(0, np.int64))
-
-    @classmethod
-    def of_ranges(cls, first: NDArray[np.int64], last: NDArray[np.int64]) -> Self:
-        """Row 0 and one row for each half-open range of texts."""
-        sizes = last - first
-        starts = np.concatenate([[0, 0], np.cumsum(sizes)])
-        items = np.arange(starts[-1]) + np.repeat(first - starts[1:-1], sizes)
-        return cls(starts=starts, items=items)
-
-    @property
-    def num_rows(self) -> int:
-        """Rows, the empty one included."""
-        return len(self.starts) - 1
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Texts in each row."""
-        return np.diff(self.starts)
-
-    def of(self, row: int) -> NDArray[np.int64]:
-        """Positions of the texts of one row."""
-        return self.items[self.starts[row] : self.starts[row + 1]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,8 +56,8 @@ class StockSamples:
 
     tickers: tuple[str, ...]
     days: NDArray[np.datetime64]
-    targets: NDArray[np.int64]
-    slots: NDArray[np.int64]
+    targets: Rows
+    slots: Rows
     features: NDArray[np.float32]
     known: Marks
     slot_valid: Marks
@@ -118,45 +95,169 @@ class StockSamples:
         complete: Marks = np.all(filled | ~self.slot_valid[rows], axis=2)
         return complete
 
-    def last_days(self, rows: Rows) -> NDArray[np.int64]:
+    def last_days(self, rows: Rows) -> Rows:
         """`(rows,)` position of the window's last day before the target day, -1 without one."""
         slots = self.slots[rows]
-        last: NDArray[np.int64] = np.where(slots < self.targets[rows][:, None], slots, -1).max(1)
+        last: Rows = np.where(slots < self.targets[rows][:, None], slots, -1).max(1)
         return last
 
     def counts(self) -> dict[str, int]:
         """Labels in each split."""
         return {name: int((self.labels[rows] >= 0).sum()) for name, rows in self.splits.items()}
 
-    def rises(self) -> dict[str, float | None]:
-        """Share of rises among the labels in each split; None where there is none."""
-        labels = {name: self.labels[rows][self.labels[rows] >= 0] for name, rows in self.splits.items()}
-        return {name: float(known.mean()) if len(known) else None for name, known in labels.items()}
+
+Cut = Callable[[StockPanel, StockTexts | None, StockProtocol], StockSamples]
+CUTS: dict[str, Cut] = {}
+"""Published protocols whose labels are no movements make their samples themselves; rooms above add theirs."""
 
 
-def group_texts(
-    texts: StockTexts, after: NDArray[np.int64], before: NDArray[np.int64], valid: Marks
-) -> tuple[NDArray[np.int32], Groups]:
-    """Find the texts of each valid `(sample, ticker, slot)`: those of its ticker with `after` <= day < `before`.
+def build_samples(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockSamples:
+    """Cut every target day, its window and its labels, in the order of time.
 
-    Texts are sorted by ticker and day, so each such group is a range of them.
+    Raises:
+        DataError: A split would be empty, or the protocol needs texts and there are none.
+    """
+    if protocol.complete and texts is None:
+        raise DataError(
+            f"{panel.source}: complete labels only where every slot has a text. Got no texts. Give them (",
+            Fix("read.texts", like="FILE"), "), or leave complete out.",
+        )  # fmt: skip
+    if not protocol.of_movements:
+        return CUTS[protocol.name](panel, texts, protocol)
+    targets = _targets(panel, protocol)
+    labels = movement_labels(panel.movement.T[targets], protocol)
+    inputs = _inputs(panel, texts, protocol, targets)
+    if protocol.complete:
+        labels = np.where(inputs.is_complete(np.arange(len(targets))), labels, -1).astype(np.int8)
+    rows = np.flatnonzero((labels >= 0).any(1))
+    splits = split_days(panel.days[targets[rows]], protocol, panel.source)
+    return dataclasses.replace(
+        inputs, targets=targets[rows], slots=inputs.slots[rows], slot_valid=inputs.slot_valid[rows],
+        text_rows=inputs.text_rows[rows], labels=labels[rows], previous=inputs.previous[rows],
+        returns=panel.movement.T[targets[rows]].astype(np.float32), splits=splits,
+    )  # fmt: skip
+
+
+def tomorrow(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockSamples:
+    """Cut the one sample of the session after the last day; it has no labels, since nobody knows them yet.
+
+    Raises:
+        ConfigError: The labels of the protocol are no movements.
+    """
+    refuse_tomorrow(protocol)
+    return _inputs(panel, texts, protocol, np.array([len(panel.days)]))
+
+
+def _targets(panel: StockPanel, protocol: StockProtocol) -> Rows:
+    """Positions of days that may be targets."""
+    if protocol.rules is None:
+        return np.arange(FIRST_TARGET, len(panel.days))
+    first, last = np.searchsorted(panel.days, protocol.rules.borders[[0, -1]]).tolist()
+    return np.arange(first, last)
+
+
+def _inputs(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol, targets: Rows) -> StockSamples:
+    """All but labels and splits.
+
+    Whether a ticker will trade on the target day is not known before, so that day is a slot of every ticker.
+    """
+    days, traded = np.append(panel.days, panel.next_session), _traded(panel)
+    slots, earliest = _slots(day_numbers(days), targets, protocol)
+    valid = traded[slots].swapaxes(1, 2) & (slots >= 0)[:, None, :]
+    valid[:, :, -1] = True
+    rows, groups = np.zeros(valid.shape, np.int32), Groups.empty()
+    if texts is not None:
+        rows, groups = group_texts(texts, *_text_days(day_numbers(days)[slots], earliest, valid), valid)
+    features, known, notes = _known_prices(panel, protocol)
+    shape = (len(targets), len(panel.tickers))
+    return StockSamples(
+        tickers=panel.tickers, days=days, targets=targets, slots=slots, features=features, known=known,
+        slot_valid=valid, text_rows=rows, groups=groups, labels=np.full(shape, -1, np.int8),
+        returns=np.full(shape, np.nan, np.float32), previous=_last_movement(panel)[targets], traded=traded,
+        splits={name: np.empty(0, np.int64) for name in SPLITS}, feature_names=FEATURES, notes=notes,
+    )  # fmt: skip
+
+
+def _slots(numbers: Rows, targets: Rows, protocol: StockProtocol) -> tuple[Rows, Rows]:
+    """`(S, W)` positions of the days of windows that end with the targets, -1 in front where they are shorter.
+
+    Also `(S,)` the day since which texts are read: the last trading day before the window, or where the protocol goes
+    by the calendar the calendar day before it.
+    """
+    if protocol.rules is not None and protocol.rules.by_calendar:
+        earliest = numbers[targets] - protocol.look_back
+        first = np.searchsorted(numbers, earliest + 1)
+    else:
+        first = np.maximum(targets - protocol.look_back + 1, 0)
+        earliest = np.where(first > 0, numbers[first - 1], numbers[0] - 1)
+    slots = targets[:, None] + np.arange(1 - protocol.look_back, 1)
+    return np.where(slots >= first[:, None], slots, -1), earliest
+
+
+def _text_days(slot_days: Rows, earliest: Rows, valid: Marks) -> tuple[Rows, Rows]:
+    """First day whose texts fall on a slot, `(S, N, W)`, and first day whose texts no longer do, `(S, 1, W)`.
+
+    Each text falls on the ticker's first slot after it.
+    """
+    before = slot_days[:, None, :]
+    reached = np.where(valid, before, earliest[:, None, None])
+    after = np.empty_like(reached)
+    after[:, :, 0] = earliest[:, None]
+    np.maximum.accumulate(reached[:, :, :-1], axis=2, out=after[:, :, 1:])
+    return after, before
+
+
+def _known_prices(panel: StockPanel, protocol: StockProtocol) -> tuple[NDArray[np.float32], Marks, tuple[str, ...]]:
+    """Features and mask of every trading day and of the next session, and what was made up for them.
 
     Returns:
-        Rows of the table, 0 where no text falls, and the table.
+        `(days + 1, tickers, 3)` adjusted close, high and low of the row before the day, their levels or returns
+        against the adjusted close before; `(days + 1, tickers)` whether they are known; notes.
     """
-    keys = texts.ticker * SPAN + _clipped(day_numbers(texts.day))
-    places = np.flatnonzero(valid & np.isin(np.arange(valid.shape[1]), texts.ticker)[:, None])
-    offset = np.unravel_index(places, valid.shape)[1] * SPAN
-    first, last = (
-        np.searchsorted(keys, offset + _clipped(np.broadcast_to(edge, valid.shape).reshape(-1)[places]))
-        for edge in (after, before)
-    )
-    used = last > first
-    pairs, inverse = np.unique(first[used] * (len(keys) + 1) + last[used], return_inverse=True)
-    rows = np.zeros(valid.size, np.int32)
-    rows[places[used]] = inverse + 1
-    return rows.reshape(valid.shape), Groups.of_ranges(*np.divmod(pairs, len(keys) + 1))
+    high, low, close = (panel.prices[:, :, FIELDS.index(name)] for name in ("high", "low", "close"))
+    lacking = panel.traded & ~(np.isfinite(high) & np.isfinite(low))
+    high, low = (np.where(np.isfinite(values), values, close) for values in (high, low))
+    rows = (_levels if protocol.prices == "levels" else _changes)(panel, high, low)
+    source = row_before(panel.traded)  # (tickers, days + 1)
+    values = np.take_along_axis(rows, np.maximum(source, 0)[:, :, None], axis=1)
+    fresh = np.arange(source.shape[1]) - source <= STALE
+    known = (source >= 0) & fresh & np.isfinite(values).all(2)
+    features = np.where(known[:, :, None], values, 0.0).astype(np.float32)
+    note = f"{int(lacking.sum())} rows lack a high or low; their close stands in for it."
+    notes = (note,) if lacking.any() else ()
+    return np.ascontiguousarray(features.swapaxes(0, 1)), np.ascontiguousarray(known.T), notes
 
 
-def _clipped(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.clip(numbers + SPAN // 2, 0, SPAN - 1)
+def _levels(panel: StockPanel, high: Values, low: Values) -> Values:
+    """`(tickers, days, 3)` adjusted close, high and low as the file has them; NaN without a row."""
+    return np.stack([panel.prices[:, :, ADJUSTED], high, low], axis=2)
+
+
+def _changes(panel: StockPanel, high: Values, low: Values) -> Values:
+    """`(tickers, days, 3)` of each row against the ticker's row before, all adjusted; NaN without either."""
+    close, adjusted = panel.prices[:, :, CLOSE], panel.prices[:, :, ADJUSTED]
+    factor = adjusted / close
+    before = row_before(panel.traded)[:, :-1]
+    base = np.where(before >= 0, np.take_along_axis(adjusted, np.maximum(before, 0), axis=1), np.nan)
+    changes: Values = np.stack([adjusted, high * factor, low * factor], axis=2) / base[:, :, None] - 1
+    return changes
+
+
+def _last_movement(panel: StockPanel) -> NDArray[np.float32]:
+    """`(days + 1, tickers)` movement of each ticker's row before the day, NaN without one."""
+    source = row_before(panel.traded)
+    values = np.take_along_axis(panel.movement, np.maximum(source, 0), axis=1)
+    return np.where(source >= 0, values, np.nan).astype(np.float32).T
+
+
+def _traded(panel: StockPanel) -> Marks:
+    """`(days + 1, tickers)` whether there is a price row; the next session counts as one to come."""
+    listed = panel.traded[:, -STALE:].any(axis=1, keepdims=True)
+    return np.concatenate([panel.traded, listed], axis=1).T
+
+
+def row_before(traded: Marks) -> Rows:
+    """`(tickers, days + 1)` position of each ticker's last row before the day, -1 without one."""
+    positions = np.where(traded, np.arange(traded.shape[1]), -1)
+    last = np.maximum.accumulate(positions, axis=1)
+    return np.concatenate([np.full((len(traded), 1), -1), last], axis=1)

@@ -1,26 +1,41 @@
 """`read_stocks`: from a file, folder or frame of prices, and texts beside it, to a panel and entries, flaws noted."""
 
+import collections
 import dataclasses
 from pathlib import Path
 
-from multiway.data.findings import Findings, Unreadable, quoted
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.findings import Findings, Unreadable, listed, quoted
 from multiway.data.sources.json_lines import ENDINGS
 from multiway.data.sources.tables import column_names, source_name
-from multiway.errors import DataError
-from multiway.tasks.stocks import folders
-from multiway.tasks.stocks.folders import PublishedFolder
-from multiway.tasks.stocks.options import NO_TEXTS, StockOptions
+from multiway.errors import DataError, Fix
+from multiway.tasks.stocks.options import (
+    NO_TEXTS,
+    PublishedFolder,
+    StockOptions,
+    file_of_ticker,
+    find_column,
+    is_table,
+    published_folders,
+    stem,
+)
 from multiway.tasks.stocks.panel import PriceRows, StockPanel, StockTexts, build_panel
-from multiway.tasks.stocks.placing import place_texts
 from multiway.tasks.stocks.prices import read_prices, together
-from multiway.tasks.stocks.tables import file_of_ticker, find_column, is_table, stem
-from multiway.tasks.stocks.texts import gather
+from multiway.tasks.stocks.texts import Marks, RawTexts, gather
 
 PRICE_TABLES = ("prices.parquet", "prices.pq", "prices.csv", "prices.csv.gz")
 TEXT_NAMES = ("tweets", "texts", "news")
 TEXT_ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", *ENDINGS)
 MAX_FILES = 100_000
 OTHER_PRICES = ("open", "high", "low", "adj_close", "volume")
+MAX_TEXT = 20_000
+"""Characters of a text that are kept."""
+DAYS_BEFORE = 7
+"""Days before the first trading day from which texts are kept, since a first window looks back."""
+Market = tuple[StockPanel, StockTexts | None]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,10 +56,8 @@ class Layout:
     published: PublishedFolder | None = None
 
 
-def read_stocks(
-    source: object, options: StockOptions | None = None, *, texts: object = None
-) -> tuple[StockPanel, StockTexts | None]:
-    """Read prices, and the texts beside them.
+def read_stocks(source: object, options: StockOptions | None = None, *, texts: object = None) -> Market:
+    """Read prices, and the texts beside them; None in their place where there are none.
 
     Args:
         source: A table of prices (CSV, CSV.gz, Parquet, or a pandas or polars frame) with tickers in a column; a folder
@@ -52,9 +65,6 @@ def read_stocks(
             and `tweets` or `texts` beside it as Parquet, CSV or JSONL.
         options: How to read; by default every flaw is refused.
         texts: A frame or path of texts, which wins over `options.texts`.
-
-    Returns:
-        The panel, and the texts; None in their place where there are none.
 
     Raises:
         DataError: The data are not sound: one line with the file, the place, the value and the fix.
@@ -72,7 +82,7 @@ def read_stocks(
 
 def read_stocks_into(
     source: object, options: StockOptions, texts: object, findings: Findings, of_texts: Findings
-) -> tuple[StockPanel, StockTexts | None]:
+) -> Market:  # fmt: skip
     """The same, with flaws of prices and of texts noted apart; sound only where no finding is an error."""
     layout = layout_of(source)
     panel = _panel_if_sound(layout, options, findings)
@@ -109,7 +119,7 @@ def layout_of(source: object) -> Layout:
     table = next((path / name for name in PRICE_TABLES if (path / name).is_file()), None)
     if table is not None:
         return Layout(table=table, texts=_texts_beside(path))
-    for known in folders.published_folder():
+    for known in published_folders():
         if known.recognises(path):
             return Layout(files=known.prices(path), texts=known.texts(path), published=known)
     return Layout(files=_tables_in(path))
@@ -118,13 +128,13 @@ def layout_of(source: object) -> Layout:
 def looks_like_stocks(source: object) -> bool:
     """Whether it is a folder of prices, or a table or frame with tickers, days, closing prices and another price."""
     if not isinstance(source, str | Path):
-        return _are_prices([str(name) for name in getattr(source, "columns", ())], ("ticker", "date", "close"))
+        return _are_prices(column_names(source), ("ticker", "date", "close"))
     path = Path(source)
     if path.is_file():
         return is_table(path) and _are_prices(column_names(path), ("ticker", "date", "close"))
     if not path.is_dir():
         return False
-    is_known = any(known.recognises(path) for known in folders.published_folder())
+    is_known = any(known.recognises(path) for known in published_folders())
     if is_known or any((path / name).is_file() for name in PRICE_TABLES):
         return True
     first = next((file for file in sorted(path.iterdir()) if file.is_file() and is_table(file)), None)
@@ -186,3 +196,95 @@ def _with_movements(rows: PriceRows, published: PublishedFolder | None, path: Pa
     known = {} if published is None else published.movements(path, findings)
     days = rows.frame["day"].dt.strftime("%Y-%m-%d")
     return dataclasses.replace(rows, frame=rows.frame.assign(movement=days.map(known))) if known else rows
+
+
+def place_texts(raws: list[RawTexts], panel: StockPanel, options: StockOptions, findings: Findings) -> StockTexts:
+    """Keep texts of known tickers, with something in them, from days that a window of the panel can reach."""
+    counts = collections.Counter[str]()
+    parts = [_in_reach(_said(_known(raw, panel, counts), counts), panel, options, findings, counts) for raw in raws]
+    if findings.errors():
+        raise Unreadable
+    dropped = {reason: count for reason, count in counts.items() if count}
+    strangers = sorted({str(name) for raw in raws for name in raw.frame["ticker"]} - {*panel.tickers})
+    words = ", ".join(f"{reason} {count}" for reason, count in dropped.items())
+    unknown = f"; unknown tickers are {listed(strangers)}" if strangers else ""
+    if not any(len(part.frame) for part in parts):
+        fix = ("Give texts of the tickers and days of the prices, or ", Fix("read.texts", NO_TEXTS), ".")
+        raise findings.fatal("texts", f"no text is left ({words or 'there was none'}{unknown})", fix)
+    if dropped:
+        findings.add("dropped", "note", f"texts left out: {words}{unknown}", count=sum(dropped.values()))
+    return _sorted(parts, panel, dropped, findings)
+
+
+def _without(marks: Marks, reason: str, raw: RawTexts, dropped: collections.Counter[str]) -> RawTexts:
+    dropped[reason] += int(marks.sum())
+    return raw.kept(~marks)
+
+
+def _known(raw: RawTexts, panel: StockPanel, dropped: collections.Counter[str]) -> RawTexts:
+    """Texts of known tickers, each of them once."""
+    known = raw.frame["ticker"].astype(str).isin(panel.tickers).to_numpy(bool)
+    raw = _without(~known, "unknown ticker", raw, dropped)
+    if "id" not in raw.frame:
+        return raw
+    repeated = raw.frame[["ticker", "id"]].astype(str).duplicated() & raw.frame["id"].notna()
+    return _without(repeated.to_numpy(bool), "duplicate id", raw, dropped)
+
+
+def _said(raw: RawTexts, dropped: collections.Counter[str]) -> RawTexts:
+    """Texts that say something and can be written."""
+    if "text" not in raw.frame:
+        return raw
+    flaws = raw.frame["text"].map(_flaw)
+    dropped.update(flaws[flaws != ""])
+    return raw.kept((flaws == "").to_numpy(bool))
+
+
+def _flaw(text: object) -> str:
+    """Why a text cannot be read; empty where it can."""
+    if not isinstance(text, str):
+        return "empty" if text is None or text is pd.NA or text != text else "no text"
+    if not text.strip():
+        return "empty"
+    if "\x00" in text:
+        return "NUL character"
+    return "lone surrogate" if any("\ud800" <= letter <= "\udfff" for letter in text) else ""
+
+
+def _in_reach(
+    raw: RawTexts, panel: StockPanel, options: StockOptions, findings: Findings, dropped: collections.Counter[str]
+) -> RawTexts:  # fmt: skip
+    """Give each text its day; keep what lies in the days of the prices, to the eve of the next session."""
+    day, stamp = raw.times(options, findings)
+    keep = (day >= panel.days[0] - np.timedelta64(DAYS_BEFORE, "D")) & (day < panel.next_session)
+    dropped["outside the prices' days"] += int((~keep).sum())
+    return raw.kept(keep, day=day[keep].astype("datetime64[s]"), stamp=stamp[keep])
+
+
+def _sorted(parts: list[RawTexts], panel: StockPanel, dropped: dict[str, int], findings: Findings) -> StockTexts:
+    """Texts of all files by ticker, day and stamp; long ones are cut, and counted."""
+    frame, vectors = pd.concat([part.frame for part in parts], ignore_index=True), _vectors(parts, findings)
+    ticker = np.searchsorted(np.array(panel.tickers), frame["ticker"].to_numpy(str)).astype(np.int64)
+    day, stamp = frame["day"].to_numpy().astype("datetime64[D]"), frame["stamp"].to_numpy().astype("datetime64[s]")
+    order = np.lexsort((stamp, day, ticker))
+    texts = None if vectors is not None else [text.strip() for text in frame["text"].iloc[order]]
+    cut = sum(len(text) > MAX_TEXT for text in texts or ())
+    if cut:
+        rule = f"{cut} texts of more than {MAX_TEXT:,} characters were cut there"
+        findings.add("long", "note", rule, count=cut)
+    return StockTexts(
+        ticker=ticker[order], day=day[order], stamp=stamp[order], dropped=dropped, source=findings.source,
+        text=None if texts is None else tuple(text[:MAX_TEXT] for text in texts),
+        vectors=None if vectors is None else vectors[order], notes=findings.remarks(),
+    )  # fmt: skip
+
+
+def _vectors(parts: list[RawTexts], findings: Findings) -> NDArray[np.float32] | None:
+    """Vectors of all files in one array; None where they hold texts."""
+    given = [part.vectors[part.frame.index] for part in parts if part.vectors is not None]
+    if not given:
+        return None
+    if len(given) < len(parts) or len({vectors.shape[1] for vectors in given}) > 1:
+        rule = "all files must hold vectors of one length, or all texts"
+        raise findings.fatal("vectors", rule, "Make them again.")
+    return np.concatenate(given)

@@ -14,11 +14,11 @@ from torch.nn import functional as F
 from multiway.config import Config
 from multiway.data.encoders import Encoded
 from multiway.data.findings import listed
+from multiway.data.samples import SPLITS
 from multiway.errors import DataError, RunError
-from multiway.tasks.stocks.cutting import NEEDED
 from multiway.tasks.stocks.panel import StockPanel, months, weekdays, years_of
 from multiway.tasks.stocks.protocols import StockProtocol
-from multiway.tasks.stocks.samples import SPLITS, StockSamples
+from multiway.tasks.stocks.samples import NEEDED, StockSamples
 
 SMALLEST = 1e-9
 USUAL_DATES = ("day", "month", "year")

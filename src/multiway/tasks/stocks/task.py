@@ -13,20 +13,26 @@ from multiway.errors import DataError
 from multiway.models import create_model
 from multiway.models.arima import load_statsforecast
 from multiway.tasks.answers import Answer
-from multiway.tasks.protocol import OURS, VALIDATION, Fitted, Metric, Row, Task
+from multiway.tasks.options import read_names, read_number
+from multiway.tasks.protocol import OURS, VALIDATION, Fitted, Metric, Option, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.split_task import SplitTask
 from multiway.tasks.stocks import page
-from multiway.tasks.stocks.answers import predict_next, read
+from multiway.tasks.stocks.answers import explain_stocks, predict_next, read
 from multiway.tasks.stocks.audit import audit_stocks
 from multiway.tasks.stocks.baselines import QUANTILES, baseline_in, build_stock_baseline
 from multiway.tasks.stocks.checking import check_stocks
 from multiway.tasks.stocks.config import StockConfig, StockFacts
 from multiway.tasks.stocks.encode import PreparedStocks, StockInputs, encoder_of, match, prepare_stocks
-from multiway.tasks.stocks.network import MovementLoss, of_network, validation_score
-from multiway.tasks.stocks.options import OPTIONS
-from multiway.tasks.stocks.scores import Scored, coverage_names, intervals_of_means
+from multiway.tasks.stocks.network import (
+    MovementLoss,
+    Scored,
+    coverage_names,
+    intervals_of_means,
+    of_network,
+    validation_score,
+)
 from multiway.tasks.stocks.source import looks_like_stocks
 from multiway.tasks.stocks.state import StockState
 from multiway.tasks.stored import same_length
@@ -57,7 +63,48 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
     facts = StockFacts
     sections_of_reading = ("read", "protocol")
     fields_of_validation = (*VALIDATION, "protocol", "target", "quantiles", "select")
-    options = OPTIONS
+    options = (
+        Option(
+            name="texts", field="read.texts", commands=("train", "check", "audit", "predict"),
+            help="Texts of each ticker, or ready vectors: a file or folder. 'none': none.",
+        ),
+        Option(
+            name="time_zone", field="read.time_zone", help="Zone of time stamps that state none: UTC, Europe/London."
+        ),
+        Option(name="exchange_zone", field="read.exchange_zone", help="Zone of the exchange."),
+        Option(
+            name="close", field="read.close",
+            help="When the exchange closes, 16:00; later texts count as the next day's.",
+        ),
+        Option(
+            name="protocol", field="protocol.name",
+            help="How samples are labelled and split: chronological, or as published: stocknet, published-code.",
+        ),
+        Option(
+            name="encoder", field="text.encoder", commands=("train",),
+            help="Turns texts into vectors: auto, minilm, finbert, hashed, a folder.",
+        ),
+        Option(
+            name="modality", field="model.modality", commands=("train",), choices=("multimodal", "price", "text"),
+            help="What the network sees.",
+        ),
+        Option(
+            name="date", commands=("explain",),
+            help="Day to explain, 2015-11-03; if not given, the last tested, or those of confident errors.",
+        ),
+        Option(
+            name="tickers", commands=("explain",), read=read_names,
+            help="Stocks to explain, separated by commas; a few if not given.",
+        ),
+        Option(
+            name="top", commands=("backtest",), read=read_number,
+            help="Share of the tickers to buy, and to sell short: 0.2; above and below one half if not given.",
+        ),
+        Option(
+            name="cost_bps", commands=("backtest",), read=read_number,
+            help="Cost of a trade in hundredths of a percent; 10 if not given.",
+        ),
+    )  # fmt: skip
     sample = Task.sample  # a compression of this network is not measured
 
     def recognises(self, source: object) -> bool:
@@ -185,8 +232,6 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """What moved the answers of some tickers and days."""
-        from multiway.tasks.stocks.explain_files import explain_stocks
-
         return explain_stocks(run, out, options)
 
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
