@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from multiway.data.samples import Rows
 from multiway.explain.voxels import DeletionCurves, curves_by_hiding
 from multiway.training import Batch
 
@@ -16,7 +17,6 @@ Score = Callable[[Batch], Tensor]
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 """Parts of the texts that the deletion test hides."""
 AT_ONCE = 8
-Ints = NDArray[np.int64]
 Values = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
@@ -30,15 +30,15 @@ class SampleTexts:
     vectors: `(texts, features)` standardised as their means are, so that a day's vector is the mean of its texts'.
     """
 
-    stock: Ints
-    slot: Ints
-    item: Ints
+    stock: Rows
+    slot: Rows
+    item: Rows
     vectors: Tensor
 
     def __len__(self) -> int:
         return len(self.item)
 
-    def counts(self) -> Ints:
+    def counts(self) -> Rows:
         """How many texts each text's day has, itself among them."""
         day = self.stock * (self.slot.max(initial=0) + 1) + self.slot
         return np.asarray(np.bincount(day)[day])
@@ -49,8 +49,7 @@ class Contributions:
     """How far each day of each stock moved one stock's score from where it stands without it, to first order.
 
     score: The score itself.
-    prices: `(stocks, slots)`.
-    texts: `(stocks, slots)`; zeros where the network reads none.
+    prices, texts: `(stocks, slots)`; zeros where the network reads no texts.
     text_gradient: `(stocks, slots, features)`; None where it reads none.
     """
 
@@ -81,13 +80,11 @@ def contributions(score: Score, batch: Batch, stock: int) -> Contributions:
         products = torch.where(batch[valid][..., None], slopes[name] * leaves[name].detach(), 0)[0]
         return np.asarray(products.sum(-1).double().cpu().numpy())
 
-    prices = parts("prices", "price_valid")
-    if "text" not in leaves:
-        return Contributions(
-            score=float(value.detach()), prices=prices, texts=np.zeros_like(prices), text_gradient=None
-        )
-    texts, gradient = parts("text", "text_valid"), slopes["text"][0]
-    return Contributions(score=float(value.detach()), prices=prices, texts=texts, text_gradient=gradient)
+    prices, has_texts = parts("prices", "price_valid"), "text" in leaves
+    return Contributions(
+        score=float(value.detach()), prices=prices, text_gradient=slopes["text"][0] if has_texts else None,
+        texts=parts("text", "text_valid") if has_texts else np.zeros_like(prices),
+    )  # fmt: skip
 
 
 def text_contributions(parts: Contributions, texts: SampleTexts) -> Values:
@@ -101,14 +98,9 @@ def text_contributions(parts: Contributions, texts: SampleTexts) -> Values:
 
 @torch.no_grad()
 def scores_without(score: Score, batch: Batch, texts: SampleTexts, stock: int, hidden: Marks) -> Tensor:
-    """Score of one stock with some of the sample's texts hidden, `(cases,)`; a day without any left has no text.
+    """Score of one stock with texts of a batch of one sample hidden, `(cases,)`; a day without any left has no text.
 
-    Args:
-        score: From a batch to scores.
-        batch: Of one sample.
-        texts: All texts of the sample.
-        stock: Whose score is explained.
-        hidden: `(cases, texts)`.
+    hidden: `(cases, texts)`, of all texts of the sample.
     """
     scores = []
     for start in range(0, len(hidden), AT_ONCE):
@@ -152,15 +144,9 @@ def deletion_of_texts(
 
 
 def texts_of_rows(
-    text_rows: NDArray[np.int32], items_of: Callable[[int], Ints], vector_of: Callable[[Ints], Tensor]
+    text_rows: NDArray[np.int32], items_of: Callable[[int], Rows], vector_of: Callable[[Rows], Tensor]
 ) -> SampleTexts:
-    """Gather the texts of one sample.
-
-    Args:
-        text_rows: `(stocks, slots)` group of texts read there, 0 for none.
-        items_of: Texts of a group.
-        vector_of: Standardised vectors of texts.
-    """
+    """Texts of one sample, by the group that each stock and slot reads (0 for none), with their vectors."""
     days = np.argwhere(text_rows > 0)
     groups = [items_of(int(text_rows[stock, slot])) for stock, slot in days]
     stock, slot = np.repeat(days, [len(group) for group in groups], axis=0).T

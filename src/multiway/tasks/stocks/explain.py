@@ -95,15 +95,7 @@ def explain_pairs(run: Run, prepared: PreparedStocks, pairs: Sequence[tuple[int,
 def explain_day(
     run: Run, prepared: PreparedStocks, sample: int, stocks: Sequence[int], *, deletion: bool = True
 ) -> DayExplanation:
-    """Explain some tickers of one sample.
-
-    Args:
-        run: The fitted classifier.
-        prepared: Its data.
-        sample: Which day's sample.
-        stocks: Positions of the tickers.
-        deletion: Run the deletion test of texts.
-    """
+    """Explain the tickers at some positions of one sample, with the deletion test of texts where that is to be run."""
     samples, slots = prepared.samples, prepared.samples.slots[sample]
     date = samples.target_days[sample]
     slot_days = np.where(slots >= 0, samples.days[np.maximum(slots, 0)], np.datetime64("NaT"))
@@ -145,9 +137,8 @@ def _strongest(
 
 def texts_of(prepared: PreparedStocks, sample: int) -> SampleTexts:
     """Texts of one sample; none where the network reads prices alone."""
-    samples = prepared.samples
-    rows = samples.text_rows[sample] if prepared.vectors is not None else np.zeros_like(samples.text_rows[sample])
-    return texts_of_rows(rows, samples.groups.of, prepared.text_vectors)
+    rows = prepared.samples.text_rows[sample] * (prepared.vectors is not None)
+    return texts_of_rows(rows, prepared.samples.groups.of, prepared.text_vectors)
 
 
 def direction_score(run: Run) -> Score:
@@ -280,8 +271,6 @@ def slot_labels(slots: int) -> list[str]:
 def partners(maps: Sequence[ModeMap], tickers: Sequence[str], stock: int, count: int = 5) -> list[tuple[str, float]]:
     """Tickers that one looks at most, itself left out: the mean of its maps over stocks, all blocks and heads."""
     over_stocks = [item.head_mean()[stock] for item in maps if item.mode.startswith("stocks")]
-    if not over_stocks:
-        return []
-    weights = np.mean(over_stocks, axis=0)
+    weights = np.mean(over_stocks, axis=0) if over_stocks else np.empty(0)
     order = [other for other in np.argsort(-weights, kind="stable") if other != stock][:count]
     return [(tickers[other], float(weights[other])) for other in order]
