@@ -6,7 +6,7 @@ from multiway.compress import measuring
 from multiway.explain import figures
 from multiway.metrics import resampling
 from multiway.tasks.language import writing
-from multiway.tasks.stocks import explain, scores, showing
+from multiway.tasks.stocks import explain, network, showing
 from multiway.tasks.volumes import page, task
 
 FEWER = {
@@ -28,6 +28,6 @@ def show_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
 def draw_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Resamples for an interval, and dots of a picture."""
     many, whole = resampling.intervals, figures.new_figure
-    for module in (resampling, scores):
+    for module in (resampling, network):
         monkeypatch.setattr(module, "intervals", lambda *given, **options: many(*given, **options | {"draws": DRAWS}))
     monkeypatch.setattr(figures, "new_figure", lambda width, height, dpi: whole(width, height, DPI))
