@@ -26,20 +26,25 @@ class TextHeadConfig(Config):
     columns: int = Field(8, gt=0)
     """Features are taken as rows of so many where the layer is one of axes."""
     hidden: tuple[int, ...] | None = Field(None, min_length=1)
-    """Axes between the two maps: (2, 2) for layers of axes, else (2,), if not given."""
+    """Axes between the two maps: (16, 16) for layers of axes, else (64,), if not given."""
     rank: int | None = Field(None, gt=0)
     """Of a tensor train or a bottleneck."""
     pooled: int | None = Field(None, gt=0)
     """Means of so many stretches of neighbouring features in place of the features: a dense head of few parameters."""
-    activation: Activation | None = None
+    activation: Activation | None = "gelu"
     """Between the two maps; the published heads have none."""
     dropout: float = Field(0.1, ge=0.0, lt=1.0)
     """Share of the features dropped in training."""
 
     @classmethod
+    def published(cls) -> dict[str, Any]:
+        """Fields of the published head: 222 parameters on 768 features."""
+        return {"hidden": (2, 2), "activation": None}
+
+    @classmethod
     def dense(cls) -> dict[str, Any]:
         """Fields of the published baseline: 1,544 parameters on 768 features."""
-        return {"layer": "linear"}
+        return {"layer": "linear", "hidden": (2,), "activation": None}
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
@@ -63,7 +68,7 @@ class TextHeadConfig(Config):
     @property
     def between(self) -> tuple[int, ...]:
         """Axes between the two maps."""
-        return self.hidden or (2,) * len(self.sizes)
+        return self.hidden or ((16, 16) if self.layer in PER_AXIS else (64,))
 
 
 class TextHead(torch_nn.Module):
@@ -74,8 +79,8 @@ class TextHead(torch_nn.Module):
     NdLinear, section 4.1.2: (96, 8) -> (2, 2) on BERT's 768 features, then a dense map of 4, has 222 parameters; the
     dense 768 -> 2 -> 2 has 1,544.
 
-    Differs from the paper: it does not say whether an activation stands between the maps. Its public code has none,
-    and neither has the default.
+    Differs from the paper: the usual head is wider, as four numbers cannot carry many classes, and has an activation.
+    The paper names none and its public code has none; `text_head_published` and `text_head_dense` are its heads.
 
     Shape:
         Input `(*, in_features)`; output `(*, num_classes)`.

@@ -92,8 +92,11 @@ def test_the_audit_of_a_run_is_of_its_split(folder):
     ("settings", "text"),
     [
         ({"inputs": "words", "model": {"name": "text_head"}}, "model.name must be one of text_classifier"),
-        ({"model": {"name": "text_classifier"}}, "model.name must be one of text_head, text_head_dense"),
-        ({"model": {"in_features": 3}}, "model.in_features is set by the data"),
+        (
+            {"inputs": "vectors", "model": {"name": "text_classifier"}},
+            "model.name must be one of text_head, text_head_d",
+        ),
+        ({"inputs": "vectors", "model": {"in_features": 3}}, "model.in_features is set by the data"),
         ({"training": {"loss": "mse"}}, "classes are trained with training.loss=cross_entropy"),
         ({"inputs": "letters"}, "inputs"),
     ],
@@ -108,3 +111,25 @@ def test_the_usual_training_goes_by_the_inputs():
     assert rates["tokens"] < rates["words"] < rates["vectors"]
     given = TextConfig.parse({"inputs": "tokens", "training": {"epochs": 7}}).training
     assert given.epochs == 7 and given.learning_rate == rates["tokens"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "inputs"),
+    [
+        ({"text": {"encoder": "hashed"}}, "words"),
+        ({"text": {"encoder": "bert-base-uncased"}}, "vectors"),
+        ({"text": {"encoder": "hashed"}, "model": {"name": "text_head"}}, "vectors"),
+        ({"text": {"encoder": "bert-base-uncased"}, "model": {"name": "tga_text_classifier"}}, "words"),
+        ({"text": {"encoder": "hashed"}, "inputs": "vectors"}, "vectors"),
+    ],
+)
+def test_the_usual_inputs_suit_the_encoder_and_the_model(settings, inputs):
+    config = TextConfig.parse(settings)
+    assert config.inputs == inputs and config.training == TextConfig.parse({"inputs": inputs}).training
+
+
+def test_without_an_encoder_installed_the_usual_inputs_are_words(monkeypatch):
+    monkeypatch.setattr("multiway.data.encoders.choice.has_minilm", lambda: False)
+    assert TextConfig.parse({}).inputs == "words"
+    monkeypatch.setattr("multiway.data.encoders.choice.has_minilm", lambda: True)
+    assert TextConfig.parse({}).inputs == "vectors"

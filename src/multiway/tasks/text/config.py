@@ -1,12 +1,13 @@
 """Everything that determines a run that classifies texts."""
 
+from collections.abc import Mapping
 from typing import Self
 
 from pydantic import Field, model_validator
 from torch import nn
 
 from multiway.config import Config, Plain, merge
-from multiway.data.encoders import EncoderOptions, token_encoder
+from multiway.data.encoders import EncoderOptions, chosen_encoder, token_encoder
 from multiway.data.splitting import Folds
 from multiway.models import TunedText, create_model, model_config
 from multiway.models.target_baselines import OF_TEXTS, TextBaseline
@@ -41,9 +42,10 @@ class TextConfig(Config):
     split: Folds = Folds()
     """By the column of splits where one is named; else at random. Copies of a text, whatever its case and blanks, are
     never in two splits."""
-    inputs: InputKind = "vectors"
+    inputs: InputKind = "words"
     """What the network sees: words of the training rows' vocabulary, learnt from scratch; vectors of a frozen encoder;
-    or tokens of an encoder that is tuned with its head."""
+    or tokens of an encoder that is tuned with its head. If not given, vectors of the encoder that `text` names or of
+    MiniLM where it is installed, else words: vectors of hashed words tell less than the words."""
     words: WordOptions = WordOptions()
     text: EncoderOptions = EncoderOptions()
     """Encoder of vectors and tokens; `max_tokens` holds for words too."""
@@ -51,18 +53,20 @@ class TextConfig(Config):
     """`name` of a network for these inputs and its fields, without the sizes that the data set."""
     baselines: tuple[TextBaseline, ...] = OF_TEXTS
     """Class shares; logistic regression on TF-IDF; logistic regression on the vectors of the encoder."""
-    training: TrainingConfig = TrainingConfig.parse(usual_training("vectors"))
+    training: TrainingConfig = TrainingConfig.parse(usual_training("words"))
     draws: int = Field(200, ge=0)
     """Bootstrap samples of texts, or of groups, behind each interval; 0 gives none."""
 
     @model_validator(mode="before")
     @classmethod
-    def _training_suits_the_inputs(cls, given: object) -> object:
-        """What is given stands above what is usual for the kind of inputs."""
-        inputs = given.get("inputs", "vectors") if isinstance(given, dict) else None
-        if not isinstance(given, dict) or inputs not in TRAINING or not isinstance(given.get("training", {}), dict):
+    def _usual_inputs_and_training(cls, given: object) -> object:
+        """Inputs suit the encoder and the model, training suits the inputs; what is given stands above both."""
+        if not isinstance(given, dict):
             return given
-        return {**given, "training": merge(usual_training(inputs), given.get("training", {}))}
+        inputs = given.get("inputs") or usual_inputs(given)
+        if inputs not in TRAINING or not isinstance(given.get("training", {}), dict):
+            return given
+        return {**given, "inputs": inputs, "training": merge(usual_training(inputs), given.get("training", {}))}
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
@@ -83,6 +87,16 @@ class TextConfig(Config):
         sizes = _sizes(self.inputs, features, state.length, len(state.classes))
         network = create_model(self.model_name, **network_fields(self.model, **sizes))
         return TunedText(token_encoder(self.text).network(), network) if state.inputs == "tokens" else network
+
+
+def usual_inputs(given: Mapping[str, object]) -> InputKind:
+    """Inputs that a named model takes, else vectors where the encoder is a network, else words."""
+    model, text = given.get("model"), given.get("text")
+    name = model.get("name") if isinstance(model, dict) else None
+    if name is not None:
+        return "vectors" if str(name).startswith("text_head") else "words"
+    encoder = text.get("encoder", "auto") if isinstance(text, dict) else getattr(text, "encoder", "auto")
+    return "words" if chosen_encoder(EncoderOptions(encoder=str(encoder))) == "hashed" else "vectors"
 
 
 def usual_network(inputs: InputKind) -> str:

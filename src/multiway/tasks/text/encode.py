@@ -24,6 +24,7 @@ PADDING, UNKNOWN, FIRST = 0, 1, 2
 LONGEST = 2048
 """Words of a text that TF-IDF counts."""
 InputKind = Literal["words", "vectors", "tokens"]
+"""What a network sees of a text."""
 
 
 class WordOptions(Config):

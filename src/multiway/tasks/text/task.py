@@ -212,14 +212,15 @@ class TextClassifier(SampleClassifier):
     Texts are a list, a series or an array of str.
 
     Args:
-        inputs: vectors (of a frozen encoder), tokens (the encoder is tuned) or words (from scratch).
+        inputs: vectors (of a frozen encoder), tokens (the encoder is tuned) or words (from scratch); if not given,
+            vectors where the encoder is a network, else words.
         encoder: auto, minilm, hashed, or any encoder of Hugging Face by name or folder.
         epochs: Passes over the training texts at most.
         validation: Share of the texts that choose the best epoch.
         test: Share of the texts that are scored once, at the end.
         baselines: Some of majority, tfidf and vectors.
         seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
-        settings: Other fields of `TextConfig`, nested: `{"model": {"layer": "linear"}, "training": {"patience": 3}}`.
+        settings: Other fields of `TextConfig`, nested: `{"model": {"dim": 32}, "training": {"patience": 3}}`.
         progress: Show a bar or lines on stderr.
 
     `fit` sets `run_`, `scores_` (a frame) and `classes_`.
@@ -228,7 +229,7 @@ class TextClassifier(SampleClassifier):
     task = "text"
 
     _: dataclasses.KW_ONLY
-    inputs: str = "vectors"
+    inputs: str | None = None
     encoder: str = "auto"
     validation: float = 0.15
     test: float = 0.2
