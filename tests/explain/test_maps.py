@@ -13,7 +13,6 @@ from multiway.explain import (
     lag_labels,
     mode_maps,
     rollout,
-    sample_maps,
     time_labels,
     top_pairs,
 )
@@ -49,13 +48,6 @@ def test_maps_are_averaged_over_the_batch_and_labelled(generator):
     np.testing.assert_allclose(found[2].weights, raw[1][0].mean(0), rtol=ROUNDING64)
     np.testing.assert_allclose(found[2].head_mean().sum(axis=1), 1)
     assert found[0].num_samples == 7
-
-
-def test_a_sample_alone_is_its_own_map(generator):
-    raw = blocks(generator)
-    found = sample_maps(raw, 4, ["variates", "time"], [NAMES, LAGS], sample="window 4")
-    np.testing.assert_array_equal(found[3].weights, raw[1][1][4])
-    assert (found[3].num_samples, found[3].sample) == (1, "window 4")
 
 
 def test_bfloat16_maps_that_need_gradients_are_taken(generator):

@@ -44,4 +44,4 @@ def test_an_unknown_field_is_refused_with_its_nearest():
 
 def test_a_taken_name_is_refused():
     with pytest.raises(ConfigError, match=r"Got 'hot_forecaster', which is taken"):
-        register("hot_forecaster", HOTForecaster, HOTForecasterConfig)
+        register("hot_forecaster", HOTForecaster)

@@ -25,7 +25,6 @@ from multiway.explain.maps import average_maps as average_maps
 from multiway.explain.maps import last_block as last_block
 from multiway.explain.maps import mode_maps as mode_maps
 from multiway.explain.maps import rollout as rollout
-from multiway.explain.maps import sample_maps as sample_maps
 from multiway.explain.maps import strongest as strongest
 from multiway.explain.maps import top_pairs as top_pairs
 from multiway.explain.plane_figures import plot_planes as plot_planes

@@ -99,20 +99,6 @@ def mode_maps(
     return labelled
 
 
-def sample_maps(
-    maps: Sequence[Sequence[Any]],
-    index: int,
-    mode_names: Sequence[str],
-    labels: Sequence[Labels],
-    *,
-    ordered: Sequence[str] = ("time",),
-    sample: str = "",
-) -> list[ModeMap]:
-    """Label the maps of one sample of the batch, with labels (its own time stamps, say) of its own."""
-    one = [[_as_array(mode)[index : index + 1] for mode in block] for block in maps]
-    return mode_maps(one, mode_names, labels, ordered=ordered, sample=sample)
-
-
 def average_maps(groups: Sequence[Sequence[ModeMap]], *, sample: str = "") -> list[ModeMap]:
     """Average lists of maps from several batches, each map counting by its number of samples.
 

@@ -41,58 +41,38 @@ from multiway.models.vision_transformer import VisionTransformerConfig as Vision
 from multiway.models.volume_unet import VolumeUNet as VolumeUNet
 from multiway.models.volume_unet import VolumeUNetConfig as VolumeUNetConfig
 
-register("hot_forecaster", HOTForecaster, HOTForecasterConfig)
-register("hot_forecaster_paper", HOTForecaster, HOTForecasterConfig, **HOTForecasterConfig.paper())
-register("transformer_forecaster", TransformerForecaster, TransformerForecasterConfig)
-register(
-    "transformer_forecaster_dense",
-    TransformerForecaster,
-    TransformerForecasterConfig,
-    **TransformerForecasterConfig.dense(),
-)
-register("olinear", OLinear, OLinearConfig)
-register("olinear_small", OLinear, OLinearConfig, **OLinearConfig.small())
-register("hot_stock_classifier", HOTStockClassifier, HOTStockClassifierConfig)
-register("hot_stock_classifier_paper", HOTStockClassifier, HOTStockClassifierConfig, **HOTStockClassifierConfig.paper())
-register("hot_volume_classifier", HOTVolumeClassifier, HOTVolumeClassifierConfig)
-register(
-    "hot_volume_classifier_7m",
-    HOTVolumeClassifier,
-    HOTVolumeClassifierConfig,
-    **HOTVolumeClassifierConfig.seven_million(),
-)
-register(
-    "hot_volume_classifier_paper", HOTVolumeClassifier, HOTVolumeClassifierConfig, **HOTVolumeClassifierConfig.paper()
-)
-register("cnn_volume_classifier", CNNVolumeClassifier, CNNVolumeClassifierConfig)
-register("cnn_image_classifier", CNNImageClassifier, CNNImageClassifierConfig)
-register("cnn_image_classifier_paper", CNNImageClassifier, CNNImageClassifierConfig, **CNNImageClassifierConfig.paper())
-register("cnn_image_classifier_dense", CNNImageClassifier, CNNImageClassifierConfig, **CNNImageClassifierConfig.dense())
-register("tabular_mlp", TabularMLP, TabularMLPConfig)
-register("tabular_mlp_dense", TabularMLP, TabularMLPConfig, **TabularMLPConfig.dense())
-register("series_classifier", SeriesClassifier, SeriesClassifierConfig)
-register("text_classifier", TextClassifier, TextClassifierConfig)
-register("tga_text_classifier", TGATextClassifier, TGATextClassifierConfig)
-register("text_head", TextHead, TextHeadConfig)
-register("text_head_published", TextHead, TextHeadConfig, **TextHeadConfig.published())
-register("text_head_dense", TextHead, TextHeadConfig, **TextHeadConfig.dense())
-register("vision_transformer", VisionTransformer, VisionTransformerConfig)
-register("vision_transformer_paper", VisionTransformer, VisionTransformerConfig, **VisionTransformerConfig.paper())
-register("vision_transformer_naive", VisionTransformer, VisionTransformerConfig, **VisionTransformerConfig.naive())
-register("hot_volume_unet", VolumeUNet, VolumeUNetConfig)
-register("volume_unet", VolumeUNet, VolumeUNetConfig, block="convolution")
-register(
-    "unet_2d",
-    VolumeUNet,
-    VolumeUNetConfig,
-    block="convolution",
-    num_modes=2,
-    num_blocks=(0, 0, 0),
-    channels=(12, 24, 48),
-)
-register("hot_segmenter_2d", HOTSegmenter2d, HOTSegmenter2dConfig)
-register("causal_transformer", CausalTransformer, CausalTransformerConfig)
-register("opt_125m", CausalTransformer, CausalTransformerConfig, **OPT_125M)
-register("opt_350m", CausalTransformer, CausalTransformerConfig, **OPT_350M)
-register("opt_125m_ndlinear", CausalTransformer, CausalTransformerConfig, **OPT_125M, layer="nd_linear")
-register("opt_350m_ndlinear", CausalTransformer, CausalTransformerConfig, **OPT_350M, layer="nd_linear")
+register("hot_forecaster", HOTForecaster)
+register("hot_forecaster_paper", HOTForecaster, **HOTForecasterConfig.paper())
+register("transformer_forecaster", TransformerForecaster)
+register("transformer_forecaster_dense", TransformerForecaster, **TransformerForecasterConfig.dense())
+register("olinear", OLinear)
+register("olinear_small", OLinear, **OLinearConfig.small())
+register("hot_stock_classifier", HOTStockClassifier)
+register("hot_stock_classifier_paper", HOTStockClassifier, **HOTStockClassifierConfig.paper())
+register("hot_volume_classifier", HOTVolumeClassifier)
+register("hot_volume_classifier_7m", HOTVolumeClassifier, **HOTVolumeClassifierConfig.seven_million())
+register("hot_volume_classifier_paper", HOTVolumeClassifier, **HOTVolumeClassifierConfig.paper())
+register("cnn_volume_classifier", CNNVolumeClassifier)
+register("cnn_image_classifier", CNNImageClassifier)
+register("cnn_image_classifier_paper", CNNImageClassifier, **CNNImageClassifierConfig.paper())
+register("cnn_image_classifier_dense", CNNImageClassifier, **CNNImageClassifierConfig.dense())
+register("tabular_mlp", TabularMLP)
+register("tabular_mlp_dense", TabularMLP, **TabularMLPConfig.dense())
+register("series_classifier", SeriesClassifier)
+register("text_classifier", TextClassifier)
+register("tga_text_classifier", TGATextClassifier)
+register("text_head", TextHead)
+register("text_head_published", TextHead, **TextHeadConfig.published())
+register("text_head_dense", TextHead, **TextHeadConfig.dense())
+register("vision_transformer", VisionTransformer)
+register("vision_transformer_paper", VisionTransformer, **VisionTransformerConfig.paper())
+register("vision_transformer_naive", VisionTransformer, **VisionTransformerConfig.naive())
+register("hot_volume_unet", VolumeUNet)
+register("volume_unet", VolumeUNet, block="convolution")
+register("unet_2d", VolumeUNet, block="convolution", num_modes=2, num_blocks=(0, 0, 0), channels=(12, 24, 48))
+register("hot_segmenter_2d", HOTSegmenter2d)
+register("causal_transformer", CausalTransformer)
+register("opt_125m", CausalTransformer, **OPT_125M)
+register("opt_350m", CausalTransformer, **OPT_350M)
+register("opt_125m_ndlinear", CausalTransformer, **OPT_125M, layer="nd_linear")
+register("opt_350m_ndlinear", CausalTransformer, **OPT_350M, layer="nd_linear")

@@ -34,6 +34,22 @@ def passed(part: torch_nn.Module, *inputs: Tensor, frugal: bool) -> Tensor:
     return part(*inputs)  # type: ignore[no-any-return]
 
 
+class VolumeSizes(Config):
+    """What the config of every classifier of volumes has."""
+
+    sizes: tuple[int, int, int] = (28, 28, 28)
+    """Voxels along each mode (HOT: H, W, D)."""
+    in_channels: int = Field(1, gt=0)
+    """Values per voxel."""
+    num_classes: int = Field(2, ge=2)
+
+    @model_validator(mode="after")
+    def _sizes_are_positive(self) -> Self:
+        if min(self.sizes) < 1:
+            raise ValueError(f"sizes must be positive. Got sizes={self.sizes}.")
+        return self
+
+
 class AttentionChoice(Config):
     """What the config of every network with Kronecker attention says of its blocks."""
 

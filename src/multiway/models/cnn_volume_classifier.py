@@ -7,20 +7,14 @@ from torch import Tensor
 from torch import nn as torch_nn
 
 from multiway import nn
-from multiway.config import Config
-from multiway.models.blocks import check_sizes, passed
+from multiway.models.blocks import VolumeSizes, check_sizes, passed
 
 NUM_MODES = 3
 
 
-class CNNVolumeClassifierConfig(Config):
+class CNNVolumeClassifierConfig(VolumeSizes):
     """Everything needed to rebuild a `CNNVolumeClassifier`; saved inside each run."""
 
-    sizes: tuple[int, int, int] = (28, 28, 28)
-    """Voxels along each mode."""
-    in_channels: int = Field(1, gt=0)
-    """Values per voxel."""
-    num_classes: int = Field(2, ge=2)
     channels: tuple[int, ...] = (16, 32, 64)
     """Features of each stage; every stage halves the volume."""
     kernel_size: int = Field(3, gt=0)
@@ -32,8 +26,6 @@ class CNNVolumeClassifierConfig(Config):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
-        if min(self.sizes) < 1:
-            raise ValueError(f"sizes must be positive. Got sizes={self.sizes}.")
         if not self.channels or min(self.channels) < 1:
             raise ValueError(f"channels needs one positive number per stage, at least one. Got {self.channels}.")
         if self.kernel_size % 2 == 0:

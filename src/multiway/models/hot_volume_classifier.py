@@ -8,20 +8,24 @@ from torch import Tensor
 from torch import nn as torch_nn
 
 from multiway import nn
-from multiway.models.blocks import BlockConfig, build_block, check_attended, check_sizes, need_maps, passed, with_maps
+from multiway.models.blocks import (
+    BlockConfig,
+    VolumeSizes,
+    build_block,
+    check_attended,
+    check_sizes,
+    need_maps,
+    passed,
+    with_maps,
+)
 
 NUM_MODES = 3
 STRIDE = 4
 
 
-class HOTVolumeClassifierConfig(BlockConfig):
+class HOTVolumeClassifierConfig(VolumeSizes, BlockConfig):
     """Everything needed to rebuild a `HOTVolumeClassifier`; saved inside each run."""
 
-    sizes: tuple[int, int, int] = (28, 28, 28)
-    """Voxels along each mode (HOT: H, W, D)."""
-    in_channels: int = Field(1, gt=0)
-    """Values per voxel."""
-    num_classes: int = Field(2, ge=2)
     dim: int = Field(96, gt=0)
     """Features per token."""
     num_blocks: int = Field(2, ge=0)
@@ -69,8 +73,6 @@ class HOTVolumeClassifierConfig(BlockConfig):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
-        if min(self.sizes) < 1:
-            raise ValueError(f"sizes must be positive. Got sizes={self.sizes}.")
         self.check_heads(num_ordered=NUM_MODES)
         check_attended(self.attended_modes, NUM_MODES)
         return self

@@ -1,9 +1,8 @@
 """Models by name, so that a config or a command line can build them without an import path."""
 
-import dataclasses
 import fnmatch
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple, get_type_hints
 
 from torch import nn
 
@@ -12,25 +11,23 @@ from multiway.errors import ConfigError, closest
 from multiway.lazy import load_extensions
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class _Entry:
-    build: Callable[[Any], nn.Module]
-    config: type[Config]
+class _Entry(NamedTuple):
+    build: type[nn.Module]
     defaults: Mapping[str, Any]
 
 
 _ENTRIES: dict[str, _Entry] = {}
 
 
-def register(name: str, build: Callable[[Any], nn.Module], config: type[Config], **defaults: Any) -> None:
-    """Give a model a name; `defaults` are the config fields that make it this size.
+def register(name: str, build: type[nn.Module], **defaults: Any) -> None:
+    """Give a model a name; its constructor says its config, and `defaults` are the fields that make it this size.
 
     Raises:
         ConfigError: The name is taken.
     """
     if name in _ENTRIES:
         raise ConfigError(f"register: every model needs a name of its own. Got {name!r}, which is taken.")
-    _ENTRIES[name] = _Entry(build=build, config=config, defaults=defaults)
+    _ENTRIES[name] = _Entry(build, defaults)
 
 
 def list_models(pattern: str = "*") -> list[str]:
@@ -54,8 +51,9 @@ def model_config(name: str, **fields: Any) -> Config:
     Raises:
         ConfigError: No such model, or a field is unknown, missing or out of range.
     """
-    entry = _find(name)
-    return entry.config.parse({**entry.defaults, **fields}, name)
+    build, defaults = _find(name)
+    config: type[Config] = get_type_hints(build.__init__)["config"]
+    return config.parse({**defaults, **fields}, name)
 
 
 def create_model(name: str, **fields: Any) -> nn.Module:
@@ -64,7 +62,8 @@ def create_model(name: str, **fields: Any) -> nn.Module:
     Raises:
         ConfigError: No such model, or a field is unknown, missing or out of range.
     """
-    return _find(name).build(model_config(name, **fields))
+    model: nn.Module = _find(name).build(model_config(name, **fields))
+    return model
 
 
 def _find(name: str) -> _Entry:

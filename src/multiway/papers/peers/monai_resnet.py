@@ -1,35 +1,23 @@
 """ResNet-18 and ResNet-50 over volumes, through MONAI, in the form that MedMNIST measures (HOT table 2)."""
 
 import warnings
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from multiway.config import Config
 from multiway.errors import ConfigError, ShapeError
+from multiway.models.blocks import VolumeSizes
 
 LAYERS: dict[int, tuple[str, list[int]]] = {18: ("basic", [2, 2, 2, 2]), 50: ("bottleneck", [3, 4, 6, 3])}
 WIDTHS = [64, 128, 256, 512]
 TOTAL_STRIDE = 8
 
 
-class ResNet3DConfig(Config):
+class ResNet3DConfig(VolumeSizes):
     """Everything needed to rebuild a `ResNet3D`; saved inside each run."""
 
-    sizes: tuple[int, int, int] = (28, 28, 28)
-    """Voxels along each mode."""
-    in_channels: int = Field(1, gt=0)
-    """Values per voxel."""
-    num_classes: int = Field(2, ge=2)
     depth: Literal[18, 50] = 18
     """Layers with weights, as in its name."""
-
-    @model_validator(mode="after")
-    def _sizes_fit(self) -> Self:
-        if min(self.sizes) < 1:
-            raise ValueError(f"sizes must be positive. Got sizes={self.sizes}.")
-        return self
 
 
 class ResNet3D(nn.Module):
