@@ -73,7 +73,7 @@ def check_patients(patients: Sequence[str] | None, splits: dict[str, Rows]) -> V
     return check_groups(by_split(patients, splits), "patient")
 
 
-def check_copies(
+def check_images(
     digests: Sequence[bytes | None], labels: Sequence[str], names: Sequence[str], splits: dict[str, Rows], what: str
 ) -> Iterator[Verdict]:
     """Whether one image is in two splits or has two labels; constant ones are not compared."""
@@ -216,7 +216,7 @@ class ScanImages:
         """
         yield BLOCKS if cases is None else check_patients(self.patients, self.splits)
         yield check_files(cases) if cases is not None else None
-        yield from check_copies(self.digests, self.labels, self.names, self.splits, self.what)
+        yield from check_images(self.digests, self.labels, self.names, self.splits, self.what)
         yield self.paint.check()
         if cases is not None and told:
             yield from self.traces.check(cases, self.digests, told, target)

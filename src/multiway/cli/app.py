@@ -15,21 +15,31 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 known = typer.Typer(help="Known data sets: where they are, and fetching them.", no_args_is_help=True)
-training = typer.Typer(callback=command(train.train, "train"), invoke_without_command=True)
+training = typer.Typer(callback=command(train.train_command, "train"), invoke_without_command=True)
 tuning = typer.Typer(help="Search settings on validation; the test rows stay unread.", no_args_is_help=True)
 
-WITH_OPTIONS = (data.check, runs.predict, runs.backtest, runs.explain, data.audit)
-"""Commands that have the options of tasks."""
-for function in (
-    data.check, runs.evaluate, runs.predict, runs.backtest, runs.explain, runs.report, runs.compare, data.audit,
-    recipes.recipes, recipes.published, recipes.reproduce, runs.compress,
-):  # fmt: skip
-    name = function.__name__
-    app.command(name)(command(function, name, TASKS if function in WITH_OPTIONS else None))
-known.command("list")(command(data.list_datasets, "list"))
-known.command("fetch")(command(data.fetch_dataset, "fetch"))
-known.command("make")(command(data.make_dataset, "make"))
-known.command("encode")(command(data.encode_dataset, "encode"))
+COMMANDS = (
+    (data.check_command, TASKS),
+    (runs.evaluate_command, None),
+    (runs.predict_command, TASKS),
+    (runs.backtest_command, TASKS),
+    (runs.explain_command, TASKS),
+    (runs.report_command, None),
+    (runs.compare_command, None),
+    (data.audit_command, TASKS),
+    (recipes.recipes_command, None),
+    (recipes.published_command, None),
+    (recipes.reproduce_command, None),
+    (runs.compress_command, None),
+)
+"""In the order of the help, each with the tasks whose options it has."""
+for function, tasks in COMMANDS:
+    name = function.__name__.removesuffix("_command")
+    app.command(name)(command(function, name, tasks))
+known.command("list")(command(data.list_command, "list"))
+known.command("fetch")(command(data.fetch_command, "fetch"))
+known.command("make")(command(data.make_command, "make"))
+known.command("encode")(command(data.encode_command, "encode"))
 for task in TASKS:
     purpose = purpose_of(task)
     training.command(task, help=purpose)(command(train.training_of(task), "train", [task]))

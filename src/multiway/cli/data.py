@@ -21,7 +21,7 @@ class Made(StrEnum):
     lesions = "lesions"
 
 
-def check(
+def check_command(
     file: Annotated[
         str,
         typer.Argument(
@@ -56,12 +56,12 @@ def _of_reading(task: str, sets: list[str]) -> dict[str, Any]:
     return given
 
 
-def list_datasets() -> Output:
+def list_command() -> Output:
     """Name the known data sets and where each lies on this machine."""
     return show.table(workflows.list_datasets())
 
 
-def fetch_dataset(
+def fetch_command(
     name: Annotated[
         str, typer.Argument(help="A name from `multiway data list`.", autocompletion=completion.complete_data_sets)
     ],
@@ -70,7 +70,7 @@ def fetch_dataset(
     return show.location(workflows.fetch_dataset(name))
 
 
-def make_dataset(
+def make_command(
     name: Annotated[Made, typer.Argument(help="Lesions: a set to segment, of real volumes with lesions painted in.")],
     source: Annotated[
         str,
@@ -87,7 +87,7 @@ def make_dataset(
     return show.location(workflows.make_lesions(source, out, options.nested(sets or [])))
 
 
-def encode_dataset(
+def encode_command(
     data: Annotated[
         str,
         typer.Argument(
@@ -120,7 +120,7 @@ AuditedData = Annotated[
 ]
 
 
-def audit(
+def audit_command(
     what: Annotated[
         str,
         typer.Argument(

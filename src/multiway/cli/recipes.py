@@ -12,7 +12,7 @@ from multiway.cli.options import Quiet, Sets
 from multiway.cli.show import Output
 
 
-def recipes(
+def recipes_command(
     pattern: Annotated[
         str, typer.Argument(help="Shell pattern, such as 'hot-*-96'.", autocompletion=completion.complete_recipes)
     ] = "*",
@@ -21,7 +21,7 @@ def recipes(
     return show.table(papers.list_recipes(pattern))
 
 
-def published(
+def published_command(
     table: Annotated[
         str | None,
         typer.Argument(
@@ -44,7 +44,7 @@ def _published_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     yield from ["", *answer["notes"]] if answer["notes"] else []
 
 
-def reproduce(
+def reproduce_command(
     table: Annotated[
         str, typer.Argument(help="A table's name, such as hot-table-1.", autocompletion=completion.complete_tables)
     ],

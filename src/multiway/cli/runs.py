@@ -28,7 +28,7 @@ class Split(StrEnum):
     test = "test"
 
 
-def evaluate(
+def evaluate_command(
     run: RunFolder,
     data: LaterData = None,
     split: Annotated[Split, typer.Option(help="Which rows to show.")] = Split.test,
@@ -37,7 +37,7 @@ def evaluate(
     return show.table(workflows.evaluate(run, data=data, split=split.value))
 
 
-def predict(
+def predict_command(
     run: RunFolder,
     data: LaterData = None,
     out: TableOut = None,
@@ -56,7 +56,7 @@ def predict(
     return Output(lines=answer.lines(), document=lambda: _document(answer))
 
 
-def backtest(
+def backtest_command(
     run: RunFolder,
     data: LaterData = None,
     out: TableOut = None,
@@ -72,7 +72,7 @@ def backtest(
     return Output(lines=[*show.aligned(answer.rows()), *answer.notes], document=lambda: _document(answer))
 
 
-def explain(
+def explain_command(
     run: RunFolder,
     out: Annotated[
         Path | None, typer.Option(help="Folder for arrays and pictures; a folder in the run if not given.")
@@ -100,7 +100,7 @@ def _say_which(run: Path) -> None:
         typer.echo(f"{run} holds {len(folders)} seeds; this is {folders[0]}. Name another to use that.", err=True)
 
 
-def report(
+def report_command(
     run: RunFolder,
     out: Annotated[Path | None, typer.Option(help="HTML file to write; report.html in the run if not given.")] = None,
 ) -> Output:
@@ -108,7 +108,7 @@ def report(
     return show.location(workflows.report(run, out=out), "file")
 
 
-def compare(
+def compare_command(
     runs: Annotated[list[Path], typer.Argument(help="Two or more run folders.")],
     out: Annotated[Path | None, typer.Option(help="Also write one HTML file.", show_default="none")] = None,
 ) -> Output:
@@ -116,7 +116,7 @@ def compare(
     return show.table(workflows.compare(runs, out=out))
 
 
-def compress(
+def compress_command(
     model: Annotated[Path, typer.Argument(help="Run folder, or a Hugging Face folder with safetensors.")],
     rule: Annotated[
         list[str],

@@ -29,7 +29,7 @@ RunOut = Annotated[
 ]
 
 
-def train(
+def train_command(
     ctx: typer.Context,
     recipe: Recipe = None,
     resume: Annotated[
