@@ -74,7 +74,7 @@ class TabularMLP(torch_nn.Module):
         sizes = config.sizes()
         self.layers = torch_nn.ModuleList(_layer(config, *pair) for pair in itertools.pairwise(sizes))
         self.activation = ACTIVATIONS[config.activation]
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout) if config.dropout else torch_nn.Identity()
         self.head = torch_nn.Linear(math.prod(sizes[-1]), config.num_outputs)
 
     def reset_parameters(self) -> None:

@@ -8,7 +8,7 @@ from multiway.training.loop import History as History
 from multiway.training.loop import train as train
 from multiway.training.losses import LOSSES as LOSSES
 from multiway.training.losses import Loss as Loss
-from multiway.training.optimizer import learning_rate_at as learning_rate_at
 from multiway.training.processes import Interrupted as Interrupted
 from multiway.training.run_folder import RunFolder as RunFolder
+from multiway.training.steps import learning_rate_at as learning_rate_at
 from multiway.training.steps import seed_everything as seed_everything

@@ -2,7 +2,7 @@
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -35,6 +35,7 @@ class Engine:
         wrapped: What a training step calls.
         world: Number of processes.
         rank: Which of them this is.
+        backward: Adds the gradient of a loss.
     """
 
     def __init__(self, model: nn.Module, config: TrainingConfig) -> None:
@@ -46,21 +47,19 @@ class Engine:
         self._accelerator = Accelerator(mixed_precision=precision, cpu=not torch.cuda.is_available())
         self.device, self.is_main = self._accelerator.device, self._accelerator.is_main_process
         self.world, self.rank = self._accelerator.num_processes, self._accelerator.process_index
+        self.backward: Callable[[Tensor], None] = self._accelerator.backward
         self.model = model.to(self.device)
         self.wrapped: nn.Module = self._accelerator.prepare_model(torch.compile(model) if config.compile else model)
 
     def gather(self, source: Source, index: Tensor) -> Batch:
         """Samples on the device."""
-        return {name: tensor.to(self.device) for name, tensor in source.gather(index).items()}
+        batch = source.gather(index)
+        return batch if self.device.type == "cpu" else {name: part.to(self.device) for name, part in batch.items()}
 
     def share(self, index: Tensor) -> Tensor:
         """Part of a global batch that is this process's."""
         own: Tensor = index.tensor_split(self.world)[self.rank]
         return own
-
-    def backward(self, loss: Tensor) -> None:
-        """Add the gradient of a loss."""
-        self._accelerator.backward(loss)
 
     def synchronised(self, *, is_last: bool) -> contextlib.AbstractContextManager[Any]:
         """Processes exchange gradients once per step, with the last batch."""

@@ -35,27 +35,29 @@ class TrainingProgress:
     """Shows how far the training is."""
 
     def __init__(self, steps: int, show: bool) -> None:
-        self.steps, self._show, self._bar = steps, show, TerminalBar("training", steps, show)
+        self.steps, self._shows, self._bar = steps, show, TerminalBar("training", steps, show)
         self.is_shown = self._bar.is_shown
 
-    def update(self, step: int) -> None:
-        """Move the bar."""
-        self._bar.update(completed=step)
+    def show(self, step: int, row: dict[str, Any] | None) -> None:
+        """Move the bar, and show a validation where there is one: on the bar, or as a line."""
+        if self.is_shown:
+            self._bar.update(completed=step)
+        if row is not None:
+            self._report(row)
 
-    def report(self, row: dict[str, Any]) -> None:
-        """Show a validation: on the bar, or as a line."""
+    def _report(self, row: dict[str, Any]) -> None:
         text = f"epoch {row['epoch']:g}  train {row['train_loss']:.4f}  validation {row['validation_loss']:.4f}"
         if "validation_score" in row:
             text += f"  score {row['validation_score']:.4f} (best {row['best_score']:.4f})"
         if self.is_shown:
             self._bar.update(description=text)
-        elif self._show:
+        elif self._shows:
             print(f"{text}  ({row['seconds']:.0f} s, step {row['step']} of {self.steps})", file=sys.stderr, flush=True)
 
     def say(self, notes: Iterable[str]) -> None:
         """Show notes on the training, a line each."""
         for note in notes:
-            if self._show:
+            if self._shows:
                 print(note, file=sys.stderr, flush=True)
 
     @contextlib.contextmanager

@@ -111,23 +111,26 @@ def _run(
     request: StopRequest,
 ) -> None:
     """Step until the last step, a stop, or an error."""
-    started = time.monotonic() - standing.seconds
+    saved = time.monotonic()
+    started = saved - standing.seconds
     steps.engine.wrapped.train()
     while standing.step < steps.total and not standing.finished:
         stop = steps.take(standing, request)
-        is_validated, is_due = steps.ends_stretch(standing.step), checkpoint.is_due()
-        if bar.is_shown:
-            with request.unless_written():
-                bar.update(standing.step)
-        if is_validated:
-            held_out.judge(steps, standing, started)
-            checkpoint.log(standing.rows[-1])
-            with request.unless_written():
-                bar.report(standing.rows[-1])
-            if steps.engine.world == 1:  # a signal during validation; several processes agree on one in `take`
-                stop = stop or request.name
+        is_due = time.monotonic() - saved >= steps.config.checkpoint_seconds
+        row = None
+        if steps.ends_stretch(standing.step):
+            row = held_out.judge(steps, standing, started)
+            checkpoint.log(row)
+        if row is not None or bar.is_shown:
+            try:
+                bar.show(standing.step, row)
+            except OSError as error:  # nobody would see how the training goes on
+                request.name = f"a stderr that cannot be written ({error.strerror})"
+        if row is not None and steps.engine.world == 1:  # a signal during it; several processes agree on one in `take`
+            stop = stop or request.name
         if stop is not None or standing.finished or is_due:
-            standing.seconds = time.monotonic() - started
+            saved = time.monotonic()
+            standing.seconds = saved - started
             checkpoint.save(standing)
         if stop is not None:
             where = checkpoint.how_to_continue()

@@ -1,7 +1,6 @@
-"""What turns gradients into weights: optimiser, learning rates, settings by mode, and the average of the weights."""
+"""What turns gradients into weights: optimiser, settings by mode, and the average of the weights."""
 
 import contextlib
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,20 +11,6 @@ from multiway import ops
 from multiway.errors import RunError
 from multiway.nn import NdLinear
 from multiway.training.config import TrainingConfig
-
-
-def learning_rate_at(step: int, total: int, config: TrainingConfig) -> float:
-    """Learning rate of a step: a function of the config and the step alone, so nothing has to be saved."""
-    warmup = min(config.warmup_steps, total // 3)
-    if step < warmup:
-        return config.learning_rate * (step + 1) / warmup
-    if config.schedule == "constant":
-        return config.learning_rate
-    if config.schedule == "steps":
-        passed = sum(step >= share * total for share in config.milestones)
-        return config.learning_rate * config.factor**passed
-    done = (step - warmup) / max(total - warmup, 1)
-    return config.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
 
 def make_optimizer(model: nn.Module, config: TrainingConfig, modes: "Modes") -> torch.optim.Optimizer:

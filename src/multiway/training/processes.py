@@ -42,14 +42,6 @@ class StopRequest:
         for number, handler in self._old.items():
             signal.signal(number, handler)
 
-    @contextlib.contextmanager
-    def unless_written(self) -> Iterator[None]:
-        """Ask for a stop where stderr cannot be written: nobody would see how the training goes on."""
-        try:
-            yield
-        except OSError as error:
-            self.name = f"a stderr that cannot be written ({error.strerror})"
-
     def _remember(self, number: int, frame: FrameType | None) -> None:
         self.name = signal.Signals(number).name
 

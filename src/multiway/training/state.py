@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import time
 from pathlib import Path
 from typing import Any, Self
 
@@ -69,7 +68,7 @@ class Checkpoint:
     """The saved state of one training in the folder of its run; without a folder nothing is saved."""
 
     def __init__(self, run: RunFolder | None, steps: Steps) -> None:
-        self.run, self.steps, self._saved = run, steps, time.monotonic()
+        self.run, self.steps = run, steps
         self._writes = run is not None and steps.engine.is_main
 
     def restore(self) -> tuple[Standing, tuple[str, ...]]:
@@ -122,13 +121,8 @@ class Checkpoint:
             "torch": torch.__version__,
         }
 
-    def is_due(self) -> bool:
-        """Whether the longest time between two saved states is over."""
-        return time.monotonic() - self._saved >= self.steps.config.checkpoint_seconds
-
     def save(self, standing: Standing) -> None:
         """Save the state, in the process that writes."""
-        self._saved = time.monotonic()
         if self.run is None or not self._writes:
             return
         carried = {name: getattr(standing, name) for name in CARRIED}

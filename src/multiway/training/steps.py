@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from multiway.errors import RunError
 from multiway.training.config import Batch, Objective, Source, TrainingConfig
 from multiway.training.devices import Engine
-from multiway.training.optimizer import Modes, WeightAverage, learning_rate_at, make_optimizer
+from multiway.training.optimizer import Modes, WeightAverage, make_optimizer
 from multiway.training.processes import StopRequest
 
 
@@ -28,6 +28,20 @@ def epoch_order(count: int, seed: int, epoch: int) -> Tensor:
     """Permutation of the samples; a function of seed and epoch alone, so that any step can be re-entered."""
     generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
     return torch.randperm(count, generator=generator)
+
+
+def learning_rate_at(step: int, total: int, config: TrainingConfig) -> float:
+    """Learning rate of a step: a function of the config and the step alone, so nothing has to be saved."""
+    warmup = min(config.warmup_steps, total // 3)
+    if step < warmup:
+        return config.learning_rate * (step + 1) / warmup
+    if config.schedule == "constant":
+        return config.learning_rate
+    if config.schedule == "steps":
+        passed = sum(step >= share * total for share in config.milestones)
+        return config.learning_rate * config.factor**passed
+    done = (step - warmup) / max(total - warmup, 1)
+    return config.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
 
 @dataclasses.dataclass
@@ -109,8 +123,8 @@ class Steps:
         """Add the gradient of one batch's sum of losses; an idle process runs one sample with weight zero."""
         own = self.engine.share(part)
         idle = len(own) == 0
-        batch = self.engine.gather(self.samples, part[:1] if idle else own)
         with self.engine.synchronised(is_last=is_last):
+            batch = self.engine.gather(self.samples, part[:1] if idle else own)
             total, count = self.objective(self.engine.wrapped, batch)
             value = float(total.detach())
             if not math.isfinite(value):

@@ -37,8 +37,11 @@ class Validation:
     watch: Callable[[nn.Module], Watched] | None = None
 
     @torch.no_grad()
-    def judge(self, steps: Steps, standing: Standing, started: float) -> None:
-        """Score the weights, or their average, keep them if they are the best so far, decide whether to go on."""
+    def judge(self, steps: Steps, standing: Standing, started: float) -> dict[str, Any]:
+        """Score the weights, or their average, keep them if they are the best so far; the row of the log.
+
+        It decides whether to go on.
+        """
         engine, config = steps.engine, steps.config
         engine.wrapped.eval()
         with contextlib.nullcontext() if steps.average is None else steps.average.in_place():
@@ -48,9 +51,11 @@ class Validation:
             _keep_if_best(standing, engine.model, loss, score, standing.step / steps.per_epoch)
         engine.wrapped.train()
         row = _row(steps, standing, loss, score, time.monotonic() - started)
-        standing.rows.append(row if watched is None else {**row, "watched": watched})
+        row |= {} if watched is None else {"watched": watched}
+        standing.rows.append(row)
         standing.loss_sum = standing.loss_count = 0.0
         standing.finished = standing.step == steps.total or 0 < config.patience <= standing.bad_validations
+        return row
 
     def _loss(self, engine: Engine, config: TrainingConfig) -> float:
         """Mean over all samples of all processes."""
