@@ -6,7 +6,7 @@ import resource
 import signal
 from unittest import mock
 
-from multiway import leftovers
+from multiway import files
 from multiway.training.steps import Steps
 
 
@@ -32,7 +32,7 @@ def left_over(path):
         os._exit(0)
     os.waitpid(child, 0)
     with mock.patch.object(os, "getpid", lambda: child):
-        return path.with_name(leftovers.temporary_name(path.name))
+        return path.with_name(files.temporary_name(path.name))
 
 
 def stop_after(monkeypatch, count, number=signal.SIGTERM):

@@ -13,10 +13,10 @@ ROOT = Path(__file__).parent.parent / "src" / "multiway"
 GROUND = {"errors", "config", "files", "leftovers", "lazy", "extras"}
 MAY_IMPORT = {
     "errors": set(),
-    "leftovers": set(),
+    "leftovers": {"files"},
     "lazy": set(),
     "config": {"errors"},
-    "files": {"errors", "leftovers"},
+    "files": {"errors"},
     "extras": {"errors"},
     "memory": set(),
     "terminal": set(),

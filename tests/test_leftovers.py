@@ -3,12 +3,12 @@
 import pytest
 
 from interruption import left_over
-from multiway import leftovers
+from multiway import files, leftovers
 
 
 def test_partial_files_are_removed_anywhere_below_and_a_users_are_not(tmp_path):
     (tmp_path / "sub").mkdir()
-    stray = tmp_path / "sub" / leftovers.temporary_name("weights")
+    stray = tmp_path / "sub" / files.temporary_name("weights")
     kept = [tmp_path / "sub" / "weights", tmp_path / "notes.partial-report.txt"]
     for path in (stray, *kept):
         path.touch()
@@ -22,7 +22,7 @@ def test_what_a_killed_process_left_goes_and_nothing_else(name, tmp_path):
     path = tmp_path / name
     folder, other = left_over(tmp_path / f".{name}"), left_over(tmp_path / f"b{name}")
     running, elsewhere = (
-        path.with_name(leftovers.temporary_name(name)),
+        path.with_name(files.temporary_name(name)),
         path.with_name(f"{name}.partial-{'0123abcd' * 3}"),
     )
     linked, users = left_over(path), tmp_path / f"{left_over(path).name}.txt"

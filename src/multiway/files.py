@@ -2,10 +2,13 @@
 
 import contextlib
 import errno
+import functools
 import hashlib
 import io
 import os
+import platform
 import re
+import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from multiway.errors import RunError, StorageError
-from multiway.leftovers import temporary_name
 
-LONGEST_NAME = 255 - len(temporary_name("."))
+MARK = ".partial-"
+OWNED = re.compile(rf"{re.escape(MARK)}([0-9a-f]{{8}})([0-9a-f]{{8}})[0-9a-f]{{8}}\Z")
+"""End of a temporary name: the machine, the process, and what tells its names apart."""
+LONGEST_NAME = 255 - len(f".{MARK}") - 24
 """Bytes of a name: what file systems take, less what a temporary name adds."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, None)
 """What tells that there is no room; numpy gives no number."""
@@ -25,6 +30,22 @@ FIXES: dict[int | None, str] = {
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Write where you may, or ask for the right to."),
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "Its folder is gone or was never there; make it first."),
 }
+
+
+def temporary_name(name: str) -> str:
+    """A name that nothing else has, for what will be called `name`; it tells whose it is."""
+    return f"{name}{MARK}{machine()}{os.getpid():08x}{secrets.token_hex(4)}"
+
+
+@functools.cache
+def machine() -> str:
+    """What tells machines apart that share a disk, and containers of one machine."""
+    try:
+        processes = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        processes = ""
+    return hashlib.blake2b(f"{platform.node()} {processes}".encode(), digest_size=4).hexdigest()
+
 
 _temporary: set[Path] = set()
 _made: ContextVar[list[Path] | None] = ContextVar("made", default=None)

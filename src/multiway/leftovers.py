@@ -1,19 +1,12 @@
-"""Temporary files and folders: their names say whose they are, so that those of killed processes can be removed."""
+"""Temporary files and folders that killed processes left, and how they are removed: their names say whose they are."""
 
 import contextlib
-import functools
 import glob
-import hashlib
 import os
-import platform
-import re
-import secrets
 import shutil
 from pathlib import Path
 
-MARK = ".partial-"
-OWNED = re.compile(rf"{re.escape(MARK)}([0-9a-f]{{8}})([0-9a-f]{{8}})[0-9a-f]{{8}}\Z")
-"""End of a temporary name: the machine, the process, and what tells its names apart."""
+from multiway.files import MARK, OWNED, machine
 
 
 def remove_all(folder: Path) -> None:
@@ -37,7 +30,7 @@ def remove(*paths: Path | None) -> None:
 
 def _is_left_over(path: Path) -> bool:
     owner = OWNED.search(path.name)
-    return owner is not None and owner[1] == _machine() and not path.is_symlink() and not _runs(int(owner[2], 16))
+    return owner is not None and owner[1] == machine() and not path.is_symlink() and not _runs(int(owner[2], 16))
 
 
 def _runs(process: int) -> bool:
@@ -53,21 +46,6 @@ def _runs(process: int) -> bool:
 def _take_away(path: Path) -> None:
     with contextlib.suppress(OSError):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def temporary_name(name: str) -> str:
-    """A name that nothing else has, for what will be called `name`; it tells whose it is."""
-    return f"{name}{MARK}{_machine()}{os.getpid():08x}{secrets.token_hex(4)}"
-
-
-@functools.cache
-def _machine() -> str:
-    """What tells machines apart that share a disk, and containers of one machine."""
-    try:
-        processes = str(Path("/proc/self/ns/pid").readlink())
-    except OSError:
-        processes = ""
-    return hashlib.blake2b(f"{platform.node()} {processes}".encode(), digest_size=4).hexdigest()
 
 
 def is_temporary(name: str) -> bool:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from interruption import left_over
-from multiway import leftovers
+from multiway import files
 from multiway.errors import RunError
 from multiway.training import RunFolder
 from training.toy import make_model
@@ -119,7 +119,7 @@ def test_only_what_the_run_made_is_removed(tmp_path):
     run.state_dir.mkdir()
     for name in strays + others:
         (run.path / name).write_text("text")
-    begun, elsewhere, running = left_over(tmp_path / ".run"), f".run{mark}", leftovers.temporary_name(".run")
+    begun, elsewhere, running = left_over(tmp_path / ".run"), f".run{mark}", files.temporary_name(".run")
     for folder in (run.path / "x.partial-d", run.path / f"y{mark}", begun, tmp_path / elsewhere, tmp_path / running):
         folder.mkdir()
     (run.path / f"link.json{mark}").symlink_to(run.path / "notes.partial-report.txt")

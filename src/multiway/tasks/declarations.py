@@ -41,14 +41,15 @@ class Option:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Context:
-    """What the work on a run carries along: where it is kept, and whether progress is shown."""
+    """What the work on a model of a run carries along: where the run is kept, and whether progress is shown."""
 
     folder: RunFolder | None = None
     progress: bool = False
+    model: str = OURS
 
-    def part(self, name: str) -> Self:
-        """The context of a baseline's own training."""
-        return self if self.folder is None else dataclasses.replace(self, folder=self.folder.part(name))
+    def own_folder(self) -> RunFolder | None:
+        """Where a training by steps is kept; that of a baseline in a part of the run's."""
+        return self.folder if self.folder is None or self.model == OURS else self.folder.part(self.model)
 
 
 class TaskConfig(Protocol):

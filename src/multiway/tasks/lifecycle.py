@@ -1,15 +1,14 @@
 """What happens to a run of any task: made from its data, fitted, scored, sealed; continued after an interruption."""
 
-import copy
+import dataclasses
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
-from torch import Tensor, nn
 
 from multiway.compress.measuring import count_flops
 from multiway.errors import ConfigError, RunError, concerning
@@ -17,7 +16,7 @@ from multiway.tasks.protocol import OURS, AnyTask, Context, Fitted, Row, TaskCon
 from multiway.tasks.run import Models, Run, caution, digest_of, opening, read_opening, store
 from multiway.tasks.run import load as load
 from multiway.training import History, RunFolder
-from multiway.training.memory import kept_bytes
+from multiway.training.memory import kept_per_sample
 from multiway.training.processes import create_once, held, is_main
 
 
@@ -121,7 +120,7 @@ def fit_models(run: Run, names: Iterable[str], context: Context) -> dict[str, fl
     found: dict[str, Fitted] = {}
     for name in names:
         model, clock = run.models[name], time.perf_counter()
-        found[name] = run.task.fit(run, name, run.prepared, context if name == OURS else context.part(name))
+        found[name] = run.task.fit(run, name, run.prepared, dataclasses.replace(context, model=name))
         model.to("cpu").eval()
         seconds[name] = time.perf_counter() - clock
     histories = {name: each for name, each in found.items() if isinstance(each, History)}
@@ -173,19 +172,7 @@ def costs_of(run: Run) -> dict[str, int | None]:
     except ConfigError:
         return {"flops": None, "kept": None}
     one = tuple(None if part is None else part[:1] for part in sample)
-    return {"flops": count_flops(network, *one), "kept": _kept(network, one)}
-
-
-def _kept(network: nn.Module, sample: tuple[Tensor | None, ...]) -> int:
-    """What two samples more make of a batch of two, which norms over a batch need."""
-    own = copy.deepcopy(network).train()  # so that no running statistic of the network itself moves
-    with torch.random.fork_rng(), torch.enable_grad():
-        two, four = (kept_bytes(own, *_repeated(sample, count)) for count in (2, 4))
-    return (four - two) // 2
-
-
-def _repeated(sample: tuple[Tensor | None, ...], count: int) -> Iterator[Tensor | None]:
-    return (None if part is None else torch.cat([part] * count) for part in sample)
+    return {"flops": count_flops(network, *one), "kept": kept_per_sample(network, one)}
 
 
 def _best(history: History) -> Row:

@@ -132,7 +132,7 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
         validated, score = self.validated_by(run, validation)
         return train(
             run.models[name], objective, source, self.checked_on(run, validation), self.training_of(run.config, name),
-            validation_objective=validated, validation_score=score, watch=self.watch(run), run=context.folder,
+            validation_objective=validated, validation_score=score, watch=self.watch(run), run=context.own_folder(),
             progress=context.progress,
         )  # fmt: skip
 

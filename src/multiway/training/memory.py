@@ -1,5 +1,6 @@
 """Batches that fit into memory: what a network keeps of a sample for its gradients, and how many go together."""
 
+import copy
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -42,6 +43,15 @@ def kept_bytes(model: nn.Module, *inputs: Tensor | None) -> int:
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         model(*inputs)
     return sum(sizes.values())
+
+
+def kept_per_sample(network: nn.Module, sample: Sequence[Tensor | None]) -> int:
+    """Bytes that two samples more make of a batch of two, for one of them: norms over a batch need two."""
+    own = copy.deepcopy(network).train()  # so that no running statistic of the network itself moves
+    batches = [[None if part is None else torch.cat([part] * count) for part in sample] for count in (2, 4)]
+    with torch.random.fork_rng(), torch.enable_grad():
+        two, four = (kept_bytes(own, *batch) for batch in batches)
+    return (four - two) // 2
 
 
 def settled(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from interruption import left_over
-from multiway import leftovers
+from multiway import files
 from multiway.data.encoders import EncoderOptions, HashedEncoder, encode_texts, encoding
 from multiway.data.encoders.encoding import VectorCache, encode_with
 from multiway.errors import ConfigError, DataError, RunError
@@ -109,7 +109,7 @@ def test_unfinished_files_go_with_their_process(tmp_path):
     cache = cache_at(tmp_path, encoder)
     cache.folder.mkdir(parents=True)
     chunk = cache.folder / "chunk.safetensors"
-    old, running = left_over(chunk), chunk.with_name(leftovers.temporary_name(chunk.name))
+    old, running = left_over(chunk), chunk.with_name(files.temporary_name(chunk.name))
     old.touch()
     running.touch()
     encode_with(encoder, cache, ["up"])

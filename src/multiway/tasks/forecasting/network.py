@@ -137,7 +137,7 @@ def train_on_windows(
         training,
         validation_objective=WindowLoss(training.validation_loss or training.loss, horizons),
         watch=watch,
-        run=context.folder,
+        run=context.own_folder(),
         progress=context.progress,
     )
 
