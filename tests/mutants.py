@@ -436,6 +436,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", default="src/multiway", help="files whose path begins so")
     parser.add_argument("--seconds", type=float, default=900, help="limit for one fault and one round of tests")
+    parser.add_argument("--rounds", type=int, default=2, help="1: the tests that come first, and no others")
     parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"), help="rows; those that are there are kept")
     chosen = parser.parse_args()
     faults = draw(chosen.count, chosen.seed, chosen.only)
@@ -456,7 +457,7 @@ def main() -> None:
             trees.append(tree)
 
     with ThreadPoolExecutor(chosen.jobs) as pool, chosen.out.open("a") as file:
-        for part in (0, 1):
+        for part in range(chosen.rounds):
             left = [fault for fault in faults if _is_open(rows.get(fault.key), part)]
             for row in pool.map(functools.partial(one, part=part), left):
                 rows[row["fault"]] = row
