@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 import torch
-from benchmarks import additive, choices, images, long_graph, volumes
+from benchmarks import additive, choices, images, long_graph, volume_memory, volumes
 from benchmarks.comparison import same_answers
 from benchmarks.race import Curve
 
@@ -49,13 +49,21 @@ def test_a_case_becomes_a_row_and_lines_of_a_table():
     assert f"{row['times_slower_than_ours']['full']:.2f}x-" in theirs
 
 
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.slow)])
-def test_peak_memory_is_that_of_a_step_in_its_own_process(dtype):
-    case = {"model": "hot_volume_classifier", "fields": {}, "sizes": [8, 8, 8], "batch": 2, "dtype": dtype}
-    found = volumes.peak_of(case, threads=1)
-    assert found["before_gb"] <= found["peak_gb"] < found["before_gb"] + 0.2
-    assert found["parameters"] == sum(each.numel() for each in volumes._hot(8)().parameters())
+def test_peak_memory_is_that_of_a_step_in_its_own_process():
+    check_peak(volumes.peak_of({**STEP, "dtype": "bfloat16"}, threads=1))
     assert torch.get_num_threads() == 1
+
+
+def test_so_is_that_of_a_step_in_this_one():
+    check_peak(volume_memory.step({**STEP, "dtype": "float32"}))
+
+
+STEP = {"model": "hot_volume_classifier", "fields": {}, "sizes": [8, 8, 8], "batch": 2}
+
+
+def check_peak(step):
+    assert 0 < step["before_gb"] <= step["peak_gb"] < step["before_gb"] + 0.2
+    assert step["parameters"] == sum(each.numel() for each in volumes._hot(8)().parameters())
 
 
 def test_a_long_sequence_is_a_row_with_time_and_peak_of_every_layer(monkeypatch):

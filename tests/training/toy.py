@@ -45,13 +45,13 @@ def score(model: nn.Module) -> float:
     return float((model(data.x).sign() == data.y.sign()).float().mean())
 
 
-def run_to_the_end(path: Path, by_score: bool = False, **changes: object) -> nn.Module:
-    """Start or continue a run in a folder; leave its weights beside."""
+def run_to_the_end(path: Path, by_score: bool = False, seconds: float = 0, **changes: object) -> nn.Module:
+    """Start or continue a run in a folder, which saves its state so often; leave its weights beside."""
     run = RunFolder.open(path) if path.exists() else RunFolder.create(path, {"task": "toy"})
     run.clean()
     model = make_model()
     train(
-        model, objective, Points(203), Points(61), make_config(checkpoint_seconds=0, **changes),
+        model, objective, Points(203), Points(61), make_config(checkpoint_seconds=seconds, **changes),
         validation_score=score if by_score else None, run=run,
     )  # fmt: skip
     run.save_weights(model)
