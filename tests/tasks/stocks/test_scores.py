@@ -1,15 +1,21 @@
+"""Scores of stocks: means over seeds with their intervals, and the loss of levels and the names of its scores."""
+
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from multiway.metrics import classes
+from multiway.metrics.regression import pinball
 from multiway.metrics.resampling import intervals
 from multiway.tasks.protocol import OURS
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.network import intervals_of_means, of_rises
+from multiway.tasks.stocks.network import intervals_of_means, of_rises, stock_metrics
+from multiway.training.losses import pinball_terms
+from tasks.stocks.quotes import make_config
 from tolerances import ROUNDING64
 
 DAYS, STOCKS = 23, 7
@@ -75,3 +81,20 @@ def test_a_seed_that_says_one_thing_counts_as_an_mcc_of_zero_and_no_majority_as_
     low, high = intervals_of_means([constant, skilled])["mcc"]
     assert 0 < low < high < 0.55
     assert "acc_over_majority" not in intervals_of_means([skilled])
+
+
+LEVELS = (0.1, 0.5, 0.9)
+
+
+def test_the_loss_is_the_score(generator):
+    levels, returns = torch.randn(9, 3, generator=generator).double(), torch.randn(9, generator=generator).double()
+    expected = pinball(returns.numpy(), levels.numpy(), LEVELS)
+    assert float(pinball_terms(levels, returns, LEVELS).mean()) == pytest.approx(expected, rel=ROUNDING64)
+
+
+def test_metrics_are_named_by_their_levels():
+    def names(levels):
+        return list(stock_metrics(make_config(target="quantiles", quantiles=levels)))
+
+    assert names(LEVELS) == ["pinball", "mae", "coverage_80"]
+    assert names((0.5,)) == ["pinball", "mae"]

@@ -1,11 +1,28 @@
-"""Radii beside SciPy's Student t, and beside a fit by hand."""
+"""Radii of intervals: conformal ones counted by hand, Student's beside SciPy's t and beside a fit by hand."""
+
+import math
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from multiway.ops import student_radii
+from multiway.ops import conformal_radii, student_radii
 from tolerances import ROUNDING32
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
+def test_the_radius_is_the_finite_sample_quantile_of_each_cell(level):
+    errors = np.random.default_rng(3).random((2, 3, 40), np.float32)
+    errors[0, 1, ::4] = np.nan
+    [radii] = conformal_radii(errors.copy(), [level])
+    for cell in np.ndindex(2, 3):
+        known = np.sort(errors[cell][~np.isnan(errors[cell])])
+        assert radii[cell] == known[math.ceil((len(known) + 1) * level) - 1]
+
+
+def test_too_few_errors_give_the_largest_and_none_give_zero():
+    errors = np.array([[0.5, 2.0, 1.0], [np.nan, np.nan, np.nan]], np.float32)
+    assert conformal_radii(errors, [0.99]).tolist() == [[2.0, 0.0]]
 
 
 @pytest.mark.parametrize("windows", [1, 2, 3, 10, 100])
