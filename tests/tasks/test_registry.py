@@ -1,10 +1,12 @@
 """The tasks by their names, and what is no task."""
 
 import pickle
+import sys
 
 import pytest
 
 from multiway.errors import ConfigError, RunError
+from multiway.tasks.protocol import Metric
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.run import name_of
 
@@ -32,3 +34,27 @@ def test_a_run_of_an_older_format_is_named(tmp_path):
     (tmp_path / "config.yaml").write_text("task: forecast\n")
     with pytest.raises(RunError, match=r"has the run format 1, and this version reads \d+\. Train it again"):
         name_of(tmp_path)
+
+
+LOWER = {"mse", "mae", "mase", "rmse", "wape", "smape", "pinball", "ece", "ppl", "word_ppl", "bpb", "loss", "hd95"}
+"""Scores that are errors; of the others more is better, but for what is only counted."""
+
+
+def test_an_error_is_better_where_it_is_lower_in_every_task():
+    for name in TASKS:
+        task_of(name)
+    metrics = list(declared_metrics())
+    assert len(metrics) > 40 and LOWER <= {metric.name for metric in metrics}
+    expected = {
+        metric.name: None if metric.name == "count" else (metric.of or metric.name) not in LOWER for metric in metrics
+    }
+    assert {metric.name: metric.higher for metric in metrics} == expected
+
+
+def declared_metrics():
+    """Those that stand in modules of tasks: alone, in tuples and in mappings."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("multiway.tasks."):
+            for value in vars(module).values():
+                parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
+                yield from (part for part in parts if isinstance(part, Metric))
