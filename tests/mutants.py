@@ -163,8 +163,10 @@ SKIPPED = (ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom, ast.AnnAssign)
 
 
 def nodes_of(node: ast.AST) -> Iterator[ast.AST]:
-    """What may be changed below a node: no messages, no annotations, nothing for type checkers alone."""
+    """What may be changed below a node: no messages, no annotations, nothing for type checkers or readers alone."""
     if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+        return
+    if isinstance(node, ast.keyword) and node.arg == "strict":  # of a `zip` over what is equally long
         return
     yield node
     for name, value in ast.iter_fields(node):

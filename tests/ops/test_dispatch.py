@@ -159,3 +159,27 @@ def test_an_equation_is_what_its_function_wraps(generator):
     assert_same(ops.nd_linear.__wrapped__(x, weights), y)
     cores = [weights[0].mT[None, :, :, None], weights[1].mT[None, :, :, None]]
     assert_same(ops.tt_linear.__wrapped__(x.flatten(1), cores), y.flatten(1))
+
+
+@pytest.mark.parametrize(
+    ("length", "damping", "exporting", "banded", "expected"),
+    [
+        (400, 0.5, False, None, "banded"),
+        (400, 0.5, True, None, "dense"),
+        (400, 0.5, True, True, "banded"),
+        (400, 0.5, False, False, "strips"),
+        (400, 0.95, False, None, "strips"),
+        (31, 0.5, False, False, "dense"),
+        (32, 0.5, False, False, "strips"),
+    ],
+)
+def test_a_graph_takes_the_cheapest_form_and_an_exported_one_the_dense(
+    length, damping, exporting, banded, expected, monkeypatch
+):
+    value, taken = torch.ones(1, length, 3), []
+    for form, name in (("banded", "banded_graph_filter"), ("strips", "strip_graph_filter"), ("dense", "graph_filter")):
+        monkeypatch.setattr(dispatch, name, lambda *_, form=form, **options: (taken.append(form), value)[1])
+    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: exporting)
+    monkeypatch.setattr(dispatch, "is_open", lambda *_, **options: not exporting)
+    ops.graph_attention(torch.ones(1, length, 2), value, damping, banded=banded)
+    assert taken == [expected]
