@@ -134,6 +134,18 @@ def test_texts_that_say_what_comes_are_found(folder):
     assert found(report) == {"texts"} and "words stand beside one outcome nearly always" in report.findings[0].line()
 
 
+def test_so_are_vectors_that_do_alone_or_with_others_of_their_day(folder):
+    panel, texts, protocol, _ = parts(folder)
+    vectors = np.random.default_rng(5).normal(size=(texts.count, 6)).astype(np.float32)
+    day = np.searchsorted(panel.days, texts.day, side="right")
+    kept = np.flatnonzero(day < len(panel.days))
+    given = dataclasses.replace(texts, text=None, vectors=vectors)
+    assert not audit_stocks(panel, given, protocol).leaks
+    vectors[kept, 4] += 9 * np.sign(panel.movement[texts.ticker[kept], day[kept]])
+    (finding,) = (one for one in audit_stocks(panel, given, protocol).findings if one.severity == "error")
+    assert finding.kind == "texts"
+
+
 def test_an_encoder_from_after_the_test_days_is_named(folder):
     lines = audit_stocks(*parts(folder)[:3], encoder="BAAI/bge-small-en-v1.5").lines()
     assert any("was trained until 2023-09, after the test days, 2022-" in line for line in lines)
