@@ -11,8 +11,9 @@ from command import printed
 from multiway import workflows
 from multiway.errors import ConfigError, DataError
 from multiway.kernels.library import library
-from multiway.tasks.lifecycle import load
+from multiway.tasks.lifecycle import load, reread
 from multiway.tasks.scores import cell_row
+from multiway.tasks.tabular import explain
 from multiway.workflows.recipe import Recipe
 from tasks.tabular.rows import patients
 
@@ -50,6 +51,17 @@ def test_a_row_of_results_says_what_the_network_costs(folder):
     weights, kept = row["parameters"]["multiway"], 4 * (inputs + between + 8 * inputs)  # what the layers saw
     assert run.facts["kept"] == kept and row["step_bytes"] == 16 * weights + 32 * kept
     assert row["flops"] == 2 * (inputs * inputs + inputs * 8 + inputs * 8) and row["seconds"] > 0
+
+
+@pytest.mark.parametrize(("target", "metric", "sign"), [("ill", "acc", 1), ("age", "mse", -1)])
+def test_importance_is_how_far_the_score_of_the_run_falls(folder, target, metric, sign, monkeypatch):
+    """Of a number the error, which is better where it is lower, rises."""
+    scores = {(row["model"], row["split"], row["metric"]): row["value"] for row in load(folder / target).scores}
+    monkeypatch.setattr(explain, "permutation_importance", lambda cells, score: pd.DataFrame([[score(cells)]]))
+    run = load(folder / target)
+    prepared = reread(run)
+    test = prepared.raw.take(prepared.rows("test"))
+    assert explain.importance(run, test).iat[0, 0] == pytest.approx(sign * scores["multiway", "test", metric])
 
 
 def test_scores_come_from_the_predictions(folder):
