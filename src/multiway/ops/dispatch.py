@@ -290,18 +290,18 @@ Shapes = tuple[tuple[int, ...], ...]
 def _nd_linear_chain(shapes: Shapes, rows: int, bias: str | None) -> compiled.Chain | None:
     """Of weights `(out, in)` or `(terms, out, in)`."""
     in_sizes, out_sizes, terms = _sizes(shapes)
-    return chains.nd_linear_chain(in_sizes, out_sizes, terms, plans.rounded_rows(rows), bias)
+    return chains.nd_linear_chain(in_sizes, out_sizes, terms, rounded_rows(rows), bias)
 
 
 @functools.lru_cache(maxsize=4096)
 def _tensor_train_chain(shapes: Shapes, rows: int, has_bias: bool) -> compiled.Chain | None:
-    return chains.tensor_train_chain(*_train_sizes(shapes), plans.rounded_rows(rows), has_bias)
+    return chains.tensor_train_chain(*_train_sizes(shapes), rounded_rows(rows), has_bias)
 
 
 @functools.lru_cache(maxsize=4096)
 def _way(shapes: Shapes, rows: int | None, has_biases: bool, descending: bool) -> plans.Cut | tuple[plans.Step, ...]:
     in_sizes, out_sizes, terms = _sizes(shapes)
-    batch = plans.ROWS if rows is None else plans.rounded_rows(rows)
+    batch = plans.ROWS if rows is None else rounded_rows(rows)
     if len(shapes[0]) == 3:
         return plans.cheapest_cut(in_sizes, out_sizes, (terms,) * len(shapes), batch)
     return plans.cheapest_plan(in_sizes, out_sizes, batch, has_biases, descending)
@@ -309,7 +309,7 @@ def _way(shapes: Shapes, rows: int | None, has_biases: bool, descending: bool) -
 
 @functools.lru_cache(maxsize=4096)
 def _train_cut(shapes: Shapes, rows: int | None) -> plans.Cut:
-    return plans.cheapest_cut(*_train_sizes(shapes), plans.ROWS if rows is None else plans.rounded_rows(rows))
+    return plans.cheapest_cut(*_train_sizes(shapes), plans.ROWS if rows is None else rounded_rows(rows))
 
 
 def _usual_way(shapes: Shapes, has_biases: bool, descending: bool) -> plans.Cut | tuple[plans.Step, ...]:
@@ -324,6 +324,11 @@ def _usual_train_cut(shapes: Shapes) -> plans.Cut:
 for choose in (_usual_way, _usual_train_cut):
     # What torch.compiler.assume_constant_result sets; itself it imports the compiler, which takes as long as torch
     vars(choose)["_dynamo_marked_constant"] = True
+
+
+def rounded_rows(rows: int) -> int:
+    """Round a batch to a power of four, so that few sizes are told apart."""
+    return int(4 ** (max(rows, 1).bit_length() // 2))
 
 
 def _sizes(shapes: Shapes) -> tuple[tuple[int, ...], tuple[int, ...], int]:

@@ -44,11 +44,6 @@ def forming_cost(entries: int) -> float:
     return 24.0 * entries * FLOPS_PER_BYTE
 
 
-def rounded_rows(rows: int) -> int:
-    """Round a batch to a power of four, so that few sizes are told apart."""
-    return int(4 ** (max(rows, 1).bit_length() // 2))
-
-
 class Step(NamedTuple):
     """One product of a plan: modes `start` to `stop` at once, seen as one axis that runs to `end`.
 

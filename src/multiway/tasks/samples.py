@@ -186,6 +186,9 @@ class EncodedTask(
 class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT, StateT]):
     """Classes or numbers of samples, by a network on their encoded inputs; the state is a `SampleState`."""
 
+    is_precise: ClassVar[bool] = False
+    """Whether answers are computed in float64 at once, where samples are few numbers each."""
+
     def beside(self, config: ConfigT, source: object, samples: Samples[InputsT]) -> pd.DataFrame:
         """Columns that stand before the answers to some samples."""
         return pd.DataFrame(dict(samples.names))
@@ -196,12 +199,14 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
 
     def fit_baseline(self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]) -> Fitted:
         """By counting, a closed form, a convex solver or trees."""
-        rows, held = ((part.inputs, part.target_tensor) for part in (training, validation))
+        rows, held = (training.inputs, training.target_tensor), (validation.inputs, validation.target_tensor)
         return target_baselines.fit_baseline(run.models[name], *rows, *held, run.config.training.seed)
 
     def outputs(self, run: Run, name: str, samples: Samples[Tensor]) -> NDArray[np.float64]:
         """Probabilities `(samples, classes)`, or numbers `(samples,)`; each depends on its sample alone."""
         classes = run.state.classes
+        if self.is_precise:
+            return precise_outputs(run.models[name], samples.inputs, run.state.target)
         if not len(samples):
             return np.empty((0, *(() if classes is None else (len(classes),))))
         return targets.decoded(outputs_of(run.models[name], self.seen_by(run, name, samples)), run.state.target)

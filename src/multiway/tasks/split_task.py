@@ -123,15 +123,15 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
 
     def fit(self, run: Run, name: str, prepared: PreparedT, context: Context) -> Fitted:
         """Networks by steps, all else in its own way."""
-        training, validation = prepared.part("train"), prepared.part("validation")
+        model, training, validation = run.models[name], prepared.part("train"), prepared.part("validation")
         if name not in self.by_steps:
-            seen = (self.seen_by(run, name, part) for part in (training, validation))
+            seen = self.seen_by(run, name, training), self.seen_by(run, name, validation)
             return self.fit_baseline(run, name, *seen)
         announce(name, context)
-        objective, source = self.objective_of(run, name, training), self.learnt_from(run, training)
         validated, score = self.validated_by(run, validation)
+        source, checked = self.learnt_from(run, training), self.checked_on(run, validation)
         return train(
-            run.models[name], objective, source, self.checked_on(run, validation), self.training_of(run.config, name),
+            model, self.objective_of(run, name, training), source, checked, self.training_of(run.config, name),
             validation_objective=validated, validation_score=score, watch=self.watch(run), run=context.own_folder(),
             progress=context.progress,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from multiway.training.processes import Interrupted, StopRequest
 from multiway.training.run_folder import RunFolder
 from multiway.training.state import Checkpoint
 from multiway.training.steps import Standing, Steps, seed_everything
-from multiway.training.validation import Validation, Watched
+from multiway.training.validation import BATCH, Validation, Watched
 
 APART = (
     "Dropout draws its masks in each of {} processes apart, so the weights are others than those of one process; "
@@ -79,8 +79,9 @@ def train(
     engine = Engine(model, config)
     steps = Steps(engine, objective, training, config)
     held_out = Validation(
-        samples=validation, objective=validation_objective or objective, score=validation_score, watch=watch
-    )
+        samples=validation, objective=validation_objective or objective, score=validation_score, watch=watch,
+        batch_size=config.validation_batch_size or max(config.batch_size, BATCH),
+    )  # fmt: skip
     checkpoint = Checkpoint(run, steps)
     standing, notes = checkpoint.restore()
     notes = (*_about_dropout(engine), *notes)
@@ -120,7 +121,8 @@ def _run(
         row = None
         if steps.ends_stretch(standing.step):
             row = held_out.judge(steps, standing, started)
-            checkpoint.log(row)
+            if checkpoint.folder is not None:
+                checkpoint.folder.log(row)
         if row is not None or bar.is_shown:
             try:
                 bar.show(standing.step, row)

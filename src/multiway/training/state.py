@@ -65,11 +65,15 @@ class Position(Config):
 
 
 class Checkpoint:
-    """The saved state of one training in the folder of its run; without a folder nothing is saved."""
+    """The saved state of one training in the folder of its run; without a folder nothing is saved.
+
+    Attributes:
+        folder: What this process writes to; none where another one writes, or nothing is kept.
+    """
 
     def __init__(self, run: RunFolder | None, steps: Steps) -> None:
         self.run, self.steps = run, steps
-        self._writes = run is not None and steps.engine.is_main
+        self.folder = run if steps.engine.is_main else None
 
     def restore(self) -> tuple[Standing, tuple[str, ...]]:
         """Where the training stands, with notes; at its start if no state lies there."""
@@ -115,7 +119,7 @@ class Checkpoint:
         steps = self.steps
         return {
             "total_steps": steps.total,
-            "samples": len(steps.samples),
+            "samples": steps.count,
             "world": steps.engine.world,
             "threads": torch.get_num_threads(),
             "torch": torch.__version__,
@@ -123,18 +127,13 @@ class Checkpoint:
 
     def save(self, standing: Standing) -> None:
         """Save the state, in the process that writes."""
-        if self.run is None or not self._writes:
+        if self.folder is None:
             return
         carried = {name: getattr(standing, name) for name in CARRIED}
-        position = Position(config_sha256=self.run.config_sha256, **self._circumstances(), **carried)
+        position = Position(config_sha256=self.folder.config_sha256, **self._circumstances(), **carried)
         steps = self.steps
         average = {} if steps.average is None else steps.average.values
-        save_state(self.run.state_dir, steps.engine.model, steps.optimizer, standing.best, average, position)
-
-    def log(self, row: dict[str, Any]) -> None:
-        """Append a row to the log, in the process that writes."""
-        if self.run is not None and self._writes:
-            self.run.log(row)
+        save_state(self.folder.state_dir, steps.engine.model, steps.optimizer, standing.best, average, position)
 
     def how_to_continue(self) -> str:
         """What a user does after a stop."""

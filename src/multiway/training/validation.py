@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import math
 import re
 import time
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway.errors import ConfigError
-from multiway.training.config import Objective, Source, TrainingConfig
+from multiway.training.config import Objective, Source
 from multiway.training.devices import Engine
 from multiway.training.steps import Standing, Steps
 
@@ -27,12 +28,14 @@ BATCH = 256
 class Validation:
     """The held-out samples, and how a model is judged by them.
 
+    batch_size: Samples at once, over all processes.
     score: Of the model as validated, higher for better; the loss chooses without one.
     watch: Numbers of the model as validated, for the log.
     """
 
     samples: Source
     objective: Objective
+    batch_size: int
     score: Callable[[nn.Module], float] | None = None
     watch: Callable[[nn.Module], Watched] | None = None
 
@@ -45,7 +48,7 @@ class Validation:
         engine, config = steps.engine, steps.config
         engine.wrapped.eval()
         with contextlib.nullcontext() if steps.average is None else steps.average.in_place():
-            loss = self._loss(engine, config)
+            loss = self._loss(engine)
             score = None if self.score is None else self.score(engine.model)
             watched = None if self.watch is None else self.watch(engine.model)
             _keep_if_best(standing, engine.model, loss, score, standing.step / steps.per_epoch)
@@ -57,11 +60,15 @@ class Validation:
         standing.finished = standing.step == steps.total or 0 < config.patience <= standing.bad_validations
         return row
 
-    def _loss(self, engine: Engine, config: TrainingConfig) -> float:
+    @functools.cached_property
+    def batches(self) -> tuple[Tensor, ...]:
+        """Indices of the samples of each batch."""
+        return tuple(torch.arange(len(self.samples)).split(self.batch_size))
+
+    def _loss(self, engine: Engine) -> float:
         """Mean over all samples of all processes."""
         totals = torch.zeros(2, dtype=torch.float64)
-        size = config.validation_batch_size or max(config.batch_size, BATCH)
-        for part in torch.arange(len(self.samples)).split(size):
+        for part in self.batches:
             if len(own := engine.share(part)):
                 total, count = self.objective(engine.model, engine.gather(self.samples, own))
                 totals += torch.tensor([float(total), float(count)], dtype=torch.float64)

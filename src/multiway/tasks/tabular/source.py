@@ -81,15 +81,16 @@ def rows_of(
         source, options = frame, options.replace(target=name)
     raw = load_table(source, options, findings)
     raw = raw.sound() if raw.broken.any() else raw
+    columns = raw.names
     target = options.target if state is None else state.target_name if has_target else None
     if state is None:
-        _check_names(raw, options, findings)
+        _check_names(columns, options, findings)
         roles = {options.target, options.group, options.time, *options.drop}
-        names = [name for name in options.columns or raw.names if name not in roles]
+        names = [name for name in options.columns or columns if name not in roles]
         numbers, categories = judge(raw, names, options.categories, findings, is_named=options.columns is not None)
     else:
         numbers, categories = state.numbers, state.categories
-        match_names(raw.names, [*numbers, *categories, *([] if target is None else [target])], findings)
+        match_names(columns, [*numbers, *categories, *([] if target is None else [target])], findings)
     cells = read_cells(raw, numbers, categories, findings)
     groups, times = named_cells(raw, options.group, "group", findings), _times(raw, options, findings)
     _note_missing(cells, options, findings)
@@ -102,12 +103,12 @@ def rows_of(
     )  # fmt: skip
 
 
-def _check_names(raw: RawTable, options: TableOptions, findings: Findings) -> None:
+def _check_names(columns: list[str], options: TableOptions, findings: Findings) -> None:
     """Refuse options that name a column which is not there."""
     for option in ("target", "group", "time", "columns", "drop", "categories"):
         names = getattr(options, option)
         with contextlib.suppress(Unreadable):  # so that all of them are named
-            require_columns(raw.names, [names] if isinstance(names, str) else names or (), option, findings)
+            require_columns(columns, [names] if isinstance(names, str) else names or (), option, findings)
     if any(finding.kind == "columns" for finding in findings.errors()):
         raise Unreadable
 

@@ -24,7 +24,7 @@ from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_names
 from multiway.tasks.protocol import OURS, Option, Row
 from multiway.tasks.run import Run
-from multiway.tasks.samples import SampleTask, precise_outputs
+from multiway.tasks.samples import SampleTask
 from multiway.tasks.scores import scored_metrics
 from multiway.tasks.tabular.config import TabularConfig
 from multiway.tasks.tabular.encode import TableState
@@ -56,6 +56,7 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
     page = PAGE
     scored = targets.METRICS
     sampled = 256
+    is_precise = True
     options = (
         Option(name="target", field="read.target", help="Column to predict."),
         Option(name="columns", field="read.columns", read=read_names, help="Input columns to keep: age,weight."),
@@ -123,10 +124,6 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
         if name != OURS:
             return build_baseline(name, inputs, state.num_outputs)
         return config.network(in_features=inputs, num_outputs=state.num_outputs)
-
-    def outputs(self, run: Run, name: str, samples: Samples[Tensor]) -> NDArray[np.float64]:
-        """In float64, where rows are few numbers each."""
-        return precise_outputs(run.models[name], samples.inputs, run.state.target)
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """How many test rows there are."""
