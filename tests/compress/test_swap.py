@@ -185,7 +185,7 @@ def test_of_several_layers_the_refused_ones_are_listed_and_the_others_swapped():
 @pytest.mark.parametrize("pattern", [r"out_proj", r"query_key\.0", "value", "out"])
 def test_layers_whose_weights_an_attention_reads_are_refused(pattern):
     model = nn.MultiheadAttention(12, 2) if pattern == "out_proj" else KroneckerAttention(12, num_heads=2, num_modes=2)
-    with pytest.raises(ConfigError, match="Attention reads its weight and never calls it"):
+    with pytest.raises(ConfigError, match="Attention reads its weight, so that a swap would break it"):
         planned(model, {pattern: LowRank(rank=1)})
 
 

@@ -5,9 +5,10 @@ import torch
 from torch.nn import functional as F
 
 from models.peers import assert_gaps_are_not_read, draw, settled
+from multiway import compress
 from multiway.errors import ShapeError
 from multiway.models import OLinearConfig, create_model, model_config
-from multiway.models.olinear import Bases
+from multiway.models.olinear import Bases, OLinear
 from multiway.models.windows import VARIANCE_FLOOR
 from tolerances import assert_same
 
@@ -152,3 +153,12 @@ def test_a_config_round_trips():
 def test_other_sizes_are_refused(generator):
     with pytest.raises(ShapeError, match=r"OLinear: past must be .* with 11 steps and 3 variates"):
         build(generator)(draw(generator, 2, LOOKBACK - 1, VARIATES))
+
+
+def test_layers_whose_weights_are_folded_are_left_out_of_a_compression(generator):
+    model = build(generator)
+    plan = compress.plan(model, {".*": compress.LowRank(rank=2)}, measure=False)
+    assert {layer.name for layer in plan.refused} >= set(OLinear.read_layers)
+    for batch in (1, 300):  # folded or not
+        past = draw(generator, batch, LOOKBACK, VARIATES)
+        assert plan.apply()(past).isfinite().all() and model(past).isfinite().all()

@@ -154,7 +154,7 @@ def copy_without(model: nn.Module, names: list[tuple[str, ...]]) -> nn.Module:
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 READERS: tuple[type[nn.Module], ...] = (nn.MultiheadAttention, KroneckerAttention)
-"""Modules that read the weights of the layers below them instead of calling them."""
+"""Modules that read the weights of the layers below them instead of calling them; others name `read_layers`."""
 
 
 def dense_kind(module: nn.Module) -> str | None:
@@ -222,10 +222,15 @@ def refusal(model: nn.Module, name: str, module: nn.Module, owners: dict[int, li
     for part in module._parameters.values():
         if part is not None and len(owners[_place(part)]) > 1:
             return f"its parameters are tied: {' and '.join(owners[_place(part)])} are the same tensor"
-    reader = next((parent for parent in ancestors(model, name).values() if isinstance(parent, READERS)), None)
+    reader = next((parent for above, parent in ancestors(model, name).items() if _reads(parent, above, name)), None)
     if reader is not None:
-        return f"{type(reader).__name__} reads its weight and never calls it, so that a swap would break the attention"
+        return f"{type(reader).__name__} reads its weight, so that a swap would break it"
     return None if bool(torch.isfinite(weight).all()) else "its weight holds a NaN or an infinity"
+
+
+def _reads(parent: nn.Module, above: str, name: str) -> bool:
+    """Whether a module reads the weight of a layer below it: every one's, or that of those that it names."""
+    return isinstance(parent, READERS) or name.removeprefix(f"{above}.") in getattr(parent, "read_layers", ())
 
 
 def parameter_owners(model: nn.Module) -> dict[int, list[str]]:

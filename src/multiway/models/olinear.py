@@ -56,6 +56,8 @@ class OLinear(torch_nn.Module):
         past `(batch, lookback, variates)`; past_observed the same, boolean; forecast `(batch, horizon, variates)`.
     """
 
+    read_layers = ("enter", "leave", "head.0")
+    """Layers whose weights are folded with others, so that none can be swapped for a layer without a weight."""
     past_basis: Tensor
     future_basis: Tensor
 
