@@ -15,5 +15,3 @@ from multiway.auditing.spans import check_order as check_order
 from multiway.auditing.spans import check_overlap as check_overlap
 from multiway.auditing.windows import WindowSplit as WindowSplit
 from multiway.auditing.windows import audit_windows as audit_windows
-from multiway.auditing.windows import calendar_of as calendar_of
-from multiway.auditing.windows import check_calendar as check_calendar

@@ -17,7 +17,6 @@ from multiway.compress.rules import balanced_sizes as balanced_sizes
 from multiway.compress.rules import parse_rule as parse_rule
 from multiway.compress.storage import SWAPS as SWAPS
 from multiway.compress.storage import compress_pretrained as compress_pretrained
-from multiway.compress.storage import has_swaps as has_swaps
 from multiway.compress.storage import load as load
 from multiway.compress.storage import restore as restore
 from multiway.compress.storage import save as save

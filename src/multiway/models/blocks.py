@@ -27,9 +27,9 @@ def check_sizes(model: str, x: Tensor, expected: tuple[int, ...]) -> None:
         )
 
 
-def passed(part: torch_nn.Module, *inputs: Tensor, frugal: bool) -> Tensor:
-    """What a part of a network makes; frugally, nothing inside it is kept for the gradient, which computes it again."""
-    if frugal and torch.is_grad_enabled():
+def checkpointed(part: torch_nn.Module, *inputs: Tensor, when: bool) -> Tensor:
+    """Run a part of a network; `when` asked, its gradient computes the activations again instead of keeping them."""
+    if when and torch.is_grad_enabled():
         return checkpoint(part, *inputs, use_reentrant=False)  # type: ignore[no-any-return]
     return part(*inputs)  # type: ignore[no-any-return]
 

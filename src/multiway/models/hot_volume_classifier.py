@@ -14,8 +14,8 @@ from multiway.models.blocks import (
     build_block,
     check_attended,
     check_sizes,
+    checkpointed,
     need_maps,
-    passed,
     with_maps,
 )
 
@@ -136,4 +136,4 @@ class HOTVolumeClassifier(torch_nn.Module):
         return self._maybe_again(self.stem, x)
 
     def _maybe_again(self, part: torch_nn.Module, x: Tensor) -> Tensor:
-        return passed(part, x, frugal=self.config.checkpoint and self.training)
+        return checkpointed(part, x, when=self.config.checkpoint and self.training)

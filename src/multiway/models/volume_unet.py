@@ -9,7 +9,7 @@ from torch import nn as torch_nn
 
 from multiway import nn
 from multiway.errors import ConfigError, ShapeError
-from multiway.models.blocks import AttentionChoice, check_attended, passed, with_maps
+from multiway.models.blocks import AttentionChoice, check_attended, checkpointed, with_maps
 
 KERNEL_SIZE = 3
 
@@ -124,7 +124,7 @@ class VolumeUNet(torch_nn.Module):
         return logits
 
     def _maybe_again(self, part: torch_nn.Module, *inputs: Tensor) -> Tensor:
-        return passed(part, *inputs, frugal=self.config.checkpoint and self.training)
+        return checkpointed(part, *inputs, when=self.config.checkpoint and self.training)
 
     def _check(self, x: Tensor) -> None:
         config = self.config

@@ -23,7 +23,6 @@ from multiway.ops.feature_maps import default_num_features as default_num_featur
 from multiway.ops.feature_maps import draw_projection as draw_projection
 from multiway.ops.feature_maps import elu_log_features as elu_log_features
 from multiway.ops.feature_maps import kernel_features as kernel_features
-from multiway.ops.feature_maps import kernel_logits as kernel_logits
 from multiway.ops.feature_maps import orthogonal_projection as orthogonal_projection
 from multiway.ops.feature_maps import positive_log_features as positive_log_features
 from multiway.ops.feature_maps import smreg_log_features as smreg_log_features
@@ -60,7 +59,6 @@ from multiway.ops.multilinear import norm_penalty as norm_penalty
 from multiway.ops.multilinear import orthogonality_penalty as orthogonality_penalty
 from multiway.ops.multilinear import unfold as unfold
 from multiway.ops.plans import Cut as Cut
-from multiway.ops.plans import Step as Step
 from multiway.ops.plans import cheapest_cut as cheapest_cut
 from multiway.ops.plans import cheapest_plan as cheapest_plan
 from multiway.ops.pooling import all_of as all_of
@@ -80,12 +78,9 @@ from multiway.ops.products import join_terms as join_terms
 from multiway.ops.products import kronecker_product as kronecker_product
 from multiway.ops.products import kronecker_sum_apply as kronecker_sum_apply
 from multiway.ops.products import kronecker_sum_matrix as kronecker_sum_matrix
-from multiway.ops.products import merge_cores as merge_cores
 from multiway.ops.products import multi_mode_linear as multi_mode_linear
 from multiway.ops.products import multi_mode_linear_terms as multi_mode_linear_terms
 from multiway.ops.products import tensor_train_product as tensor_train_product
-from multiway.ops.tensor_train import balance_cores as balance_cores
-from multiway.ops.tensor_train import check_cores as check_cores
 from multiway.ops.tensor_train import tt_linear as tt_linear
 from multiway.ops.tensor_train import tt_matrix as tt_matrix
 from multiway.ops.tensor_train import tt_norm as tt_norm

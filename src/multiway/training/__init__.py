@@ -7,7 +7,6 @@ from multiway.training.config import TrainingConfig as TrainingConfig
 from multiway.training.loop import History as History
 from multiway.training.loop import train as train
 from multiway.training.losses import LOSSES as LOSSES
-from multiway.training.losses import Loss as Loss
 from multiway.training.processes import Interrupted as Interrupted
 from multiway.training.run_folder import RunFolder as RunFolder
 from multiway.training.steps import learning_rate_at as learning_rate_at
