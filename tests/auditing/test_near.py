@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.auditing.fingerprints import Details, _detail, _surprises, check_near_stretches
+from multiway.auditing.fingerprints import SPREAD, Details, _detail, _Stretches, _surprises, check_near_stretches
 from multiway.auditing.near import far_above, unit_rows
 
 SIZES = (14, 15, 10)
@@ -108,3 +108,14 @@ def test_walks_weeks_and_what_repeats_exactly_are_no_near_copies():
     lasting = pd.DataFrame(WEEK).ewm(alpha=0.02).mean().to_numpy()
     for values in (WALK, WEEK, lasting, exact, np.tile(WEEK[:7], (172, 1))[:ROWS]):
         assert not hasattr(stretches(values), "severity")
+
+
+def test_stretches_that_few_rows_make_are_not_compared():
+    """By the effective share of their rows, 1 / (size Σ uᵢ⁴), for stretches of ever more jumps of one height."""
+    size = 40
+    column = np.concatenate([np.r_[np.ones(jumps), np.zeros(size - jumps)] for jumps in range(1, size // 2)])
+    starts = np.arange(0, len(column), size)
+    rows = unit_rows(column.reshape(-1, size)).astype(np.float64)
+    shares = 1 / (size * (rows**4).sum(1))
+    compared = _Stretches(column, starts, size).similarities(starts).any(1)
+    assert shares.min() < SPREAD < shares.max() and 0.1 < shares[~compared].max() <= 0.15 < shares[compared].min() < 0.2

@@ -9,6 +9,7 @@ from torch import Tensor
 from multiway import nn
 from multiway.errors import ConfigError
 from multiway.models import create_model
+from multiway.models.blocks import passed
 from tolerances import assert_same
 
 SIZES = {
@@ -155,3 +156,15 @@ def test_full_attention_over_three_modes_needs_a_pair_of_features_for_each():
 def test_texts_reach_prices_by_attention_alone():
     with pytest.raises(ConfigError, match="modality='multimodal' needs use_attention"):
         small("hot_stock_classifier", modality="multimodal", use_attention=False)
+
+
+@pytest.mark.parametrize(("frugal", "grad", "calls"), [(False, True, 1), (True, True, 2), (True, False, 1)])
+def test_a_part_is_computed_again_for_the_gradient_where_that_is_asked_for(frugal, grad, calls, generator):
+    part, seen = torch.nn.Linear(5, 3), []
+    part.register_forward_pre_hook(lambda *given: seen.append(1))
+    x = torch.randn(7, 5, generator=generator).requires_grad_()
+    with torch.set_grad_enabled(grad):
+        out = passed(part, x, frugal=frugal)
+        if grad:
+            out.square().sum().backward()
+    assert len(seen) == calls and torch.equal(out, part(x))

@@ -71,5 +71,13 @@ def test_a_class_that_the_form_gives_away_is_a_leak(tell):
     assert found.leaks and any(isinstance(each, Finding) and each.kind == "lookup" for each in found.findings)
 
 
+def test_so_is_one_mark_at_the_end_of_a_class_and_another_of_the_rest():
+    frame = long()
+    frame["text"] += np.where(frame["label"] == "a", "!", "?")
+    (told,) = (finding for finding in audited(frame).findings if finding.kind == "lookup")
+    assert "last mark" in told.line() and told.severity == "error"
+    assert not audited(frame.assign(text=frame["text"].str[:-1] + ".")).leaks
+
+
 def test_groups_are_compared():
     assert "none of 6 groups is in two splits" in audited(reviews(), {"group": "author"}).passed
