@@ -6,12 +6,12 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from multiway.auditing.duplicates import chance_of_repeats
+from multiway.auditing.look_ahead import check_later
 from multiway.auditing.near import check_near_rows
 from multiway.auditing.probes import ProbeErrors, explained_by_column, explained_by_sum, held_out, votes
 from multiway.auditing.tables import (
     check_column,
     check_formula,
-    check_later,
     check_row_order,
 )
 

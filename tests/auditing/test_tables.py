@@ -4,13 +4,14 @@ import numpy as np
 import pandas as pd
 
 from multiway.auditing.tables import audit_table
+from multiway.data.splitting import SplitShares
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.source import TableOptions, TableSplit
+from multiway.tasks.tabular.source import TableOptions
 from tasks.tabular.rows import patients, prepare_table
 
 
 def prepared(frame, target):
-    return prepare_table(frame, TableOptions(target=target), TableSplit())
+    return prepare_table(frame, TableOptions(target=target), SplitShares())
 
 
 def words(report):

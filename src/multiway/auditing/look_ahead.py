@@ -1,6 +1,6 @@
 """Whether one series knows another's future: shifted copies, means that reach ahead, lines drawn to later values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -8,12 +8,15 @@ from numpy.typing import NDArray
 
 from multiway.auditing.report import Verdict, finding
 from multiway.data.findings import quoted
+from multiway.errors import Message
 
 FORESEEN = 0.997
 """Share of the squared error of a series' own past that another series must remove; honest leads remove less."""
 MOST_ROWS = 6000
 MOST_SERIES = 128
 MOST_LAGS = 48
+LAGS = 24
+"""Of a table whose rows have no step."""
 MOST_COLUMNS = 1600
 SETTLED = 1e-6
 """Share of the variance below which a series' own past leaves nothing to tell."""
@@ -60,6 +63,21 @@ def foreseen(values: Floats, lags: int) -> Floats:
     own = np.arange(count * lags).reshape(count, lags)
     shares = [_removed(learnt, judged, own, series) for series in range(count)]
     return np.stack(shares)
+
+
+def check_later(
+    numbers: Mapping[str, Floats], target: Floats, order: NDArray[np.int64], fix: Message = ()
+) -> Iterator[Verdict]:
+    """Whether a column holds the target of a later row, in the order of time."""
+    values = np.column_stack([target, *numbers.values()])[order]
+    removed = foreseen(values, LAGS)[0, 1:]
+    told = [name for name, share in zip(numbers, removed, strict=True) if share > FORESEEN]
+    for name in told:
+        share = removed[list(numbers).index(name)]
+        rule = f"column {quoted(name)} knows the target of later rows: it removes {share:.1%} of what their past leaves"
+        yield finding("shifted", "error", rule, fix)
+    if not told:
+        yield "no column knows the target of later rows"
 
 
 def _changes(values: Floats) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from multiway.auditing import probes
 from multiway.auditing.duplicates import chance_of_repeats
-from multiway.auditing.look_ahead import FORESEEN, foreseen
+from multiway.auditing.look_ahead import check_later
 from multiway.auditing.near import check_near_rows
 from multiway.auditing.probes import Floats, Ints, Parts, ProbeErrors
 from multiway.auditing.report import AuditReport, Verdict, finding
@@ -39,7 +39,6 @@ FORMULA = 0.9999
 USUAL = 4.0
 """Repeats may be this much more frequent than chance makes them."""
 LEAST_ROWS = 50
-LAGS = 24
 NAMED = Fix("read.drop", like="NAME")
 DROP = ("Leave it out (", NAMED, "), unless it is known before the target is.")
 
@@ -116,7 +115,7 @@ def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ())
         words = dict(zip(cells.of_words, cells.words.T, strict=True))
         yield check_formula(numbers, words, target, train, rest)
     if table.times is not None and numbers and len(table) >= LEAST_ROWS:
-        yield from check_later(numbers, target, np.argsort(table.times, kind="stable"))
+        yield from check_later(numbers, target, np.argsort(table.times, kind="stable"), DROP)
     elif table.labels is not None:
         yield check_row_order(table.labels, parts, prepared.rows(""))
 
@@ -172,19 +171,6 @@ def check_formula(
                 ("Leave out what the target is computed from (", NAMED, ")."),
             )  # fmt: skip
     return "no formula of the columns gives the target"
-
-
-def check_later(numbers: Mapping[str, Floats], target: Floats, order: Ints) -> Iterator[Verdict]:
-    """Whether a column holds the target of a later row, in the order of time."""
-    values = np.column_stack([target, *numbers.values()])[order]
-    removed = foreseen(values, LAGS)[0, 1:]
-    told = [name for name, share in zip(numbers, removed, strict=True) if share > FORESEEN]
-    for name in told:
-        share = removed[list(numbers).index(name)]
-        rule = f"column {quoted(name)} knows the target of later rows: it removes {share:.1%} of what their past leaves"
-        yield finding("shifted", "error", rule, DROP)
-    if not told:
-        yield "no column knows the target of later rows"
 
 
 def check_row_order(labels: Ints, parts: Parts, rows: Ints) -> Verdict:

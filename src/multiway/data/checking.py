@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import CheckReport, Findings, Unreadable, listed, quoted
-from multiway.data.samples import Samples
+from multiway.data.samples import Cells, Samples
 from multiway.data.splitting import Shares, Splits, absent_classes, drawn_notes, split
-from multiway.errors import DataError
+from multiway.errors import DataError, Fix
 
 ONE_SIDED = 0.9
 """Share of the largest class from which on a report speaks of balance."""
@@ -107,6 +108,17 @@ def check_repeats(samples: Samples[Any], splits: Splits, findings: Findings) -> 
             places = [samples.place(row) for row in sorted(rows)[:20]]
             findings.add(name, "warning", f"{len(rows)} {rule}", fix, places, len(rows))
     return len(again)
+
+
+def check_levels(samples: Samples[Cells], findings: Findings, most: int) -> None:
+    """Warn of categories of more levels than get an input."""
+    for name, column in zip(samples.inputs.of_words, samples.inputs.words.T, strict=True):
+        count = len(pd.unique(column))
+        if count > most:
+            rule = f"'{quoted(name)}' has {count:,} levels, of which the {most} most frequent get an input"
+            findings.add(
+                "levels", "warning", rule, ("Group them, or set max_levels (", Fix("read.max_levels", 200), ").")
+            )
 
 
 def _check_classes(samples: Samples[Any], splits: Splits, findings: Findings) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, listed, quoted
 from multiway.data.sources.cells import RawTable, has_comma, looks_numeric, parse_cells, words
 from multiway.data.sources.columns import AS_DECIMALS
+from multiway.data.sources.tables import as_pandas
 from multiway.errors import DataError, Fix, Message
 
 FEW_NUMBERS = 10
@@ -118,3 +119,21 @@ def _numbers(table: RawTable, name: str, text: pd.Series, findings: Findings) ->
     if len(values) > 1 and (values == values[0]).all():
         raise findings.fatal("target", f"the target '{quoted(name)}' never changes", "Give another target.")
     return values
+
+
+def joined_table(X: object, y: object) -> tuple[pd.DataFrame, str]:
+    """Rows with their targets as one frame, and the name of the targets' column.
+
+    Raises:
+        DataError: There is not one target per row.
+    """
+    frame = as_pandas(X)
+    if isinstance(X, np.ndarray) and X.ndim == 2:
+        frame.columns = [f"x{i}" for i in range(frame.shape[1])]
+    targets = np.asarray(y)
+    if targets.shape != (len(frame),):
+        raise DataError(f"y: one target is needed per row, ({len(frame)},). Got {targets.shape}.")
+    name = "target"
+    while name in frame.columns:
+        name += "_"
+    return frame.assign(**{name: targets}), name

@@ -6,16 +6,17 @@ import pytest
 
 from multiway.auditing.tables import column_codes, copies_of_target, row_digests
 from multiway.data.looking import looks_like_rows, read_frame
+from multiway.data.splitting import SplitShares
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.tabular.explain import permutation_importance
-from multiway.tasks.tabular.source import TableOptions, TableSplit
+from multiway.tasks.tabular.source import TableOptions
 from tasks.tabular.rows import match_table, patients, prepare_table, read_table
 
 ILL = TableOptions(target="ill")
 
 
 def test_splits_have_their_rows_and_counts():
-    prepared = prepare_table(patients(200).assign(clinic=[f"c{i % 40}" for i in range(200)]), ILL, TableSplit())
+    prepared = prepare_table(patients(200).assign(clinic=[f"c{i % 40}" for i in range(200)]), ILL, SplitShares())
     assert sum(len(prepared.rows(split)) for split in ("train", "validation", "test")) == 200
     assert prepared.counts("test")["samples"] == len(prepared.part("test")) == 40
     assert sum(prepared.counts("train")["classes"].values()) == 130
@@ -24,17 +25,17 @@ def test_splits_have_their_rows_and_counts():
 
 
 def test_later_rows_have_no_splits_and_say_what_is_unknown():
-    prepared = prepare_table(patients(100), ILL, TableSplit())
+    prepared = prepare_table(patients(100), ILL, SplitShares())
     later = match_table(patients(5).assign(city="Rom"), ILL, prepared.state)
     assert len(later.rows("test")) == 5 and later.notes[-1] == "5 cells of 'city' have a level without an input"
 
 
 def test_a_target_is_needed_and_every_class_in_training():
     with pytest.raises(ConfigError, match=r"Name it \(read\.target=NAME\)"):
-        prepare_table(patients(), TableOptions(), TableSplit())
+        prepare_table(patients(), TableOptions(), SplitShares())
     frame = patients(60).assign(day=pd.date_range("2024-01-01", periods=60), ill=["no"] * 50 + ["yes"] * 10)
     with pytest.raises(DataError, match="train has no rows of yes"):
-        prepare_table(frame, TableOptions(target="ill", time="day"), TableSplit())
+        prepare_table(frame, TableOptions(target="ill", time="day"), SplitShares())
 
 
 def test_copies_of_the_target_are_found():

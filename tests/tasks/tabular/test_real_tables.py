@@ -3,11 +3,11 @@
 import pytest
 
 from multiway.data.catalogue import entries
-from multiway.data.splitting import split
+from multiway.data.splitting import SplitShares, split
 from multiway.errors import DataError
 from multiway.tasks.known import brought
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.source import TableOptions, TableSplit
+from multiway.tasks.tabular.source import TableOptions
 from tasks.tabular.rows import check_table, read_table
 
 
@@ -16,7 +16,7 @@ def test_a_published_table(name, inputs, classes, real_data):
     known = entries()[name]
     table = read_table(real_data / "tabular" / f"{name}.parquet", TableOptions.parse(brought(name)["read"]))
     assert len(table) == known.size[0] and table.classes == classes
-    encoding = TableState.fit(table.take(split(table, TableSplit())["train"]))
+    encoding = TableState.fit(table.take(split(table, SplitShares())["train"]))
     assert encoding.inputs(table.inputs).shape == (known.size[0], inputs)
     assert not any(name != name.strip() for name in encoding.names)
 

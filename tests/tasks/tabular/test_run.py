@@ -138,11 +138,12 @@ def test_a_table_of_words_is_recognised_and_checked(folder):
 def test_boosted_trees_are_those_of_scikit_learn(folder):
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    from multiway.tasks.tabular.source import TableOptions, TableSplit
+    from multiway.data.splitting import SplitShares
+    from multiway.tasks.tabular.source import TableOptions
     from tasks.tabular.rows import prepare_table
 
     run = load(folder / "age")
-    prepared = prepare_table(folder / "patients.csv", TableOptions(target="age"), TableSplit())
+    prepared = prepare_table(folder / "patients.csv", TableOptions(target="age"), SplitShares())
     rows, test = prepared.part("train"), prepared.part("test")
     fitted = HistGradientBoostingRegressor(early_stopping=False, random_state=0).fit(
         rows.inputs, rows.target_tensor.double()

@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.data.splitting import split
+from multiway.data.splitting import SplitShares, split
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.tabular.source import TableOptions, TableSplit
+from multiway.tasks.tabular.source import TableOptions
 from tasks.tabular.rows import patients, read_table
 
 
 def test_every_row_once_and_classes_in_proportion():
     table = read_table(patients(600), TableOptions(target="ill"))
-    splits = split(table, TableSplit(validation=0.2, test=0.2))
+    splits = split(table, SplitShares(validation=0.2, test=0.2))
     assert sorted(np.concatenate(list(splits.values()))) == list(range(600))
     assert [len(splits[name]) for name in ("train", "validation", "test")] == [360, 120, 120]
     shares = [table.labels[rows].mean() for rows in splits.values()]
@@ -21,7 +21,7 @@ def test_every_row_once_and_classes_in_proportion():
 
 def test_a_seed_is_a_split():
     table = read_table(patients(), TableOptions(target="ill"))
-    first, again, other = (split(table, TableSplit(seed=seed))["test"].tolist() for seed in (0, 0, 1))
+    first, again, other = (split(table, SplitShares(seed=seed))["test"].tolist() for seed in (0, 0, 1))
     assert first == again != other
 
 
@@ -29,7 +29,7 @@ def test_a_group_is_never_split():
     frame = patients(200).assign(clinic=[f"c{i % 23}" for i in range(200)])
     table = read_table(frame, TableOptions(target="ill", group="clinic"))
     assert "clinic" not in table.columns
-    splits = split(table, TableSplit())
+    splits = split(table, SplitShares())
     of_split = [{table.groups[row] for row in rows} for rows in splits.values()]
     assert not of_split[0] & of_split[1] and not of_split[0] & of_split[2] and not of_split[1] & of_split[2]
 
@@ -37,7 +37,7 @@ def test_a_group_is_never_split():
 def test_by_time_the_past_trains_and_equal_times_stay_together():
     days = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.random.default_rng(1).integers(0, 40, 200), "D")
     table = read_table(patients(200).assign(day=days), TableOptions(target="ill", time="day"))
-    splits = split(table, TableSplit())
+    splits = split(table, SplitShares())
     train, validation, test = (table.times[rows] for rows in splits.values())
     assert train.max() < validation.min() and validation.max() < test.min()
     assert sum(map(len, splits.values())) == 200
@@ -47,13 +47,13 @@ def test_too_few_rows_and_shares_that_leave_none():
     with pytest.raises(
         DataError, match=r"frame: each split needs two rows or more.* Got train 2, validation 1, test 1\."
     ):
-        split(read_table(patients(4), TableOptions(target="weight")), TableSplit())
-    splits = split(read_table(patients(10), TableOptions(target="weight")), TableSplit())
+        split(read_table(patients(4), TableOptions(target="weight")), SplitShares())
+    splits = split(read_table(patients(10), TableOptions(target="weight")), SplitShares())
     assert {name: len(rows) for name, rows in splits.items()} == {"train": 6, "validation": 2, "test": 2}
     frame = patients(4).assign(ill=["u", "u", "u", "v"])
     with pytest.raises(
         DataError, match=r"Got train 3, validation 0, test 1\. Give more rows of v, which has one, or drop"
     ):
-        split(read_table(frame, TableOptions(target="ill")), TableSplit())
+        split(read_table(frame, TableOptions(target="ill")), SplitShares())
     with pytest.raises(ConfigError, match="must leave some to train on"):
-        TableSplit.parse({"validation": 0.5, "test": 0.5})
+        SplitShares.parse({"validation": 0.5, "test": 0.5})

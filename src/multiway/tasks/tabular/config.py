@@ -5,9 +5,10 @@ from typing import Annotated, Self
 from pydantic import model_validator
 
 from multiway.config import Plain
+from multiway.data.splitting import SplitShares
 from multiway.models.target_baselines import Baseline
 from multiway.tasks.options import NetworkConfig, starting_from
-from multiway.tasks.tabular.source import TableOptions, TableSplit
+from multiway.tasks.tabular.source import TableOptions
 from multiway.training import TrainingConfig
 
 TRAINING: Plain = {"loss": "mse", "epochs": 40, "batch_size": 64, "patience": 8}
@@ -20,7 +21,8 @@ class TabularConfig(NetworkConfig):
     NETWORK, BY_DATA = "tabular_mlp", {"in_features": 1, "num_outputs": 1}
 
     read: TableOptions = TableOptions()
-    split: TableSplit = TableSplit()
+    split: SplitShares = SplitShares()
+    """By time or by group where one is named, else at random; classes in their proportions."""
     baselines: tuple[Baseline, ...] | None = None
     """Of classes majority, logistic and trees, of numbers mean, ridge and trees (scikit-learn); all if not given."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)

@@ -14,14 +14,11 @@ from multiway.data.samples import Cells, Samples
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.columns import named_cells, read_cells, require_columns
 from multiway.data.sources.options import FileOptions
-from multiway.data.sources.tables import as_pandas, load_table, pair_of
+from multiway.data.sources.tables import load_table, pair_of
 from multiway.data.sources.times import parse_times
-from multiway.data.splitting import SplitShares
-from multiway.data.targets import TargetKind, read_target
-from multiway.errors import DataError, Fix
+from multiway.data.targets import TargetKind, joined_table, read_target
+from multiway.errors import Fix
 from multiway.tasks.tabular.encode import TableState
-
-TARGET = "target"
 
 
 class TableOptions(FileOptions):
@@ -57,10 +54,6 @@ class TableOptions(FileOptions):
             if self.target in names:
                 raise ValueError(f"{option} holds input columns, and {self.target} is the target")
         return self
-
-
-class TableSplit(SplitShares):
-    """By time or by group where one is named, else at random; classes in their proportions."""
 
 
 def rows_of(
@@ -129,21 +122,3 @@ def _note_missing(cells: Cells, options: TableOptions, findings: Findings) -> No
         fix = ("Fill them in, or set missing to impute (", Fix("read.missing", "impute"), ").") if is_error else ""
         rule = f"{sum(missing.values())} inputs are missing"
         findings.add("missing", "error" if is_error else "note", rule, fix, places)
-
-
-def joined_table(X: object, y: object) -> tuple[pd.DataFrame, str]:
-    """Rows with their targets as one frame, and the name of the targets' column.
-
-    Raises:
-        DataError: There is not one target per row.
-    """
-    frame = as_pandas(X)
-    if isinstance(X, np.ndarray) and X.ndim == 2:
-        frame.columns = [f"x{i}" for i in range(frame.shape[1])]
-    targets = np.asarray(y)
-    if targets.shape != (len(frame),):
-        raise DataError(f"y: one target is needed per row, ({len(frame)},). Got {targets.shape}.")
-    name = TARGET
-    while name in frame.columns:
-        name += "_"
-    return frame.assign(**{name: targets}), name

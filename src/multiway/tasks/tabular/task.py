@@ -12,11 +12,10 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.auditing.tables import audit_table
 from multiway.config import Plain
-from multiway.data.checking import Hook
-from multiway.data.findings import Findings, listed, quoted
+from multiway.data.checking import Hook, check_levels
+from multiway.data.findings import Findings, listed
 from multiway.data.looking import looks_like_rows, read_frame
 from multiway.data.samples import Cells, Samples
-from multiway.errors import Fix
 from multiway.models.target_baselines import build_baseline, usual_baselines
 from multiway.tasks import pages, targets
 from multiway.tasks.answers import Answer
@@ -137,17 +136,6 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
         """How much each column matters, by shuffling it over the test rows."""
         prepared = reread(run)
         return explained(run, prepared.raw.take(prepared.rows("test")), out)
-
-
-def check_levels(samples: Samples[Cells], findings: Findings, most: int) -> None:
-    """Warn of categories of more levels than get an input."""
-    for name, column in zip(samples.inputs.of_words, samples.inputs.words.T, strict=True):
-        count = len(pd.unique(column))
-        if count > most:
-            rule = f"'{quoted(name)}' has {count:,} levels, of which the {most} most frequent get an input"
-            findings.add(
-                "levels", "warning", rule, ("Group them, or set max_levels (", Fix("read.max_levels", 200), ").")
-            )
 
 
 TASK = Tabular()
