@@ -54,9 +54,9 @@ def test_a_table_is_a_list_of_rows_with_the_same_keys(words, keys, folder, monke
     ("words", "keys"),
     [
         ("check loads.csv", {"usable", "source", "summary", "missing", "findings"}),
-        ("predict run", {"rows", "files", "notes"}),
-        ("backtest run --data loads.csv --cutoffs 2", {"rows", "files", "notes"}),
-        ("explain run", {"rows", "files", "notes"}),
+        ("predict run", {"answer", "rows", "files", "notes"}),
+        ("backtest run --data loads.csv --cutoffs 2", {"answer", "rows", "files", "notes"}),
+        ("explain run", {"answer", "rows", "files", "notes"}),
         ("report run", {"file"}),
         ("published hot-table-1", {"table", "title", "source", "rows", "slips", "notes"}),
         ("reproduce hot-table-1 --from cells.jsonl", {"measured", "published"}),

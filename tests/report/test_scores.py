@@ -120,8 +120,8 @@ def test_the_verdict_names_the_best_baseline():
     found = scores([row("multiway", "auc", 0.8, 0.7, 0.9), row("cnn", "auc", 0.7), row("majority", "auc", 0.5)])
     assert best_rival(found) == ("cnn", Found(0.7))
     assert verdict(found) == (
-        "Multiway has a test AUC of 0.800 (0.700–0.900); its interval meets that of the best baseline, small CNN, "
-        "with 0.700."
+        "Multiway has a test AUC of 0.800 (0.700–0.900); its interval meets that of the best other candidate, "
+        "small CNN, with 0.700."
     )
     assert verdict(scores([row("multiway", "auc", 0.8)])) == "Multiway has a test AUC of 0.800."
     assert verdict(scores([])) == ""

@@ -105,10 +105,23 @@ def test_the_settings_can_name_the_answer_and_an_unknown_name_is_refused():
         choose(evidence, answer="forest")
 
 
-def test_a_candidate_without_finite_losses_takes_no_part():
-    given = losses(multiway=0.0, logistic=0.0)
-    given["logistic"][5] = np.nan
+def test_a_candidate_of_an_infinite_loss_takes_no_part():
+    given = losses(multiway=0.5, logistic=0.0)
+    given["logistic"][5] = np.inf
     assert choose(Evidence(losses=given)).name == OURS
+
+
+@pytest.mark.parametrize(("shift", "name"), [(0.0, "trees"), (-0.2, OURS)])
+def test_a_candidate_that_is_measured_on_some_cases_is_compared_on_these(shift, name):
+    given = losses(trees=0.0, logistic=0.1, multiway=shift)
+    easy = np.arange(CASES) < 30
+    for each in given.values():
+        each[easy] -= 0.8
+    given[OURS][~easy] = np.nan  # its mean is far below that of the others, which were measured on hard cases too
+    chosen = choose(Evidence(losses=given, measured="5 folds"))
+    assert chosen.name == name
+    assert {row.name: row.cases for row in chosen.candidates} == {"trees": CASES, "logistic": CASES, OURS: 30}
+    assert "validation of 30 cases" in chosen.reason
 
 
 def test_a_choice_survives_its_plain_form():

@@ -4,6 +4,7 @@ import types
 
 import pytest
 
+from multiway.tasks.choice import fixed
 from multiway.tasks.protocol import Metric
 from multiway.tasks.scores import best_baseline_remark, score_of, score_table
 
@@ -16,7 +17,7 @@ def run_with(scores, metric="acc", low=None):
         for model, value in scores.items()
     ]
     task = types.SimpleNamespace(metrics=lambda config: METRICS)
-    return types.SimpleNamespace(task=task, config=None, scores=rows)
+    return types.SimpleNamespace(task=task, config=None, scores=rows, answer=fixed("multiway"))
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from torch import nn
 
 from interruption import left_over
 from multiway import papers, workflows
-from multiway.config import Config
 from multiway.data import CheckReport
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, MultiwayError, RunError
 from multiway.papers import reproducing
 from multiway.tasks import registry
 from multiway.tasks.answers import Answer
+from multiway.tasks.choice import Answering
 from multiway.tasks.protocol import OURS, Metric, Task
 from multiway.tasks.run import FORMAT
 from multiway.training import TrainingConfig
@@ -26,7 +26,7 @@ from multiway.workflows import training
 from multiway.workflows.recipe import Recipe
 
 
-class ToyConfig(Config):
+class ToyConfig(Answering):
     data: str | None = None
     width: int = 1
     read: dict[str, object] = Field(default_factory=dict)
@@ -123,7 +123,7 @@ def train(folder, **options):
 
 def test_a_run_goes_through_every_workflow_of_its_task(toy, tmp_path):
     done = train(tmp_path / "run", overrides={"width": 5})
-    assert done.lines() == [f"{tmp_path / 'run'}: width 5"] and done.table()[0]["auc"] == 5
+    assert done.lines() == ["Answer: network.", f"{tmp_path / 'run'}: width 5"] and done.table()[0]["auc"] == 5
     assert workflows.task_name(tmp_path / "run") == "volumes"
     assert workflows.resume(tmp_path / "run").lines() == done.lines()
     assert workflows.evaluate(tmp_path / "run", data="later.csv", split="validation") == [{"model": OURS, "auc": 5.0}]
@@ -132,7 +132,7 @@ def test_a_run_goes_through_every_workflow_of_its_task(toy, tmp_path):
     watched = workflows.predict(tmp_path / "run", data="scans", progress=True)
     assert watched.notes == ["seed 0", "scans", str({"progress": True})]
     answer = workflows.explain(tmp_path / "run", out=tmp_path / "maps", options={"cases": ["a"]})
-    assert answer.lines() == ["{'cases': ['a']}", str(tmp_path / "maps")]
+    assert answer.lines() == ["Answer: network.", "{'cases': ['a']}", str(tmp_path / "maps")]
     assert workflows.report(tmp_path / "run").read_text() == "1 runs"
 
 

@@ -21,6 +21,18 @@ TableOut = Annotated[
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress; warnings and errors stay on stderr.")]
 Raw = Annotated[bool, typer.Option("--raw", help="Leave text like =1+1 as it is in CSV and Excel.")]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", help="Ask this model of the run; the one that answers if not given.", show_default=False),
+]
+AnswerBy = Annotated[
+    str | None,
+    typer.Option(
+        "--answer",
+        help="Which model answers: auto, what validation prefers; network; or one by its name.",
+        show_default="auto",
+    ),
+]
 Seeds = Annotated[int, typer.Option(min=1, help="Runs that differ only in their seed.")]
 Epochs = Annotated[
     int | None,
@@ -64,9 +76,9 @@ def settings(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
     return workflows.settings_of(command, task, read_options(command, task, own))
 
 
-def overrides(sets: list[str] | None, epochs: int | None) -> dict[str, Any]:
-    """What `--set` and `--epochs` say of a training."""
-    given = nested(sets or [])
+def overrides(sets: list[str] | None, epochs: int | None, answer: str | None = None) -> dict[str, Any]:
+    """What `--set`, `--epochs` and `--answer` say of a training."""
+    given = nested(sets or []) | ({} if answer is None else {"answer": answer})
     training = given.get("training", {})
     if epochs is None or not isinstance(training, dict):
         return given

@@ -8,7 +8,7 @@ import typer
 
 from multiway import workflows
 from multiway.cli import completion, options, show
-from multiway.cli.options import Overwrite, Quiet, Raw, RunFolder, TableOut
+from multiway.cli.options import Model, Overwrite, Quiet, Raw, RunFolder, TableOut
 from multiway.cli.show import Output
 
 LaterData = Annotated[
@@ -32,9 +32,11 @@ def evaluate_command(
     run: RunFolder,
     data: LaterData = None,
     split: Annotated[Split, typer.Option(help="Which rows to show.")] = Split.test,
+    model: Model = None,
 ) -> Output:
-    """Show a run's scores beside its baselines, or score it on a later file with --data."""
-    return show.table(workflows.evaluate(run, data=data, split=split.value))
+    """Show the scores of a run's answer beside every other model's, or score them on a later file with --data."""
+    scores = workflows.evaluate(run, data=data, split=split.value, model=model)
+    return show.table(scores, scores.head)
 
 
 def predict_command(
@@ -42,6 +44,7 @@ def predict_command(
     data: LaterData = None,
     out: TableOut = None,
     overwrite: Overwrite = False,
+    model: Model = None,
     raw: Raw = False,
     quiet: Quiet = False,
     *,
@@ -50,10 +53,10 @@ def predict_command(
     """Forecast the steps after a file's end; say each sample's class, value or mask."""
     chosen = options.read_options("predict", workflows.task_name(run), own)
     answer = workflows.predict(
-        run, data=data, out=out, options=chosen, overwrite=overwrite, raw=raw, progress=not quiet
+        run, data=data, out=out, options=chosen, overwrite=overwrite, model=model, raw=raw, progress=not quiet
     )
     _say_which(run)
-    return Output(lines=answer.lines(), document=lambda: _document(answer))
+    return _output(answer)
 
 
 def backtest_command(
@@ -69,7 +72,7 @@ def backtest_command(
     chosen = options.read_options("backtest", workflows.task_name(run), own)
     answer = workflows.backtest(run, data=data, out=out, options=chosen, overwrite=overwrite, raw=raw)
     _say_which(run)
-    return Output(lines=[*show.aligned(answer.rows()), *answer.notes], document=lambda: _document(answer))
+    return Output(lines=[answer.head, *show.aligned(answer.rows()), *answer.notes], document=lambda: _document(answer))
 
 
 def explain_command(
@@ -77,20 +80,31 @@ def explain_command(
     out: Annotated[
         Path | None, typer.Option(help="Folder for arrays and pictures; a folder in the run if not given.")
     ] = None,
+    model: Model = None,
     raw: Raw = False,
     *,
     own: dict[str, Any],
 ) -> Output:
     """Write what the model looked at, labelled with the data's own names, times, tickers or slices."""
     chosen = options.read_options("explain", workflows.task_name(run), own)
-    answer = workflows.explain(run, out=out, options=chosen, raw=raw)
+    answer = workflows.explain(run, out=out, options=chosen, model=model, raw=raw)
     _say_which(run)
-    return Output(lines=answer.lines(), document=lambda: _document(answer))
+    return _output(answer)
+
+
+def _output(answer: "workflows.Answer") -> Output:
+    head = answer.head if answer.is_table else ""
+    return Output(lines=answer.lines(), document=lambda: _document(answer), head=head)
 
 
 def _document(answer: "workflows.Answer") -> dict[str, Any]:
-    """Rows, unless they were written; the files and the notes."""
-    return {"rows": None if answer.files else answer.rows(), "files": answer.files, "notes": answer.notes}
+    """Rows, unless they were written; the files and the notes; which model answered."""
+    return {
+        "answer": answer.head,
+        "rows": None if answer.files else answer.rows(),
+        "files": answer.files,
+        "notes": answer.notes,
+    }
 
 
 def _say_which(run: Path) -> None:
@@ -113,7 +127,8 @@ def compare_command(
     out: Annotated[Path | None, typer.Option(help="Also write one HTML file.", show_default="none")] = None,
 ) -> Output:
     """Lay the scores of several runs side by side; with --out, also as one HTML file."""
-    return show.table(workflows.compare(runs, out=out))
+    scores = workflows.compare(runs, out=out)
+    return show.table(scores, scores.head)
 
 
 def compress_command(

@@ -20,6 +20,7 @@ class Output:
     """What a command has to say.
 
     lines: For a reader; made as they are printed.
+    head: A line before a table that other programs read; it goes to stderr.
     document: The same as plain values, made where it is asked for.
     is_bad: Whether the command exits with 1, though it did what it was asked.
     """
@@ -27,18 +28,21 @@ class Output:
     lines: Iterable[str]
     document: Callable[[], Any]
     is_bad: bool = False
+    head: str = ""
 
     def show(self, *, as_json: bool) -> None:
         """Print it."""
         if as_json:
             print_lines([json.dumps(plain_values(self.document()), indent=1, ensure_ascii=False, allow_nan=False)])
         else:
+            if self.head:
+                typer.echo(self.head, err=True)
             print_lines(self.lines)
 
 
-def table(rows: Sequence[Row]) -> Output:
-    """An answer that is a table."""
-    return Output(lines=aligned(rows), document=lambda: uniform(rows))
+def table(rows: Sequence[Row], head: Sequence[str] = ()) -> Output:
+    """An answer that is a table, after some lines."""
+    return Output(lines=[*head, *aligned(rows)], document=lambda: uniform(rows))
 
 
 def location(path: object, name: str = "path") -> Output:

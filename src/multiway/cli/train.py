@@ -8,7 +8,7 @@ import typer
 
 from multiway import workflows
 from multiway.cli import completion, options, show
-from multiway.cli.options import Epochs, Quiet, Recipe, Seeds, Sets
+from multiway.cli.options import AnswerBy, Epochs, Quiet, Recipe, Seeds, Sets
 from multiway.cli.show import Output
 from multiway.errors import ConfigError
 
@@ -39,6 +39,7 @@ def train_command(
     out: RunOut = None,
     seeds: Seeds = 1,
     epochs: Epochs = None,
+    answer: AnswerBy = None,
     sets: Sets = None,
     quiet: Quiet = False,
 ) -> Output | None:
@@ -51,7 +52,7 @@ def train_command(
         return _answer(workflows.resume(resume, progress=not quiet))
     if recipe is None:
         raise typer.BadParameter("name a task (`multiway train forecast ...`), a --recipe or a run to --resume")
-    given, changes = {} if data is None else {"data": data}, options.overrides(sets, epochs)
+    given, changes = {} if data is None else {"data": data}, options.overrides(sets, epochs, answer)
     return _answer(workflows.train(given, recipe=recipe, overrides=changes, out=out, seeds=seeds, progress=not quiet))
 
 
@@ -80,13 +81,14 @@ def training_of(task: str) -> Callable[..., Output]:
         recipe: Recipe = None,
         seeds: Seeds = 1,
         epochs: Epochs = None,
+        answer: AnswerBy = None,
         sets: Sets = None,
         quiet: Quiet = False,
         *,
         own: dict[str, Any],
     ) -> Output:
         given = options.settings("train", task, own) | ({} if data is None else {"data": data})
-        changes = options.overrides(sets, epochs)
+        changes = options.overrides(sets, epochs, answer)
         return _answer(
             workflows.train(
                 given, task=task, recipe=recipe, overrides=changes, out=out, seeds=seeds, progress=not quiet

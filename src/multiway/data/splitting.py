@@ -1,6 +1,6 @@
 """Training, validation and test rows of any samples: as the data name them, by time, by folds or by shares."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -180,6 +180,24 @@ def _folds(samples: Samples[Any], how: Folds) -> Splits:
     test = parts[names[how.fold]]
     rest = _shares(samples, np.setdiff1d(every, test), {"validation": how.validation}, how.seed)
     return {**rest, "test": test}
+
+
+def folds(samples: Samples[Any], count: int, validation: float, seed: int) -> Iterator[Splits]:
+    """Splits of which each tests on another part of some samples; what is in no part, one of each class, only trains.
+
+    Copies and groups stay together, and every training has all classes.
+
+    Args:
+        samples: Those that may be fitted on.
+        count: Parts.
+        validation: Share of the rest that validates.
+        seed: Of the draws.
+    """
+    names = [f"fold {place}" for place in range(count)]
+    parts = _shares(samples, _every(samples), dict.fromkeys(names, 1 / count), seed)
+    for name in names:
+        rest = np.setdiff1d(_every(samples), parts[name])
+        yield {**_shares(samples, rest, {"validation": validation}, seed), "test": parts[name]}
 
 
 def _drawn(samples: Samples[Any], rows: Rows, how: Shares, names: Sequence[str] = DRAWN) -> Splits:

@@ -183,7 +183,7 @@ def best_rival(scores: Scores) -> tuple[str, Score] | None:
 
 
 def verdict(scores: Scores) -> str:
-    """One sentence: the deciding score on the test split against that of the best baseline."""
+    """One sentence: the deciding score on the test split against that of the best other candidate."""
     decides = scores.primary()
     if decides is None:
         return ""
@@ -193,7 +193,7 @@ def verdict(scores: Scores) -> str:
     if rival is None:
         return f"{start}."
     rank = standing(own, rival[1], higher=bool(scores.higher(decides[0])))
-    return f"{start}; {rank} the best baseline, {scores.name(rival[0])}, with {rival[1].in_words(decimals)}."
+    return f"{start}; {rank} the best other candidate, {scores.name(rival[0])}, with {rival[1].in_words(decimals)}."
 
 
 def standing(own: Score, rival: Score, *, higher: bool = True) -> str:

@@ -1,7 +1,7 @@
 """What predict, explain and backtest give back: data, files, and what a user reads; the command line prints it."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -19,12 +19,14 @@ class Answer:
     frame: The table itself; None where the answer is files alone.
     files: What was written.
     notes: Lines for the reader.
+    head: Which model this is of, and why: the first line.
     raw: Print text as it is, though a spreadsheet may run it as a formula.
     """
 
     frame: pd.DataFrame | None = None
     files: Sequence[Path] = ()
     notes: Sequence[str] = ()
+    head: str = ""
     raw: bool = False
 
     def rows(self) -> list[Plain]:
@@ -32,14 +34,33 @@ class Answer:
         records = [] if self.frame is None else self.frame.to_dict("records")
         return [{str(name): value for name, value in row.items()} for row in records]
 
+    @property
+    def is_table(self) -> bool:
+        """Whether the table itself is printed, for other programs to read."""
+        return self.frame is not None and not self.files
+
     def lines(self) -> list[str]:
         """What is printed: a table that was not written as CSV; else the notes, and files that no table lists."""
+        return self._lines() if self.is_table or not self.head else [self.head, *self._lines()]
+
+    def _lines(self) -> list[str]:
         if self.frame is None:
             return [*self.notes, *map(str, self.files)]
         if not self.files:
             return [csv_text(self.frame, raw=self.raw).rstrip(), *self.notes]
         head = [f"{len(self.frame)} rows written to {self.files[0]}"] if len(self.files) == 1 else []
         return [*head, *self.notes]
+
+
+class Scores(list[Plain]):
+    """Rows of scores.
+
+    head: Which models answer, and why: the first lines.
+    """
+
+    def __init__(self, rows: Iterable[Plain], head: Sequence[str]) -> None:
+        super().__init__(rows)
+        self.head = tuple(head)
 
 
 def written(frame: pd.DataFrame, out: Path | None, notes: Sequence[str] = ()) -> Answer:

@@ -1,7 +1,7 @@
 """Which candidate of a run answers: what validation prefers, the simpler of those it cannot tell apart, or a blend."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +11,8 @@ from pydantic import Field
 from multiway.config import Config
 from multiway.errors import ConfigError, closest
 from multiway.metrics.paired import clusters_of, standard_error
-from multiway.models.complexity import BLEND, complexity_of
+from multiway.models.complexity import BLEND as BLEND
+from multiway.models.complexity import complexity_of
 from multiway.ops.simplex import simplex_weights
 from multiway.tasks.declarations import OURS
 
@@ -24,6 +25,13 @@ SMALLEST = 0.05
 Floats = NDArray[np.float64]
 
 
+class Answering(Config):
+    """The config of a run whose answer is one of its models, or a blend of them."""
+
+    answer: str = AUTO
+    """Which model answers: what validation prefers (`auto`), `network`, or a model by its name."""
+
+
 class Candidate(Config):
     """What was measured of one candidate."""
 
@@ -31,8 +39,10 @@ class Candidate(Config):
     loss: float
     difference: float
     """How far the loss is above the lowest of single models."""
-    error: float
-    """Standard error of the difference, over independent cases."""
+    error: float | None
+    """Standard error of the difference, over independent cases; None for fewer than two of them."""
+    cases: int
+    """Independent ones that it was measured on."""
 
 
 class Choice(Config):
@@ -66,6 +76,12 @@ class Choice(Config):
         total: Floats = sum(weight * outputs[name] for name, weight in self.shares.items())  # type: ignore[assignment]
         return total
 
+    def explained(self, name: str, why: str) -> str:
+        """The first line of an explanation of one model: of the answer, or why it is of another."""
+        if name == self.name:
+            return self.line()
+        return f"This explains {_article(name)}, {why}. {self.line()}"
+
     def line(self) -> str:
         """The first line of whatever the answer gives."""
         return f"Answer: {called(self.name)}{self.reason}."
@@ -75,11 +91,13 @@ class Choice(Config):
 class Evidence:
     """Losses of every candidate on the same cases.
 
-    losses: By candidate, `(cases,)`; not finite where one has no answer.
+    losses: By candidate, `(cases,)`; NaN where one was not measured, infinite where it has no answer. One that was
+        measured on some of the cases only is compared on these.
     products: Inner products of the candidates' errors in each case, `(cases, candidates, candidates)`, in the order
         of the losses, which stand on the diagonal; with them a blend is tried.
     units, block: What cases belong to, and how many neighbouring units count as one, as for the intervals.
     loss, measured, unit: As of a `Choice`.
+    partly: What those were measured on that were not on all cases.
     """
 
     losses: Mapping[str, Floats]
@@ -88,6 +106,7 @@ class Evidence:
     block: int = 1
     loss: str = "loss"
     measured: str = "validation"
+    partly: str = "validation"
     unit: str = "cases"
 
     @classmethod
@@ -104,7 +123,7 @@ def called(name: str) -> str:
     return NETWORK if name == OURS else name
 
 
-def known_as(name: str, known: Mapping[str, object]) -> str:
+def known_as(name: str, known: Collection[str]) -> str:
     """Name of a candidate, which `network` is for the network.
 
     Raises:
@@ -129,7 +148,7 @@ def choose(evidence: Evidence, *, answer: str = AUTO) -> Choice:
     cases are better than the best single candidate by more than one standard error.
 
     Args:
-        evidence: Losses of every candidate, the finite of which take part.
+        evidence: Losses of every candidate.
         answer: `auto`, or the candidate that answers whatever was measured.
 
     Raises:
@@ -146,57 +165,74 @@ def choose(evidence: Evidence, *, answer: str = AUTO) -> Choice:
 
 
 class _Trial:
-    """Candidates, compared on the same cases."""
+    """Candidates, compared in pairs on the cases that both have a loss of."""
 
     def __init__(self, evidence: Evidence) -> None:
         known = {name: np.asarray(each, np.float64) for name, each in evidence.losses.items()}
-        self.evidence, self.names = evidence, [name for name, each in known.items() if np.isfinite(each).all()]
-        self.losses = {name: known[name] for name in self.names}
-        if not self.losses or not len(self.losses[self.names[0]]):
+        self.evidence, self.losses = evidence, {name: each for name, each in known.items() if _is_measured(each)}
+        if not self.losses:
             raise ConfigError(f"answer: no candidate has a loss on {evidence.measured}. Name one that answers.")
+        self.names = list(self.losses)
         self.clusters = clusters_of(len(self.losses[self.names[0]]), evidence.units, evidence.block)
-        self.cases = len(np.unique(self.clusters))
-        self.means = {name: float(each.mean()) for name, each in self.losses.items()}
+        most = max(np.isfinite(each).sum() for each in self.losses.values())
+        self.whole = [name for name in self.names if np.isfinite(self.losses[name]).sum() == most]
+        first = min(self.whole, key=lambda name: (np.nanmean(self.losses[name]), complexity_of(name)))
+        self.means = {name: float(np.nanmean(self.losses[first])) + self.above(name, first) for name in self.names}
         self.best = min(self.names, key=lambda name: (self.means[name], complexity_of(name)))
 
-    def above(self, name: str) -> float:
-        """How far a mean loss is above that of the best single candidate."""
-        return self.means[name] - self.means[self.best]
+    def common(self, name: str, other: str) -> NDArray[np.bool_]:
+        """Cases that both have a loss of."""
+        cases: NDArray[np.bool_] = np.isfinite(self.losses[name]) & np.isfinite(self.losses[other])
+        return cases
 
-    def error(self, name: str) -> float:
+    def above(self, name: str, other: str) -> float:
+        """How far the mean loss of one candidate is above that of another."""
+        cases = self.common(name, other)
+        return float((self.losses[name] - self.losses[other])[cases].mean()) if cases.any() else float("inf")
+
+    def error(self, name: str, other: str) -> float:
         """Standard error of that difference."""
-        return standard_error(self.losses[name] - self.losses[self.best], self.clusters)
+        cases = self.common(name, other)
+        return standard_error((self.losses[name] - self.losses[other])[cases], self.clusters[cases])
 
     def near(self) -> list[str]:
         """Candidates within one standard error of the best."""
-        return [name for name in self.names if self.above(name) <= self.error(name)]
+        return [name for name in self.names if self.above(name, self.best) <= self.error(name, self.best)]
 
     def blend(self) -> dict[str, float] | None:
         """Weights of a blend that is better than the best candidate by more than one standard error."""
-        if self.evidence.products is None or len(self.names) < 2 or self.cases < FEWEST:
+        cases = np.isfinite(self.losses[self.whole[0]])
+        if self.evidence.products is None or len(self.whole) < 2 or self.count(cases) < FEWEST:
             return None
-        places = [list(self.evidence.losses).index(name) for name in self.names]
-        products = self.evidence.products[:, places][:, :, places]
-        losses = _out_of_fold(products, self.clusters)
-        self.losses[BLEND], self.means[BLEND] = losses, float(losses.mean())
-        if -self.above(BLEND) <= self.error(BLEND):
+        places = [list(self.evidence.losses).index(name) for name in self.whole]
+        products = self.evidence.products[cases][:, places][:, :, places]
+        losses = np.full(len(cases), np.nan)
+        losses[cases] = _out_of_fold(products, self.clusters[cases])
+        self.losses[BLEND], self.means[BLEND] = losses, float(np.nanmean(losses))
+        if -self.above(BLEND, self.best) <= self.error(BLEND, self.best):
             return None
-        weights = dict(zip(self.names, _few_weights(products.mean(0)).tolist(), strict=True))
+        weights = dict(zip(self.whole, _few_weights(products.mean(0)).tolist(), strict=True))
         kept = {name: weight for name, weight in weights.items() if weight}
         return kept if len(kept) > 1 else None
 
+    def count(self, cases: NDArray[np.bool_]) -> int:
+        """Independent ones among some cases."""
+        return len(np.unique(self.clusters[cases]))
+
     def told(self, name: str, reason: str, weights: Mapping[str, float] | None = None) -> Choice:
         """The choice with its table."""
-        evidence = self.evidence
-        rows = [
-            Candidate(name=each, loss=self.means[each], difference=self.above(each), error=self.error(each))
-            for each in self.losses
-        ]
+        evidence, every = self.evidence, np.isfinite(self.losses[self.whole[0]])
         return Choice(
             name=name, reason=f"{reason} ({self._measure(name)})", weights=dict(weights or {}),
-            candidates=tuple(sorted(rows, key=lambda row: row.loss)), loss=evidence.loss, measured=evidence.measured,
-            cases=self.cases, unit=evidence.unit,
+            candidates=tuple(sorted(map(self._row, self.losses), key=lambda row: row.loss)), loss=evidence.loss,
+            measured=evidence.measured, cases=self.count(every), unit=evidence.unit,
         )  # fmt: skip
+
+    def _row(self, name: str) -> Candidate:
+        above, error = self.above(name, self.best), self.error(name, self.best)
+        cases = self.count(np.isfinite(self.losses[name]))
+        known = error if np.isfinite(error) else None
+        return Candidate(name=name, loss=self.means[name], difference=above, error=known, cases=cases)
 
     def why(self, name: str) -> str:
         """Why a single candidate answers."""
@@ -213,16 +249,21 @@ class _Trial:
         return f" of {members}, better than {_article(self.best)} by more than one standard error"
 
     def _measure(self, name: str) -> str:
-        """The figures behind a reason."""
-        evidence, rival = self.evidence, self._rival(name)
-        against = f" against {self.means[rival]:.3g}" if rival else ""
-        against += f" of {_article(rival)}" if rival and name == self.best else ""
-        return f"{evidence.loss} {self.means[name]:.3g}{against}, {evidence.measured} of {self.cases:,} {evidence.unit}"
-
-    def _rival(self, name: str) -> str | None:
-        """The best of the others."""
+        """The figures behind a reason: losses of the answer and of the best of the others, on the same cases."""
         others = [each for each in self.names if each != name]
-        return min(others, key=lambda each: (self.means[each], complexity_of(each))) if others else None
+        rival = min(others, key=lambda each: (self.means[each], complexity_of(each))) if others else name
+        cases = self.common(name, rival)
+        own, other = (float(self.losses[each][cases].mean()) for each in (name, rival))
+        is_whole = cases.sum() == np.isfinite(self.losses[self.whole[0]]).sum()
+        measured = self.evidence.measured if is_whole else self.evidence.partly
+        against = f" against {other:.3g}" if others else ""
+        against += f" of {_article(rival)}" if others and name == self.best else ""
+        return f"{self.evidence.loss} {own:.3g}{against}, {measured} of {self.count(cases):,} {self.evidence.unit}"
+
+
+def _is_measured(losses: Floats) -> bool:
+    """Whether there is a loss, and none of them is infinite."""
+    return bool(np.isfinite(losses).any() and not np.isinf(losses).any())
 
 
 def _article(name: str) -> str:

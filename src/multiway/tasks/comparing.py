@@ -15,7 +15,6 @@ from multiway.report.scores import Scores, models_table
 from multiway.report.sections import Page, PagePart, Table, Text
 from multiway.tasks.page_parts import MISSING, environment_facts, manifest_of, train_command
 from multiway.tasks.pages import Subject, colours_of, directions, score_tables, title_of
-from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.training.validation import ACCURACY
 
@@ -116,9 +115,9 @@ class _Comparison:
         self.machines = [environment_facts(runs, manifest_of(runs[0])) for runs in groups]
 
     def scores(self) -> PagePart:
-        """The model that each run is about, under the run's name."""
+        """The model that answers for each run, under the run's name."""
         rows = [
-            [{**row, "model": name} for row in self.subject.rows_of(run) if row["model"] == OURS]
+            [{**row, "model": name} for row in self.subject.rows_of(run) if row["model"] == run.answer.name]
             for name, runs in zip(self.names, self.groups, strict=True)
             for run in runs
         ]
@@ -127,9 +126,15 @@ class _Comparison:
         )
         colours = {name: index for index, name in enumerate(self.names)}
         tables = score_tables(self.subject, scores, colours, self.names[0], "Run")
-        side = [f"Each run by the model it is about. {directions(scores)} The best is set in bold."]
+        lines = [f"{name}: {runs[0].answer.line()}" for name, runs in zip(self.names, self.groups, strict=True)]
+        side = [f"Each run by the model that answers. {directions(scores)} The best is set in bold."]
         none = Text(words="No run has scores.", style="none")
-        return PagePart(id="scores", title="Scores", side=side, content=[self._warning(), *(tables or [none])])
+        return PagePart(
+            id="scores",
+            title="Scores",
+            side=side,
+            content=[self._warning(), *(tables or [none]), *(Text(words=line) for line in lines)],
+        )
 
     def _warning(self) -> Text | None:
         """Scores of other test sets cannot be compared, and the page says so."""

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from multiway import compress
 from multiway.errors import RunError
-from multiway.tasks.lifecycle import finish, parameters_of
+from multiway.tasks.lifecycle import costs_of, finish, parameters_of
+from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run, digest_of, load, opening, store
 from multiway.training import RunFolder
 
@@ -20,7 +21,8 @@ def compress_run(
 ) -> tuple[compress.Plan, Run | None]:
     """Plan the compression of a run's network on its validation samples; with `out`, also make the smaller run.
 
-    The new run is calibrated on validation and reads the test rows as a new training would: none of the old scores
+    Where the network has a part in the answer, validation chooses anew; else the answer stays. The new run is
+    calibrated on validation and reads the test rows as a new training would: none of the old scores
     are carried over.
 
     Raises:
@@ -51,6 +53,9 @@ def _smaller(run: Run, plan: compress.Plan, out: Path) -> Run:
     log = run.folder.read_log()
     run.facts["before_compression"] = run.task.sentence(run)
     network = plan.apply(inplace=True, keep_originals=False)
+    run.facts |= costs_of(run)
+    if OURS in run.answer.shares:
+        run.answer = run.task.choice(run, run.prepared, refit=False)
     finish(run)
     run.facts["parameters"] = parameters_of(run, run.models)
     with RunFolder.at_once(out, opening(run)) as folder:

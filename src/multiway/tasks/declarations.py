@@ -63,6 +63,10 @@ class TaskConfig(Protocol):
     def training(self) -> TrainingConfig:
         """How the model is trained, its seed among it."""
 
+    @property
+    def answer(self) -> str:
+        """`auto`, or the model that answers."""
+
     @classmethod
     def parse(cls, values: object, where: str = ..., /) -> Self:
         """Build from plain values; an error names `where`."""

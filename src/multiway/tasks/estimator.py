@@ -186,7 +186,10 @@ class Classifier(Estimator, abc.ABC):
 
     def predict(self, X: object) -> Array:
         """Class of each sample: above one half for two classes, else the most probable."""
-        places = predicted_classes(self.predict_proba(X))
+        return self._named(self.predict_proba(X))
+
+    def _named(self, probabilities: NDArray[np.float64]) -> Array:
+        places = predicted_classes(probabilities)
         chosen: Array = self.classes_[places]
         return chosen
 
@@ -233,9 +236,11 @@ def place_of(index: int, count: int) -> int:
     return index % count
 
 
-def own_score(scores: pd.DataFrame, metric: str, where: Mapping[str, str] | None = None) -> float:
-    """Our model's value in a frame of scores, NaN where it is undefined; `where` names more columns."""
-    wanted = pd.Series({"model": OURS, "metric": metric, **(where or {})})
+def own_score(
+    scores: pd.DataFrame, metric: str, where: Mapping[str, str] | None = None, model: str = OURS
+) -> float:  # fmt: skip
+    """A model's value in a frame of scores, NaN where it is undefined; `where` names more columns."""
+    wanted = pd.Series({"model": model, "metric": metric, **(where or {})})
     rows = scores[(scores[wanted.index] == wanted).all(axis=1)]
     return float(rows["value"].astype(float).iloc[0])
 

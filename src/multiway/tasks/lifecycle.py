@@ -12,6 +12,7 @@ import torch
 
 from multiway.compress.measuring import count_flops
 from multiway.errors import ConfigError, RunError, concerning
+from multiway.tasks.choice import AUTO, known_as
 from multiway.tasks.protocol import OURS, AnyTask, Context, Fitted, Row, TaskConfig
 from multiway.tasks.run import Models, Run, caution, digest_of, opening, read_opening, store
 from multiway.tasks.run import load as load
@@ -27,6 +28,8 @@ def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = 
         state = task.learn(config, prepared)
         config = task.settle(config, state, progress=progress)
         models = Models(task, config, state)
+        if config.answer != AUTO:
+            known_as(config.answer, models if task.has_choice else (OURS,))
         models.check()
     facts = {"source": prepared.source, "notes": list(prepared.notes), "data_sha256": digest_of(prepared.content())}
     return Run(task=task, config=config, state=state, models=models, facts=facts, prepared=prepared)
@@ -106,6 +109,9 @@ def fit(run: Run, context: Context) -> Run:
     """Fit everything a run consists of, in place."""
     seconds = fit_models(run, run.models, context)
     clock = time.perf_counter()
+    run.facts |= costs_of(run)
+    run.answer = run.task.choice(run, run.prepared)
+    seconds["choice"], clock = time.perf_counter() - clock, time.perf_counter()
     finish(run)
     seconds["evaluation"] = time.perf_counter() - clock
     run.facts["seconds"] = {name: round(value, 3) for name, value in seconds.items()}
@@ -147,7 +153,7 @@ def finish(run: Run) -> None:
     run.scores = scores
     run.tables = {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
     of_test = run.task.test_facts(run, predictions)
-    run.facts |= {**costs_of(run), **run.task.describe(run, run.prepared), **of_test}
+    run.facts |= {**run.task.describe(run, run.prepared), **of_test}
 
 
 def announce(name: str, context: Context) -> None:

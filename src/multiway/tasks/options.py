@@ -10,6 +10,7 @@ from multiway.config import Config, Plain, merge
 from multiway.data.splitting import SplitShares
 from multiway.errors import closest
 from multiway.models import create_model, list_models, model_config
+from multiway.tasks.choice import Answering
 from multiway.training import TrainingConfig
 
 Sizes = int | tuple[int, ...]
@@ -57,7 +58,7 @@ def network_fields(model: Mapping[str, object], **set_by_data: object) -> Plain:
     return {**{name: value for name, value in model.items() if name != "name"}, **set_by_data}
 
 
-class NetworkConfig(Config):
+class NetworkConfig(Answering):
     """A run on samples: where they lie, how they are read and split, the network of a task, and its training."""
 
     NETWORK: ClassVar[str]

@@ -10,8 +10,8 @@ from multiway.report.page import render
 from multiway.report.scores import Metric, Row, Scores, models_table, score_bars
 from multiway.report.sections import Fact, FactList, Page, PagePart, Section, Text
 from multiway.tasks import page_parts
-from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
+from multiway.tasks.scores import answer_line
 
 OVER_SEEDS = (
     "± is half the 95\u202f% interval of the mean over seeds (Student’s t).",
@@ -56,7 +56,7 @@ class Subject:
 
     def scores(self, runs: Sequence[Run]) -> Scores:
         """Scores over runs that differ in their seed."""
-        return Scores([self.rows_of(run) for run in runs], self.metrics(runs[0]), OURS, self.models)
+        return Scores([self.rows_of(run) for run in runs], self.metrics(runs[0]), runs[0].answer.name, self.models)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
         source=str(run.config.data or "data in memory"),
         created=str(manifest.get("finished", "")),
         setting=subject.setting(run),
-        verdict=summary.verdict,
+        verdict=f"{answer_line(runs)} {summary.verdict}",
         support=[*run.task.cautions(run), *summary.support],
         overview=[score_bars(scores, colours, f"test {subject.rows}"), figures],
         parts=[
@@ -141,9 +141,16 @@ def _figures(scores: Scores) -> list[Fact]:
 
 
 def _counts(runs: Sequence[Run]) -> list[Fact]:
-    count = runs[0].facts.get("parameters", {}).get(OURS)
+    count = _trained_numbers(runs[0])
     seeds = Fact("Seed" if len(runs) == 1 else "Seeds", ", ".join(str(seed) for seed in page_parts.seeds_of(runs)))
     return [*([] if count is None else [Fact("Parameters", text.magnitude(count))]), seeds]
+
+
+def _trained_numbers(run: Run) -> int | None:
+    """Parameters of the answer, of all members of a blend."""
+    known = run.facts.get("parameters", {})
+    counts = [known[name] for name in run.answer.shares if name in known]
+    return sum(counts) if counts else None
 
 
 def score_tables(

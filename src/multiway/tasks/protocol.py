@@ -17,6 +17,7 @@ from multiway.errors import ConfigError
 from multiway.report.scores import Metric as Metric
 from multiway.tasks import known
 from multiway.tasks.answers import Answer
+from multiway.tasks.choice import AUTO, BLEND, Choice, Evidence, called, choose, fixed, known_as
 from multiway.tasks.declarations import IN_MEMORY as IN_MEMORY
 from multiway.tasks.declarations import OURS as OURS
 from multiway.tasks.declarations import SPLITS as SPLITS
@@ -64,6 +65,7 @@ class Run:
 
     state: What training learnt of the data.
     models: By name, ours first.
+    answer: Which of them answers, or a blend of them, and why.
     calibration: What validation decided: thresholds, blends, radii.
     scores: Rows of model, split, metric, value, low, high.
     tables: Predictions and whatever else is kept row by row, by name.
@@ -76,6 +78,7 @@ class Run:
     config: Any
     state: Any
     models: Mapping[str, nn.Module]
+    answer: Choice = dataclasses.field(default_factory=lambda: fixed(OURS, ""))
     calibration: dict[str, Tensor] = dataclasses.field(default_factory=dict)
     scores: list[Row] = dataclasses.field(default_factory=list)
     tables: dict[str, pd.DataFrame] = dataclasses.field(default_factory=dict)
@@ -87,6 +90,24 @@ class Run:
     def model(self) -> nn.Module:
         """The model that the run is about."""
         return self.models[OURS]
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Names of what can answer: the models, and their blend where that answers."""
+        return (*self.models, *((BLEND,) if self.answer.weights else ()))
+
+    def asking(self, name: str | None) -> "Run":
+        """The same run with another model's answers; with its own where no name is given.
+
+        Raises:
+            ConfigError: There is no such model.
+        """
+        if name is None:
+            return self
+        chosen = known_as(name, self.candidates if self.task.has_choice else (OURS,))
+        if chosen == self.answer.name:
+            return self
+        return dataclasses.replace(self, answer=fixed(chosen, f", asked in place of {called(self.answer.name)}"))
 
     @property
     def digest(self) -> str:
@@ -193,6 +214,28 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     @abc.abstractmethod
     def fit(self, run: Run, name: str, prepared: PreparedT, context: Context) -> Fitted:
         """Fit a model of the run on the training rows; what a closed form found is returned as facts."""
+
+    def evidence(self, run: Run, prepared: PreparedT, *, refit: bool = True) -> Evidence | None:
+        """Losses of every model that choose the answer, on rows that none was fitted on.
+
+        Args:
+            run: Fitted, but for what validation decides.
+            prepared: Its data.
+            refit: Models may be fitted anew on other rows, where validation has few.
+        """
+        return None
+
+    def choice(self, run: Run, prepared: PreparedT, *, refit: bool = True) -> Choice:
+        """Which model answers: what the evidence prefers, or the config names; the network where there is none."""
+        answer, evidence = run.config.answer, self.evidence(run, prepared, refit=refit)
+        if evidence is not None:
+            return choose(evidence, answer=answer)
+        return fixed(OURS, "") if answer == AUTO else fixed(known_as(answer, (OURS,)))
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether another model than the network can answer."""
+        return type(self).evidence is not Task.evidence
 
     def calibrate(self, run: Run, prepared: PreparedT) -> dict[str, Tensor]:
         """What validation decides after the training: thresholds, blends, radii of intervals."""

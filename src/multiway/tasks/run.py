@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from multiway import compress, files
 from multiway.config import Plain
 from multiway.errors import MultiwayError, MultiwayWarning, RunError
+from multiway.tasks.choice import known_as
 from multiway.tasks.protocol import OURS, AnyTask, Row, State, TaskConfig
 from multiway.tasks.protocol import Run as Run
 from multiway.tasks.registry import TASKS, task_of
@@ -21,7 +22,7 @@ from multiway.tasks.stored import Preprocessing, ScoreRow
 from multiway.training import RunFolder, seed_everything
 from multiway.training.stored import columns_of, sketched, stored_table
 
-FORMAT = 6
+FORMAT = 7
 """Of run folders; one more whenever an older one cannot be read any longer."""
 PREPROCESSING, SCORES = "preprocessing.json", "scores.json"
 CALIBRATION, BASELINES = "calibration.safetensors", "baselines"
@@ -111,11 +112,14 @@ def load(path: Path) -> Run:
     with readable(path, f"run of {task.name}"):
         state = _state_of(task, stored, path)
         run = Run(
-            task=task, config=config, state=state, models=Models(task, config, state, folder), scores=scores,
+            task=task, config=config, state=state, models=Models(task, config, state, folder), answer=stored.answer,
+            scores=scores,
             calibration=folder.load_tensors(CALIBRATION), facts=stored.facts, folder=folder,
             tables={table.stem: stored_table(table, stored.tables.get(table.stem)) for table in folder.tables()},
         )  # fmt: skip
         run.models[OURS]
+        for name in stored.answer.shares:
+            known_as(name, run.models)
         task.check_stored(run)
         caution(run)
     return run
@@ -173,7 +177,8 @@ def store(run: Run, folder: RunFolder) -> None:
         folder.save_weights(model, weights_of(name))
     _save_tensors(folder.path / CALIBRATION, run.calibration)
     columns = {name: columns_of(table) for name, table in run.tables.items()}
-    folder.write_json(PREPROCESSING, {"state": run.state.plain(), "facts": run.facts, "tables": columns})
+    parts = {"state": run.state.plain(), "facts": run.facts, "answer": run.answer.plain(), "tables": columns}
+    folder.write_json(PREPROCESSING, parts)
     folder.write_json(SCORES, run.scores)
     for name, table in run.tables.items():
         _save_table(folder.path / f"{name}.parquet", table)

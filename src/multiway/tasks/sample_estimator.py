@@ -12,9 +12,8 @@ from multiway.data.samples import Array, Samples
 from multiway.data.sources.cells import as_text
 from multiway.errors import DataError
 from multiway.tasks.estimator import Classifier, Estimator, classes_as_given, estimator
-from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
-from multiway.tasks.samples import SampleTask
+from multiway.tasks.samples import SampleTask, answered
 
 
 @estimator
@@ -58,10 +57,10 @@ class SampleEstimator(Estimator):
         source, run = self._given(X), self._run()
         return cast(SampleTask[Any, Any, Any], run.task).unlabelled(run.config, source, run.state).encoded
 
-    def _outputs(self, X: object) -> NDArray[np.float64]:
-        """Probabilities of the classes of the run, or numbers in the units of the target."""
-        samples, run = self._unlabelled(X), self._run()
-        return cast(SampleTask[Any, Any, Any], run.task).outputs(run, OURS, samples)
+    def _outputs(self, X: object, model: str | None = None) -> NDArray[np.float64]:
+        """Probabilities of the classes of the run, or numbers in the units of the target, by its answer or a model."""
+        samples, run = self._unlabelled(X), self._run().asking(model)
+        return answered(run, samples)
 
 
 @estimator
@@ -78,10 +77,14 @@ class SampleClassifier(SampleEstimator, Classifier):
         self.classes_ = np.unique(np.asarray(y))
         return self
 
-    def predict_proba(self, X: object) -> NDArray[np.float64]:
-        """Probabilities `(samples, classes)`, in the order of `classes_`."""
-        outputs, names = self._outputs(X), list(self._run().state.classes)
+    def predict_proba(self, X: object, model: str | None = None) -> NDArray[np.float64]:
+        """Probabilities `(samples, classes)`, in the order of `classes_`; by the answer, or a model of the run."""
+        outputs, names = self._outputs(X, model), list(self._run().state.classes)
         return outputs[:, [names.index(name) for name in as_text(pd.Series(self.classes_))]]
+
+    def predict(self, X: object, model: str | None = None) -> Array:
+        """Class of each sample: above one half for two classes, else the most probable."""
+        return self._named(self.predict_proba(X, model))
 
     def _take(self, run: Run) -> None:
         super()._take(run)

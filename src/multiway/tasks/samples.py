@@ -4,7 +4,7 @@ import abc
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,9 @@ from multiway.errors import ConfigError, Fix
 from multiway.models import target_baselines
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, written
-from multiway.tasks.protocol import OURS, Fitted, Row, State
+from multiway.tasks.choice import Evidence
+from multiway.tasks.evidence import evidence_of
+from multiway.tasks.protocol import Fitted, Row, State
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.split_task import SplitConfig, SplitTask
@@ -146,6 +148,12 @@ class EncodedTask(
         if samples.target is None and samples.labelling:
             raise ConfigError(f"{samples.source}: a target to predict is needed. ", *samples.labelling)
         splits = split(samples, config.split, fix=self.split_field)
+        return self.arranged(config, samples, splits, progress=progress)
+
+    def arranged(
+        self, config: ConfigT, samples: Samples[InputsT], splits: Splits, *, progress: bool = False
+    ) -> Prepared[InputsT, LearntT]:
+        """Samples encoded by what the training ones among them say."""
         return self._prepared(config, samples, self.learnt(config, samples, splits["train"]), splits, progress=progress)
 
     def unlabelled(self, config: ConfigT, source: object, state: LearntT) -> Prepared[InputsT, LearntT]:
@@ -211,12 +219,21 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
             return np.empty((0, *(() if classes is None else (len(classes),))))
         return targets.decoded(outputs_of(run.models[name], self.seen_by(run, name, samples)), run.state.target)
 
+    def evidence(self, run: Run, prepared: Prepared[InputsT, StateT], *, refit: bool = True) -> Evidence | None:
+        """Brier scores of classes, squared errors of numbers."""
+        return evidence_of(self, run, prepared, refit=refit)
+
+    def refits(self, run: Run) -> bool:
+        """Whether the network can be fitted anew on other samples."""
+        return True
+
     def predict(self, run: Run, prepared: Prepared[InputsT, StateT], split: str) -> targets.Predictions:
-        """Samples, with the probabilities or numbers of every model."""
+        """Samples, with the probabilities or numbers of every candidate."""
         raw, part = prepared.raw.take(prepared.rows(split)), prepared.part(split)
+        outputs = {name: self.outputs(run, name, part) for name in run.models}
         return targets.Predictions(
             samples=raw.names, names=run.state.classes, truth=raw.truth, groups=raw.groups, metrics=self.scored,
-            outputs={name: self.outputs(run, name, part) for name in run.models},
+            outputs=outputs | {run.answer.name: run.answer.mixed(outputs)},
         )  # fmt: skip
 
     def sentence(self, run: Run) -> str:
@@ -231,9 +248,15 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
         """Every sample of some data with its class and probabilities, or its number."""
         source = self.later(data, out)
         later = self.unlabelled(run.config, source, run.state)
-        answers = targets.answer_frame(self.outputs(run, OURS, later.encoded), run.state.classes)
+        answers = targets.answer_frame(answered(run, later.encoded), run.state.classes)
         beside = self.beside(run.config, source, later.raw).drop(columns=answers.columns, errors="ignore")
         return written(pd.concat([beside, answers], axis=1), out, later.notes)
+
+
+def answered(run: Run, samples: Samples[Tensor]) -> NDArray[np.float64]:
+    """Outputs of the model that answers for a run, or of the blend."""
+    task = cast(SampleTask[Any, Any, Any], run.task)
+    return run.answer.mixed({name: task.outputs(run, name, samples) for name in run.answer.shares})
 
 
 @torch.no_grad()

@@ -1,10 +1,11 @@
-"""Scores of runs as tables: a row per model, the row of a published cell, the sentence on the best baseline."""
+"""Scores of runs as tables: a row per model, the row of a published cell, the sentence on a run."""
 
 import math
 import os
 import statistics
 from collections.abc import Mapping, Sequence
 
+from multiway.tasks.choice import called
 from multiway.tasks.protocol import OURS, Cell, Metric, Row
 from multiway.tasks.run import Run
 
@@ -25,8 +26,9 @@ def metric_of(run: Run, name: str) -> Metric:
 
 
 def models_of(run: Run, split: str = "test") -> list[str]:
-    """Names of the models that are scored, ours first."""
-    return list(dict.fromkeys(row["model"] for row in run.scores if row["split"] == split))
+    """Names of the models that are scored, the answer first."""
+    known = dict.fromkeys(row["model"] for row in run.scores if row["split"] == split)
+    return [name for name in dict.fromkeys([run.answer.name, *known]) if name in known]
 
 
 def score_table(runs: Sequence[Run], split: str) -> list[Row]:
@@ -54,6 +56,13 @@ def _figures(runs: Sequence[Run], model: str, split: str, metrics: Sequence[Metr
         elif metric.spread and any(row["low"] is not None for row in runs[0].scores):
             found |= {f"{metric.name} {side}": rows[0][side] for side in ("low", "high")}
     return found
+
+
+def answer_line(runs: Sequence[Run]) -> str:
+    """Which model answers, and why; of several seeds the first, with a word on those that differ."""
+    others = sum(run.answer.name != runs[0].answer.name for run in runs)
+    more = f" {others} of {len(runs)} seeds have another answer." if others else ""
+    return f"{runs[0].answer.line()}{more}"
 
 
 def cell_row(name: str, cell: Cell, runs: Sequence[Run], seeds: int) -> Row:
@@ -118,27 +127,27 @@ def _cell_tail(run: Run) -> Row:
 
 
 def best_baseline_remark(run: Run, metric: str) -> str:
-    """Say it where a baseline does as well as the network or better on the test rows; else nothing."""
+    """Say it where the network answers and a baseline does as well or better on the test rows; else nothing."""
     chosen = metric_of(run, metric)
     sign = -1.0 if chosen.higher is False else 1.0
     values: Mapping[str, float | None] = {model: score_of(run, model, chosen)["value"] for model in models_of(run)}
     known = {model: sign * value for model, value in values.items() if value is not None}
     ours = known.pop(OURS, None)
     best = max(known, key=lambda model: known[model], default=None)
-    if ours is None or best is None or known[best] < ours:
+    if run.answer.name != OURS or ours is None or best is None or known[best] < ours:
         return ""
     return f" The network is no better than the baselines: {best} does as well or better."
 
 
 def sentence_of(run: Run, metric: str, second: str) -> str:
-    """Test scores of two metrics with the interval of the first, the baselines, and whether one is as good."""
-    row = score_of(run, OURS, metric)
+    """Test scores of the answer in two metrics, with the interval of the first, and those of the other candidates."""
+    row = score_of(run, run.answer.name, metric)
     interval = "" if row["low"] is None else f" (95 % interval {shown(row['low'])} to {shown(row['high'])})"
-    others = [f"{model} {_pair(run, model, (metric, second))}" for model in models_of(run)[1:]]
-    baselines = f"; {', '.join(others)}" if others else ""
+    others = [f"{called(model)} {_pair(run, model, (metric, second))}" for model in models_of(run)[1:]]
+    rest = f"; {', '.join(others)}" if others else ""
     figure = f"test {metric.upper()} {shown(row['value'])}{interval}"
     remark = best_baseline_remark(run, metric)
-    return f"{figure}, {second.upper()} {shown(score_of(run, OURS, second)['value'])}{baselines}.{remark}"
+    return f"{figure}, {second.upper()} {shown(score_of(run, run.answer.name, second)['value'])}{rest}.{remark}"
 
 
 def _pair(run: Run, model: str, metrics: Sequence[str]) -> str:

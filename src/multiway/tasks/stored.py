@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 from pydantic import ConfigDict, Field
 
 from multiway.config import Config, Plain
+from multiway.tasks.choice import Choice
 from multiway.training.log import LogRow
 
 Scalar = str | int | float | bool | None
@@ -67,6 +68,7 @@ class Preprocessing(Config):
 
     state: Plain
     facts: Plain
+    answer: Choice
     tables: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Types of the columns of every table."""
 

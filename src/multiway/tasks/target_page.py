@@ -85,35 +85,39 @@ def class_page(subject: pages.Subject, more: Callable[[Sequence[Run]], Iterable[
 def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[str] | None) -> Iterator[PagePart]:
     """What the table `predictions` of the first run says of its test rows; without names the target is a number."""
     test = runs[0].tables["predictions"].query("split == 'test'")
+    answer = runs[0].answer.name
     of_model = {str(name): rows for name, rows in test.groupby("model", sort=False)}
     if names is None:
-        yield number_errors(of_model[OURS], subject.rows)
+        yield number_errors(of_model[answer], subject.rows)
         return
-    labels = pd.Index(names).get_indexer(pd.Index(of_model[OURS]["label"].astype(str)))
+    labels = pd.Index(names).get_indexer(pd.Index(of_model[answer]["label"].astype(str)))
     columns = [f"p_{name}" for name in names]
     shares = {model: rows[columns].to_numpy(float) for model, rows in of_model.items()}
     words = {name: subject.models.get(name, name) for name in shares}
     colours = {words[name]: colour for name, colour in pages.colours_of(subject.scores(runs)).items()}
-    curves = class_curves(names, labels, {words[name]: values for name, values in shares.items()})
-    yield confusion_part(names, labels, metrics.predicted_classes(shares[OURS]), curves, colours)
-    yield calibration_part(labels, shares[OURS], subject.rows)
+    curves = class_curves(names, labels, {words[name]: values for name, values in shares.items()}, words[answer])
+    yield confusion_part(names, labels, metrics.predicted_classes(shares[answer]), curves, colours, words[answer])
+    yield calibration_part(labels, shares[answer], subject.rows, model=words[answer])
 
 
-def class_curves(names: Sequence[str], labels: Labels, shares: Mapping[str, Values]) -> list[RocCurve]:
-    """A curve per model for two classes; for more, a curve of the run's own model per class."""
+def class_curves(
+    names: Sequence[str], labels: Labels, shares: Mapping[str, Values], answer: str = OURS
+) -> list[RocCurve]:
+    """A curve per model for two classes; for more, a curve of the answer per class."""
     if len(names) == 2:
         curves = [class_curve(model, labels == 1, values[:, 1]) for model, values in shares.items()]
     else:
-        curves = [class_curve(name, labels == label, shares[OURS][:, label]) for label, name in enumerate(names)]
+        curves = [class_curve(name, labels == label, shares[answer][:, label]) for label, name in enumerate(names)]
     return [curve for curve in curves if curve is not None]
 
 
 def confusion_part(
-    classes: Sequence[str], labels: Labels, predicted: Labels, curves: Sequence[RocCurve], colours: Mapping[str, int]
-) -> PagePart:
+    classes: Sequence[str], labels: Labels, predicted: Labels, curves: Sequence[RocCurve], colours: Mapping[str, int],
+    model: str = OURS,
+) -> PagePart:  # fmt: skip
     """Confusion matrix and ROC curves of the test cases; `colours` are numbers by name of a curve."""
     counts = metrics.confusion_matrix(labels, predicted, len(classes))
-    side = [f"On the test cases. A row of the matrix is a class, a column what {OURS} predicted."]
+    side = [f"On the test cases. A row of the matrix is a class, a column what {model} predicted."]
     content = [
         confusion_table(classes, counts) if len(labels) else None,
         roc_chart(curves, colours) if curves else None,
@@ -130,11 +134,13 @@ def class_curve(name: str, is_class: NDArray[np.bool_], scores: Values) -> RocCu
     return RocCurve(name, false, true, float(((true[1:] + true[:-1]) / 2 * np.diff(false)).sum()))
 
 
-def calibration_part(labels: Labels, probabilities: Values, rows: str = "cases", bins: int = metrics.BINS) -> PagePart:
+def calibration_part(
+    labels: Labels, probabilities: Values, rows: str = "cases", bins: int = metrics.BINS, model: str = OURS
+) -> PagePart:
     """How often the answer is right, by confidence; `rows` says what is counted."""
     table = metrics.reliability_table(labels, probabilities, bins=bins) if len(labels) else []
     side = [
-        f"How often {OURS} is right among test {rows} of like confidence.",
+        f"How often {model} is right among test {rows} of like confidence.",
         "On the dashed line confidence can be taken at its word; below it there is too much.",
         f"The larger a dot, the more {rows}; lines are the 95\u202f% interval of each share (Wilson).",
     ]

@@ -106,10 +106,10 @@ def answer_frame(predicted: NDArray[np.float64], names: Names) -> pd.DataFrame:
     return pd.concat([pd.DataFrame({"predicted": named}), probability_frame(predicted, names)], axis=1)
 
 
-def answers_of(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Rows of the table `predictions` that say what the run's own model answers to the test samples."""
+def answers_of(tables: Mapping[str, pd.DataFrame], model: str = OURS) -> pd.DataFrame:
+    """Rows of the table `predictions` that say what a model answers to the test samples."""
     table = tables["predictions"]
-    return table[(table["split"] == "test") & (table["model"] == OURS)]
+    return table[(table["split"] == "test") & (table["model"] == model)]
 
 
 def telling(

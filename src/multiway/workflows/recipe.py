@@ -59,8 +59,8 @@ class Recipe(Config):
         return self.at(str(row["horizons"]).split(",")) if row.get("horizons") else self
 
     def settings_of_runs(self) -> list[dict[str, Any]]:
-        """Settings of each run that the cell is the mean of: one per horizon, or one."""
-        base = {"data": self.data, **self.settings}
+        """Settings of each run that the cell is the mean of, one per horizon, or one; its network answers."""
+        base = {"data": self.data, "answer": "network", **self.settings}
         return [{"horizon": horizon, **base} for horizon in self.horizons] or [base]
 
 

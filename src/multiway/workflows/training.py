@@ -24,8 +24,11 @@ class Trained:
     runs: list[Run]
 
     def lines(self) -> list[str]:
-        """What came out and where it lies."""
-        return [f"{run.folder.path if run.folder else 'run'}: {run.task.sentence(run)}" for run in self.runs]
+        """Which model answers and why, what came out and where it lies."""
+        return [line for run in self.runs for line in (run.answer.line(), self._outcome(run))]
+
+    def _outcome(self, run: Run) -> str:
+        return f"{run.folder.path if run.folder else 'run'}: {run.task.sentence(run)}"
 
     def table(self) -> list[Row]:
         """Test scores of every model beside its baselines, averaged over seeds."""
@@ -33,7 +36,13 @@ class Trained:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        runs = [{"folder": run.folder and str(run.folder.path), "answer": run.task.sentence(run)} for run in self.runs]
+        runs = [
+            {
+                "folder": run.folder and str(run.folder.path), "answer": run.task.sentence(run),
+                "model": run.answer.name, "reason": run.answer.line(),
+            }
+            for run in self.runs
+        ]  # fmt: skip
         return {"runs": runs, "scores": self.table()}
 
 

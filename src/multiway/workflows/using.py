@@ -10,10 +10,9 @@ from multiway import files, leftovers
 from multiway.data.writing import leaving_raw
 from multiway.errors import ConfigError, Fix, RunError, concerning
 from multiway.tasks import lifecycle
-from multiway.tasks.answers import Answer
-from multiway.tasks.protocol import Row
+from multiway.tasks.answers import Answer, Scores
 from multiway.tasks.run import Run, name_of, readable
-from multiway.tasks.scores import score_table
+from multiway.tasks.scores import answer_line, score_table
 
 
 def run_folders(path: Path | str) -> list[Path]:
@@ -40,15 +39,17 @@ def task_name(path: Path | str) -> str:
     return name_of(run_folders(path)[0])
 
 
-def evaluate(run: Path | str, *, data: str | None = None, split: str = "test") -> list[Row]:
-    """A run's stored scores, or fresh ones on other data."""
-    runs = load_runs(run)
-    if data is None:
-        return score_table(runs, split)
-    for loaded in runs:
+def evaluate(
+    run: Path | str, *, data: str | None = None, split: str = "test", model: str | None = None
+) -> Scores:  # fmt: skip
+    """A run's stored scores, or fresh ones on other data: the answer beside every candidate, or one of these alone."""
+    runs = [loaded.asking(model) for loaded in load_runs(run)]
+    for loaded in runs if data is not None else ():
         with concerning(loaded.task.name):
-            loaded.scores = loaded.task.evaluate(loaded, data, split)
-    return score_table(runs, runs[0].scores[0]["split"])
+            loaded.scores = loaded.task.evaluate(loaded, str(data), split)
+    rows = score_table(runs, split if data is None else runs[0].scores[0]["split"])
+    answer = runs[0].answer.name
+    return Scores([row for row in rows if model is None or row["model"] == answer], [answer_line(runs)])
 
 
 def predict(
@@ -58,21 +59,24 @@ def predict(
     out: Path | str | None = None,
     options: dict[str, Any] | None = None,
     overwrite: bool = True,
+    model: str | None = None,
     raw: bool = False,
     progress: bool = False,
 ) -> Answer:
     """Predict with a run: a table, or files; with a path, the table is also written.
+
+    It is the run's answer that predicts, or the `model` of that name.
 
     Options are those of the task for `predict`, such as `layout` and `levels` of a forecast. Without `overwrite`,
     a file at `out` is refused, and so is a folder with something in it. In CSV and Excel, text that a
     spreadsheet would run as a formula is escaped, unless it is to be left `raw`. With
     `progress`, a bar on a terminal says how many scans are done.
     """
-    out, loaded = _check_out("predict", out, overwrite), load_run(run)
+    out, loaded = _check_out("predict", out, overwrite), load_run(run).asking(model)
     options = (options or {}) | ({"progress": True} if progress else {})
     with _answering(loaded, out, raw):
         answer = loaded.task.answer(loaded, data, out, options)
-    return dataclasses.replace(answer, raw=raw)
+    return dataclasses.replace(answer, head=answer.head or loaded.answer.line(), raw=raw)
 
 
 def backtest(
@@ -91,7 +95,7 @@ def backtest(
     out, loaded = _check_out("backtest", out, overwrite), load_run(run)
     with _answering(loaded, out, raw):
         answer = loaded.task.backtest(loaded, data, out, options or {})
-    return dataclasses.replace(answer, raw=raw)
+    return dataclasses.replace(answer, head=answer.head or loaded.answer.line(), raw=raw)
 
 
 @contextlib.contextmanager
@@ -113,13 +117,18 @@ def _check_out(command: str, out: Path | str | None, overwrite: bool = True) -> 
 
 
 def explain(
-    run: Path | str, *, out: Path | str | None = None, options: dict[str, Any] | None = None, raw: bool = False
+    run: Path | str,
+    *,
+    out: Path | str | None = None,
+    options: dict[str, Any] | None = None,
+    model: str | None = None,
+    raw: bool = False,
 ) -> Answer:
-    """Write what the model looked at; what is strongest, and the files; `raw` as for `predict`."""
-    out, loaded = _check_out("explain", out), load_run(run)
+    """Write what the model looked at; what is strongest, and the files; `model` and `raw` as for `predict`."""
+    out, loaded = _check_out("explain", out), load_run(run).asking(model)
     with _answering(loaded, out or run_folders(run)[0], raw):
         answer = loaded.task.explain(loaded, out, options or {})
-    return dataclasses.replace(answer, raw=raw)
+    return dataclasses.replace(answer, head=answer.head or loaded.answer.line(), raw=raw)
 
 
 def report(run: Path | str, *, out: Path | str | None = None) -> Path:
@@ -134,7 +143,7 @@ def report(run: Path | str, *, out: Path | str | None = None) -> Path:
     return target
 
 
-def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> list[Row]:
+def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> Scores:
     """Test scores of several runs of one task side by side."""
     if len(runs) < 2:
         raise ConfigError(f"compare: give at least two runs, got {len(runs)}.")
@@ -148,4 +157,5 @@ def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> lis
     if out is not None:
         leftovers.remove(out)
         files.write_text(out, groups[0][0].task.compare(groups))
-    return [{"run": path, **row} for path, group in loaded.items() for row in score_table(group, "test")]
+    rows = [{"run": path, **row} for path, group in loaded.items() for row in score_table(group, "test")]
+    return Scores(rows, [f"{path}: {answer_line(group)}" for path, group in loaded.items()])

@@ -52,7 +52,7 @@ def test_a_stored_run_scores_and_explains_as_the_run_did(folder, inputs):
         row["model"]: row["value"] for row in run.scores if (row["metric"], row["split"]) == ("acc", "test")
     })  # fmt: skip
     words = workflows.explain(folder / inputs, options={"count": 3}).frame
-    shown = run.tables["predictions"].query("split == 'test' and model == 'multiway'")[:3]
+    shown = run.tables["predictions"].query(f"split == 'test' and model == '{run.answer.name}'")[:3]
     assert words.groupby("line", sort=False)["word"].agg(" ".join).tolist() == shown["text"].tolist()
     assert words.groupby("line", sort=False)["predicted"].first().tolist() == shown["predicted"].tolist()
     shares = shown[["p_bad", "p_good"]].max(axis=1)

@@ -4,9 +4,10 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from multiway.config import Config, Plain, merge
+from multiway.config import Plain, merge
 from multiway.data import ReadOptions
 from multiway.models import list_models, model_config, model_defaults
+from multiway.tasks.choice import Answering
 from multiway.tasks.forecasting.splitting import SplitOptions
 from multiway.tasks.options import check_model, network_fields, percentages, read_names, read_whole, starting_from
 from multiway.tasks.protocol import Option
@@ -31,7 +32,7 @@ TRAINED: Plain = {"loss": "mse", "epochs": 10, "average": None}
 """Fields of `TrainingConfig` where a trained baseline differs from the network: as in print, until it stops early."""
 
 
-class ForecastConfig(Config):
+class ForecastConfig(Answering):
     """A run of the task `forecast`; stored in its folder."""
 
     data: str | None = None

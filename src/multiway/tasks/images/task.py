@@ -160,6 +160,10 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
         source = Augmented(training, augment) if augment.is_on else training
         return source if options is None else Taught(source, taught(run, options))
 
+    def refits(self, run: Run) -> bool:
+        """A student cannot: its teacher has answered to the training images."""
+        return run.config.distill is None
+
     def watch(self, run: Run) -> Callable[[nn.Module], Watched] | None:
         """Quantiles of the weights that the config names, and a student's accuracy on the validation samples."""
         pattern = run.config.weights
@@ -180,7 +184,8 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """Gradients of the named images, or of some telling ones of the test."""
         chosen = options.get("images") or [name for _, name in telling_images(run)]
-        return write_explanations(explained(run, chosen), run.explanation(out))
+        answer = write_explanations(explained(run, chosen), run.explanation(out))
+        return dataclasses.replace(answer, head=run.answer.explained(OURS, "whose gradients say it"))
 
     def check_stored(self, run: Run) -> None:
         """A centre and a spread for each channel.

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from multiway.config import Config
 from multiway.models import model_config, model_defaults
+from multiway.tasks.choice import Answering
 from multiway.tasks.language.encode import TokenOptions
 from multiway.tasks.language.source import TextOptions, TextSplit
 from multiway.tasks.options import check_model, network_fields, starting_from
@@ -16,7 +16,7 @@ TRAINING: dict[str, Any] = {"loss": "cross_entropy", "batch_size": 32, "learning
 """Fields of `TrainingConfig` where text differs from a forecast."""
 
 
-class LanguageConfig(Config):
+class LanguageConfig(Answering):
     """A run of the task `language`; stored in its folder."""
 
     data: str | None = None

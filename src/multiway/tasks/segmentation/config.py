@@ -4,10 +4,11 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from multiway.config import Config, Plain, merge
+from multiway.config import Plain, merge
 from multiway.data.augmentation import AugmentOptions
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
 from multiway.models import list_models
+from multiway.tasks.choice import Answering
 from multiway.tasks.stored import Facts
 from multiway.training import TrainingConfig
 
@@ -28,7 +29,7 @@ class SegmentTraining(TrainingConfig):
     """Patches per batch over all processes."""
 
 
-class SegmentConfig(Config):
+class SegmentConfig(Answering):
     """A run of the task `segment`; stored in its folder."""
 
     data: str | None = None

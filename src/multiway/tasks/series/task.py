@@ -1,5 +1,6 @@
 """The task `series`."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -117,7 +118,8 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
             f"Shares of the absolute integrated gradients of {EXPLAINED} test series; those of a mode sum to 1.",
             "It is what the network uses, not what causes.",
         ]
-        return in_folder(importance_frame(run.facts["importance"]), out, "importance.csv", notes)
+        answer = in_folder(importance_frame(run.facts["importance"]), out, "importance.csv", notes)
+        return dataclasses.replace(answer, head=run.answer.explained(OURS, "whose gradients say it"))
 
 
 def check_constant(samples: Samples[Values], findings: Findings) -> None:

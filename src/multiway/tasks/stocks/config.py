@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from multiway.config import Config, Plain
 from multiway.data.encoders import EncoderOptions
 from multiway.models import model_config
+from multiway.tasks.choice import Answering
 from multiway.tasks.options import check_model, network_fields, starting_from
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.protocols import StockProtocol
@@ -25,7 +26,7 @@ TRAINING: Plain = {
 """Fields of `TrainingConfig` where movements differ from a forecast; a sample is one day of all stocks."""
 
 
-class StockConfig(Config):
+class StockConfig(Answering):
     """A run of the task `stocks`; stored in its folder."""
 
     data: str | None = None

@@ -117,9 +117,9 @@ class TabularRegressor(TabularEstimator, Regressor):
 
     baselines: Sequence[str] = ("mean", "ridge")
 
-    def predict(self, X: object) -> NDArray[np.float64]:
-        """Number of each row, in the units of the target."""
-        return self._outputs(X)
+    def predict(self, X: object, model: str | None = None) -> NDArray[np.float64]:
+        """Number of each row, in the units of the target; by the answer of the run, or a model of it."""
+        return self._outputs(X, model)
 
 
 def _has_words(X: object) -> bool:

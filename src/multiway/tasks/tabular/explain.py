@@ -1,4 +1,4 @@
-"""What the network of a table went by: how much worse it is with each column shuffled (Breiman 2001)."""
+"""What the answer to a table went by: how much worse it is with each column shuffled (Breiman 2001)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ from multiway.metrics.classes import accuracy
 from multiway.metrics.regression import mse
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.run import Run
-from multiway.tasks.samples import precise_outputs
+from multiway.tasks.samples import answered
 
 SHUFFLES = 5
 EVERY = "all"
@@ -41,11 +41,12 @@ def permutation_importance(cells: Cells, score: Score, seed: int = 0) -> pd.Data
 
 
 def importance(run: Run, rows: Samples[Cells]) -> pd.DataFrame:
-    """How much worse the network is on labelled rows with each column shuffled."""
+    """How much worse the answer is on labelled rows with each column shuffled."""
     metric, sign = (accuracy, 1.0) if run.state.target is None else (mse, -1.0)
 
     def score(cells: Cells) -> float:
-        outputs = precise_outputs(run.model, torch.from_numpy(run.state.inputs(cells)), run.state.target)
+        inputs = torch.from_numpy(run.state.inputs(cells))
+        outputs = answered(run, Samples(inputs=inputs, source=rows.source))
         return sign * (metric(rows.truth, outputs) or 0.0)
 
     return permutation_importance(rows.inputs, score)
@@ -56,6 +57,6 @@ def explained(run: Run, rows: Samples[Cells], out: Path | None) -> Answer:
     change = "ACC falls" if run.state.target is None else "MSE rises"
     notes = [
         f"test {change} by `importance` where the column is shuffled over the rows; shuffling `all` leaves chance.",
-        "Of columns that say the same, each looks unimportant. It is what the network uses, not what causes.",
+        "Of columns that say the same, each looks unimportant. It is what the model uses, not what causes.",
     ]
     return in_folder(importance(run, rows), out, "importance.csv", notes)

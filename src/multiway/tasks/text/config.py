@@ -6,11 +6,12 @@ from typing import Self
 from pydantic import Field, model_validator
 from torch import nn
 
-from multiway.config import Config, Plain, merge
+from multiway.config import Plain, merge
 from multiway.data.encoders import EncoderOptions, chosen_encoder, token_encoder
 from multiway.data.splitting import Folds
 from multiway.models import TunedText, create_model, model_config
 from multiway.models.target_baselines import OF_TEXTS, TextBaseline
+from multiway.tasks.choice import Answering
 from multiway.tasks.options import check_class_losses, check_model, network_fields
 from multiway.tasks.text.encode import InputKind, TextState, WordOptions
 from multiway.tasks.text.source import LabelledTextOptions
@@ -33,7 +34,7 @@ def usual_training(inputs: InputKind) -> Plain:
     return {"loss": "cross_entropy", **TRAINING[inputs]}
 
 
-class TextConfig(Config):
+class TextConfig(Answering):
     """A run of the task `text`; stored in its folder."""
 
     data: str | None = None

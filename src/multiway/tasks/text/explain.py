@@ -13,8 +13,8 @@ from multiway.data.samples import Samples
 from multiway.explain.deletion import leave_one_out
 from multiway.explain.spectra import Filtering, spectrum_table
 from multiway.tasks.run import Run
-from multiway.tasks.samples import outputs_of
-from multiway.tasks.targets import class_values, decoded
+from multiway.tasks.samples import answered
+from multiway.tasks.targets import class_values
 
 
 def explain_words(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame:
@@ -50,8 +50,9 @@ def explain_graphs(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame 
 
 
 def shares_of(run: Run, texts: Sequence[str]) -> NDArray[np.float64]:
-    """Class probabilities of texts by the network of a run; vectors of what is looked at once are not kept."""
+    """Class probabilities of texts by the answer of a run; vectors of what is looked at once are not kept."""
     state, options = run.state, run.config.text
     vectors = state.inputs == "vectors"
     values = torch.from_numpy(make_encoder(options).encode(texts)) if vectors else state.seen(texts, options).values
-    return decoded(outputs_of(run.model, Samples(inputs=state.scaled(values), source="texts")), None)
+    samples = Samples(inputs=state.scaled(values), source="texts", names={"text": list(texts)})
+    return answered(run, samples)

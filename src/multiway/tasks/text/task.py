@@ -15,7 +15,7 @@ from multiway.config import Plain
 from multiway.data.encoders import EncoderOptions
 from multiway.data.findings import Findings
 from multiway.data.samples import Prepared, Rows, Samples, read_samples
-from multiway.data.splitting import drawn_notes, split
+from multiway.data.splitting import Splits, drawn_notes, split
 from multiway.errors import ConfigError, Fix, MultiwayWarning
 from multiway.metrics.classes import accuracy
 from multiway.models.target_baselines import OF_TEXTS, build_baseline
@@ -117,8 +117,13 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
         texts = read_samples(self.called(source), lambda findings: self._warned(config, source, findings))
         if texts.target is None:
             raise ConfigError(f"{texts.source}: a target to predict is needed. ", *texts.labelling)
-        splits = split(texts, config.split, fix=self.split_field)
-        state = self.learnt(config, texts, splits["train"])
+        return self.arranged(config, texts, split(texts, config.split, fix=self.split_field), progress=progress)
+
+    def arranged(
+        self, config: TextConfig, samples: Samples[Strings], splits: Splits, *, progress: bool = False
+    ) -> Prepared[Strings, TextState]:
+        """Texts encoded at once, since training learns from encoded ones."""
+        texts, state = samples, self.learnt(config, samples, splits["train"])
         seen = state.seen(texts.inputs.tolist(), config.text, progress=progress)
         state = state.with_inputs(seen, splits["train"])
         notes = (*texts.notes, *drawn_notes(texts, splits))
@@ -195,7 +200,9 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
         """How far each word of some test texts moves the probability of the answer, by leaving it out."""
         test = reread(run).part("test")
         count = int(options.get("count") or EXPLAINED)
-        words, graphs = explain_words(run, test, count), explain_graphs(run, test, count)
+        words, graphs = explain_words(run, test, count), None
+        if run.answer.name == OURS:
+            graphs = explain_graphs(run, test, count)
         notes = ["the probability of the predicted class falls by `importance` where the word is left out of the text."]
         if graphs is None:
             return in_folder(words, out, "words.csv", notes)

@@ -1,0 +1,79 @@
+"""What every run promises of its answer: it is what validation prefers, it is named, and others can be asked."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from command import outcome, printed
+from multiway import workflows
+from multiway.tasks.choice import called
+from multiway.tasks.lifecycle import load
+from multiway.tasks.registry import TASKS, task_of
+from tasks.finished import finished
+
+CHOOSING = [name for name in TASKS if task_of(name).has_choice]
+
+
+@pytest.fixture(scope="session", params=CHOOSING)
+def made(request, tmp_path_factory):
+    return finished(request.param, tmp_path_factory)
+
+
+def test_the_answer_is_no_worse_on_validation_than_any_candidate_by_more_than_one_standard_error(made):
+    answer = load(made.run).answer
+    rows = {row.name: row for row in answer.candidates}
+    assert set(rows) - {"blend"} == set(load(made.run).models)
+    chosen = rows[answer.name]
+    assert chosen.difference <= (chosen.error or np.inf)
+    assert answer.cases > 1 and answer.loss in answer.reason and answer.unit in answer.reason
+
+
+def test_every_output_names_the_model_that_answers_and_why(made, tmp_path):
+    line = load(made.run).answer.line()
+    data, out = made.tiny.data, tmp_path / "out.csv"
+    assert made.said.splitlines()[0] == line
+    assert printed("evaluate", made.run).splitlines()[0] == line
+    assert printed("predict", made.run, "--data", data, "--out", out).splitlines()[0] == line
+    assert line.replace("&", "&amp;") in made.page
+    code, said, err = outcome("predict", made.run, "--data", data)
+    assert code == 0 and line in err.splitlines() and line not in said  # the table is for other programs
+
+
+def test_each_model_is_asked_by_its_name(made, tmp_path):
+    run, data = load(made.run), made.tiny.data
+    tables = {}
+    for name in run.candidates:
+        out = tmp_path / f"{name}.csv"
+        said = printed("predict", made.run, "--data", data, "--model", called(name), "--out", out)
+        tables[name] = pd.read_csv(out)
+        own = name == run.answer.name
+        assert said.splitlines()[0].startswith(
+            f"Answer: {called(name)}, asked in place of" if not own else run.answer.line()
+        )
+        (row,) = workflows.evaluate(made.run, model=called(name))
+        assert row["model"] == name
+        stored = {row["metric"]: row["value"] for row in run.scores if (row["model"], row["split"]) == (name, "test")}
+        assert all(row[metric] == value for metric, value in stored.items() if metric in row)
+    assert tables[run.answer.name].equals(again(made, data, tmp_path))
+    shares = {name: table.filter(regex="^p_").to_numpy() for name, table in tables.items()}
+    assert not np.allclose(shares["multiway"], shares["majority"])
+
+
+def again(made, data, folder):
+    printed("predict", made.run, "--data", data, "--out", folder / "again.csv")
+    return pd.read_csv(folder / "again.csv")
+
+
+def test_an_unknown_model_is_refused_in_one_line(made):
+    known = ", ".join(map(called, load(made.run).candidates))
+    for words in (["predict", made.run, "--data", made.tiny.data], ["evaluate", made.run], ["explain", made.run]):
+        code, _, err = outcome(*words, "--model", "forest")
+        assert code == 1 and f"models of this run are {known}. Got forest" in err, err
+
+
+def test_an_explanation_says_what_it_explains(made, tmp_path):
+    answer = load(made.run).answer
+    code, said, err = outcome("explain", made.run, "--out", tmp_path / "explained")
+    assert code == 0, err
+    first = said.splitlines()[0]
+    assert first.endswith(answer.line()) and (first == answer.line() or first.startswith("This explains the network"))
