@@ -32,3 +32,12 @@ def test_later_samples_have_no_splits_and_are_all_of_any():
     assert later.rows("all").tolist() == [0, 1, 2, 3, 4] and len(later.part("test")) == 5
     split = Prepared(raw=samples(), encoded=samples(), state=None, splits={"test": np.array([1, 2])})
     assert split.part("test").names == {"file": ("w", "x")}
+
+
+def test_a_sample_is_called_by_its_row_else_by_its_name_else_by_its_position():
+    known = {"inputs": np.zeros(3), "source": "a.csv", "rows": np.array([7, 5, 9]), "names": {"file": ["x", "y", "z"]}}
+    called = []
+    for left_out in ((), ("rows",), ("rows", "names")):
+        samples = Samples(**{name: value for name, value in known.items() if name not in left_out})
+        called.append(samples.called(np.array([2, 0])))
+    assert called == [["row 9", "row 7"], ["z", "x"], ["2", "0"]]
