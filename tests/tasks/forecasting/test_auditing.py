@@ -1,6 +1,7 @@
 """Audit of forecasts: our splits pass, a published one does not, and a run's own scaling is looked at."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from multiway.data import Scaler
 from multiway.errors import ConfigError, DataError, MultiwayWarning
 from multiway.papers.protocols.random_windows import NOTE
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting.audit import audit_forecast
+from multiway.tasks.forecasting.audit import audit_forecast, check_targets
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.lifecycle import SCORED
@@ -97,6 +98,23 @@ def test_targets_that_are_not_the_series_are_seen(data_file, monkeypatch):
     report = audit_forecast(config)
     assert "labels" in errors(report)
     assert any("0.00% of 148 targets agree with the series' own values" in line for line in report.lines())
+
+
+@pytest.mark.parametrize(("moved", "agrees"), [(0.0, True), (1e-6, True), (0.01, False), (-0.01, False)])
+def test_targets_agree_by_their_size_however_large_they_are(moved, agrees):
+    """Of values about 3 and 300 as much may differ in proportion: less than a hundredth."""
+    values = np.concatenate([np.full((40, 1), 3.0), np.full((40, 1), 300.0)]) * (-1.0) ** np.arange(80)[:, None]
+    start = torch.arange(70)
+    rows = start.numpy()[:, None] + np.arange(5, 10)
+    part = types.SimpleNamespace(
+        lookback=5, horizon=5, num_targets=1,
+        gather=lambda index: {"start": start[index], "future": torch.from_numpy(values[rows[index]] * (1 + moved))},
+    )  # fmt: skip
+    windows = type("Part", (types.SimpleNamespace,), {"__len__": lambda self: 70})(**vars(part))
+    panel = types.SimpleNamespace(values=values)
+    verdict = check_targets(panel, {"test": windows}, Scaler(np.zeros(1), np.ones(1), ()))
+    assert isinstance(verdict, str) == agrees
+    assert ("100.00%" if agrees else " 0.00%") in f" {verdict if agrees else verdict.line()}"
 
 
 def test_missing_cells_are_no_leak(frame, tmp_path):
