@@ -13,6 +13,7 @@ import argparse
 import ast
 import dataclasses
 import functools
+import itertools
 import re
 import sys
 from collections import Counter, defaultdict
@@ -23,6 +24,8 @@ SOURCE = Path("src")
 PACKAGE = "multiway"
 OPTION = re.compile(r"(^|[\s(`'\"])--[a-z]")
 LONGEST_CYCLE = 40
+MOVES = 20
+"""That are listed of a run's way."""
 Reached = Mapping[str, Collection[str]]
 
 
@@ -218,7 +221,7 @@ def forward() -> Iterator[str]:
 
 
 def way(words: Sequence[str]) -> Iterator[str]:
-    """Files that `train tabular` enters, and how often it returns to one."""
+    """Files that `train tabular` enters, how often it returns to one, and the moves that it makes most."""
     from multiway.cli import main
     from multiway.tasks.registry import TASKS, task_of
 
@@ -228,6 +231,8 @@ def way(words: Sequence[str]) -> Iterator[str]:
     entries, _ = traced(main.run)
     path = folded(entries)
     yield f"files {len(set(entries))}, moves {len(path)}, returns {len(path) - len(set(path))}"
+    for (before, after), count in Counter(itertools.pairwise(path)).most_common(MOVES):
+        yield f"{count:4} {before} -> {after}"
 
 
 def _dotted(path: Path) -> str:
