@@ -15,7 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 known = typer.Typer(help="Known data sets: where they are, and fetching them.", no_args_is_help=True)
-training = typer.Typer(callback=command(train.train_command, "train"), invoke_without_command=True)
+training = typer.Typer(callback=command(train.group_command, "train"), invoke_without_command=True)
 tuning = typer.Typer(help="Search settings on validation; the test rows stay unread.", no_args_is_help=True)
 
 COMMANDS = (

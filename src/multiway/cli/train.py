@@ -29,7 +29,7 @@ RunOut = Annotated[
 ]
 
 
-def train_command(
+def group_command(
     ctx: typer.Context,
     recipe: Recipe = None,
     resume: Annotated[
