@@ -24,15 +24,16 @@ IDLE = {
     "identifier": "say which row it is (nearly every value differs)",
 }
 """Kinds of columns that nothing can be learnt from, in words."""
+TAKEN: tuple[Kind, ...] = ("number", "category", "date")
+"""Kinds of columns that are inputs."""
 FEW_ROWS = 20
 """Below so many rows, values that are all different say nothing yet."""
 
 
 def kind_of(raw: pd.Series, name: str, categories: Collection[str] = ()) -> Kind:
     """Judge a column by its cells, and identifiers by their name too; `categories` are what the user says are some."""
-    if pd.api.types.is_datetime64_any_dtype(raw) or isinstance(raw.dtype, pd.PeriodDtype):
-        return "date"
-    text = None if is_numeric(raw) else words(raw)
+    is_date = pd.api.types.is_datetime64_any_dtype(raw) or isinstance(raw.dtype, pd.PeriodDtype)
+    text = None if is_date or is_numeric(raw) else words(raw)
     present = raw.notna().to_numpy(bool) if text is None else (text != "").to_numpy(bool)
     if not present.any():
         return "empty"
@@ -41,6 +42,8 @@ def kind_of(raw: pd.Series, name: str, categories: Collection[str] = ()) -> Kind
         return "constant"
     if name in categories:
         return "category"
+    if is_date:
+        return "date"
     if text is None or looks_numeric(text):
         values = parse_cells(raw if text is None else text)[0]
         return "identifier" if _counts_rows(values, name) else "number"
@@ -69,25 +72,23 @@ def _holds_dates(text: pd.Series) -> bool:
 
 def judge(
     table: RawTable, names: Sequence[str], categories: Collection[str], findings: Findings, *, is_named: bool
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Columns of numbers and of categories; what cannot be an input is left out, or refused.
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Columns of numbers, of categories and of dates; what cannot be an input is left out.
 
     is_named: The user named them: they are inputs, be they constant, empty or identifiers.
     """
     kinds = {name: kind_of(table.frame[name], name, categories) for name in names}
     if not is_named:
         kinds = _without_idle(kinds, findings)
-    _refuse_dates(table, [name for name, kind in kinds.items() if kind == "date"], findings)
+    if not kinds:
+        raise findings.fatal("columns", "no column is left to learn from", "Give a table with other columns.")
     numeric = {name: is_numeric(table.frame[name]) for name in kinds}
     inputs = {
-        name: "number" if kind == "number" or (kind in IDLE and numeric[name]) else "category"
+        name: kind if kind in TAKEN else "number" if kind in IDLE and numeric[name] else "category"
         for name, kind in kinds.items()
-        if kind != "date"
     }
-    if not inputs and not findings.errors():
-        raise findings.fatal("columns", "no column is left to learn from", "Give a table with other columns.")
-    numbers, words = (tuple(name for name, own in inputs.items() if own == kind) for kind in ("number", "category"))
-    return numbers, words
+    numbers, categories, dates = (tuple(name for name, own in inputs.items() if own == kind) for kind in TAKEN)
+    return numbers, categories, dates
 
 
 def _without_idle(kinds: dict[str, Kind], findings: Findings) -> dict[str, Kind]:
@@ -98,16 +99,6 @@ def _without_idle(kinds: dict[str, Kind], findings: Findings) -> dict[str, Kind]
         if places:
             findings.add(idle, "warning", f"columns {said} and are left out", fix, places)
     return {name: kind for name, kind in kinds.items() if kind not in IDLE}
-
-
-def _refuse_dates(table: RawTable, names: list[str], findings: Findings) -> None:
-    if names:
-        places = [table.place(0, name, table.frame[name].iloc[0]) for name in names]
-        fix = (
-            "Leave them out (", Fix("read.drop", names), "), or split by one of them (",
-            Fix("read.time", names[0]), ").",
-        )  # fmt: skip
-        findings.add("dates", "error", "columns hold dates, which are no numbers", fix, places)
 
 
 def looks_like_rows(source: object) -> bool:

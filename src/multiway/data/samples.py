@@ -255,15 +255,17 @@ class Prepared(Generic[InputsT, StateT]):
 class Cells:
     """Inputs of rows: columns of numbers and columns of words.
 
-    numbers: `(rows, numbers)` float64, NaN where missing.
+    numbers: `(rows, numbers)` float64, NaN where missing; dates are days since 1970.
     words: `(rows, categories)` strings, empty where missing.
     of_numbers, of_words: What the columns are called.
+    dates: How the dates among the numbers are written, by column.
     """
 
     numbers: NDArray[np.float64]
     words: NDArray[np.object_]
     of_numbers: tuple[str, ...]
     of_words: tuple[str, ...]
+    dates: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -1,7 +1,7 @@
 """Which columns are times, names and values; and cells turned into numbers, naming each that is none."""
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.samples import Cells
 from multiway.data.sources.cells import TIME_NAMES, RawTable, has_comma, parse_cells, words
-from multiway.data.sources.options import ReadOptions
+from multiway.data.sources.dates import read_dates
+from multiway.data.sources.options import FileOptions, ReadOptions
 from multiway.data.sources.times import looks_like_time
 from multiway.errors import Fix, Message, closest
 
@@ -114,15 +115,28 @@ def parse_numbers(
     return values
 
 
-def read_cells(table: RawTable, numbers: Sequence[str], categories: Sequence[str], findings: Findings) -> Cells:
-    """Columns of numbers, NaN where a cell is empty, and columns of words; cells that are no number are findings."""
+def read_cells(
+    table: RawTable, numbers: Sequence[str], categories: Sequence[str], findings: Findings,
+    *, dates: Mapping[str, str | None] | None = None, options: FileOptions | None = None,
+) -> Cells:  # fmt: skip
+    """Columns of numbers, NaN where a cell is empty, and columns of words; cells that are no number are findings.
+
+    dates: Columns that become numbers as days since 1970, after the others, and the forms that are known of them.
+    """
     frame = table.frame
+    read = {
+        name: read_dates(table, name, options or FileOptions(), findings, form) for name, form in (dates or {}).items()
+    }
     text = {name: words(frame[name]) for name in numbers if not pd.api.types.is_numeric_dtype(frame[name])}
     table = dataclasses.replace(table, frame=frame.assign(**text))
     values = parse_numbers(table, list(numbers), findings, emptied=OF_INPUTS, chosen=OTHERS, rounded=True)
     columns = [words(frame[name]).to_numpy(object) for name in categories]
     cells = np.column_stack(columns) if columns else np.empty((len(frame), 0), object)
-    return Cells(numbers=values, words=cells, of_numbers=tuple(numbers), of_words=tuple(categories))
+    forms = {name: form for name, (_, form) in read.items()}
+    values = np.column_stack([values, *(days for days, _ in read.values())])
+    return Cells(
+        numbers=values, words=cells, of_numbers=(*numbers, *read), of_words=tuple(categories), dates=forms
+    )  # fmt: skip
 
 
 def _report_words(worded: list[tuple[str, str]], numeric: list[str], chosen: Message, findings: Findings) -> None:

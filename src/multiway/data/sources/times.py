@@ -86,13 +86,13 @@ def _from_text(table: RawTable, column: str, options: FileOptions, findings: Fin
         raise findings.fatal("time", "the time column is empty", fix, [table.place(0, column)])
     quarters = text.str.fullmatch(QUARTER, case=False, na=False)
     if quarters[present].mean() > 0.5:
-        return _quarters(text.where(quarters))
+        return quarters_of(text.where(quarters))
     if text[present].str.fullmatch(r"[+-]?\d+(\.0*)?").all():
         return _whole(pd.to_numeric(text.where(present)).to_numpy(np.float64, na_value=np.nan), findings)
     return _stamps(text.where(present), table, column, options, findings, field)
 
 
-def _quarters(text: pd.Series) -> pd.DatetimeIndex:
+def quarters_of(text: pd.Series) -> pd.DatetimeIndex:
     """First days of quarters such as 2003Q1 or Q1 2003."""
     year = text.str.extract(r"(\d{4})", expand=False)
     month = pd.to_numeric(text.str.extract(r"(?i)Q([1-4])", expand=False)) * 3 - 2
@@ -102,14 +102,27 @@ def _quarters(text: pd.Series) -> pd.DatetimeIndex:
 def _stamps(
     text: pd.Series, table: RawTable, column: str, options: FileOptions, findings: Findings, field: str
 ) -> pd.DatetimeIndex:
-    """Read under the format that fits most rows; refuse to guess between two that fit all."""
-    zoned = bool(text.str.extract(OFFSET, expand=False).notna().any())
-    iso = _read(text, ISO, zoned)
+    """Times under the form that fits most rows, in the zone of their texts."""
+    stamps = best_reading(text, table, column, options, findings, field)[1]
+    if not _is_zoned(text):
+        return stamps
+    stamps, said = in_own_zone(stamps, text)
+    findings.add("time", "note", said)
+    return stamps
+
+
+def best_reading(
+    text: pd.Series, table: RawTable, column: str, options: FileOptions, findings: Findings, field: str
+) -> tuple[str, pd.DatetimeIndex]:
+    """The form that fits most rows, and the times by it, UTC where they have offsets; two that fit all are refused."""
+    zoned = _is_zoned(text)
+    iso = read_stamps(text, ISO, zoned=zoned)
     readings = {ISO: iso}
     if _failures(iso, text):
         sample = text.dropna().drop_duplicates()
         sample = pd.concat([sample.iloc[:3], sample.iloc[3 :: max(1, len(sample) // 5)]])
-        readings |= {form: _read(text, form, zoned) for form in _formats(list(sample), options.day_first)}
+        forms = _formats(list(sample), options.day_first)
+        readings |= {form: read_stamps(text, form, zoned=zoned) for form in forms}
     fewest = min(_failures(times, text) for times in readings.values())
     best = {form: times for form, times in readings.items() if _failures(times, text) == fewest}
     if fewest == len(text.dropna()):
@@ -117,18 +130,20 @@ def _stamps(
         fix = (f"{WRITE} Or name another column (", Fix(field, like="NAME"), ").")
         raise findings.fatal("time", "the times cannot be understood", fix, [place])
     # Where nothing fits better than the standard form, a stray stamp is a stray stamp.
-    stamps = best[ISO] if ISO in best else _settle(best, table, column, findings)
-    if zoned:
-        stamps, said = in_own_zone(stamps, text)
-        findings.add("time", "note", said)
-    return stamps
+    return (ISO, best[ISO]) if ISO in best else _settle(best, table, column, findings)
 
 
-def _settle(best: dict[str, pd.DatetimeIndex], table: RawTable, column: str, findings: Findings) -> pd.DatetimeIndex:
+def _is_zoned(text: pd.Series) -> bool:
+    return bool(text.str.extract(OFFSET, expand=False).notna().any())
+
+
+def _settle(
+    best: dict[str, pd.DatetimeIndex], table: RawTable, column: str, findings: Findings
+) -> tuple[str, pd.DatetimeIndex]:
     """Of readings that fit equally, take the one whose times run forwards; if that does not settle it, refuse."""
-    first = next(iter(best.values()))
-    if all(times.equals(first) for times in best.values()):
-        return first
+    first, times = next(iter(best.items()))
+    if all(each.equals(times) for each in best.values()):
+        return first, times
     forwards = {form: times for form, times in best.items() if times.dropna().is_monotonic_increasing}
     if len(forwards) != 1:
         place = table.place(0, column, table.frame[column].iloc[0])
@@ -139,7 +154,7 @@ def _settle(best: dict[str, pd.DatetimeIndex], table: RawTable, column: str, fin
     form, times = next(iter(forwards.items()))
     order = "day before month" if form.index("%d") < form.index("%m") else "month before day"
     findings.add("time", "note", f"dates are read {order}, because then they run forwards")
-    return times
+    return form, times
 
 
 def _formats(sample: list[str], day_first: bool | None) -> list[str]:
@@ -150,7 +165,7 @@ def _formats(sample: list[str], day_first: bool | None) -> list[str]:
     return list(dict.fromkeys(guess for guess in guesses if guess is not None))
 
 
-def _read(text: pd.Series, form: str, zoned: bool) -> pd.DatetimeIndex:
+def read_stamps(text: pd.Series, form: str, *, zoned: bool = False) -> pd.DatetimeIndex:
     """Parse strictly, NaT where a row does not fit."""
     try:
         return pd.DatetimeIndex(pd.to_datetime(text, format=form, errors="coerce", utc=zoned))

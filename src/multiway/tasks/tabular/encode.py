@@ -14,6 +14,7 @@ from multiway.data.findings import quoted
 from multiway.data.samples import Cells, Samples
 from multiway.data.scaling import Floats, Scaler
 from multiway.tasks.stored import same_length
+from multiway.tasks.tabular.dates import DateParts
 
 FARTHEST = 1e6
 """Deviations from the mean beyond which a number is taken as that far, so that float32 can hold what follows."""
@@ -24,7 +25,7 @@ class TableState(Config):
     """What was learnt from the training rows."""
 
     numbers: tuple[str, ...]
-    """Columns of numbers, in order; later tables are matched to them by name."""
+    """Columns of numbers, then of dates as days; later tables are matched to them by name."""
     categories: tuple[str, ...]
     """Columns of words, likewise."""
     target_name: str
@@ -41,9 +42,13 @@ class TableState(Config):
     """Of each category, those with an input of their own; any other cell is 0 in all of them."""
     target: Scaler | None
     """Mean and deviation of a target that is a number."""
+    dates: tuple[DateParts, ...] = ()
+    """Parts of the dates, the last of the numbers, in their order."""
 
     @model_validator(mode="after")
     def _as_many(self) -> Self:
+        if tuple(parts.column for parts in self.dates) != self.numbers[len(self.numbers) - len(self.dates) :]:
+            raise ValueError("dates that are not the last of the numbers")
         numbers = {"medians": self.medians, "mean": self.scaler.mean, "std": self.scaler.std}
         same_length({"numbers": self.numbers, **numbers})
         same_length({"categories": self.categories, "levels": self.levels})
@@ -61,6 +66,10 @@ class TableState(Config):
             scaler=Scaler.fit(np.where(missing, medians, cells.numbers)),
             levels=tuple(_levels(column, max_levels) for column in cells.words.T),
             target=None if rows.target is None or rows.classes is not None else Scaler.fit(rows.target[:, None]),
+            dates=tuple(
+                DateParts.fit(name, form, cells.numbers[:, cells.of_numbers.index(name)])
+                for name, form in cells.dates.items()
+            ),
         )  # fmt: skip
 
     @property
@@ -73,6 +82,7 @@ class TableState(Config):
                 f"{name} = {level or MISSING}"
                 for name, levels in zip(self.categories, self.levels, strict=True) for level in levels
             ),
+            *(name for parts in self.dates for name in parts.names),
         )  # fmt: skip
 
     @property
@@ -81,11 +91,13 @@ class TableState(Config):
         return 1 if self.classes is None else len(self.classes)
 
     def inputs(self, cells: Cells) -> NDArray[np.float32]:
-        """Inputs `(rows, inputs)`: scaled numbers, indicators of missing ones, one input per level."""
+        """Inputs `(rows, inputs)`: scaled numbers, indicators of missing ones, one input per level, parts of dates."""
         missing = np.isnan(cells.numbers)
         numbers = self.scaler.transform(np.where(missing, self.medians, cells.numbers))
         parts = [np.clip(numbers, -FARTHEST, FARTHEST), missing[:, list(self.indicated)]]
         parts += [_one_hot(column, levels) for column, levels in zip(cells.words.T, self.levels, strict=True)]
+        dated = cells.numbers.T[len(self.numbers) - len(self.dates) :]
+        parts += [own.inputs(days) for own, days in zip(self.dates, dated, strict=True)]
         return np.concatenate(parts, axis=1).astype(np.float32)
 
     def unknown(self, cells: Cells) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """Rows of a table as samples: which columns are inputs, which one is the target, every flaw with its place."""
 
 import contextlib
+from collections.abc import Mapping
 from typing import Literal, Self
 
 import numpy as np
@@ -80,11 +81,14 @@ def rows_of(
         _check_names(columns, options, findings)
         roles = {options.target, options.group, options.time, *options.drop}
         names = [name for name in options.columns or columns if name not in roles]
-        numbers, categories = judge(raw, names, options.categories, findings, is_named=options.columns is not None)
+        is_named = options.columns is not None
+        numbers, categories, dated = judge(raw, names, options.categories, findings, is_named=is_named)
+        dates: Mapping[str, str | None] = dict.fromkeys(dated)
     else:
-        numbers, categories = state.numbers, state.categories
-        match_names(columns, [*numbers, *categories, *([] if target is None else [target])], findings)
-    cells = read_cells(raw, numbers, categories, findings)
+        dates, categories = {parts.column: parts.form for parts in state.dates}, state.categories
+        numbers = tuple(name for name in state.numbers if name not in dates)
+        match_names(columns, [*state.numbers, *categories, *([] if target is None else [target])], findings)
+    cells = read_cells(raw, numbers, categories, findings, dates=dates, options=options)
     groups, times = named_cells(raw, options.group, "group", findings), _times(raw, options, findings)
     _note_missing(cells, options, findings)
     known = None if state is None else state.classes
