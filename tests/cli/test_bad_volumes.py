@@ -107,7 +107,10 @@ def test_check_says_it_and_exits_with_1(case, folder, monkeypatch, capsys):
 def test_a_check_of_scans_without_labels_says_what_they_are_good_for(folder, monkeypatch, capsys):
     drop_column("label")
     code, out, _ = call(["check", "scans.csv"], monkeypatch, capsys)
-    assert code == 0 and "there are no labels and no masks, so it can be predicted on and not trained on" in out
+    assert (
+        code == 0
+        and "no target is named or found, so cases can be predicted and not trained on. Name the column of" in out
+    )
 
 
 def test_check_sees_what_a_table_is_of(folder, monkeypatch, capsys):

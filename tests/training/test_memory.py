@@ -9,12 +9,11 @@ from torch import nn
 import multiway
 from multiway.models import create_model
 from multiway.tasks import lifecycle
-from multiway.tasks.segmentation.encode import learn
 from multiway.tasks.segmentation.task import TASK as SEGMENT
 from multiway.tasks.volumes.task import TASK
 from multiway.training import TrainingConfig, memory
 from multiway.workflows.training import with_seed
-from tasks.segmentation.lesion_files import FAST, examples_at, write_boxes, write_scene
+from tasks.segmentation.lesion_files import FAST, prepared_at, write_boxes, write_scene
 from tasks.volumes.blocks import NETWORK, make_config, make_volumes, write_table
 
 
@@ -107,6 +106,6 @@ def test_patches_are_chosen_by_memory_as_volumes_are(tmp_path, monkeypatch, caps
 
 
 def test_patches_of_a_scene_are_counted_by_both_networks(tmp_path, monkeypatch):
-    examples, config = examples_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6, model={}, training={})
+    prepared, config = prepared_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6, model={}, training={})
     monkeypatch.setattr("multiway.training.memory.free_bytes", lambda: 1)
-    assert SEGMENT.settle(config, learn(config, examples)).training.batch_size == 1
+    assert SEGMENT.settle(config, prepared.state).training.batch_size == 1

@@ -15,9 +15,10 @@ from multiway.auditing.fingerprints import Details
 from multiway.auditing.lookup import check_lookup
 from multiway.auditing.marks import Faces, Paint
 from multiway.auditing.probes import class_numbers, held_out
-from multiway.auditing.report import Verdict, finding
+from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.data import Finding
-from multiway.data.sources.scans.cases import Cases
+from multiway.data.samples import Rows, Samples, Splits
+from multiway.data.sources.scans.cases import Cases, named_splits
 from multiway.data.sources.scans.encoding import BYTES, IntensityScale
 from multiway.data.sources.scans.loading import FileScans, read_cases
 from multiway.data.sources.scans.options import VolumeOptions
@@ -30,43 +31,39 @@ NOT_SCALED = finding("statistics", "note", "scaling was not looked at, as traini
 GZIP = b"\x1f\x8b"
 FEWEST = 3
 """Cases of a class, and of a value, that tell it without exception."""
-Rows = NDArray[np.int64]
+BLOCK = "block"
 
 
 def torn_cases(source: str, options: VolumeOptions) -> Cases | None:
     """The cases of a table whose own splits share a patient or a file, which training refuses; None for any other."""
-    named = read_cases(source, options)
-    shared = (_are_shared(groups, named.splits) for groups in (named.patients, files_of(named)) if groups is not None)
+    named = read_cases(source, options, opened=False)
+    splits = named_splits(named)
+    shared = (_are_shared(groups, splits) for groups in (named.groups, files_of(named)) if groups is not None)
     return named if any(shared) else None
 
 
-def _are_shared(groups: Sequence[object], splits: dict[str, Rows]) -> bool:
+def _are_shared(groups: Sequence[object], splits: Splits) -> bool:
     every = [{groups[row] for row in rows} for rows in splits.values()]
     return sum(map(len, every)) > len(set().union(*every))
 
 
 def files_of(cases: Cases) -> tuple[Path, ...] | None:
     """File of each case; None where one file holds all."""
-    return tuple(entry.file for entry in cases.scans.entries) if isinstance(cases.scans, FileScans) else None
+    files = cases.inputs.files
+    return tuple(entry.file for entry in files.entries) if isinstance(files, FileScans) else None
 
 
-def scan_title(source: str, splits: dict[str, Rows], what: str = "cases") -> str:
-    """The data, and how much each split has."""
-    counts = ", ".join(f"{split} {len(rows):,}" for split, rows in splits.items())
-    return f"{source}: {sum(map(len, splits.values())):,} {what}; {counts}"
-
-
-def check_files(cases: Cases) -> Verdict | None:
+def check_files(cases: Cases, splits: Splits) -> Verdict | None:
     """Whether a file is listed in two splits."""
     files = files_of(cases)
     if files is None:
         return None
     count = collections.Counter(file.name for file in set(files))
     names = [file.name if count[file.name] == 1 else f"{file.parent.name}/{file.name}" for file in files]
-    return check_groups(by_split(names, cases.splits), "file")
+    return check_groups(by_split(names, splits), "file")
 
 
-def check_patients(patients: Sequence[str] | None, splits: dict[str, Rows]) -> Verdict:
+def check_patients(patients: Sequence[str] | None, splits: Splits) -> Verdict:
     """Whether a patient is in two splits, as far as patients are known."""
     if patients is None:
         return finding("groups", "note", "patients are not known, so whether one is in two splits was not looked at")
@@ -74,23 +71,23 @@ def check_patients(patients: Sequence[str] | None, splits: dict[str, Rows]) -> V
 
 
 def check_images(
-    digests: Sequence[bytes | None], labels: Sequence[str], names: Sequence[str], splits: dict[str, Rows], what: str
+    digests: Sequence[bytes | None], labels: Sequence[str], names: Sequence[str], splits: Splits, what: str
 ) -> Iterator[Verdict]:
     """Whether one image is in two splits or has two labels; constant ones are not compared."""
     yield check_duplicates(by_split(digests, splits), by_split(names, splits), f"{what}s")
     yield check_one_label(digests, labels, names, what)
 
 
-def check_grid(cases: Cases, labels: Sequence[str], target: str = "the class") -> Verdict | None:
+def check_grid(cases: Cases, splits: Splits, labels: Sequence[str], target: str = "the class") -> Verdict | None:
     """Whether sizes, spacing, type or form of the file tell the class, as where each class is from its own scanner."""
-    if "train" not in cases.splits or "test" not in cases.splits:
+    if "train" not in splits or "test" not in splits:
         return None
-    files = files_of(cases) or (None,) * cases.count
-    facts = [scan_facts(cases.scans.header(row), file) for row, file in enumerate(files)]
+    files = files_of(cases) or (None,) * len(cases)
+    facts = [scan_facts(cases.inputs.file_header(row), file) for row, file in enumerate(files)]
     codes = {name: class_numbers(own[name] for own in facts) for name in facts[0]}
     classes = class_numbers(labels)
-    groups = class_numbers(cases.names if cases.patients is None else cases.patients)
-    train, test = cases.splits["train"], cases.splits["test"]
+    groups = class_numbers(cases.groups or cases.names["case"])
+    train, test = splits["train"], splits["test"]
     what = "the grid of the scans"
     verdict = check_lookup(
         {name: code[train] for name, code in codes.items()}, classes[train],
@@ -151,26 +148,36 @@ class Traces:
         self.faces.add(image)
 
     def check(
-        self, cases: Cases, digests: Sequence[bytes | None], labels: Sequence[str], target: str = "the class"
+        self,
+        cases: Cases,
+        splits: Splits,
+        digests: Sequence[bytes | None],
+        labels: Sequence[str],
+        target: str = "the class",
     ) -> Iterator[Verdict | None]:
         """Whether images are near copies of each other, and whether the border tells the label."""
-        if "train" not in cases.splits:
+        if "train" not in splits:
             return
-        own = cases.names if cases.patients is None else cases.patients
-        yield self.details.check(cases.splits, cases.names, own, digests)
+        names = cases.names["case"]
+        own = cases.groups or names
+        yield self.details.check(splits, names, own, digests)
         classes, groups = class_numbers(labels), class_numbers(own)
-        train, rest = cases.splits["train"], [rows for name, rows in cases.splits.items() if name != "train"]
+        train, rest = splits["train"], [rows for name, rows in splits.items() if name != "train"]
         if rest:
             yield self.faces.check(classes, held_out(train, np.concatenate(rest), classes, groups), target)
 
 
 class ScanImages:
-    """What an audit keeps of images as they are read, one at a time."""
+    """What an audit keeps of images as they are read, one at a time.
 
-    def __init__(
-        self, names: Sequence[str], patients: Sequence[str] | None, splits: dict[str, Rows], what: str
-    ) -> None:
-        self.names, self.patients, self.splits, self.what = names, patients, splits, what
+    Args:
+        cases: All of them, in the order they are added.
+        splits: Rows of each.
+        what: What one is called: "volume", or "block" of one scene.
+    """
+
+    def __init__(self, cases: Samples[Any], splits: Splits, what: str) -> None:
+        self.cases, self.splits, self.what = cases, splits, what
         self.digests: list[bytes | None] = []
         self.labels: list[str] = []
         self.means: list[NDArray[np.float64]] = []
@@ -197,30 +204,33 @@ class ScanImages:
         self.means.append(voxels.mean(1))
         self.squares.append(np.square(voxels).mean(1))
 
-    def verdicts(
-        self,
-        cases: Cases | None,
-        scale: IntensityScale | None,
-        options: VolumeOptions,
-        told: Sequence[str] = (),
-        target: str = "the class",
-    ) -> Iterator[Verdict | None]:
+    def report(
+        self, scale: IntensityScale | None, options: VolumeOptions, told: Sequence[str] = (), target: str = "the class"
+    ) -> AuditReport:
         """All that can be said of the images.
 
         Args:
-            cases: Where they come from; None for blocks of one scene.
             scale: How training scales them; None where it refuses the splits.
             options: How they are read.
             told: What the grid of each image should not tell; nothing is looked up if it is empty.
             target: That in words.
         """
-        yield BLOCKS if cases is None else check_patients(self.patients, self.splits)
-        yield check_files(cases) if cases is not None else None
-        yield from check_images(self.digests, self.labels, self.names, self.splits, self.what)
+        counts = ", ".join(f"{split} {len(rows):,}" for split, rows in self.splits.items())
+        word = self.cases.word if self.what == "volume" else f"{self.what}s"
+        title = f"{self.cases.source}: {sum(map(len, self.splits.values())):,} {word}; {counts}"
+        return AuditReport.of(title, self._verdicts(scale, options, told, target))
+
+    def _verdicts(
+        self, scale: IntensityScale | None, options: VolumeOptions, told: Sequence[str], target: str
+    ) -> Iterator[Verdict | None]:
+        cases, splits, is_scene = self.cases, self.splits, self.what == BLOCK
+        yield BLOCKS if is_scene else check_patients(cases.groups, splits)
+        yield None if is_scene else check_files(cases, splits)
+        yield from check_images(self.digests, self.labels, cases.names["case"], splits, self.what)
         yield self.paint.check()
-        if cases is not None and told:
-            yield from self.traces.check(cases, self.digests, told, target)
-            yield check_grid(cases, told, target)
+        if told and not is_scene:
+            yield from self.traces.check(cases, splits, self.digests, told, target)
+            yield check_grid(cases, splits, told, target)
         yield NOT_SCALED if scale is None else self._scaling(scale, options)
 
     def _scaling(self, scale: IntensityScale, options: VolumeOptions) -> Verdict:

@@ -17,7 +17,8 @@ from multiway.errors import DataError, Fix
 ONE_SIDED = 0.9
 """Share of the largest class from which on a report speaks of balance."""
 Facts = Callable[[Samples[Any]], Mapping[str, Any]]
-Hook = Callable[[Samples[Any], Findings], None]
+Hook = Callable[[Samples[Any], Findings], Mapping[str, Any] | None]
+"""Notes flaws; what it returns are more facts."""
 
 
 def check_samples(
@@ -49,9 +50,8 @@ def check_samples(
     splits = {} if findings.errors() else _tried(samples, how, findings)
     repeated = check_repeats(samples, splits, findings)
     _check_classes(samples, splits, findings)
-    for hook in hooks:
-        hook(samples, findings)
-    summary = {**facts(samples), **_common(samples, splits, repeated), "encoding": findings.encoding}
+    more = {name: fact for hook in hooks for name, fact in (hook(samples, findings) or {}).items()}
+    summary = {**facts(samples), **_common(samples, splits, repeated), **more, "encoding": findings.encoding}
     return _report(findings, summary, missing(samples))
 
 

@@ -92,7 +92,8 @@ def check_of(run: Run) -> CheckReport | None:
         report = None if data is None else run.task.check(run.config, run.task.locate(data))
     except (MultiwayError, OSError):
         return None
-    return report if report is not None and report.summary else None
+    is_read = report is not None and any(value is not None for value in report.summary.values())
+    return report if is_read else None
 
 
 def data_check(report: CheckReport | None) -> PagePart | None:

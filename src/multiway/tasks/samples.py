@@ -134,7 +134,7 @@ class EncodedTask(
         """What a check looks for in samples of the kind, besides what it looks for in all."""
         return ()
 
-    def remarks(self, samples: Samples[InputsT], splits: Splits) -> Iterable[str]:
+    def remarks(self, samples: Samples[Any], splits: Splits) -> Iterable[str]:
         """What a reader of the scores should know of the splits, one line each."""
         return drawn_notes(samples, splits)
 
@@ -172,7 +172,7 @@ class EncodedTask(
         self, config: ConfigT, samples: Samples[InputsT], state: LearntT, splits: Splits, *, progress: bool = False
     ) -> Prepared[InputsT, LearntT]:
         encoded = self.encode(config, samples, state, progress=progress)
-        notes = (*encoded.notes, *(self.remarks(samples, splits) if splits else ()))
+        notes = (*encoded.notes, *(self.remarks(encoded, splits) if splits else ()))
         return Prepared(raw=samples, encoded=encoded, state=state, splits=splits, notes=notes)
 
     def called(self, source: object) -> str:
@@ -234,6 +234,7 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
         return targets.Predictions(
             samples=raw.names, names=run.state.classes, truth=raw.truth, groups=raw.groups, metrics=self.scored,
             outputs=outputs | {run.answer.name: run.answer.mixed(outputs)},
+            thresholds=targets.thresholds_of(run.calibration, run.candidates),
         )  # fmt: skip
 
     def sentence(self, run: Run) -> str:

@@ -63,7 +63,8 @@ class SplitPage:
 
     def _splits(self, facts: Mapping[str, Any]) -> PagePart:
         counts = {split: part if isinstance(part, Mapping) else {self.total: part} for split, part in facts.items()}
-        alone = ["No patient is in two of them."] if any(part.get("patients") for part in counts.values()) else []
+        are_patients = self.titles.get("groups") == "Patients" and any(part.get("groups") for part in counts.values())
+        alone = ["No patient is in two of them."] if are_patients else []
         table = split_table(counts, self.titles, total=self.total, shares=self.shares)
         return PagePart(id="splits", title="Splits", side=[*SIDE, *alone], content=[table])
 

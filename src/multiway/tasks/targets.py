@@ -68,6 +68,7 @@ class Predictions:
     outputs: By model.
     groups: Group of each sample, such as a patient, where they are known.
     metrics: Of classes.
+    thresholds: Of the second of two classes, by model, where validation chose one.
     """
 
     samples: Mapping[str, Sequence[object]]
@@ -76,12 +77,16 @@ class Predictions:
     outputs: Outputs
     groups: Sequence[str] | None = None
     metrics: Sequence[Metric] = CLASSES
+    thresholds: Mapping[str, float | None] = dataclasses.field(default_factory=dict)
 
     def scores(self, split: str, draws: int) -> list[Row]:
         """A row per model and metric: value, and its 95 % interval over samples, or over groups."""
         units = None if self.groups is None else np.array(self.groups, dtype=str)
-        functions = metrics_of(self.names, self.metrics)
-        return resampling.model_rows(functions, self.truth, self.outputs, split, units=units, draws=draws)
+        rows: list[Row] = []
+        for model, output in self.outputs.items():
+            functions = metrics_of(self.names, self.metrics, self.thresholds.get(model))
+            rows += resampling.model_rows(functions, self.truth, {model: output}, split, units=units, draws=draws)
+        return rows
 
     def frame(self, split: str) -> pd.DataFrame:
         """Sample, model, split, label or number, and the answer."""
@@ -90,11 +95,13 @@ class Predictions:
         return number_frame(self.samples, self.truth, self.outputs, split)
 
 
-def metrics_of(names: Names, chosen: Sequence[Metric] = CLASSES) -> dict[str, ScoreFunction]:
-    """Functions of the chosen metrics of classes, or errors of numbers."""
+def metrics_of(
+    names: Names, chosen: Sequence[Metric] = CLASSES, threshold: float | None = None
+) -> dict[str, ScoreFunction]:
+    """Functions of the chosen metrics of classes, those that weigh errors at a threshold, or errors of numbers."""
     if names is None:
         return NUMBERS
-    known = {**class_metrics(), **more_metrics()}
+    known = {**class_metrics(threshold), **more_metrics()}
     return {metric.name: known[metric.name] for metric in chosen if metric.name in known}
 
 

@@ -4,16 +4,27 @@ import copy
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from multiway.config import Config
 from multiway.data.sources.bytes import free_memory
 from multiway.training.config import TrainingConfig
 
-ConfigT = TypeVar("ConfigT", bound=Config)
+
+class Trained(Protocol):
+    """A config of a run."""
+
+    @property
+    def training(self) -> TrainingConfig:
+        """How its networks are trained."""
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some fields changed."""
+
+
+ConfigT = TypeVar("ConfigT", bound=Trained)
 MOST_BYTES = 2 * 2**30
 """Of activations on the processor, where larger batches are no faster."""
 SHARE = 0.5
@@ -66,7 +77,7 @@ def settled(
         unit: What samples are, in the plural.
         progress: Say on stderr what was chosen.
     """
-    training: TrainingConfig = config.training  # type: ignore[attr-defined]  # of every config that is passed
+    training = config.training
     if "batch_size" in training.model_fields_set:
         return config
     with torch.device("meta"):

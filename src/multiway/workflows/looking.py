@@ -13,7 +13,6 @@ from multiway.data.encoders import Encoded, EncoderOptions, encode_texts
 from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases
-from multiway.data.sources.scans.options import VolumeSplit
 from multiway.errors import ConfigError, DataError, Fix, closest, concerning
 from multiway.tasks.registry import TASKS, task_of, task_of_data
 from multiway.tasks.stocks.options import StockOptions
@@ -52,9 +51,7 @@ def fetch_dataset(name: str) -> Path:
 def make_lesions(source: str, out: Path, options: dict[str, Any] | None = None) -> Path:
     """Paint lesions with exact masks into the volumes of a file or known data set; return the table of the new set."""
     files.check_place(out)
-    return paint(
-        read_cases(datasets.locate(source), split=VolumeSplit()), out, LesionOptions.parse(options or {}, "lesions")
-    )
+    return paint(read_cases(datasets.locate(source)), out, LesionOptions.parse(options or {}, "lesions"))
 
 
 def audit(

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from multiway.data.catalogue import entries
-from multiway.data.sources.scenes import INDIAN_PINES, is_scene, read_scene
+from multiway.data.sources.scenes import INDIAN_PINES, blocks_of, is_scene, read_scene, split_blocks
 from multiway.data.splitting import SplitShares
 from multiway.errors import DataError
-from multiway.tasks.segmentation.blocks import blocks_of, split_blocks
 
 
 def test_blocks_cover_every_pixel_once():

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from multiway.tasks.segmentation.config import SegmentConfig
-from multiway.tasks.segmentation.source import read_examples
+from multiway.tasks.segmentation.task import TASK
 
 FAST = {
     "model": {"channels": [4, 8], "num_blocks": [0, 1], "num_heads": 2},
@@ -57,6 +57,6 @@ def config_of(path, **changes) -> SegmentConfig:
     return SegmentConfig.parse({**FAST, "data": str(path), **changes})
 
 
-def examples_at(path, **changes):
+def prepared_at(path, **changes):
     config = config_of(path, **changes)
-    return read_examples(str(path), config), config
+    return TASK.prepare(config, str(path)), config

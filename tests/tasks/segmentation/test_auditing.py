@@ -1,14 +1,11 @@
 """Audit of images with masks and of scenes."""
 
-import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 
 from multiway.data.sources.scans.encoding import IntensityScale
-from multiway.tasks.segmentation.encode import fit_scale
-from multiway.tasks.segmentation.source import read_examples
 from multiway.tasks.segmentation.task import TASK
 from tasks.segmentation.lesion_files import config_of, write_boxes, write_scene
 
@@ -51,11 +48,10 @@ def test_a_patient_in_two_splits_is_reported(tmp_path):
 
 
 def test_scaling_by_all_blocks_is_found(tmp_path):
-    config = config_of(write_scene(tmp_path / "scene.npz"), ignore=0, block=10)
+    config = config_of(write_scene(tmp_path / "scene.npz"), ignore=0, block=10, model={})
     report = TASK.audit(config)
     assert not report.leaks and "blocks of one scene share no pixel" in report.findings[0].line()
-    examples = read_examples(str(tmp_path / "scene.npz"), config)
-    everything = dataclasses.replace(examples, splits={"train": np.arange(len(examples.names))})
-    scale: IntensityScale = fit_scale(everything, config.read)
+    images = list(TASK.prepare(config, str(tmp_path / "scene.npz")).encoded.inputs)
+    scale = IntensityScale.fit(lambda row: images[row].values, range(len(images)), config.read)
     run = SimpleNamespace(state=SimpleNamespace(scale=scale))
     assert found(TASK.audit(config, run)) == {"statistics"}

@@ -6,22 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.data.sources.scans.options import VolumeOptions
-from multiway.tasks.segmentation.encode import fit_scale
 from multiway.tasks.segmentation.network import Constant, Threshold, Voxelwise
 from multiway.tasks.segmentation.scores import case_weights, mean_dice, measure, overlap_rows
-from tasks.segmentation.lesion_files import examples_at, write_boxes, write_scene
+from tasks.segmentation.lesion_files import prepared_at, write_boxes, write_scene
 from tolerances import ROUNDING64
 
 
 @pytest.fixture
 def boxes(tmp_path):
-    return examples_at(write_boxes(tmp_path))[0]
+    return prepared_at(write_boxes(tmp_path))[0]
 
 
-def perfect(examples):
+def perfect(prepared):
     """A predictor that looks the answer up."""
-    known = {examples.read(row).values.tobytes(): examples.read(row).target for row in range(len(examples.names))}
+    known = {example.values.tobytes(): example.target for example in prepared.encoded.inputs}
     return lambda values: np.maximum(known[values.tobytes()], 0).astype(np.int64)
 
 
@@ -29,15 +27,15 @@ def value(rows, metric, name="mean"):
     return next(row["value"] for row in rows if (row["metric"], row["class"]) == (metric, name))
 
 
-def fitted(model, examples, config=None):
+def fitted(model, prepared):
     """A baseline as a function of the image, with its scale."""
-    scale = fit_scale(examples, VolumeOptions() if config is None else config.read)
-    model.fit(examples, scale, 0)
+    scale = prepared.state.scale
+    model.fit(prepared.part("train").inputs, scale, 0)
     return functools.partial(model.predict, scale=scale)
 
 
 def test_the_truth_scores_one_where_anything_is_to_be_found(boxes):
-    frame = measure(perfect(boxes), boxes, boxes.rows("test"))
+    frame = measure(perfect(boxes), boxes.part("test"))
     rows = overlap_rows(frame, "truth", "test", 20)
     assert value(rows, "dice") == 1
     assert value(rows, "hd95") == 0
@@ -49,7 +47,7 @@ def test_the_truth_scores_one_where_anything_is_to_be_found(boxes):
 
 
 def test_a_false_alarm_in_an_empty_case_counts_zero(boxes):
-    frame = measure(lambda values: np.ones(values.shape[1:], np.int64), boxes, boxes.rows("test"))
+    frame = measure(lambda values: np.ones(values.shape[1:], np.int64), boxes.part("test"))
     dice = frame[frame["class"] == "1"]["dice"].tolist()
     assert dice[0] == pytest.approx(128 / (720 + 64), rel=ROUNDING64) and dice[1] == 0
     rows = overlap_rows(frame, "all", "test", 0)
@@ -60,17 +58,17 @@ def test_a_false_alarm_in_an_empty_case_counts_zero(boxes):
 
 
 def test_background_everywhere_has_no_distance(boxes):
-    frame = measure(fitted(Constant(), boxes), boxes, boxes.rows("validation"))
+    frame = measure(fitted(Constant(), boxes), boxes.part("validation"))
     rows = overlap_rows(frame, "background", "validation", 10)
     assert value(rows, "dice") == 0
     assert value(rows, "hd95") is None
-    assert mean_dice(fitted(Constant(), boxes), boxes, "validation") == 0
+    assert mean_dice(fitted(Constant(), boxes), boxes.part("validation")) == 0
 
 
 def test_the_threshold_is_the_best_interval_of_the_training_voxels(boxes):
     model = Threshold()
     predict = fitted(model, boxes)
-    train = [boxes.read(row) for row in boxes.rows("train")]
+    train = list(boxes.part("train").inputs)
 
     def dice(low, high):
         marked = [(each.values[0] >= low) & (each.values[0] <= high) for each in train]
@@ -83,20 +81,20 @@ def test_the_threshold_is_the_best_interval_of_the_training_voxels(boxes):
 
     best = max(dice(low, high) for low in range(90, 140, 3) for high in range(200, 256, 5))
     assert dice(*model.ends.tolist()) >= best - 1e-3
-    assert mean_dice(predict, boxes, "validation") > 0.9
+    assert mean_dice(predict, boxes.part("validation")) > 0.9
 
 
 def test_logistic_regression_learns_spectra_and_ignores_what_is_unlabelled(tmp_path):
-    scene, config = examples_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6)
-    predictor = fitted(Voxelwise(scene.channels, len(scene.classes)), scene, config)
-    rows = overlap_rows(measure(predictor, scene, scene.rows("test")), "logistic", "test", 0)
+    scene, _ = prepared_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6, model={})
+    predictor = fitted(Voxelwise(scene.state.channels, len(scene.state.classes)), scene)
+    frame = measure(predictor, scene.part("test"))
+    rows = overlap_rows(frame, "logistic", "test", 0)
     assert value(rows, "acc", "all") > 0.95
     assert {row["metric"] for row in rows if row["value"] is not None} == {"dice", "dice_pooled", "acc"}
-    counted = sum((scene.read(row).target >= 0).sum() for row in scene.rows("test"))
-    frame = measure(predictor, scene, scene.rows("test"))
+    counted = sum((example.target >= 0).sum() for example in scene.part("test").inputs)
     assert frame["both"].sum() + frame["missed"].sum() == counted
     majority = fitted(Constant(), scene)
-    assert mean_dice(majority, scene, "test") < 0.4
+    assert mean_dice(majority, scene.part("test")) < 0.4
 
 
 def test_patients_are_drawn_whole():

@@ -8,18 +8,18 @@ import pytest
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.errors import DataError
 from multiway.tasks.run import digest_of
-from multiway.tasks.segmentation.encode import fit_scale, learn
-from multiway.tasks.segmentation.source import to_classes
+from multiway.tasks.segmentation.encode import to_classes
 from multiway.tasks.segmentation.task import TASK
 from multiway.training.overlap_losses import IGNORED
-from tasks.segmentation.lesion_files import examples_at, write_boxes, write_scene
+from tasks.segmentation.lesion_files import prepared_at, write_boxes, write_scene
 
 
 def test_the_values_of_a_mask_become_classes(tmp_path):
-    examples, _ = examples_at(write_boxes(tmp_path, value=200), classes=("tissue", "box"))
-    assert examples.values == (0, 200) and examples.classes == ("tissue", "box") and examples.background
-    assert list(examples.scored) == [1]
-    target = examples.read(0).target
+    prepared, _ = prepared_at(write_boxes(tmp_path, value=200), classes=("tissue", "box"))
+    state, images = prepared.state, prepared.encoded.inputs
+    assert state.values == (0, 200) and state.classes == ("tissue", "box") and state.background
+    assert list(images.scored) == [1]
+    target = images.read(0).target
     assert set(np.unique(target)) == {0, 1} and (target == 1).sum() == 64
 
 
@@ -31,11 +31,11 @@ def test_a_datalist_names_its_classes(form, tmp_path):
     items = [{"image": f"image{row}.npy", "label": f"mask{row}.npy"} for row in range(12)]
     labels = form(("background", "pancreas", "cancer"))
     (tmp_path / "dataset.json").write_text(json.dumps({"labels": labels, "training": items}))
-    examples, config = examples_at(tmp_path / "dataset.json")
-    assert (examples.values, examples.classes) == ((0, 2), ("background", "cancer"))
-    state = learn(config, examples)
+    prepared, config = prepared_at(tmp_path / "dataset.json")
+    state = prepared.state
+    assert (state.values, state.classes) == ((0, 2), ("background", "cancer"))
     write_boxes(tmp_path, value=2)  # the same masks, listed in a table that names no class
-    assert TASK.prepare(config, str(tmp_path / "cases.csv"), state).classes == ("background", "cancer")
+    assert TASK.prepare(config, str(tmp_path / "cases.csv"), state).encoded.classes == ("background", "cancer")
 
 
 def test_an_ignored_value_counts_nowhere():
@@ -48,9 +48,9 @@ def test_an_ignored_value_counts_nowhere():
 def test_a_value_that_training_lacks_names_its_case(tmp_path):
     path = write_boxes(tmp_path)
     np.save(tmp_path / "mask10.npy", np.full((8, 9, 10), 3, np.uint8))
-    examples, _ = examples_at(path)
+    prepared, _ = prepared_at(path)
     with pytest.raises(DataError, match=r"mask of image10: .* Got 3"):
-        examples.read(examples.names.index("image10"))
+        prepared.encoded.inputs.read(prepared.raw.names["case"].index("image10"))
 
 
 @pytest.mark.parametrize(
@@ -64,37 +64,37 @@ def test_masks_that_say_nothing_are_refused(values, message, tmp_path):
     for index in range(12):
         np.save(tmp_path / f"mask{index}.npy", values)
     with pytest.raises(DataError, match=message):
-        examples_at(path)
+        prepared_at(path)
 
 
 def test_a_table_without_masks_is_refused(tmp_path):
     path = write_boxes(tmp_path)
     path.write_text(path.read_text().replace("mask,", "other,", 1))
     with pytest.raises(DataError, match=r"There is no column 'mask'. Add it, or name it"):
-        examples_at(path)
+        prepared_at(path)
 
 
 def test_a_number_of_class_names_that_does_not_fit_is_refused(tmp_path):
     with pytest.raises(DataError, match="classes names 3 classes and the masks hold 2"):
-        examples_at(write_boxes(tmp_path), classes=("a", "b", "c"))
+        prepared_at(write_boxes(tmp_path), classes=("a", "b", "c"))
 
 
 def test_a_scene_is_cut_into_blocks_of_disjoint_splits(tmp_path):
-    examples, _ = examples_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6)
-    assert examples.num_modes == 2 and examples.channels == 5 and not examples.background
-    assert examples.classes == ("1", "2", "3") and list(examples.scored) == [0, 1, 2]
-    seen = [row for rows in examples.splits.values() for row in rows.tolist()]
+    prepared, _ = prepared_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6, model={})
+    state, images = prepared.state, prepared.encoded.inputs
+    assert state.num_modes == 2 and state.channels == 5 and not state.background
+    assert state.classes == ("1", "2", "3") and list(images.scored) == [0, 1, 2]
+    seen = [row for rows in prepared.splits.values() for row in rows.tolist()]
     assert len(seen) == len(set(seen)) == 25
-    read = examples.read(0)
+    read = images.read(0)
     assert read.values.shape == (5, 6, 6) and read.target.min() == IGNORED
 
 
 def test_intensities_are_learned_from_training_images_alone(tmp_path):
-    examples, config = examples_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6)
-    scale = fit_scale(examples, config.read)
-    train = np.concatenate([examples.read(row).values.reshape(5, -1) for row in examples.rows("train")], 1)
-    if all(examples.read(row).values.shape == (5, 6, 6) for row in examples.rows("train")):
-        np.testing.assert_allclose(scale.centre, train.mean(1), rtol=1e-6)
+    prepared, _ = prepared_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6, model={})
+    scale, images = prepared.state.scale, list(prepared.part("train").inputs)
+    means = np.mean([example.values.reshape(5, -1).mean(1) for example in images], axis=0)
+    np.testing.assert_allclose(scale.centre, means, rtol=1e-6)
     assert isinstance(scale, IntensityScale) and len(scale.spread) == 5
 
 
@@ -102,7 +102,7 @@ def test_the_digest_is_of_images_masks_and_splits(tmp_path):
     path = write_boxes(tmp_path)
 
     def digest():
-        return digest_of(examples_at(path)[0].content())
+        return digest_of(prepared_at(path)[0].content())
 
     first = digest()
     assert digest() == first

@@ -6,24 +6,21 @@ import torch
 
 from multiway.data.augmentation import AugmentOptions
 from multiway.data.sources.scans.encoding import IntensityScale
-from multiway.tasks.segmentation.encode import fit_scale
+from multiway.tasks.segmentation.encode import Example
 from multiway.tasks.segmentation.patches import GridPatches, TrainingPatches, cut
-from multiway.tasks.segmentation.source import Example
 from multiway.training.overlap_losses import IGNORED
-from tasks.segmentation.lesion_files import examples_at, write_boxes
+from tasks.segmentation.lesion_files import prepared_at, write_boxes
 from tolerances import assert_same
 
 
 @pytest.fixture
 def boxes(tmp_path):
-    examples, config = examples_at(write_boxes(tmp_path))
-    return examples, fit_scale(examples, config.read)
+    return prepared_at(write_boxes(tmp_path))[0]
 
 
-def patches(boxes, foreground, per_case=1, patch=(4, 4, 4), **options):
-    examples, scale = boxes
+def patches(prepared, foreground, per_case=1, patch=(4, 4, 4), **options):
     return TrainingPatches(
-        examples=examples, rows=examples.rows("train"), scale=scale, patch=patch,
+        images=prepared.part("train").inputs, scale=prepared.state.scale, patch=patch,
         per_case=per_case, foreground=foreground, options=AugmentOptions.parse(options),
     )  # fmt: skip
 
@@ -41,13 +38,12 @@ def test_foreground_patches_hold_a_voxel_of_the_box_and_the_rest_lie_anywhere(bo
 
 
 def test_a_patch_is_cut_from_image_and_mask_alike(boxes):
-    examples, scale = boxes
     torch.manual_seed(1)
     batch = patches(boxes, 0.67).gather(torch.arange(8))
     inside, outside = (batch["inputs"][:, 0][batch["target"] == label] for label in (1, 0))
     assert inside.mean() > outside.mean() + 0.3  # the box is 120 of 255 brighter
-    values, target = cut(examples.read(0), (1, 2, 3), (4, 4, 4), scale)
-    example = examples.read(0)
+    example = boxes.encoded.inputs.read(0)
+    values, target = cut(example, (1, 2, 3), (4, 4, 4), boxes.state.scale)
     assert_same(values, torch.from_numpy(example.values[:, 1:5, 2:6, 3:7].astype(np.float32) / 255))
     assert target.numpy().tolist() == example.target[1:5, 2:6, 3:7].tolist()
 
@@ -78,19 +74,14 @@ def test_each_class_is_drawn_as_often_as_the_others(tmp_path):
         mask = np.load(tmp_path / f"mask{index}.npy")
         mask[0, 0, 0] = 2  # one voxel against the 64 of the box
         np.save(tmp_path / f"mask{index}.npy", mask)
-    examples, config = examples_at(path)
-    source = TrainingPatches(
-        examples=examples, rows=examples.rows("train"), scale=fit_scale(examples, config.read), patch=(2, 2, 2),
-        per_case=25, foreground=1.0, options=AugmentOptions(),
-    )  # fmt: skip
+    source = patches(prepared_at(path)[0], 1.0, per_case=25, patch=(2, 2, 2))
     torch.manual_seed(0)
     rare = (source.gather(torch.arange(200))["target"] == 2).flatten(1).any(1).float().mean()
     assert 0.4 < rare < 0.65
 
 
 def test_a_grid_covers_every_voxel_and_is_always_the_same(boxes):
-    examples, scale = boxes
-    grid = GridPatches(examples, [0], scale, (5, 5, 5))
+    grid = GridPatches(boxes.encoded.inputs[:1], boxes.state.scale, (5, 5, 5))
     starts = {tuple(start) for _, start in grid.starts}
     assert starts == {(i, j, k) for i in (0, 3) for j in (0, 4) for k in (0, 5)}
     first, again = (grid.gather(torch.arange(len(grid))) for _ in range(2))

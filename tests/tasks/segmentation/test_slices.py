@@ -20,7 +20,8 @@ def make_examples(names):
         target = np.zeros(SIZES, np.int16)
         target[row % 5, :2], target[(row + 1) % 5, 0] = 1, 2
         examples[name] = types.SimpleNamespace(values=draw.normal(size=(2, *SIZES)).astype(np.float32), target=target)
-    return types.SimpleNamespace(names=list(names), read=lambda row: examples[names[row]]), examples
+    images = types.SimpleNamespace(read=lambda row: examples[names[row]])
+    return types.SimpleNamespace(names={"case": list(names)}, inputs=images), examples
 
 
 def scores_of(names, **changes):

@@ -9,13 +9,8 @@ import pytest
 from multiway import workflows
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.errors import DataError
-from multiway.tasks.volumes.encode import prepare_volumes
 from multiway.tasks.volumes.task import TASK
 from tasks.volumes.blocks import make_config, make_volumes, write_npz, write_table
-
-
-def prepare(config, source):
-    return prepare_volumes(source, config.read, config.split)
 
 
 def found(report):
@@ -59,7 +54,7 @@ def test_a_patient_in_two_splits_is_reported_and_the_rest_is_looked_at(tmp_path)
     assert "1 of 15 patients are in two splits: p0 in train and test" in report.findings[0].line()
     assert "none of 30 volumes is in two splits" in report.passed
     with pytest.raises(DataError, match="a patient must be in one split"):
-        prepare(make_config(path), path)
+        TASK.prepare(make_config(path), path)
 
 
 def test_a_file_that_is_listed_in_two_splits_is_reported_and_the_rest_is_looked_at(tmp_path):
@@ -125,9 +120,9 @@ def test_a_scanner_for_each_class_gives_the_class_away(tmp_path):
 @pytest.mark.parametrize("rows", ["train", "all"])
 def test_scaling_by_all_volumes_is_found(rows, tmp_path):
     config = make_config(write_npz(tmp_path / "set.npz"), read={"normalise": "train"})
-    prepared = prepare(config, tmp_path / "set.npz")
-    used = prepared.cases.indices("train") if rows == "train" else np.arange(90)
-    scale = IntensityScale.fit(prepared.store.__getitem__, used, config.read)
+    prepared = TASK.prepare(config, tmp_path / "set.npz")
+    used = prepared.rows(rows)
+    scale = IntensityScale.fit(prepared.raw.inputs.stored.__getitem__, used, config.read)
     run = SimpleNamespace(state=SimpleNamespace(scale=scale))
     assert found(TASK.audit(config, run)) == (set() if rows == "train" else {"statistics"})
 

@@ -5,9 +5,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from multiway.data.samples import Samples
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.models.baselines import Linear, PooledLogistic, fit_logistic
-from multiway.tasks.volumes.encode import VolumeBatches, VolumeState
+from multiway.tasks.volumes.encode import VolumeState
 from multiway.tasks.volumes.network import VolumeLoss, build_model, fit_pooled, scan_probabilities
 from multiway.training import seed_everything
 from tasks.volumes.blocks import NETWORK, SIZES, make_config, make_volumes
@@ -17,7 +18,8 @@ from tolerances import LONG32, ROUNDING64, SUMS32
 def make_source(count=40, seed=0, **more):
     volumes, labels = make_volumes(count, seed, **more)
     scale = IntensityScale(centre=(0.0,), spread=(255.0,))
-    return VolumeBatches(volumes[:, None], labels, np.arange(count), scale)
+    inputs = torch.from_numpy(volumes[:, None])
+    return Samples(inputs=inputs, source="blocks", target=labels, classes=("low", "high"), decode=scale.apply)
 
 
 def draw(config):

@@ -1,22 +1,20 @@
 """What is read before anything is written: labels, splits, the scale, and the digest."""
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from multiway.data.sources.scans.cases import Arrays
+from multiway.data.sources.scans.memory import Arrays
 from multiway.errors import DataError
 from multiway.metrics import classes
 from multiway.tasks.run import digest_of
-from multiway.tasks.volumes.encode import prepare_volumes
+from multiway.tasks.volumes.task import TASK
 from tasks.volumes.blocks import make_config, make_volumes, write_table
 
 
 def prepare(config, source):
-    return prepare_volumes(source, config.read, config.split)
+    return TASK.prepare(config, source)
 
 
 def test_the_digest_is_of_scans_and_labels(tmp_path):
@@ -37,11 +35,10 @@ def test_the_digest_is_of_scans_and_labels(tmp_path):
 
 def test_the_scale_is_of_the_training_cases_alone(tmp_path):
     volumes, labels = make_volumes(40)
-    cases = Arrays(x=volumes.astype(np.int16), y=labels).cases(make_config().read, make_config().split)
-    prepared = prepare(make_config(), cases)
-    rows = cases.indices("train")
-    assert prepared.scale.centre[0] == pytest.approx(volumes[rows].mean())
-    assert prepared.scale.centre[0] != pytest.approx(volumes.mean())
+    prepared = prepare(make_config(), (volumes.astype(np.int16), labels))
+    rows, scale = prepared.rows("train"), prepared.state.scale
+    assert scale.centre[0] == pytest.approx(volumes[rows].mean())
+    assert scale.centre[0] != pytest.approx(volumes.mean())
     batch = prepared.part("train").gather(torch.arange(3))
     assert batch["inputs"].shape == (3, 1, 8, 9, 10)
     assert batch["target"].tolist() == labels[rows[:3]].tolist()
@@ -49,17 +46,10 @@ def test_the_scale_is_of_the_training_cases_alone(tmp_path):
 
 def test_training_of_one_class_is_refused():
     volumes, _ = make_volumes(30)
-    table = np.array([0] * 28 + [1] * 2)
-    cases = Arrays(x=volumes, y=table).cases(make_config().read, make_config().split)
-    lonely = {**cases.splits, "train": np.arange(20), "test": np.arange(20, 30), "validation": np.array([20])}
-    with pytest.raises(DataError, match="every training case has one class"):
-        prepare(make_config(), _with(cases, lonely))
-    with pytest.raises(DataError, match="validation has no case"):
-        prepare(make_config(), _with(cases, {**lonely, "validation": np.array([], np.int64)}))
-
-
-def _with(cases, splits):
-    return dataclasses.replace(cases, splits=splits)
+    cases = Arrays(x=volumes, y=np.array([0] * 28 + [1] * 2)).cases(make_config().read)
+    lonely = ["train"] * 20 + ["validation"] + ["test"] * 9
+    with pytest.raises(DataError, match=r"train has no cases of 1\. Give more of it, or split otherwise"):
+        prepare(make_config(), cases.with_inputs(cases.inputs, official=tuple(lonely)))
 
 
 def test_the_real_set(real_data):
@@ -68,12 +58,12 @@ def test_the_real_set(real_data):
     if not data.is_file():
         pytest.skip("AdrenalMNIST3D absent")
     prepared = prepare(make_config(data), data)
-    assert {split: len(rows) for split, rows in prepared.cases.splits.items()} == {
+    assert {split: len(rows) for split, rows in prepared.splits.items()} == {
         "train": 1188, "validation": 98, "test": 298,
     }  # fmt: skip
-    assert prepared.values.shape[1:] == (1, 28, 28, 28)
+    assert prepared.raw.inputs.stored.shape[1:] == (1, 28, 28, 28)
     voxels = prepared.part("validation").gather(torch.arange(98))["inputs"]
     assert (float(voxels.min()), float(voxels.max())) == (0.0, 1.0)
     size = voxels.mean((1, 2, 3, 4)).numpy()
-    labels = prepared.labels[prepared.cases.indices("validation")]
+    labels = prepared.part("validation").truth
     assert classes.auc(labels, np.stack([1 - size, size], 1)) > 0.5

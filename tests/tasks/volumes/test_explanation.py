@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from multiway.data.sources.scans.cases import Cases
+from multiway.data.sources.scans.cases import Scans, scan_cases
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.nifti import write_nifti
 from multiway.data.sources.scans.options import VolumeOptions
@@ -67,7 +67,7 @@ def make_run(name="hot_volume_classifier", sizes=SIZES, read=None, **more):
     return Run(task=TASK, config=config, state=state, models=models, calibration=calibration)
 
 
-def make_cases(folder, options, shapes=((8, 12, 9),) * 3, affine=AFFINE, sizes=SIZES):
+def make_cases(folder, options, shapes=((8, 12, 9),) * 3, affine=AFFINE):
     chance = np.random.default_rng(8)
     paths = []
     for index, shape in enumerate(shapes):
@@ -78,25 +78,17 @@ def make_cases(folder, options, shapes=((8, 12, 9),) * 3, affine=AFFINE, sizes=S
         else:
             write_nifti(paths[-1], values, affine)
     count = len(paths)
-    return Cases(
-        names=tuple(path.name.split(".")[0] for path in paths),
-        labels=np.arange(count) % 2,
-        classes=("benign", "malignant"),
-        patients=tuple(f"p{index}" for index in range(count)),
-        splits={"test": np.arange(count)},
-        channels=1,
-        sizes=sizes,
-        axes=("depth", "height", "width") if affine is None else ("x", "y", "z"),
-        source="scans",
-        options=options,
-        scans=FakeScans(paths),
-    )
+    scans = Scans(files=FakeScans(paths), options=options, rows=np.arange(count), source="scans")
+    return scan_cases(
+        scans, tuple(path.name.split(".")[0] for path in paths), labels=np.arange(count) % 2,
+        classes=("benign", "malignant"), patients=tuple(f"p{index}" for index in range(count)),
+    )  # fmt: skip
 
 
 def test_a_case_is_explained_whole(tmp_path):
     run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
     found = explain_case(run, cases, 1)
-    logits = run.model(run.state.scale.apply(torch.from_numpy(cases.prepared(1).values)[None]))
+    logits = run.model(run.state.scale.apply(torch.from_numpy(cases.inputs.prepared(1).values)[None]))
     np.testing.assert_allclose(found.probabilities, logits.detach().double().softmax(-1)[0], rtol=LONG32)
     assert (found.name, found.label, found.patient) == ("scan1", 1, "p1")
     assert found.attention.shape == found.gradients.shape == SIZES
@@ -105,7 +97,7 @@ def test_a_case_is_explained_whole(tmp_path):
     assert found.sums == pytest.approx((found.gradients.sum(), found.gradients.sum()), rel=0.1)
     assert set(found.deletion.marked) == {"attention", "gradients"}
     assert found.deletion.marked["attention"][0] == pytest.approx(found.probabilities[found.predicted], rel=LONG32)
-    assert [item.mode for item in found.maps[:3]] == ["x", "y", "z"]
+    assert [item.mode for item in found.maps[:3]] == ["y", "x", "z"]
     assert found.maps[0].key_labels == ("slices 0–3, 0–4 mm", "slices 4–7, 4–8 mm")
     assert found.maps[2].key_labels[-1] == "slice 8, 20–22.5 mm"
 
@@ -119,16 +111,16 @@ def test_the_same_seed_explains_the_same(tmp_path):
 
 def test_shapes_are_halved_as_in_evaluation(tmp_path):
     run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
-    plain = network_input(run, cases.prepared(0))
+    plain = network_input(run, cases.inputs.prepared(0))
     shapes = make_run(read=VolumeOptions(shape_transform=True))
-    torch.testing.assert_close(network_input(shapes, cases.prepared(0)), plain / 2)
+    torch.testing.assert_close(network_input(shapes, cases.inputs.prepared(0)), plain / 2)
 
 
 def test_probabilities_are_those_of_the_prediction(tmp_path):
     """Averaged over reflections where the run says so, as in its table."""
     run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
     flipping = dataclasses.replace(run, config=run.config.replace(evaluate_flips=True))
-    x = network_input(run, cases.prepared(0))
+    x = network_input(run, cases.inputs.prepared(0))
     some = [run.model(x.flip(axes) if axes else x).detach().double().softmax(-1)[0].numpy() for axes in REFLECTIONS]
     found = explain_case(flipping, cases, 0, gradients=False, deletion=False).probabilities
     np.testing.assert_allclose(found, np.mean(some, axis=0), rtol=LONG32)
@@ -156,7 +148,7 @@ def test_attention_is_averaged_and_loses_millimetres_where_they_differ(tmp_path)
         found[4].weights, np.mean([maps[4].weights for maps in alone], axis=0), rtol=SUMS32, atol=SUMS32
     )
     assert found[0].key_labels[0] == "slices 0–3, 0–4 mm"
-    write_nifti(cases.scans.paths[1], cases.read(1).values[0], 2 * AFFINE)
+    write_nifti(cases.inputs.files.paths[1], cases.inputs.read(1).values[0], 2 * AFFINE)
     assert average_attention(run, cases, [0, 1])[0].key_labels[0] == "slices 0–3"
 
 
@@ -177,9 +169,9 @@ def test_a_map_goes_back_to_where_its_voxels_came_from(tmp_path, options):
     grid = np.stack(np.meshgrid(*(np.arange(n) for n in (14, 16, 12)), indexing="ij"), -1)
     place = grid @ AFFINE[:3, :3].T + AFFINE[:3, 3]
     values = (place @ np.array([0.3, -0.2, 0.1]) + 100).astype(np.float32)
-    write_nifti(cases.scans.paths[0], values, AFFINE)
-    prepared = cases.prepared(0)
-    found = to_scan(prepared.values[0], cases.read(0), cases.options)
+    write_nifti(cases.inputs.files.paths[0], values, AFFINE)
+    prepared = cases.inputs.prepared(0)
+    found = to_scan(prepared.values[0], cases.inputs.read(0), cases.inputs.options)
     assert found.shape == values.shape
     inverse = np.linalg.inv(prepared.affine)
     there = place @ inverse[:3, :3].T + inverse[:3, 3]
@@ -197,9 +189,9 @@ def test_a_map_goes_back_to_where_its_voxels_came_from(tmp_path, options):
 
 
 def test_bare_arrays_keep_their_grid(tmp_path):
-    cases = make_cases(tmp_path, VolumeOptions(size=(8, 6, 9)), shapes=[SIZES], affine=None, sizes=(8, 6, 9))
-    scan = cases.read(0)
-    found = to_scan(cases.prepared(0).values[0].astype(np.float32), scan, cases.options)
+    cases = make_cases(tmp_path, VolumeOptions(size=(8, 6, 9)), shapes=[SIZES], affine=None)
+    scan = cases.inputs.read(0)
+    found = to_scan(cases.inputs.prepared(0).values[0].astype(np.float32), scan, cases.inputs.options)
     np.testing.assert_array_equal(found[:, 3:9], scan.values[0][:, 3:9])
     assert found[:, :3].max() == found[:, 9:].max() == 0
 
@@ -213,13 +205,13 @@ def test_files_lie_on_the_scan_and_say_what_was_found(tmp_path):
         *(f"case-scan2{end}" for end in ("-attention.nii.gz", "-gradients.nii.gz", ".png")),
         "maps.npz",
     ]
-    scan = nibabel.load(cases.scans.paths[2])
+    scan = nibabel.load(cases.inputs.files.paths[2])
     for name in ("attention", "gradients"):
         image = nibabel.load(tmp_path / "out" / f"case-scan2-{name}.nii.gz")
         np.testing.assert_allclose(image.affine, scan.affine)
         assert image.shape == scan.shape
         item = explain_case(run, cases, 2, deletion=False)
-        expected = to_scan(getattr(item, name), cases.read(2), cases.options)
+        expected = to_scan(getattr(item, name), cases.inputs.read(2), cases.inputs.options)
         np.testing.assert_allclose(image.get_fdata(), expected, rtol=SUMS32, atol=SUMS32)
     maps = load_maps(tmp_path / "out" / "maps.npz")
     assert [item.sample for item in maps[::6]] == ["mean over 2 cases", "scan2", "scan0"]
@@ -233,7 +225,7 @@ def test_files_lie_on_the_scan_and_say_what_was_found(tmp_path):
 def test_maps_of_a_prediction_are_written_without_a_picture(tmp_path):
     pytest.importorskip("nibabel")
     run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
-    paths = write_maps(tmp_path / "maps", explain_case(run, cases, 0, deletion=False), cases, 0)
+    paths = write_maps(tmp_path / "maps", explain_case(run, cases, 0, deletion=False), cases.inputs, 0)
     assert [path.name for path in paths] == ["case-scan0-attention.nii.gz", "case-scan0-gradients.nii.gz"]
     assert sorted((tmp_path / "maps").iterdir()) == paths
 

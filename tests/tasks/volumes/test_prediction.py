@@ -159,5 +159,5 @@ def test_scores_on_later_data(run, tmp_path):
     with pytest.raises(DataError, match=r"those of the training, 0, 1. Got high.* the first in "):
         evaluate(run, str(write_table(other)))
     pd.read_csv(later).drop(columns="label").to_csv(later, index=False)
-    with pytest.raises(DataError, match="scores need labels, and there are none"):
+    with pytest.raises(DataError, match=r"scores need a target, and there is none\. Name the column of classes"):
         evaluate(run, str(later))

@@ -13,6 +13,7 @@ import pytest
 import torch
 from matplotlib.image import imread
 
+from multiway.data.sources.scans.cases import named_splits
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.errors import ConfigError, DataError
 from multiway.metrics import classes
@@ -70,18 +71,18 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", sizes=SI
             "notes": ["Seen once."],
             "parameters": {"multiway": 12345},
             "seconds": {"multiway": 9.0, "reading": 1.0},
-            "splits": {"test": {"cases": 12, "classes": {"0": 6, "1": 6}}},
+            "splits": {"test": {"samples": 12, "classes": {"0": 6, "1": 6}}},
         },
     )
     cases = reload_cases(run)
     frames = []
     for model in ("multiway", "resnet18_3d"):
-        rows = cases.splits["test"]
+        rows = named_splits(cases)["test"]
         probabilities = chance.dirichlet(np.ones(num_classes), len(rows))
         frames.append(
             pd.DataFrame(
                 {
-                    "case": [cases.names[row] for row in rows],
+                    "case": [cases.names["case"][row] for row in rows],
                     "patient": None,
                     "model": model,
                     "split": "test",
@@ -123,7 +124,7 @@ def test_the_worst_errors_come_first_then_a_right_case_of_each_class(tmp_path):
     cases = reload_cases(run)
     own = run.tables["predictions"][run.tables["predictions"]["model"] == "multiway"].set_index("case")
     found = interesting(run, cases)
-    named = [(heading, own.loc[cases.names[index]]) for heading, index in found]
+    named = [(heading, own.loc[cases.names["case"][index]]) for heading, index in found]
     errors = [row for heading, row in named if heading == ERRORS]
     confidences = [row[f"p_{1 - int(row['label'])}"] for row in errors]
     assert confidences == sorted(confidences, reverse=True)
@@ -181,7 +182,7 @@ def test_seeds_are_averaged_and_compared(tmp_path):
 
 def test_other_test_cases_are_warned_of_and_one_run_is_nothing_to_compare(tmp_path):
     run = make_run(write_data(tmp_path / "set.npz"))
-    other = dataclasses.replace(run, facts={**run.facts, "splits": {"test": {"cases": 9}}})
+    other = dataclasses.replace(run, facts={**run.facts, "splits": {"test": {"samples": 9}}})
     assert (
         "scored on different test cases: their scores cannot be compared" in Page(PAGE.compare([[run], [other]])).text
     )
@@ -224,9 +225,10 @@ def test_explain_takes_the_telling_cases_or_those_named(tmp_path):
     pytest.importorskip("nibabel")
     run = make_run(write_data(tmp_path / "set.npz"), folder=RunFolder(tmp_path))
     cases = reload_cases(run)
-    answer = task.explain(run, tmp_path / "named", {"cases": (cases.names[20],)})
+    name = cases.names["case"][20]
+    answer = task.explain(run, tmp_path / "named", {"cases": (name,)})
     assert sum(path.suffix == ".png" for path in answer.files) == 1
-    assert (tmp_path / "named" / f"case-{cases.names[20]}-attention.nii.gz").is_file()
+    assert (tmp_path / "named" / f"case-{name}-attention.nii.gz").is_file()
     with pytest.raises(ConfigError, match="has no case 'nobody'"):
         task.explain(run, tmp_path / "none", {"cases": ("nobody",)})
     assert not (tmp_path / "none").exists()
@@ -238,7 +240,7 @@ def test_explain_begins_with_the_worst_error_in_the_runs_folder(tmp_path, monkey
     run = make_run(write_data(tmp_path / "set.npz"), folder=RunFolder(tmp_path))
     task.explain(run, None, {})
     cases = reload_cases(run)
-    worst = cases.names[interesting(run, cases)[0][1]]
+    worst = cases.names["case"][interesting(run, cases)[0][1]]
     assert [path.name for path in (tmp_path / "explanation").glob("*.png")] == [f"case-{worst}.png"]
 
 

@@ -41,7 +41,7 @@ def test_a_run_leaves_everything_that_is_named(finished):
 
 def test_the_majority_answers_with_the_shares_of_the_training():
     run = types.SimpleNamespace(models={"majority": Majority(2)})
-    task.fit_baseline(run, "majority", types.SimpleNamespace(labels=np.array([0, 0, 0, 1])), None)
+    task.fit_baseline(run, "majority", types.SimpleNamespace(target_tensor=torch.tensor([0, 0, 0, 1])), None)
     assert run.models["majority"].shares.tolist() == [0.75, 0.25]
 
 
@@ -164,8 +164,8 @@ def test_patients_are_never_split(tmp_path):
     assert run.state.classes == ("high", "low")
     patients = {split: set(rows["patient"]) for split, rows in run.tables["predictions"].groupby("split")}
     assert patients["validation"].isdisjoint(patients["test"])
-    assert run.facts["splits"]["test"]["patients"] == len(patients["test"])
-    assert sum(part["cases"] for part in run.facts["splits"].values()) == 30
+    assert run.facts["splits"]["test"]["groups"] == len(patients["test"])
+    assert sum(part["samples"] for part in run.facts["splits"].values()) == 30
 
 
 def test_three_classes(tmp_path):
@@ -212,7 +212,7 @@ def test_unsound_data_leaves_nothing_behind(change, message, tmp_path):
 def test_a_table_without_labels_is_refused(tmp_path):
     data = write_table(tmp_path)
     pd.read_csv(data).drop(columns="label").to_csv(data, index=False)
-    with pytest.raises(DataError, match="classes are learnt from labels, and there are none"):
+    with pytest.raises(ConfigError, match=r"a target to predict is needed\. Name the column of classes"):
         runs.start(task, make_config(data), tmp_path / "run")
     pd.read_csv(data).assign(label="x").to_csv(data, index=False)
     with pytest.raises(DataError, match=r"two classes or more are needed. Got x in every case"):
@@ -262,7 +262,7 @@ def test_a_run_of_another_task_is_refused(finished, tmp_path):
 
 def test_a_run_of_an_older_format_is_refused(tmp_path):
     (tmp_path / "config.yaml").write_text("task: volumes\nsettings: {}\n")
-    with pytest.raises(RunError, match=r"has the run format 1, and this version reads 6. Train it again"):
+    with pytest.raises(RunError, match=r"has the run format 1, and this version reads 7. Train it again"):
         continue_run(tmp_path)
 
 

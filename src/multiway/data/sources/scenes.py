@@ -1,20 +1,25 @@
-"""Labelled scenes: one large image of many bands with a class per pixel."""
+"""Labelled scenes: one large image of many bands with a class per pixel, and the blocks that it is cut into."""
 
 import dataclasses
 import hashlib
+import itertools
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.catalogue import entries
-from multiway.data.findings import quoted
+from multiway.data.findings import listed, quoted
+from multiway.data.samples import SPLITS
 from multiway.data.sources.arrays import Archive
-from multiway.data.sources.scans.options import MAX_BYTES
-from multiway.data.sources.scans.volume import Array
-from multiway.errors import ConfigError, DataError
+from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
+from multiway.data.sources.scans.options import MAX_BYTES, VolumeOptions
+from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader
+from multiway.data.splitting import Splits, SplitShares
+from multiway.errors import ConfigError, DataError, Fix
 
 INDIAN_PINES = "indian-pines"
+AXES = ("row", "column")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,3 +95,123 @@ def _indian_pines() -> Scene:
     if f"sha256:{digest}" != known.known_hash:  # of the values as float32, bands first, then of the labels as int64
         raise DataError(f"{INDIAN_PINES}: the copy in tensorly is another scene (sha256:{digest}). Install it anew.")
     return Scene(values=values, labels=labels, source=INDIAN_PINES, names=known.classes)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Block:
+    """A rectangle of a scene."""
+
+    rows: slice
+    columns: slice
+
+    @property
+    def name(self) -> str:
+        """First row and column."""
+        return f"rows-{self.rows.start:04d}-columns-{self.columns.start:04d}"
+
+
+def blocks_of(sizes: tuple[int, int], side: int) -> list[Block]:
+    """Cut rows and columns into blocks of about a side; every pixel is in exactly one."""
+    edges = [np.linspace(0, size, max(round(size / side), 1) + 1).astype(int).tolist() for size in sizes]
+    spans = [[slice(low, high) for low, high in itertools.pairwise(edge)] for edge in edges]
+    return [Block(rows, columns) for rows in spans[0] for columns in spans[1]]
+
+
+def split_blocks(
+    labels: NDArray[np.int64], blocks: list[Block], shares: SplitShares, ignored: int | None
+) -> Splits:  # fmt: skip
+    """Give whole blocks to train, validation and test so that each class is in each as far as blocks allow.
+
+    The rarest class that still has free blocks is served first: its largest block goes to the split that is furthest
+    below its share of that class. Blocks without a labelled pixel are left out.
+
+    Args:
+        labels: `(rows, columns)`.
+        blocks: From `blocks_of`.
+        shares: Of validation and test; the seed breaks ties.
+        ignored: Label that does not count.
+
+    Raises:
+        DataError: A split would be empty.
+    """
+    classes = [int(label) for label in np.unique(labels) if label != ignored]
+    counts = np.array([[int((labels[b.rows, b.columns] == label).sum()) for label in classes] for b in blocks])
+    counts = counts + np.random.default_rng(shares.seed).uniform(0, 0.5, counts.shape) * (counts > 0)
+    parts = [1 - sum((shares.validation, shares.test)), shares.validation, shares.test]
+    owed = np.outer(parts, counts.sum(0))  # (splits, classes)
+    given = np.zeros_like(owed)
+    free = [index for index in range(len(blocks)) if counts[index].sum() > 0]
+    chosen: dict[str, list[int]] = {split: [] for split in SPLITS}
+    while free:
+        left = counts[free].sum(0)
+        rarest = int(np.argmin(np.where(left > 0, left, np.inf)))
+        block = max(free, key=lambda index: counts[index, rarest])
+        lack = (owed - given)[:, rarest] / np.maximum(owed[:, rarest], 1e-9)
+        split = int(np.argmax(lack))
+        chosen[SPLITS[split]].append(block)
+        given[split] += counts[block]
+        free.remove(block)
+    if not all(chosen.values()):
+        empty = [split for split, members in chosen.items() if not members]
+        raise DataError(f"{listed(empty)} would have no block. Set a smaller block (", Fix("block", 8), ").")
+    return {split: np.array(sorted(members), dtype=np.int64) for split, members in chosen.items()}
+
+
+class SceneFiles:
+    """Blocks of a scene as volumes of two axes, and their labels as masks."""
+
+    def __init__(self, scene: Scene, blocks: list[Block]) -> None:
+        self.scene, self.blocks = scene, blocks
+
+    def header(self, index: int) -> VolumeHeader:
+        """What is known of a block before it is cut out."""
+        return self.volume(index).header
+
+    def volume(self, index: int) -> Volume:
+        """All bands of a block."""
+        block = self.blocks[index]
+        values = self.scene.values[:, block.rows, block.columns]
+        return Volume(values=values, affine=None, axes=AXES, source=self.place(index))
+
+    def mask(self, index: int) -> Volume | None:
+        """Labels of a block."""
+        if self.scene.labels is None:
+            return None
+        block = self.blocks[index]
+        values = self.scene.labels[None, block.rows, block.columns]
+        return Volume(values=values, affine=None, axes=AXES, source=self.place(index))
+
+    def place(self, index: int) -> str:
+        """Where it lies."""
+        return f"{self.scene.source}, {self.blocks[index].name}"
+
+
+def scene_cases(scene: Scene, side: int, shares: SplitShares | None, ignored: int | None) -> Cases:
+    """Blocks of a labelled scene; no pixel is in two splits, and no patch reaches out of its block.
+
+    Args:
+        scene: With labels.
+        side: Of a block, about, in pixels.
+        shares: Of the splits that whole blocks are given to; without them none is.
+        ignored: Label that does not count.
+
+    Raises:
+        DataError: It has no labels, or a split would be empty.
+    """
+    labels = scene.labels
+    if labels is None:
+        raise DataError(f"{scene.source}: a scene to learn from needs labels. Add an array 'labels' (rows, columns).")
+    rows, columns = labels.shape
+    blocks = blocks_of((rows, columns), side)
+    official = [""] * len(blocks)
+    for name, members in ({} if shares is None else split_blocks(labels, blocks, shares, ignored)).items():
+        for row in members.tolist():
+            official[row] = name
+    files = SceneFiles(scene, blocks)
+    scans = Scans(
+        files=files, options=VolumeOptions(), rows=np.arange(len(blocks)), source=scene.source, header=files.header(0),
+        has_masks=True, mask_names=scene.names,
+    )  # fmt: skip
+    return scan_cases(
+        scans, tuple(block.name for block in blocks), official=None if shares is None else tuple(official)
+    )

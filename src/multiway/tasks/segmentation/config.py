@@ -9,7 +9,7 @@ from multiway.data.augmentation import AugmentOptions
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
 from multiway.models import list_models
 from multiway.tasks.choice import Answering
-from multiway.tasks.stored import Facts
+from multiway.tasks.samples import SampleFacts
 from multiway.training import TrainingConfig
 
 Baseline = Literal["background", "threshold", "logistic", "unet"]
@@ -93,9 +93,8 @@ class SegmentConfig(Answering):
         return other, fields if num_modes == 3 and self.model.get("name", ours) == ours else {}
 
 
-class SegmentFacts(Facts):
-    """Cases by split, sizes of an image, and the unit of distances."""
+class SegmentFacts(SampleFacts):
+    """Of images with masks: sizes of one, and the unit of distances."""
 
-    splits: dict[str, int]
     sizes: list[int]
     distance: str

@@ -1,18 +1,27 @@
-"""What training learns of images with masks, and what a config has to fit before anything is written."""
+"""What training learns of images with masks, and the images with a class per voxel that it makes of them."""
 
 import dataclasses
 import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
-from multiway.config import Config
-from multiway.data.sources.scans.encoding import IntensityScale, Spacings, warn_of_spacings
-from multiway.data.sources.scans.options import VolumeOptions
-from multiway.errors import ConfigError, Fix
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.config import Config, Plain
+from multiway.data.findings import listed
+from multiway.data.samples import Rows, Samples
+from multiway.data.sources.scans.cases import Cases, Scans
+from multiway.data.sources.scans.encoding import IntensityScale, Spacings, spacings_of
+from multiway.data.sources.scans.volume import Array, VolumeHeader
+from multiway.errors import ConfigError, DataError, Fix
 from multiway.models import model_config
 from multiway.tasks.segmentation.config import LARGEST_PATCH, SegmentConfig
-from multiway.tasks.segmentation.patches import GridPatches
-from multiway.tasks.segmentation.source import Examples
+from multiway.tasks.segmentation.source import class_names, mask_of, values_of_masks
+from multiway.training.overlap_losses import IGNORED
 
 PLAIN = "unet"
+MEMORY_LIMIT = 2 * 2**30
 
 
 class SegmentState(Config):
@@ -40,100 +49,191 @@ class SegmentState(Config):
         """Axes of an image."""
         return len(self.axes)
 
+    @property
+    def fields(self) -> dict[str, int]:
+        """Fields of a network on these images."""
+        return {"in_channels": self.channels, "num_classes": len(self.classes)}
+
+    @classmethod
+    def learn(cls, config: SegmentConfig, cases: Cases, train: Rows) -> Self:
+        """Classes, sizes, and the intensities of the training images alone, which are read one at a time.
+
+        Raises:
+            DataError: The masks say nothing.
+            ConfigError: The model takes other axes, the patch other sizes, a baseline other data, or the weights of the
+                classes are not one positive number each.
+        """
+        values, scans = values_of_masks(cases, train, config), cases.inputs[train]
+        assert scans.header is not None
+        names, header = class_names(cases, values, config), scans.header
+        fields = {"in_channels": header.channels, "num_classes": len(names)}
+        _check_modes(config, fields, len(header.axes), cases.source)
+        images = Examples.of(cases, values, config.ignore)[train]
+        state = cls(
+            classes=names, values=values, channels=header.channels, axes=header.axes,
+            scale=IntensityScale.fit(lambda row: images.read(row).values, range(len(train)), config.read),
+            patch=patch_of(config, fields, [scans.form(row).sizes for row in range(len(train))]),
+            background=values[0] == 0, spacings=spacings_of(scans.spacing, range(len(train))),
+        )  # fmt: skip
+        _check_fits(config, state)
+        return state
+
+    def encoded(self, cases: Cases, ignore: int | None) -> "Samples[Examples]":
+        """Images whose masks are classes of the training."""
+        return cases.with_inputs(Examples.of(cases, self.values, ignore), classes=self.classes, target=None)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class PreparedImages(Examples):
-    """Images with what training learnt of them."""
+class Example:
+    """One image, ready but for its intensities.
 
-    state: SegmentState
+    values: `(channels, *sizes)`.
+    target: `(*sizes)` classes, `IGNORED` where none counts.
+    spacing: Millimetres between voxels, or None.
+    """
 
-    def part(self, split: str) -> GridPatches:
-        """Patches that cover the images of a split."""
-        return GridPatches(self, self.rows(split), self.state.scale, self.state.patch)
-
-    def counts(self, split: str) -> dict[str, int]:
-        """How many images a split has."""
-        return {"cases": len(self.splits[split])}
+    values: Array
+    target: NDArray[np.int16]
+    spacing: tuple[float, ...] | None = None
 
 
-def prepared(config: SegmentConfig, examples: Examples, state: SegmentState | None) -> PreparedImages:
-    """Images of a training, or later ones under what that learnt.
+class Kept(dict[int, Example]):
+    """Images that were read, by row; a copy of a run starts without them."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Kept, ()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Examples:
+    """Images with a class per voxel, read when they are needed; the first ones are kept as far as memory is allowed.
+
+    scans, names: Of all images of the data.
+    values: Of the masks, in the order of the classes.
+    ignore: Value of the masks that does not count.
+    rows: Which of the images these are.
+    """
+
+    scans: Scans
+    names: Sequence[str]
+    values: tuple[int, ...]
+    ignore: int | None
+    rows: Rows
+    kept: Kept = dataclasses.field(default_factory=Kept)
+
+    @classmethod
+    def of(cls, cases: Cases, values: tuple[int, ...], ignore: int | None) -> Self:
+        """All images of the data."""
+        return cls(cases.inputs, cases.names["case"], values, ignore, np.arange(len(cases)))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows: Any) -> Self:
+        return dataclasses.replace(self, rows=self.rows[rows])
+
+    def __iter__(self) -> Iterator[Example]:
+        return map(self.read, range(len(self)))
+
+    @property
+    def header(self) -> VolumeHeader:
+        """Channels and axes of every image."""
+        assert self.scans.header is not None
+        return self.scans.header
+
+    @property
+    def num_modes(self) -> int:
+        """Axes of an image."""
+        return len(self.header.axes)
+
+    @property
+    def scored(self) -> range:
+        """Classes that have a Dice of their own: all but a background that no mask marks."""
+        return range(int(self.values[0] == 0), len(self.values))
+
+    def sizes(self, index: int) -> tuple[int, ...]:
+        """Voxels along each axis, by the header alone."""
+        return self.scans.form(int(self.rows[index])).sizes
+
+    def read(self, index: int) -> Example:
+        """An image with its classes.
+
+        Raises:
+            DataError: It is not sound, or its mask holds a value that no training mask has.
+        """
+        row = int(self.rows[index])
+        if row in self.kept:
+            return self.kept[row]
+        volume = self.scans.prepared(row)
+        mask = mask_of(self.scans, self.names, row)
+        target = to_classes(mask, self.values, self.ignore, f"mask of {self.names[row]}")
+        example = Example(values=volume.values, target=target, spacing=volume.spacing)
+        if (len(self.kept) + 1) * (example.values.nbytes + target.nbytes) <= MEMORY_LIMIT:
+            self.kept[row] = example
+        return example
+
+
+def to_classes(mask: Array, values: tuple[int, ...], ignore: int | None, where: str) -> NDArray[np.int16]:
+    """Positions in `values` of a mask's values, `IGNORED` for the one to ignore.
 
     Raises:
-        ConfigError: They do not fit the config, or have other axes or channels than those of the training.
+        DataError: The mask holds another value.
     """
-    if state is None:
-        check_fits(config, examples)
-        return PreparedImages(**vars(examples), state=learn(config, examples))
-    if (examples.channels, examples.num_modes) != (state.channels, state.num_modes):
-        raise ConfigError(
-            f"{examples.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. "
-            f"Got {examples.num_modes} axes and {examples.channels} channels."
+    target = np.full(mask.shape, len(values), dtype=np.int16)
+    for position, value in enumerate(values):
+        target[mask == value] = position
+    if ignore is not None:
+        target[mask == ignore] = IGNORED
+    if (target == len(values)).any():
+        other = np.unique(mask[target == len(values)]).tolist()
+        raise DataError(
+            f"{where}: a mask may hold the values of the training masks, {listed(values)}. Got {listed(other, 4)}. "
+            "Correct it, or move a case that has them into training."
         )
-    spacings = {name: examples.spacing(row) for row, name in enumerate(examples.names)}
-    warn_of_spacings(spacings, state.spacings)
-    return PreparedImages(**{**vars(examples), "classes": state.classes}, state=state)
+    return target
 
 
-def learn(config: SegmentConfig, examples: Examples) -> SegmentState:
-    """Classes, sizes, and the intensities of the training images alone, which are read one at a time."""
-    return SegmentState(
-        classes=examples.classes, values=examples.values, channels=examples.channels, axes=examples.axes,
-        scale=fit_scale(examples, config.read), patch=patch_of(config, examples), background=examples.background,
-        spacings=examples.spacings,
-    )  # fmt: skip
-
-
-def fit_scale(examples: Examples, options: VolumeOptions) -> IntensityScale:
-    """Intensities of the training images."""
-    return IntensityScale.fit(lambda row: examples.read(row).values, examples.rows("train"), options)
-
-
-def baselines_of(config: SegmentConfig, examples: Examples | SegmentState) -> tuple[str, ...]:
+def baselines_of(config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
     """The baselines of a run; a threshold is for one channel and two classes, a regression for several channels.
 
     Raises:
         ConfigError: One was asked for that does not fit the data.
     """
-    is_binary = examples.channels == 1 and len(examples.classes) == 2 and examples.background
-    fitting = ("background", "threshold" if is_binary else "logistic", PLAIN)
+    is_binary = state.channels == 1 and len(state.classes) == 2 and state.background
     if config.baselines is None:
-        return fitting
+        return ("background", "threshold" if is_binary else "logistic", PLAIN)
     if "threshold" in config.baselines and not is_binary:
         raise ConfigError(
-            f"baselines: a threshold needs one channel, a background and one class. Got {examples.channels} channels "
-            f"and {len(examples.classes)} classes. Take logistic instead."
+            f"baselines: a threshold needs one channel, a background and one class. Got {state.channels} channels "
+            f"and {len(state.classes)} classes. Take logistic instead."
         )
     return tuple(dict.fromkeys(config.baselines))
 
 
-def check_fits(config: SegmentConfig, examples: Examples) -> None:
-    """Refuse what does not fit the data, before anything is written.
+def _check_modes(config: SegmentConfig, fields: Plain, num_modes: int, source: str) -> None:
+    name, own = config.network(num_modes)
+    modes = getattr(model_config(name, **own, **fields), "num_modes", 2)
+    if modes != num_modes:
+        raise ConfigError(f"model: {name} takes images of {modes} axes. Got {num_modes}: {source}.")
 
-    Raises:
-        ConfigError: The model takes other axes, the patch other sizes, a baseline other data, or the weights of the
-            classes are not one positive number each.
-    """
-    name, fields = config.network(examples.num_modes)
-    modes = getattr(model_config(name, **fields, **patch_sizes_of(examples)), "num_modes", 2)
-    if modes != examples.num_modes:
-        raise ConfigError(f"model: {name} takes images of {modes} axes. Got {examples.num_modes}: {examples.source}.")
-    patch_of(config, examples)
-    baselines_of(config, examples)
+
+def _check_fits(config: SegmentConfig, state: SegmentState) -> None:
+    baselines_of(config, state)
     weights = config.class_weights
-    if weights is not None and (len(weights) != len(examples.classes) or min(weights) <= 0):
+    if weights is not None and (len(weights) != len(state.classes) or min(weights) <= 0):
         raise ConfigError(
-            f"class_weights needs a positive number for each of the {len(examples.classes)} classes. Got {weights}."
+            f"class_weights needs a positive number for each of the {len(state.classes)} classes. Got {weights}."
         )
 
 
-def patch_of(config: SegmentConfig, examples: Examples) -> tuple[int, ...]:
+def patch_of(config: SegmentConfig, fields: Plain, sizes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """Sizes of a patch: those of the config, else of the largest training case, or of a scene's smallest block.
 
     Raises:
         ConfigError: A size is no multiple of the model's stride, or their number is another than the axes'.
     """
-    num_modes, stride = examples.num_modes, _stride(config, examples)
+    num_modes = len(sizes[0])
+    stride = _stride(config, fields, num_modes)
     if config.patch is not None:
         if len(config.patch) != num_modes or any(side % stride for side in config.patch):
             raise ConfigError(
@@ -143,20 +243,14 @@ def patch_of(config: SegmentConfig, examples: Examples) -> tuple[int, ...]:
                 ").",
             )
         return config.patch
-    sizes = zip(*(example.target.shape for example in examples.of("train")), strict=True)
     if num_modes == 2:
-        return tuple(max(min(lengths) // stride, 1) * stride for lengths in sizes)
-    return tuple(-(-min(max(lengths), LARGEST_PATCH) // stride) * stride for lengths in sizes)
+        return tuple(max(min(lengths) // stride, 1) * stride for lengths in zip(*sizes, strict=True))
+    return tuple(-(-min(max(lengths), LARGEST_PATCH) // stride) * stride for lengths in zip(*sizes, strict=True))
 
 
-def _stride(config: SegmentConfig, examples: Examples) -> int:
+def _stride(config: SegmentConfig, fields: Plain, num_modes: int) -> int:
     """What sides of a patch are multiples of; in scenes, for the plain network too."""
-    networks = [config.network(examples.num_modes)]
-    networks += [config.network(2, plain=True)] if examples.num_modes == 2 else []
-    configs = [model_config(name, **fields, **patch_sizes_of(examples)) for name, fields in networks]
+    networks = [config.network(num_modes)]
+    networks += [config.network(2, plain=True)] if num_modes == 2 else []
+    configs = [model_config(name, **own, **fields) for name, own in networks]
     return math.lcm(*(int(getattr(network, "stride", 1)) for network in configs))
-
-
-def patch_sizes_of(images: Examples | SegmentState) -> dict[str, int]:
-    """Fields of a network on these images."""
-    return {"in_channels": images.channels, "num_classes": len(images.classes)}

@@ -3,26 +3,24 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from multiway.data.sources.scans.cases import Arrays
-from multiway.data.sources.scans.encoding import warn_of_spacings
 from multiway.data.sources.scans.loading import read_cases
+from multiway.data.sources.scans.memory import Arrays
 from multiway.data.sources.scenes import is_scene, read_scene
-from multiway.errors import ConfigError
 from multiway.explain import ModeMap
-from multiway.tasks.estimator import Estimator, estimator, located, own_score
+from multiway.tasks.estimator import estimator, located, own_score
 from multiway.tasks.run import Run
+from multiway.tasks.scan_task import ScanEstimator, warn_of_other_voxels
 from multiway.tasks.segmentation.explain import MOST_CASES, attention_maps
 from multiway.tasks.segmentation.predict import predict_scene, predict_volume
-from multiway.tasks.segmentation.scores import ALL, MEAN, headline
+from multiway.tasks.segmentation.scores import MEAN, headline
 
 
 @estimator
-class Segmenter(Estimator):
+class Segmenter(ScanEstimator):
     """Give every voxel a class with a Higher-Order Transformer, scored on held-out images beside simple baselines.
 
     Args:
@@ -39,31 +37,13 @@ class Segmenter(Estimator):
     """
 
     task = "segment"
+    answers = ("masks", "mask per image")
 
     model: str | None = None
     _: dataclasses.KW_ONLY
     validation: float | None = None
     test: float | None = None
     baselines: Sequence[str] | None = None
-
-    def fit(self, X: object, y: object = None, *, patients: Sequence[object] | None = None) -> Self:
-        """Fit on arrays, or on a path with masks; nothing is written to disk.
-
-        Args:
-            X: `(cases, *sizes)` or `(cases, channels, *sizes)` with three sizes; or the path of a table or scene, or
-                a known name.
-            y: Masks of whole numbers, `(cases, *sizes)`; None with a path, which holds its own.
-            patients: One per case; a patient's cases fall into one split.
-
-        Raises:
-            DataError: The data is not sound.
-            ConfigError: An argument does not fit.
-        """
-        if not isinstance(X, str | Path):
-            return self._fit(_arrays(X, y, patients), self.config())
-        if y is not None or patients is not None:
-            raise ConfigError("Segmenter.fit: a path holds its own masks and patients. Leave y out.")
-        return self._fit(located(X), self.config(X))
 
     def _take(self, run: Run) -> None:
         super()._take(run)
@@ -82,9 +62,9 @@ class Segmenter(Estimator):
         if is_path and is_scene(source):
             return predict_scene(run, read_scene(source, run.config.read.max_bytes))
         read = run.config.read
-        cases = read_cases(source if is_path else Arrays(x=X), read, same_sizes=False)
-        warn_of_spacings({name: cases.spacing(row) for row, name in enumerate(cases.names)}, run.state.spacings)
-        masks = [predict_volume(run, cases.read(index)) for index in range(cases.count)]
+        cases = read_cases(source if is_path else Arrays(x=X), read, opened=False)
+        warn_of_other_voxels(cases, run.state.spacings)
+        masks = [predict_volume(run, cases.inputs.read(row)) for row in range(len(cases))]
         return masks if is_path else np.stack(masks)
 
     def score(self, X: object, y: object = None) -> float:
@@ -92,25 +72,10 @@ class Segmenter(Estimator):
         metric = headline(self._run().state.num_modes)
         return own_score(self.evaluate(X, y), metric, {"class": MEAN})
 
-    def evaluate(self, X: object, y: object = None) -> pd.DataFrame:
-        """Every score on other images with masks, with intervals, beside the baselines."""
-        return self._scores_of(_source(X, y))
-
     def explain(self, X: object, y: object = None) -> list[ModeMap]:
         """Attention per mode and block, averaged over patches about what the masks of the first images mark.
 
         Raises:
             ConfigError: The network has no attention.
         """
-        later = self._prepared(_source(X, y))
-        return attention_maps(self._run(), later, later.rows(ALL)[:MOST_CASES])
-
-
-def _source(X: object, y: object) -> object:
-    return X if isinstance(X, str | Path) else _arrays(X, y)
-
-
-def _arrays(X: object, y: object, patients: Sequence[object] | None = None) -> Arrays:
-    if y is None:
-        raise ConfigError("Segmenter: arrays need y, one mask per image.")
-    return Arrays(x=X, masks=y, patients=patients)
+        return attention_maps(self._run(), self._prepared(self._source(X, y)).encoded.inputs[:MOST_CASES])

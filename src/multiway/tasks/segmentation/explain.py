@@ -12,8 +12,8 @@ from multiway.explain import ModeMap, draw_maps, mode_maps, save_maps, span_labe
 from multiway.files import make_folder
 from multiway.tasks.answers import Answer, positions_of
 from multiway.tasks.run import Run
+from multiway.tasks.segmentation.encode import Examples
 from multiway.tasks.segmentation.patches import cut_middle
-from multiway.tasks.segmentation.source import Examples, read_examples
 
 MOST_CASES = 8
 MAPS = "attention.npz"
@@ -34,23 +34,25 @@ def explain_run(run: Run, out: Path | None, cases: Sequence[str] | None) -> Answ
     """
     if run.config.data is None:
         raise ConfigError("explain: this run has no data to explain. Use Segmenter.explain in Python.")
-    examples = read_examples(run.task.locate(run.config.data), run.config, run.state.values)
-    maps = attention_maps(run, examples, _rows(examples, cases))
+    later = run.task.prepare(run.config, run.task.locate(run.config.data), run.state).encoded
+    lack = f"{later.source} has no case"
+    names = first_of_test(run) if cases is None else cases
+    maps = attention_maps(run, later.inputs[positions_of(names, later.names["case"], lack)])
     folder = run.explanation(out)
     make_folder(folder)
     save_maps(folder / MAPS, maps)
     return Answer(files=[folder / MAPS, *draw_maps(folder, maps)], notes=strongest(maps))
 
 
-def _rows(examples: Examples, cases: Sequence[str] | None) -> list[int]:
-    if cases is None:
-        return examples.rows("test")[:MOST_CASES]
-    return positions_of(cases, examples.names, f"{examples.source} has no case")
+def first_of_test(run: Run) -> list[str]:
+    """Names of some test cases."""
+    cases = run.tables["cases"]
+    return list(dict.fromkeys(cases["case"][cases["split"] == "test"]))[:MOST_CASES]
 
 
 @torch.no_grad()
-def attention_maps(run: Run, examples: Examples, rows: Sequence[int]) -> list[ModeMap]:
-    """One map per mode and block, averaged over a patch of each of some images.
+def attention_maps(run: Run, images: Examples) -> list[ModeMap]:
+    """One map per mode and block, averaged over a patch of each image.
 
     Modes are named by the axes, with bands before them where the network has that mode, and positions by voxels.
 
@@ -61,7 +63,8 @@ def attention_maps(run: Run, examples: Examples, rows: Sequence[int]) -> list[Mo
     if not hasattr(model, "forward_with_maps"):
         raise ConfigError("explain: the network of this run has no attention. Choose another model.name.")
     state, maps = run.state, []
-    batch = torch.stack([cut_middle(examples, row, state.patch, state.scale) for row in rows])
+    first = int(state.background)
+    batch = torch.stack([cut_middle(example, state.patch, state.scale, first) for example in images])
     for layer, block in enumerate(model.forward_with_maps(batch)[1]):
         modes = dict(zip(state.axes, state.patch, strict=True))
         modes = {"bands": state.channels, **modes} if len(block) > state.num_modes else modes

@@ -16,9 +16,8 @@ from multiway.models.baselines import Facts, Linear, fit_logistic
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.segmentation.config import SegmentConfig
-from multiway.tasks.segmentation.encode import PLAIN, SegmentState, patch_sizes_of
+from multiway.tasks.segmentation.encode import PLAIN, Examples, SegmentState
 from multiway.tasks.segmentation.scores import Predictor
-from multiway.tasks.segmentation.source import Examples
 from multiway.training import Batch
 from multiway.training.overlap_losses import segmentation_loss
 
@@ -61,7 +60,7 @@ def build_model(config: SegmentConfig, state: SegmentState, name: str) -> nn.Mod
     """Draw a network of the right channels and classes, or a baseline, by its name in a run."""
     if name in (OURS, PLAIN):
         network, fields = config.network(state.num_modes, plain=name == PLAIN)
-        return create_model(network, **fields, **patch_sizes_of(state))
+        return create_model(network, **fields, **state.fields)
     if name == "logistic":
         return Voxelwise(state.channels, len(state.classes))
     return Constant() if name == "background" else Threshold()
@@ -93,7 +92,7 @@ def network_predictor(run: Run, model: nn.Module) -> Predictor:
 class Baseline(Protocol):
     """What is fitted on all training images at once, and needs no patches."""
 
-    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> Plain:
+    def fit(self, images: Examples, scale: IntensityScale, seed: int) -> Plain:
         """Learn from the training images; what a closed form found is returned."""
 
     def predict(self, values: Array, scale: IntensityScale) -> NDArray[np.int64]:
@@ -109,12 +108,12 @@ class Constant(nn.Module):
         super().__init__()
         self.register_buffer("label", torch.zeros((), dtype=torch.int64))
 
-    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> Plain:
+    def fit(self, images: Examples, scale: IntensityScale, seed: int) -> Plain:
         """Count the training voxels."""
-        counts = np.zeros(len(examples.classes), np.int64)
-        for example in examples.of("train"):
+        counts = np.zeros(len(images.values), np.int64)
+        for example in images:
             counts += np.bincount(example.target[example.target >= 0], minlength=len(counts))
-        self.label.fill_(0 if examples.background else int(counts.argmax()))
+        self.label.fill_(0 if images.values[0] == 0 else int(counts.argmax()))
         return {"label": int(self.label)}
 
     def predict(self, values: Array, scale: IntensityScale) -> NDArray[np.int64]:
@@ -131,11 +130,11 @@ class Threshold(nn.Module):
         super().__init__()
         self.register_buffer("ends", torch.zeros(2, dtype=torch.float64))
 
-    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> Plain:
+    def fit(self, images: Examples, scale: IntensityScale, seed: int) -> Plain:
         """Try every interval between 256 levels of the training range, by histograms of both classes."""
-        edges = _edges(examples)
+        edges = _edges(images)
         inside, all_ = np.zeros(BINS), np.zeros(BINS)
-        for example in examples.of("train"):
+        for example in images:
             inside += np.histogram(example.values[0][example.target == 1], edges)[0]
             all_ += np.histogram(example.values[0][example.target >= 0], edges)[0]
         low, high = (float(edges[level]) for level in _best_interval(inside, all_))
@@ -148,9 +147,9 @@ class Threshold(nn.Module):
         return np.asarray((values[0] >= low) & (values[0] <= high), np.int64)
 
 
-def _edges(examples: Examples) -> NDArray[np.float64]:
+def _edges(images: Examples) -> NDArray[np.float64]:
     """Levels over the range of the training voxels."""
-    ends = [(float(image.values.min()), float(image.values.max())) for image in examples.of("train")]
+    ends = [(float(image.values.min()), float(image.values.max())) for image in images]
     least, greatest = min(low for low, _ in ends), max(high for _, high in ends)
     return np.linspace(least, greatest if greatest > least else least + 1, BINS + 1)
 
@@ -167,9 +166,9 @@ def _best_interval(inside: NDArray[np.float64], all_: NDArray[np.float64]) -> tu
 class Voxelwise(Linear):
     """Multinomial logistic regression of each voxel's channels, blind to its neighbours."""
 
-    def fit(self, examples: Examples, scale: IntensityScale, seed: int) -> Facts:
+    def fit(self, images: Examples, scale: IntensityScale, seed: int) -> Facts:
         """Minimise cross-entropy with a small ridge penalty over at most 40,000 training voxels."""
-        voxels = _voxels(examples, scale, seed)
+        voxels = _voxels(images, scale, seed)
         return fit_logistic(self, *voxels, *voxels, penalties=[PENALTY], standardise=False)
 
     def predict(self, values: Array, scale: IntensityScale) -> NDArray[np.int64]:
@@ -178,12 +177,12 @@ class Voxelwise(Linear):
         return np.asarray(self(volume.flatten(1).T).argmax(1).reshape(volume.shape[1:]))
 
 
-def _voxels(examples: Examples, scale: IntensityScale, seed: int) -> tuple[Tensor, Tensor]:
+def _voxels(images: Examples, scale: IntensityScale, seed: int) -> tuple[Tensor, Tensor]:
     """Channels and classes of training voxels that count, as many of each case."""
     draw = np.random.default_rng(seed)
-    most = max(MOST_VOXELS // len(examples.rows("train")), 1)
+    most = max(MOST_VOXELS // len(images), 1)
     features, labels = [], []
-    for example in examples.of("train"):
+    for example in images:
         voxels = draw.permutation(np.flatnonzero(example.target >= 0))[:most]
         features.append(scale.apply_to(example.values).flatten(1)[:, torch.from_numpy(voxels)].T)
         labels.append(torch.from_numpy(example.target.ravel()[voxels].astype(np.int64)))

@@ -19,7 +19,7 @@ from multiway.tasks.run import Run
 from multiway.tasks.segmentation.scores import headline
 from multiway.tasks.segmentation.slices import Shown, load_slices
 from multiway.tasks.target_page import SplitPage
-from multiway.tasks.volumes.page import INTERVAL, selected_by
+from multiway.tasks.volumes.page import INTERVAL, TITLES, selected_by
 
 OVERLAY = np.array([[0, 0, 0, 0], [0, 158, 115, 150], [213, 94, 0, 170], [0, 114, 178, 170]], np.uint8)
 """Nothing, marked correctly, marked wrongly, missed; colours that colour-blind readers tell apart."""
@@ -159,5 +159,5 @@ def _scored(run: Run) -> pd.DataFrame:
 
 
 PAGE = SplitPage(
-    SUBJECT, sections, titles={"cases": "Cases"}, total="cases", support=_support, tables=_by_class,
+    SUBJECT, sections, titles=TITLES, total="samples", support=_support, tables=_by_class,
 )  # fmt: skip

@@ -1,7 +1,6 @@
 """Patches of images: drawn about the classes for training, laid out as a grid for validation."""
 
 import dataclasses
-import functools
 import itertools
 from collections.abc import Iterable, Sequence
 
@@ -12,7 +11,7 @@ from torch import Tensor
 from multiway.data.augmentation import AugmentOptions, augment
 from multiway.data.sources.scans.encoding import IntensityScale, evenly
 from multiway.data.sources.scans.volume import Array
-from multiway.tasks.segmentation.source import Example, Examples
+from multiway.tasks.segmentation.encode import Example, Examples
 from multiway.training.overlap_losses import IGNORED
 
 MOST_VOXELS = 4096
@@ -25,7 +24,7 @@ class TrainingPatches:
 
     So a resumed training draws what the uninterrupted one would have drawn.
 
-    examples, rows: Images, and which of them.
+    images: To draw from.
     scale: Intensities.
     patch: Sizes of a patch.
     per_case: Patches of each case in an epoch.
@@ -33,8 +32,7 @@ class TrainingPatches:
     options: Random changes.
     """
 
-    examples: Examples
-    rows: Sequence[int]
+    images: Examples
     scale: IntensityScale
     patch: tuple[int, ...]
     per_case: int
@@ -44,12 +42,12 @@ class TrainingPatches:
 
     def __len__(self) -> int:
         """Patches in an epoch."""
-        return len(self.rows) * self.per_case
+        return len(self.images) * self.per_case
 
     def gather(self, index: Tensor) -> dict[str, Tensor]:
         """`inputs` `(batch, channels, *patch)` and `target` `(batch, *patch)`."""
-        rows = [self.rows[number // self.per_case] for number in index.tolist()]
-        volumes, masks = _stacked(self._drawn(row, self.examples.read(row)) for row in rows)
+        rows = [number // self.per_case for number in index.tolist()]
+        volumes, masks = _stacked(self._drawn(row, self.images.read(row)) for row in rows)
         if self.options != AugmentOptions():
             volumes, masks = augment(volumes, self.options, masks)
         return {"inputs": volumes, "target": masks}
@@ -69,7 +67,7 @@ class TrainingPatches:
     def _classes_of(self, row: int, example: Example) -> list[Array]:
         """Voxels of each scored class that the case has, `(voxels, modes)` each, thinned evenly."""
         if row not in self.voxels:
-            by_class = [np.argwhere(example.target == label) for label in self.examples.scored]
+            by_class = [np.argwhere(example.target == label) for label in self.images.scored]
             self.voxels[row] = [
                 voxels[:: -(-len(voxels) // MOST_VOXELS)].astype(np.int32) for voxels in by_class if len(voxels)
             ]
@@ -86,29 +84,24 @@ def _stacked(cuts: Iterable[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
 
 
 class GridPatches:
-    """Patches that cover each case once, the same at every validation."""
+    """Patches that cover each image once, the same at every validation."""
 
-    def __init__(self, examples: Examples, rows: Sequence[int], scale: IntensityScale, patch: tuple[int, ...]) -> None:
-        self.examples, self.rows, self.scale, self.patch = examples, rows, scale, patch
-
-    @functools.cached_property
-    def starts(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Image and first voxel of each patch."""
-        shapes = {row: self.examples.read(row).target.shape for row in self.rows}
-        return [(row, start) for row, shape in shapes.items() for start in _grid(shape, self.patch)]
+    def __init__(self, images: Examples, scale: IntensityScale, patch: tuple[int, ...]) -> None:
+        self.images, self.scale, self.patch = images, scale, patch
+        self.starts = [(row, start) for row in range(len(images)) for start in _grid(images.sizes(row), patch)]
 
     def __len__(self) -> int:
-        """Patches of all cases."""
+        """Patches of all images."""
         return len(self.starts)
 
     def gather(self, index: Tensor) -> dict[str, Tensor]:
         """`inputs` `(batch, channels, *patch)` and `target` `(batch, *patch)`."""
         chosen = (self.starts[number] for number in index.tolist())
-        volumes, masks = _stacked(cut(self.examples.read(row), start, self.patch, self.scale) for row, start in chosen)
+        volumes, masks = _stacked(cut(self.images.read(row), start, self.patch, self.scale) for row, start in chosen)
         return {"inputs": volumes, "target": masks}
 
     def some(self, most: int) -> Tensor:
-        """Indices of so many samples at most, evenly spread."""
+        """Indices of so many patches at most, evenly spread."""
         return evenly(len(self), most)
 
 
@@ -137,10 +130,9 @@ def cut(example: Example, start: Sequence[int], patch: Sequence[int], scale: Int
     return whole, labels
 
 
-def cut_middle(examples: Examples, row: int, patch: Sequence[int], scale: IntensityScale) -> Tensor:
-    """The patch about the middle of what the mask marks, or of the image where it marks nothing."""
-    example = examples.read(row)
-    marked = np.argwhere(example.target >= int(examples.background))
+def cut_middle(example: Example, patch: Sequence[int], scale: IntensityScale, first: int) -> Tensor:
+    """The patch about the middle of classes from `first` on, or of the image where it has none."""
+    marked = np.argwhere(example.target >= first)
     centre = marked.mean(0) if len(marked) else np.array(example.target.shape) / 2
     starts = [int(at) - side // 2 for at, side in zip(centre, patch, strict=True)]
     return cut(example, _inside(starts, example, patch), patch, scale)[0]

@@ -54,15 +54,15 @@ def predict_masks(
     if is_scene(source):
         mask = predict_scene(run, read_scene(source, run.config.read.max_bytes))
         return _answer(out, [_written(run, out, Path(source).stem, mask)], "1 mask")
-    cases = read_cases(source, run.config.read, None, same_sizes=False)
+    cases = read_cases(source, run.config.read, opened=False)
     spacings: dict[str, tuple[float, ...] | None] = {}
 
     def predict(index: int) -> Row:
-        volume = cases.read(index)
-        spacings[cases.names[index]] = cases.spacing(index)
-        return _written(run, out, cases.names[index], predict_volume(run, volume), volume)
+        volume, name = cases.inputs.read(index), cases.names["case"][index]
+        spacings[name] = cases.inputs.spacing(index)
+        return _written(run, out, name, predict_volume(run, volume), volume)
 
-    rows, failed = answers_by_case(cases, predict, keep_going=keep_going, progress=progress)
+    rows, failed = answers_by_case(len(cases), predict, keep_going=keep_going, progress=progress)
     warn_of_spacings(spacings, run.state.spacings)
     return _answer(out, list(rows.values()), f"{len(rows)} masks", failed)
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.data.samples import Array
+from multiway.data.samples import Array, Samples
 from multiway.metrics.overlap import cl_dice, dice, hd95, overlap
 from multiway.metrics.resampling import percentiles, resamples
 from multiway.tasks.protocol import OURS, Row
-from multiway.tasks.segmentation.source import Examples
+from multiway.tasks.segmentation.encode import Example, Examples
 from multiway.training.overlap_losses import IGNORED
 
 Predictor = Callable[[Array], NDArray[np.int64]]
@@ -42,7 +42,7 @@ class CasePredictions:
         return pd.concat(frames, ignore_index=True)
 
 
-def measure(predict: Predictor, examples: Examples, rows: Sequence[int], *, surfaces: bool = True) -> pd.DataFrame:
+def measure(predict: Predictor, cases: Samples[Examples], *, surfaces: bool = True) -> pd.DataFrame:
     """Predict each case; one row per case and class with its counts and metrics, NaN where one is undefined.
 
     Voxels that do not count are taken out of prediction and target alike. Surface distances and clDice are measured
@@ -50,27 +50,25 @@ def measure(predict: Predictor, examples: Examples, rows: Sequence[int], *, surf
     anything.
     """
     table: list[Row] = []
-    for row in rows:
-        example = examples.read(row)
+    names, images = cases.names["case"], cases.inputs
+    for row, example in enumerate(images):
         metrics: dict[str, OverlapMetric] = {"dice": dice}
-        if surfaces and examples.num_modes == 3:
+        if surfaces and images.num_modes == 3:
             metrics |= {"cl_dice": cl_dice, "hd95": functools.partial(hd95, spacing=example.spacing)}
-        name = examples.names[row]
-        case = {"case": name, "patient": name if examples.patients is None else examples.patients[row]}
-        by_class = _by_class(predict(example.values), example.target, examples, metrics)
-        table += [{**case, **scores} for scores in by_class]
+        case = {"case": names[row], "patient": (cases.groups or names)[row]}
+        table += [{**case, **scores} for scores in _by_class(predict(example.values), example, cases, metrics)]
     return pd.DataFrame(table)
 
 
 def _by_class(
-    classes: NDArray[np.int64], known: NDArray[np.int16], examples: Examples,
+    classes: NDArray[np.int64], example: Example, cases: Samples[Examples],
     metrics: dict[str, OverlapMetric],
 ) -> Iterator[Row]:  # fmt: skip
     """Counts of every class of a case, and the metrics of those that are scored."""
-    target = torch.from_numpy(known.astype(np.int64))
+    target = torch.from_numpy(example.target.astype(np.int64))
     given = torch.where(target == IGNORED, IGNORED, torch.from_numpy(classes))
-    for label, name in enumerate(examples.classes):
-        predicted, expected, is_scored = given == label, target == label, label in examples.scored
+    for label, name in enumerate(cases.classes or ()):
+        predicted, expected, is_scored = given == label, target == label, label in cases.inputs.scored
         values = {metric: of(predicted, expected) if is_scored else None for metric, of in metrics.items()}
         defined = {metric: np.nan if value is None else value for metric, value in values.items()}
         yield {"class": name, "scored": is_scored, **overlap(predicted, expected)._asdict(), **defined}
@@ -141,8 +139,8 @@ def headline(num_modes: int) -> str:
     return "dice" if num_modes == 3 else "dice_pooled"
 
 
-def mean_dice(predict: Predictor, examples: Examples, split: str) -> float:
-    """Mean Dice of a split, by cases of volumes and over all pixels of a scene; 0 where nothing is defined."""
-    rows = overlap_rows(measure(predict, examples, examples.rows(split), surfaces=False), OURS, split, 0)
-    deciding = (headline(examples.num_modes), MEAN)
+def mean_dice(predict: Predictor, cases: Samples[Examples]) -> float:
+    """Mean Dice, by cases of volumes and over all pixels of a scene; 0 where nothing is defined."""
+    rows = overlap_rows(measure(predict, cases, surfaces=False), OURS, "", 0)
+    deciding = (headline(cases.inputs.num_modes), MEAN)
     return next((row["value"] for row in rows if (row["metric"], row["class"]) == deciding), None) or 0.0

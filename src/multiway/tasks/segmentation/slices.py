@@ -11,9 +11,9 @@ from torch import Tensor
 
 from multiway import files
 from multiway.config import Plain
-from multiway.data.samples import Array
+from multiway.data.samples import Array, Samples
+from multiway.tasks.segmentation.encode import Examples
 from multiway.tasks.segmentation.scores import Floats, Predictor
-from multiway.tasks.segmentation.source import Examples
 from multiway.training import RunFolder
 
 SLICES, NAMES = "slices.safetensors", "slices.json"
@@ -31,14 +31,14 @@ class Shown:
     predicted: NDArray[np.int16]
 
 
-def save_slices(folder: RunFolder, cases: pd.DataFrame, network: Predictor, examples: Examples) -> None:
+def save_slices(folder: RunFolder, cases: pd.DataFrame, network: Predictor, test: Samples[Examples]) -> None:
     """Keep the worst, middle and best test cases of the network by mean Dice."""
     rows = cases[(cases["split"] == "test") & (cases["model"] == "multiway") & cases["scored"]]
     dice = rows.groupby("case", sort=False)["dice"].mean().dropna().sort_values(kind="stable")
     tensors, names = {}, []
     for number, position in enumerate(_spread(len(dice))):
         case = str(dice.index[position])
-        example = examples.read(examples.names.index(case))
+        example = test.inputs.read(test.names["case"].index(case))
         predicted = network(example.values).astype(np.int16)
         shown = _slice(example.values, example.target, predicted)
         for part, values in zip(("image", "target", "predicted"), shown, strict=True):

@@ -1,50 +1,47 @@
 """The task `segment`."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 from torch import nn
 
 from multiway.auditing import AuditReport
-from multiway.auditing.scans import ScanImages, scan_title, torn_cases
+from multiway.auditing.scans import BLOCK, ScanImages, torn_cases
 from multiway.config import Plain
-from multiway.data import CheckReport
-from multiway.data.sources.scans.cases import Arrays
-from multiway.data.sources.scans.loading import read_cases
+from multiway.data.checking import Hook
+from multiway.data.findings import Findings, listed
+from multiway.data.samples import Prepared, Rows, Samples, Splits
+from multiway.data.sources.scans.cases import Cases, Scans, named_splits
+from multiway.data.sources.scans.checking import check_scans, describe_scans
+from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.memory import Arrays
+from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scenes import is_scene
 from multiway.data.sources.tables import pair_of
-from multiway.errors import DataError
+from multiway.data.splitting import drawn_notes
+from multiway.errors import ConfigError, DataError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, VALIDATION, Metric, Option, Row
 from multiway.tasks.run import Run
+from multiway.tasks.scan_task import SCANS, ScanTask, in_arrays, warn_of_other_voxels
 from multiway.tasks.scores import best_baseline_remark, models_of, score_of, shown
 from multiway.tasks.segmentation import page
-from multiway.tasks.segmentation.check import check_masks
 from multiway.tasks.segmentation.config import SegmentConfig, SegmentFacts
-from multiway.tasks.segmentation.encode import (
-    PLAIN,
-    PreparedImages,
-    SegmentState,
-    baselines_of,
-    fit_scale,
-    prepared,
-)
+from multiway.tasks.segmentation.encode import PLAIN, Examples, SegmentState, baselines_of
 from multiway.tasks.segmentation.explain import explain_run
 from multiway.tasks.segmentation.network import Baseline, PatchLoss, build_model, network_predictor, predictor_of
 from multiway.tasks.segmentation.patches import GridPatches, TrainingPatches
 from multiway.tasks.segmentation.predict import predict_masks
 from multiway.tasks.segmentation.scores import ALL, MEAN, CasePredictions, headline, mean_dice, measure
 from multiway.tasks.segmentation.slices import save_slices
-from multiway.tasks.segmentation.source import Images, read_examples
-from multiway.tasks.split_task import SplitPredictions, SplitTask
+from multiway.tasks.segmentation.source import check_masks, read_images, values_of_masks
+from multiway.tasks.split_task import Part, SplitPredictions
 from multiway.tasks.stored import same_length
-from multiway.tasks.volumes.config import SCANS
 from multiway.training import Objective, RunFolder, Source
-from multiway.training.memory import settled
 
 OF_MEAN = functools.partial(Metric, where={"class": MEAN})
 OF_IMAGES = (OF_MEAN(name="dice", title="Dice", spread=True), OF_MEAN(name="dice_pooled", title="Dice, pooled"))
@@ -52,7 +49,7 @@ OF_SURFACES = (OF_MEAN(name="cl_dice", title="clDice"), OF_MEAN(name="hd95", tit
 OF_VOXELS = Metric(name="acc", title="Voxels right", where={"class": ALL})
 
 
-class Segmentation(SplitTask[SegmentConfig, PreparedImages, SegmentState, GridPatches]):
+class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     """A class for every voxel of a volume or pixel of a scene."""
 
     name = "segment"
@@ -62,7 +59,7 @@ class Segmentation(SplitTask[SegmentConfig, PreparedImages, SegmentState, GridPa
     facts = SegmentFacts
     fields_of_validation = (*VALIDATION, "classes", "ignore", "block")
     scored = (*OF_IMAGES, *OF_SURFACES, OF_VOXELS)
-    sampled = 8
+    seen = ("patches", "patch")
     by_steps = (OURS, PLAIN)
     options = (Option(name="mask", field="read.mask", help="Column of the mask of each scan."), *SCANS)
 
@@ -73,60 +70,59 @@ class Segmentation(SplitTask[SegmentConfig, PreparedImages, SegmentState, GridPa
         x, masks = pair_of(source)
         return np.ndim(x) > 3 and np.ndim(masks) > 2
 
-    def prepare(
-        self, config: SegmentConfig, source: object, state: SegmentState | None = None, *, progress: bool = False
-    ) -> PreparedImages:
-        """Images with masks; all of those of later data are one split."""
-        values = None if state is None else state.values
-        return prepared(config, read_examples(cast(Images, source), config, values, split=values is None), state)
+    def read(
+        self, config: SegmentConfig, source: object, findings: Findings, state: SegmentState | None = None, *,
+        has_target: bool = True,
+    ) -> Cases:  # fmt: skip
+        """Images with masks, or blocks of a scene; later ones with the axes and channels of those of the training."""
+        given = in_arrays(source, masks=True)
+        if isinstance(given, Arrays) and given.masks is None:
+            raise DataError("segment: volumes in memory need their masks. Give a pair (X, masks).")
+        cases = read_images(given, config, findings, is_training=state is None)
+        if state is not None:
+            _check_alike(cases, state)
+        return cases
 
-    def check(self, config: SegmentConfig, source: object) -> CheckReport:
-        """What is in a set of images with masks, in a scene, or in a pair of volumes and masks.
+    def learnt(self, config: SegmentConfig, samples: Cases, train: Rows) -> SegmentState:
+        """Classes of the training masks, intensities, and the sizes of a patch."""
+        return SegmentState.learn(config, samples, train)
 
-        Raises:
-            DataError: There are no masks in memory.
-        """
-        if not isinstance(source, str | Path):
-            x, masks = pair_of(source)
-            if masks is None:
-                raise DataError("segment: volumes in memory need their masks. Give a pair (X, masks).")
-            source = Arrays(x=x, masks=masks)
-        return check_masks(source, config)
+    def encode(
+        self, config: SegmentConfig, samples: Cases, state: SegmentState, *, progress: bool = False
+    ) -> Samples[Examples]:
+        """Images whose masks are classes of the training, read when they are needed."""
+        return state.encoded(samples, config.ignore)
+
+    def described(self, samples: Cases) -> Plain:
+        """Sizes, spacings, intensities."""
+        return describe_scans(samples)
+
+    def hooks(self, config: SegmentConfig) -> Sequence[Hook]:
+        """Images that cannot be read or say nothing, and masks that do not go together."""
+        return (check_scans, functools.partial(check_masks, config=config))
+
+    def remarks(self, samples: Samples[Any], splits: Splits) -> Iterable[str]:
+        """What was drawn, and classes of a scene that lie in too few blocks to be in each split."""
+        yield from drawn_notes(samples, splits)
+        if samples.inputs.num_modes > 2:
+            return
+        for name, rows in splits.items():
+            present = {int(label) for example in samples.inputs[rows] for label in np.unique(example.target)}
+            missing = [title for label, title in enumerate(samples.classes or ()) if label not in present]
+            if missing:
+                yield f"{name} has no pixel of {listed(missing)}: they lie in too few blocks to be split"
 
     def audit(self, config: SegmentConfig, run: Run | None = None) -> AuditReport:
         """Whether images or patients are in two splits, an image has two masks, or scaling or the grid leaks."""
         source = self.locate(config.data or "")
-        torn = cases = None
-        if not is_scene(source):
-            torn = torn_cases(source, config.read)
-            cases = torn or read_cases(source, config.read, config.split, same_sizes=False)
-        examples = read_examples(cases or source, config)
-        images = ScanImages(examples.names, examples.patients, examples.splits, "image")
-        used = {int(row) for rows in examples.splits.values() for row in rows}
-        numbers: dict[bytes, int] = {}
-        marked: list[str] = []
-        for row in range(len(examples.names)):
-            example = examples.read(row)
-            mask = f"mask {numbers.setdefault(example.target.tobytes(), len(numbers))}"
-            marks = example.target > 0
-            images.add(example.values, mask, is_used=row in used, marked=marks if examples.background else None)
-            marked.append("marked" if marks.any() else "empty")
-        scale = None if torn is not None else run.state.scale if run is not None else fit_scale(examples, config.read)
-        told, target = marked if examples.background else (), "whether a mask is empty"
-        title = scan_title(examples.source, examples.splits, "blocks" if cases is None else "images")
-        return AuditReport.of(title, images.verdicts(cases, scale, config.read, told, target))
-
-    def learn(self, config: SegmentConfig, prepared: PreparedImages) -> SegmentState:
-        """Intensities and sizes."""
-        return prepared.state
-
-    def settle(self, config: SegmentConfig, state: SegmentState, *, progress: bool = False) -> SegmentConfig:
-        """Batches that fit into memory, where none were asked for."""
-        names = [name for name in self.names(config, state) if name in self.by_steps]
-        shape = (state.channels, *state.patch)
-        return settled(
-            config, lambda: [self.build(config, state, name) for name in names], shape, "patches", progress=progress
-        )
+        if not is_scene(source) and torn_cases(source, config.read) is not None:
+            cases = read_images(source, config, Findings(source), is_training=False)
+            splits = named_splits(cases)
+            values = values_of_masks(cases, splits.get("train", np.arange(len(cases))), config)
+            return audit_images(cases, splits, Examples.of(cases, values, config.ignore), None, config.read)
+        prepared = self.prepare(config, source)
+        scale = (prepared.state if run is None else run.state).scale
+        return audit_images(prepared.raw, prepared.splits, prepared.encoded.inputs, scale, config.read)
 
     def names(self, config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
         """The network, and the baselines that fit the data."""
@@ -136,26 +132,29 @@ class Segmentation(SplitTask[SegmentConfig, PreparedImages, SegmentState, GridPa
         """A network or a baseline."""
         return build_model(config, state, name)
 
-    def objective(self, run: Run, training: GridPatches) -> Objective:
+    def objective(self, run: Run, training: Samples[Examples]) -> Objective:
         """Cross-entropy and overlaps."""
         return PatchLoss(run.config, run.state.background)
 
-    def learnt_from(self, run: Run, training: GridPatches) -> Source:
+    def learnt_from(self, run: Run, training: Samples[Examples]) -> Source:
         """Random patches, many of them about what the masks mark."""
         config = run.config
         return TrainingPatches(
-            examples=training.examples, rows=training.rows, scale=training.scale, patch=training.patch,
+            images=training.inputs, scale=run.state.scale, patch=run.state.patch,
             per_case=config.patches_per_case, foreground=config.foreground, options=config.augment,
         )  # fmt: skip
 
-    def validated_by(self, run: Run, validation: GridPatches) -> tuple[None, Callable[[nn.Module], float]]:
-        """Mean Dice."""
-        return None, lambda model: mean_dice(network_predictor(run, model), validation.examples, "validation")
+    def checked_on(self, run: Run, validation: Samples[Examples]) -> Part:
+        """Patches that cover the validation images."""
+        return GridPatches(validation.inputs, run.state.scale, run.state.patch)
 
-    def fit_baseline(self, run: Run, name: str, training: GridPatches, validation: GridPatches) -> Plain | None:
+    def validated_by(self, run: Run, validation: Samples[Examples]) -> tuple[None, Callable[[nn.Module], float]]:
+        """Mean Dice."""
+        return None, lambda model: mean_dice(network_predictor(run, model), validation)
+
+    def fit_baseline(self, run: Run, name: str, training: Samples[Any], validation: Samples[Any]) -> Plain | None:
         """By counting voxels, or in convex steps."""
-        model = cast(Baseline, run.models[name])
-        return model.fit(training.examples, training.scale, run.config.training.seed)
+        return cast(Baseline, run.models[name]).fit(training.inputs, run.state.scale, run.config.training.seed)
 
     def check_stored(self, run: Run) -> None:
         """Every class has its value.
@@ -165,27 +164,24 @@ class Segmentation(SplitTask[SegmentConfig, PreparedImages, SegmentState, GridPa
         """
         same_length({"classes": run.state.classes, "values": run.state.values})
 
-    def predict(self, run: Run, prepared: PreparedImages, split: str) -> CasePredictions:
+    def predict(self, run: Run, prepared: Prepared[Scans, SegmentState], split: str) -> CasePredictions:
         """Every model on every image of a split."""
-        rows = prepared.rows(split)
-        return CasePredictions(frames={name: measure(predictor_of(run, name), prepared, rows) for name in run.models})
+        part = prepared.part(split)
+        return CasePredictions(frames={name: measure(predictor_of(run, name), part) for name in run.models})
 
     def tables(self, run: Run, predictions: SplitPredictions, split: str) -> dict[str, pd.DataFrame]:
         """Metrics case by case."""
         return {"cases": predictions.frame(split)}
 
-    def describe(self, run: Run, prepared: PreparedImages) -> Plain:
+    def describe(self, run: Run, prepared: Prepared[Scans, SegmentState]) -> Plain:
         """Splits, sizes and the unit of distances."""
-        first = prepared.read(prepared.rows("train")[0])
-        return {
-            "splits": {split: len(rows) for split, rows in prepared.splits.items()},
-            "sizes": list(first.target.shape),
-            "distance": "voxels" if first.spacing is None else "mm",
-        }
+        first = prepared.part("train").inputs.read(0)
+        unit = "voxels" if first.spacing is None else "mm"
+        return {**super().describe(run, prepared), "sizes": list(first.target.shape), "distance": unit}
 
-    def keep(self, run: Run, prepared: PreparedImages, folder: RunFolder) -> None:
+    def keep(self, run: Run, prepared: Prepared[Scans, SegmentState], folder: RunFolder) -> None:
         """A few slices for the report."""
-        save_slices(folder, run.tables["cases"], predictor_of(run, OURS), prepared)
+        save_slices(folder, run.tables["cases"], predictor_of(run, OURS), prepared.part("test"))
 
     def evaluate(self, run: Run, data: str, split: str) -> list[Row]:
         """Scores on all images of other data."""
@@ -204,9 +200,8 @@ class Segmentation(SplitTask[SegmentConfig, PreparedImages, SegmentState, GridPa
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """How many test cases there are, and the interval of the first run."""
         row = score_of(runs[0], OURS, "dice")
-        return {
-            "dice_low": row["low"], "dice_high": row["high"], "test_cases": runs[0].facts["splits"]["test"],
-        }  # fmt: skip
+        count = runs[0].facts["splits"]["test"]["samples"]
+        return {"dice_low": row["low"], "dice_high": row["high"], "test_cases": count}
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """A mask for every image."""
@@ -216,6 +211,35 @@ class Segmentation(SplitTask[SegmentConfig, PreparedImages, SegmentState, GridPa
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """Attention of test cases."""
         return explain_run(run, out, options.get("cases"))
+
+
+def _check_alike(cases: Cases, state: SegmentState) -> None:
+    """Hold later images to the axes, channels and spacings of the training."""
+    header = cases.inputs.header
+    assert header is not None
+    if (header.channels, len(header.axes)) != (state.channels, state.num_modes):
+        raise ConfigError(
+            f"{cases.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. "
+            f"Got {len(header.axes)} axes and {header.channels} channels."
+        )
+    warn_of_other_voxels(cases, state.spacings)
+
+
+def audit_images(
+    cases: Cases, splits: Splits, images: Examples, scale: IntensityScale | None, options: VolumeOptions
+) -> AuditReport:
+    """What an audit says of images with masks; `scale` is None where training refuses the splits."""
+    is_scene, has_background = images.num_modes == 2, images.values[0] == 0
+    looked = ScanImages(cases, splits, BLOCK if is_scene else "image")
+    used = {int(row) for rows in splits.values() for row in rows}
+    numbers: dict[bytes, int] = {}
+    marked: list[str] = []
+    for row, example in enumerate(images):
+        mask = f"mask {numbers.setdefault(example.target.tobytes(), len(numbers))}"
+        marks = example.target > 0
+        looked.add(example.values, mask, is_used=row in used, marked=marks if has_background else None)
+        marked.append("marked" if marks.any() else "empty")
+    return looked.report(scale, options, marked if has_background else (), "whether a mask is empty")
 
 
 TASK = Segmentation()

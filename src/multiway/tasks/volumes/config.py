@@ -4,12 +4,10 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from multiway.config import Config, Plain, merge
+from multiway.config import Plain, merge
 from multiway.data.augmentation import AugmentOptions
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
-from multiway.tasks.options import NetworkConfig, check_class_losses, numbers, read_names
-from multiway.tasks.protocol import Option
-from multiway.tasks.stored import Facts
+from multiway.tasks.options import NetworkConfig, check_class_losses
 from multiway.training import TrainingConfig
 
 Baseline = Literal["majority", "logistic", "cnn", "resnet18_3d", "resnet50_3d"]
@@ -20,39 +18,6 @@ TRAINING: Plain = {
     "loss": "cross_entropy", "epochs": 60, "learning_rate": 1e-3, "weight_decay": 0.05, "patience": 0,
 }  # fmt: skip
 """Fields of `TrainingConfig` where classes of volumes differ from a forecast."""
-
-SCANS = (
-    Option(name="patient", field="read.patient", help="Column of the patient; splits keep a patient's scans together."),
-    Option(
-        name="size", field="read.size", read=numbers(int, 3),
-        help="Voxels to crop or pad to, about the centre: 64,64,64.",
-    ),
-    Option(
-        name="spacing", field="read.spacing", read=numbers(float, 3),
-        help="Millimetres per voxel to resample to: 1,1,1.",
-    ),
-    Option(
-        name="resample_to", field="read.resample_to", read=numbers(int, 3),
-        help="Voxels to stretch or shrink to: 28,28,28.",
-    ),
-    Option(name="orientation", field="read.orientation", help="Order and direction of the axes to turn to: RAS."),
-    Option(
-        name="window", field="read.window", read=numbers(float, 2),
-        help="Lowest and highest intensity that are told apart: -100,300.",
-    ),
-    Option(
-        name="axes", field="read.axes", read=read_names, help="Names of the three axes of arrays without an affine."
-    ),
-    Option(
-        name="keep_going", commands=("predict",), is_flag=True,
-        help="Go on after a scan that cannot be read, and list those.",
-    ),
-    Option(
-        name="cases", commands=("explain",), read=read_names,
-        help="Scans to explain, by name, separated by commas; a few if not given.",
-    ),
-)  # fmt: skip
-"""Options of the command line for scans, of classification and segmentation alike."""
 
 
 class VolumeConfig(NetworkConfig):
@@ -91,18 +56,3 @@ class VolumeConfig(NetworkConfig):
     def network_training(self) -> TrainingConfig:
         """How the baselines that are trained are trained."""
         return TrainingConfig.parse(merge(self.training.plain(), self.baseline_training), "baseline_training")
-
-
-class VolumeCounts(Config):
-    """Cases of a split."""
-
-    cases: int
-    patients: int | None
-    classes: dict[str, int]
-
-
-class VolumeFacts(Facts):
-    """Of labelled cases."""
-
-    cases: int
-    splits: dict[str, VolumeCounts]

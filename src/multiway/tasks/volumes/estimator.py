@@ -3,17 +3,17 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.sources.scans.cases import Arrays, Cases
+from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.loading import read_cases
-from multiway.errors import ConfigError
+from multiway.data.sources.scans.memory import Arrays
 from multiway.tasks.estimator import Classifier, estimator, located, own_score, place_of
 from multiway.tasks.run import Run
+from multiway.tasks.scan_task import ScanEstimator
 from multiway.tasks.volumes.config import OURS
 from multiway.tasks.volumes.explain import explain_case
 from multiway.tasks.volumes.predict import predict_cases
@@ -25,7 +25,7 @@ AS_GIVEN: dict[str, Callable[[str], Any]] = {
 
 
 @estimator
-class VolumeClassifier(Classifier):
+class VolumeClassifier(ScanEstimator, Classifier):
     """Classify volumes with a Higher-Order Transformer, scored on held-out cases beside simple baselines.
 
     Args:
@@ -42,32 +42,13 @@ class VolumeClassifier(Classifier):
     """
 
     task = "volumes"
+    answers = ("labels", "class per case")
 
     model: str = OURS
     _: dataclasses.KW_ONLY
     validation: float = 0.15
     test: float = 0.2
     baselines: Sequence[str] = ("majority", "logistic")
-
-    def fit(self, X: object, y: object = None, *, patients: Sequence[object] | None = None) -> Self:
-        """Fit on arrays, or on a path with labels; nothing is written to disk.
-
-        Args:
-            X: `(cases, *sizes)` or `(cases, channels, *sizes)`; or the path of a .npz or table, or a known name.
-            y: One class per case; None with a path, which holds its own.
-            patients: One per case; a patient's cases fall into one split.
-
-        Raises:
-            DataError: The data is not sound.
-            ConfigError: An argument does not fit.
-        """
-        if isinstance(X, str | Path):
-            if y is not None or patients is not None:
-                raise ConfigError("VolumeClassifier.fit: a path holds its own labels and patients. Leave y out.")
-            return self._fit(located(X), self.config(X))
-        if y is None:
-            raise ConfigError("VolumeClassifier.fit: arrays need y, one class per case.")
-        return self._fit(Arrays(x=X, y=y, patients=patients), self.config())
 
     def _take(self, run: Run) -> None:
         super()._take(run)
@@ -85,10 +66,6 @@ class VolumeClassifier(Classifier):
         """Share of cases whose class is right; a path holds its own labels."""
         return own_score(self.evaluate(X, y), "acc")
 
-    def evaluate(self, X: object, y: object = None) -> pd.DataFrame:
-        """Every score on other labelled cases, with intervals, beside the baselines."""
-        return self._scores_of(self._cases(X, y))
-
     def explain(
         self, X: object, index: int = 0, *, gradients: bool = True, deletion: bool = True, steps: int | None = None,
         seed: int = 0,
@@ -104,9 +81,9 @@ class VolumeClassifier(Classifier):
             seed: Of the random orders of the deletion test.
         """
         run, cases = self._run(), self._cases(X)
-        row = place_of(index, len(cases.names))
+        row = place_of(index, len(cases))
         return explain_case(run, cases, row, gradients=gradients, deletion=deletion, steps=steps, seed=seed)
 
-    def _cases(self, X: object, y: object = None) -> Cases:
-        source = located(X) if isinstance(X, str | Path) else Arrays(x=X, y=y)
-        return read_cases(source, self._run().config.read, same_sizes=False)
+    def _cases(self, X: object) -> Cases:
+        source = located(X) if isinstance(X, str | Path) else Arrays(x=X)
+        return read_cases(source, self._run().config.read, opened=False)

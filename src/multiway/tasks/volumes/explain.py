@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.data.sources.scans.cases import Cases
-from multiway.data.sources.scans.loading import read_cases
+from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.nifti import write_nifti
 from multiway.data.sources.scans.preparing import to_scan
 from multiway.data.sources.scans.volume import Volume
@@ -83,17 +82,17 @@ def explain_case(run: Run, cases: Cases, index: int, **options: Any) -> CaseExpl
         DataError: The scan is not sound, or of another size than the run was trained on.
         ConfigError: Gradients are wanted and captum is not installed.
     """
-    volume, name = cases.prepared(index), cases.names[index]
+    volume, name = cases.inputs.prepared(index), cases.names["case"][index]
     shares = scan_probabilities(run.model.eval(), run.state.normalised(volume), run.config)[0].numpy()
     x = network_input(run, volume)
     options["steps"] = options.get("steps") or (FEW_STEPS if x[0].numel() > COSTLY_VOXELS else STEPS)
-    explained = explain_volume(run.model, x, int(shares.argmax()), cases.axes, volume.spacing, name=name, **options)
+    explained = explain_volume(run.model, x, int(shares.argmax()), volume.axes, volume.spacing, name=name, **options)
     return CaseExplanation(
         name=name,
         volume=volume,
         probabilities=shares,
         label=None if cases.labels is None else int(cases.labels[index]),
-        patient=None if cases.patients is None else cases.patients[index],
+        patient=None if cases.groups is None else cases.groups[index],
         **vars(explained),
     )
 
@@ -104,11 +103,11 @@ def average_attention(run: Run, cases: Cases, indices: Sequence[int], sample: st
         return []
     groups, spacings = [], set()
     for index in indices:
-        volume = cases.prepared(int(index))
+        volume = cases.inputs.prepared(int(index))
         spacings.add(volume.spacing)
         groups.append(maps_of(run.model, network_input(run, volume)))
     spacing = spacings.pop() if len(spacings) == 1 else None
-    named = [volume_maps(run.model, maps, volume.sizes, cases.axes, spacing) for maps in groups]
+    named = [volume_maps(run.model, maps, volume.sizes, volume.axes, spacing) for maps in groups]
     return average_maps(named, sample=sample)
 
 
@@ -127,7 +126,7 @@ def named_cases(cases: Cases, names: Sequence[str]) -> list[int]:
     Raises:
         ConfigError: A name is unknown.
     """
-    return positions_of(names, cases.names, f"{cases.source} has no case")
+    return positions_of(names, cases.names["case"], f"{cases.source} has no case")
 
 
 def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: Path) -> Answer:
@@ -142,7 +141,7 @@ def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: P
     lines, paths, maps, curves = [], [], [], []
     for index in map(int, indices):
         item = explain_case(run, cases, index)
-        paths += [*write_maps(folder, item, cases, index), _write_picture(folder, item, cases)]
+        paths += [*write_maps(folder, item, cases.inputs, index), _write_picture(folder, item)]
         lines.append(_sentence(item, run.state.classes))
         maps += item.maps
         curves += [item.deletion] if item.deletion is not None else []
@@ -153,20 +152,20 @@ def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: P
     return Answer(files=paths, notes=[*strongest(average), *lines, *deletion_line(curves, "cases", "blocks")])
 
 
-def write_maps(folder: Path, item: CaseExplanation, cases: Cases, index: int) -> list[Path]:
+def write_maps(folder: Path, item: CaseExplanation, scans: Scans, index: int) -> list[Path]:
     """Write one case's attention and gradients as NIfTI on the grid of its file, into a folder made if need be."""
     make_folder(folder)
-    scan, paths = cases.read(index), []
+    scan, paths = scans.read(index), []
     for name, values in item.overlays.items():
         paths.append(folder / f"case-{item.name}-{name}.nii.gz")
-        write_nifti(paths[-1], to_scan(values, scan, cases.options), scan.affine)
+        write_nifti(paths[-1], to_scan(values, scan, scans.options), scan.affine)
     return paths
 
 
-def _write_picture(folder: Path, item: CaseExplanation, cases: Cases) -> Path:
+def _write_picture(folder: Path, item: CaseExplanation) -> Path:
     path, volume = folder / f"case-{item.name}.png", item.volume
     save_planes(
-        path, item.picture, item.overlays, title=item.name, axes=cases.axes, spacing=volume.spacing,
+        path, item.picture, item.overlays, title=item.name, axes=volume.axes, spacing=volume.spacing,
         orientation=volume.orientation,
     )  # fmt: skip
     return path
@@ -184,7 +183,8 @@ def reload_cases(run: Run) -> Cases:
         ConfigError: It was fitted on arrays in memory.
         DataError: The data is no longer there, or no longer sound.
     """
-    return read_cases(data_of(run), run.config.read, run.config.split).with_classes(run.state.classes)
+    cases: Cases = run.task.prepare(run.config, data_of(run), run.state).raw
+    return cases
 
 
 def is_large(run: Run) -> bool:
@@ -199,6 +199,6 @@ def affordable(run: Run, most: int, least: int = 1) -> int:
 
 def interesting(run: Run, cases: Cases, wrongs: int = SHOWN_CASES, rights: int = SHOWN_RIGHT) -> list[tuple[str, int]]:
     """Headings, and indices in `cases` of the test cases that tell most; see `targets.telling`."""
-    answers, indices = answers_of(run.tables), {name: index for index, name in enumerate(cases.names)}
+    answers, indices = answers_of(run.tables), {name: index for index, name in enumerate(cases.names["case"])}
     known = answers[answers["case"].astype(str).isin(indices)]
     return [(heading, indices[name]) for heading, name in telling(known, run.state.classes, "case", wrongs, rights)]

@@ -9,13 +9,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.data.augmentation import augment, shape_transform
+from multiway.data.samples import Samples
+from multiway.data.sources.scans.volume import Volume
+from multiway.errors import DataError
 from multiway.metrics.classes import auc
 from multiway.models import create_model
 from multiway.models.baselines import Facts, Majority, PooledLogistic, fit_logistic
 from multiway.tasks.options import Sizes
 from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
 from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
-from multiway.tasks.volumes.encode import VolumeBatches, VolumeState
+from multiway.tasks.volumes.encode import Stored, VolumeState
 from multiway.training import Batch
 from multiway.training.devices import device_of
 from multiway.training.losses import class_loss
@@ -58,26 +62,26 @@ def build_model(config: VolumeConfig, state: VolumeState, name: str) -> nn.Modul
 
 
 def fit_pooled(
-    model: PooledLogistic, training: VolumeBatches, validation: VolumeBatches, config: VolumeConfig
+    model: PooledLogistic, training: Samples[Stored], validation: Samples[Stored], config: VolumeConfig
 ) -> Facts:
     """See `fit_logistic`."""
     rows, held = (model.rows(_evaluated_batches(part, config)) for part in (training, validation))
     return fit_logistic(model, *rows, *held)
 
 
-def _evaluated_batches(source: VolumeBatches, config: VolumeConfig) -> Iterator[dict[str, Tensor]]:
+def _evaluated_batches(source: Samples[Stored], config: VolumeConfig) -> Iterator[dict[str, Tensor]]:
     return ({**batch, "inputs": evaluated(batch["inputs"], config)} for batch in source.batches(POOLED))
 
 
-def auc_of(validation: VolumeBatches, num_classes: int, config: VolumeConfig) -> Callable[[nn.Module], float] | None:
+def auc_of(validation: Samples[Stored], num_classes: int, config: VolumeConfig) -> Callable[[nn.Module], float] | None:
     """Validation's AUC of a model, without reflections; None where validation lacks a class."""
     plain = config.replace(evaluate_flips=False)
-    if len(np.unique(validation.labels)) < num_classes:
+    if len(np.unique(validation.truth)) < num_classes:
         return None
 
     def score(model: nn.Module) -> float:
         outputs = all_probabilities(model, validation, plain)
-        value = auc(validation.labels, outputs) if np.isfinite(outputs).all() else None
+        value = auc(validation.truth, outputs) if np.isfinite(outputs).all() else None
         return float("nan") if value is None else value
 
     return score
@@ -98,9 +102,21 @@ def scan_probabilities(model: nn.Module, volumes: Tensor, config: VolumeConfig) 
     return torch.stack(outputs).mean(0).cpu()
 
 
-def all_probabilities(model: nn.Module, source: VolumeBatches, config: VolumeConfig) -> Probabilities:
+def all_probabilities(model: nn.Module, source: Samples[Stored], config: VolumeConfig) -> Probabilities:
     """Class probabilities of every sample of a split."""
     model.eval()
     size = config.training.validation_batch_size or config.training.batch_size
     outputs = [scan_probabilities(model, batch["inputs"], config) for batch in source.batches(size)]
     return np.asarray(torch.cat(outputs).numpy())
+
+
+def probabilities_of(run: Run, model: nn.Module, volume: Volume) -> Probabilities:
+    """Class probabilities of one prepared volume, `(classes,)`.
+
+    Raises:
+        DataError: It is of another size than the training's, or the network gives no finite number.
+    """
+    output = np.asarray(scan_probabilities(model.eval(), run.state.normalised(volume), run.config)[0].numpy())
+    if not np.isfinite(output).all():
+        raise DataError(f"{volume.source}: the network gives no finite number. Look at the scan's intensities.")
+    return output

@@ -31,6 +31,7 @@ from multiway.tasks.volumes.explain import (
     reload_cases,
 )
 
+TITLES = {"samples": "Cases", "groups": "Patients", "classes": "Classes"}
 INTERVAL = "over cases, or over patients where they are known (bootstrap)"
 AVERAGED_CASES, DELETION_CASES = 64, 8
 TOLERANCE, MOST_POINTS = 0.1, 17
@@ -121,7 +122,7 @@ def _views(run: Run, cases: Cases) -> Iterator[Section]:
     """Cases under their headings, and why there are no gradients where there are none."""
     shown = interesting(run, cases, affordable(run, SHOWN_CASES, 2), affordable(run, SHOWN_RIGHT))
     explained, remark = _explained(run, cases, [index for _, index in shown], deletion=False)
-    yield from headed((heading, _view(run, cases, item)) for (heading, _), item in zip(shown, explained, strict=True))
+    yield from headed((heading, _view(run, item)) for (heading, _), item in zip(shown, explained, strict=True))
     if remark:
         yield Text(words=remark)
 
@@ -136,11 +137,11 @@ def _explained(run: Run, cases: Cases, indices: Sequence[int], **options: Any) -
         return [explain_case(run, cases, index, gradients=False, **options) for index in indices], str(error)
 
 
-def _view(run: Run, cases: Cases, item: CaseExplanation) -> Planes:
+def _view(run: Run, item: CaseExplanation) -> Planes:
     scan = item.volume
     return Planes(
         name=item.name,
-        films=films(item.picture, axes=cases.axes, spacing=scan.spacing, orientation=scan.orientation, **item.overlays),
+        films=films(item.picture, axes=scan.axes, spacing=scan.spacing, orientation=scan.orientation, **item.overlays),
         remark=f", patient {item.patient}" if item.patient else "",
         sentence=_sentence(run, item),
         is_wrong=item.label != item.predicted,
@@ -170,7 +171,7 @@ def _completeness(item: CaseExplanation) -> str:
 
 def _attention(run: Run, cases: Cases) -> PagePart:
     """Maps in the mean over test cases, and the deletion test."""
-    indices = {name: index for index, name in enumerate(cases.names)}
+    indices = {name: index for index, name in enumerate(cases.names["case"])}
     tested = [indices[name] for name in answers_of(run.tables)["case"].astype(str) if name in indices]
     chosen = _spread(run, tested, AVERAGED_CASES)
     maps = average_attention(run, cases, chosen, sample=f"mean over {len(chosen)} test cases")
@@ -203,6 +204,5 @@ def _spread(run: Run, indices: Sequence[int], most: int) -> list[int]:
 
 
 PAGE = SplitPage(
-    SUBJECT, lambda runs: sections(runs, _cases_of(runs[0])), support=support, total="cases",
-    titles={"cases": "Cases", "patients": "Patients", "classes": "Classes"},
+    SUBJECT, lambda runs: sections(runs, _cases_of(runs[0])), support=support, total="samples", titles=TITLES,
 )  # fmt: skip

@@ -1,45 +1,44 @@
 """The task `volumes`."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.auditing.scans import ScanImages, scan_title, torn_cases
+from multiway.auditing.scans import ScanImages, torn_cases
 from multiway.config import Plain
-from multiway.data import CheckReport
-from multiway.data.sources.scans.cases import Arrays, Cases
-from multiway.data.sources.scans.checking import check_volumes, looks_like_volumes
+from multiway.data.checking import Hook
+from multiway.data.findings import Findings, listed
+from multiway.data.matching import match_classes
+from multiway.data.samples import Prepared, Rows, Samples, Splits
+from multiway.data.sources.scans.cases import Cases, Scans, named_splits
+from multiway.data.sources.scans.checking import check_scans, describe_scans, looks_like_volumes
 from multiway.data.sources.scans.encoding import IntensityScale
-from multiway.data.sources.scans.loading import Source
+from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.tables import pair_of
+from multiway.data.splitting import absent_classes, drawn_notes
 from multiway.models.baselines import Majority, PooledLogistic
 from multiway.tasks.answers import Answer
-from multiway.tasks.protocol import OURS, Metric, Option, Row
+from multiway.tasks.protocol import OURS, Metric, Option, Row, Task
 from multiway.tasks.run import Run
-from multiway.tasks.split_task import SplitTask
+from multiway.tasks.samples import SampleTask
+from multiway.tasks.scan_task import SCANS, ScanTask, in_arrays, warn_of_other_voxels
+from multiway.tasks.scores import sentence_of
 from multiway.tasks.targets import thresholds_of, youden_thresholds
 from multiway.tasks.volumes import page
-from multiway.tasks.volumes.config import NETWORKS, SCANS, VolumeConfig, VolumeFacts
-from multiway.tasks.volumes.encode import (
-    PreparedVolumes,
-    VolumeBatches,
-    VolumeState,
-    no_labels,
-    prepare_later,
-    prepare_volumes,
-)
+from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
+from multiway.tasks.volumes.encode import Stored, VolumeState
 from multiway.tasks.volumes.explain import interesting, named_cases, reload_cases, write_explanations
-from multiway.tasks.volumes.network import VolumeLoss, auc_of, build_model, fit_pooled
-from multiway.tasks.volumes.predict import VolumePredictions, predict_scans, predict_split
+from multiway.tasks.volumes.network import Probabilities, VolumeLoss, all_probabilities, auc_of, build_model, fit_pooled
+from multiway.tasks.volumes.predict import predict_scans
 from multiway.training import Objective, TrainingConfig
+from multiway.training.devices import best_device
 from multiway.training.losses import class_weights
-from multiway.training.memory import settled
 
 EXPLAINED = 4
 """Test cases that are explained if none is named: the most confident errors first."""
@@ -53,19 +52,18 @@ METRICS = (
 )
 
 
-class Volumes(SplitTask[VolumeConfig, PreparedVolumes, VolumeState, VolumeBatches]):
+class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scans, VolumeState]):
     """Classes of scans."""
 
     name = "volumes"
     page = page.PAGE
     config = VolumeConfig
     state = VolumeState
-    facts = VolumeFacts
     needs = "scans. Give a folder, a table or a file"
     scored = METRICS
-    told = ("auc", "acc")
-    sampled = 8
+    seen = ("volumes", "sizes")
     by_steps = (OURS, *NETWORKS)
+    evidence = Task.evidence  # the network answers: maps and tables of scans are of it alone
     options = (
         Option(name="label", field="read.label", help="Column of the class of each scan."),
         *SCANS,
@@ -81,72 +79,95 @@ class Volumes(SplitTask[VolumeConfig, PreparedVolumes, VolumeState, VolumeBatche
         x, y = pair_of(source)
         return np.ndim(x) > 3 and np.ndim(y) < 3
 
+    def read(
+        self, config: VolumeConfig, source: object, findings: Findings, state: VolumeState | None = None, *,
+        has_target: bool = True,
+    ) -> Cases:  # fmt: skip
+        """Scans of one size, whose headers are opened where they are labelled; later ones as those of the training."""
+        cases = read_cases(in_arrays(source), config.read, opened=has_target, findings=findings)
+        if state is None:
+            check_listed(cases, findings)
+            if len(cases.classes or ()) == 1:
+                findings.add(
+                    "classes",
+                    "error",
+                    f"two classes or more are needed. Got {listed(cases.classes or ())} in every case",
+                    "Give others.",
+                )
+        return cases if state is None or not has_target else _matched(cases, state)
+
     def prepare(
         self, config: VolumeConfig, source: object, state: VolumeState | None = None, *, progress: bool = False
-    ) -> PreparedVolumes:
-        """A source is a path, arrays in memory, or cases."""
-        if state is None:
-            return prepare_volumes(cast(Source, source), config.read, config.split)
-        return prepare_later(cast(Source, source), config.read, state)
+    ) -> Prepared[Scans, VolumeState]:
+        """Later data keep the splits that they name."""
+        prepared = super().prepare(config, source, state, progress=progress)
+        return prepared if state is None else dataclasses.replace(prepared, splits=named_splits(prepared.raw))
 
-    def check(self, config: VolumeConfig, source: object) -> CheckReport:
-        """What is in a set of scans, in an array, or in a pair of volumes and classes."""
-        if not isinstance(source, str | Path):
-            x, y = pair_of(source)
-            source = Arrays(x=x, y=y)
-        return check_volumes(source, config.read, config.split)
+    def learnt(self, config: VolumeConfig, samples: Cases, train: Rows) -> VolumeState:
+        """Classes, sizes, and the scale of the training volumes."""
+        return VolumeState.learn(samples, train, config.read)
+
+    def encode(
+        self, config: VolumeConfig, samples: Cases, state: VolumeState, *, progress: bool = False
+    ) -> Samples[Stored]:
+        """Volumes that are read once and normalised when they are gathered."""
+        return samples.with_inputs(Stored(samples.inputs, np.arange(len(samples))), decode=state.decode)
+
+    def described(self, samples: Cases) -> Plain:
+        """Sizes, spacings, intensities."""
+        return describe_scans(samples)
+
+    def hooks(self, config: VolumeConfig) -> Sequence[Hook]:
+        """Scans that cannot be read, or say nothing."""
+        return (check_scans,)
+
+    def remarks(self, samples: Samples[Any], splits: Splits) -> Iterable[str]:
+        """What was drawn, and where AUC is undefined."""
+        yield from drawn_notes(samples, splits)
+        for name in ("validation", "test"):
+            absent = absent_classes(samples, splits[name])
+            if absent:
+                yield f"{name} has no cases of {listed(absent)}: AUC is undefined there"
+            if absent and name == "validation":
+                yield "The best epoch is that of the lowest validation loss, as validation has no AUC."
 
     def audit(self, config: VolumeConfig, run: Run | None = None) -> AuditReport:
         """Whether scans or patients are in two splits, labels contradict, and scaling or the grid tells the class."""
         source = self.locate(config.data or "")
         torn = torn_cases(source, config.read)
         if torn is not None:
-            return _audited(torn, (torn.prepared(index).values for index in range(torn.count)), None)
+            values = (torn.inputs.prepared(index).values for index in range(len(torn)))
+            return _audited(torn, named_splits(torn), values, None)
         prepared = self.prepare(config, source)
-        return _audited(prepared.cases, prepared.values, prepared.scale if run is None else run.state.scale)
-
-    def learn(self, config: VolumeConfig, prepared: PreparedVolumes) -> VolumeState:
-        """Classes and sizes of the cases."""
-        return prepared.state
-
-    def settle(self, config: VolumeConfig, state: VolumeState, *, progress: bool = False) -> VolumeConfig:
-        """Batches that fit into memory, where none were asked for."""
-        names = [name for name in self.names(config, state) if name in self.by_steps]
-        shape = (state.channels, *state.sizes)
-        return settled(
-            config, lambda: [self.build(config, state, name) for name in names], shape, "volumes", progress=progress
-        )
+        state = prepared.state if run is None else run.state
+        return _audited(prepared.raw, prepared.splits, prepared.raw.inputs.stored, state.scale)
 
     def build(self, config: VolumeConfig, state: VolumeState, name: str) -> nn.Module:
         """A classifier."""
         return build_model(config, state, name)
 
-    def objective(self, run: Run, training: VolumeBatches) -> Objective:
-        """Cross-entropy, of volumes that are changed at random."""
-        return self.objective_of(run, OURS, training)
-
-    def objective_of(self, run: Run, name: str, training: VolumeBatches) -> Objective:
-        """The same under the model's own training."""
+    def objective_of(self, run: Run, name: str, training: Samples[Stored]) -> Objective:
+        """Cross-entropy under the model's own training, of volumes that are changed at random."""
         how = self.training_of(run.config, name)
-        return VolumeLoss(run.config, class_weights(training.labels, len(run.state.classes), how), how.label_smoothing)
+        return VolumeLoss(run.config, class_weights(training.truth, len(run.state.classes), how), how.label_smoothing)
 
     def training_of(self, config: VolumeConfig, name: str) -> TrainingConfig:
         """Networks among the baselines may be trained otherwise."""
         return config.training if name == OURS else config.network_training
 
-    def validated_by(self, run: Run, validation: VolumeBatches) -> tuple[None, Callable[[nn.Module], float] | None]:
+    def validated_by(self, run: Run, validation: Samples[Stored]) -> tuple[None, Callable[[nn.Module], float] | None]:
         """AUC, where validation has every class."""
         return None, auc_of(validation, len(run.state.classes), run.config)
 
-    def fit_baseline(self, run: Run, name: str, training: VolumeBatches, validation: VolumeBatches) -> Plain | None:
+    def fit_baseline(self, run: Run, name: str, training: Samples[Any], validation: Samples[Any]) -> Plain | None:
         """Count classes, or fit a logistic regression on means of blocks."""
         model = run.models[name]
         if isinstance(model, PooledLogistic):
             return fit_pooled(model, training, validation, run.config)
-        cast(Majority, model).fit(torch.from_numpy(training.labels))
+        cast(Majority, model).fit(training.target_tensor)
         return None
 
-    def calibrate(self, run: Run, prepared: PreparedVolumes) -> dict[str, Tensor]:
+    def calibrate(self, run: Run, prepared: Prepared[Scans, VolumeState]) -> dict[str, Tensor]:
         """Thresholds of the second of two classes, by model."""
         predictions = self.predict(run, prepared, "validation")
         return youden_thresholds(predictions.truth, predictions.outputs)
@@ -159,17 +180,18 @@ class Volumes(SplitTask[VolumeConfig, PreparedVolumes, VolumeState, VolumeBatche
         """
         thresholds_of(run.calibration, list(run.models))
 
-    def predict(self, run: Run, prepared: PreparedVolumes, split: str) -> VolumePredictions:
-        """Probabilities of every model."""
-        return predict_split(run, prepared, split)
+    def outputs(self, run: Run, name: str, samples: Samples[Any]) -> Probabilities:
+        """Class probabilities, averaged over reflections where the config says so."""
+        with best_device(run.models[name]):
+            return all_probabilities(run.models[name], samples, run.config)
 
-    def describe(self, run: Run, prepared: PreparedVolumes) -> Plain:
-        """How many cases there are, and patients and classes in each split."""
-        return {"cases": prepared.cases.count, **super().describe(run, prepared)}
+    def sentence(self, run: Run) -> str:
+        """AUC, which chooses, before accuracy."""
+        return sentence_of(run, "auc", "acc")
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """How many test cases there are."""
-        return {"test_cases": runs[0].facts["splits"]["test"]["cases"]}
+        return {"test_cases": super().cell_facts(runs)["test_samples"]}
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """The class of every scan."""
@@ -182,14 +204,24 @@ class Volumes(SplitTask[VolumeConfig, PreparedVolumes, VolumeState, VolumeBatche
         return write_explanations(run, cases, chosen, run.explanation(out))
 
 
-def _audited(cases: Cases, volumes: Iterable[Array], scale: IntensityScale | None) -> AuditReport:
-    if cases.labels is None:
-        raise no_labels(cases)
-    images = ScanImages(cases.names, cases.patients, cases.splits, "volume")
-    for values, label in zip(volumes, cases.labels, strict=True):
-        images.add(values, cases.classes[label])
-    verdicts = images.verdicts(cases, scale, cases.options, images.labels)
-    return AuditReport.of(scan_title(cases.source, cases.splits), verdicts)
+def _matched(cases: Cases, state: VolumeState) -> Cases:
+    """Later cases with classes, sizes and spacings held to those of the training."""
+    scans = cases.inputs
+    if scans.header is not None and scans.sizes is not None:
+        state.check_form((scans.header.channels, *scans.sizes), scans.place(0))
+    warn_of_other_voxels(cases, state.spacings)
+    if cases.target is None:
+        return cases
+    given = [(cases.classes or ())[label] for label in cases.truth.tolist()]
+    labels = match_classes(given, state.classes, cases.source, cases.word, scans.place)
+    return dataclasses.replace(cases, target=labels, classes=state.classes)
+
+
+def _audited(cases: Cases, splits: Splits, volumes: Iterable[Array], scale: IntensityScale | None) -> AuditReport:
+    images = ScanImages(cases, splits, "volume")
+    for values, label in zip(volumes, cases.truth.tolist(), strict=True):
+        images.add(values, (cases.classes or ())[label])
+    return images.report(scale, cases.inputs.options, images.labels)
 
 
 TASK = Volumes()

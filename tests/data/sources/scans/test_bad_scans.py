@@ -13,13 +13,13 @@ import pytest
 from pydicom.uid import ExplicitVRLittleEndian, JPEGLossless
 
 from data.sources.scans import scans
-from multiway.data.sources.scans.checking import check_volumes
 from multiway.data.sources.scans.dicom import read_slice
 from multiway.data.sources.scans.loading import read_cases
-from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
+from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.reading import read_volume
 from multiway.errors import DataError
-from multiway.tasks.volumes.encode import load_values
+from multiway.tasks.volumes import VolumeConfig
+from multiway.tasks.volumes.task import TASK
 
 
 def npz(path, **changes):
@@ -97,7 +97,7 @@ def test_archives(case, tmp_path):
         read_cases(path)
     assert str(caught.value).startswith("x.npz")
     assert "\n" not in str(caught.value)
-    report = check_volumes(path)
+    report = check(path)
     assert not report.is_usable
     assert all("\n" not in line for line in report.lines())
 
@@ -109,7 +109,7 @@ def test_more_than_the_limit_is_refused_before_it_is_made(tmp_path):
     text = r"an array may take 1,000 bytes\. This one takes 500,000\. Raise max_bytes .*read\.max_bytes=500000"
     with pytest.raises(DataError, match=text):
         read_cases(tmp_path / "x.npz", VolumeOptions(max_bytes=1000))
-    assert read_cases(tmp_path / "x.npz", VolumeOptions(max_bytes=500_000)).count == 1500
+    assert len(read_cases(tmp_path / "x.npz", VolumeOptions(max_bytes=500_000))) == 1500
     for path in (scans.nifti(tmp_path / "a.nii"), scans.nifti(tmp_path / "b.nii.gz"), scans.series(tmp_path / "c")):
         with pytest.raises(DataError, match=r"an array may take 100 bytes\. This one takes"):
             read_volume(path, max_bytes=100)
@@ -118,12 +118,16 @@ def test_more_than_the_limit_is_refused_before_it_is_made(tmp_path):
         read_slice(tmp_path / "long.dcm", 100, "long.dcm", pixels=False)
 
 
+def check(path):
+    return TASK.check(VolumeConfig(), str(path))
+
+
 def test_one_class_is_a_finding_not_an_error(tmp_path):
     path = npz(tmp_path / "x.npz", test_labels=np.zeros((4, 1), np.uint8))
-    assert read_cases(path).notes == ("test has one class only, 0: AUC is undefined there",)
-    report = check_volumes(path)
+    assert TASK.prepare(VolumeConfig(), str(path)).notes == ("test has no cases of 1: AUC is undefined there",)
+    report = check(path)
     assert report.is_usable
-    assert any("test has one class only" in line for line in report.lines())
+    assert any("test has no cases of 1" in line for line in report.lines())
 
 
 def nan_voxels(path):
@@ -186,7 +190,7 @@ def test_nifti(case, tmp_path, capfd):
     path = tmp_path / "x.nii"
     make(path)
     with pytest.raises(DataError, match=text) as caught:
-        read_cases(path).prepared(0)
+        read_cases(path).inputs.prepared(0)
     assert str(caught.value).startswith("x.nii: ")
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
@@ -330,11 +334,11 @@ def test_another_shape_than_the_rest(tmp_path):
     with pytest.raises(
         DataError, match=r"differ in size: 3x3x3 in 7 \(0\), 3x3x4 in 1 \(7\)\. Set size .*read\.size=I,J,K"
     ):
-        read_cases(tmp_path / "t.csv", None, VolumeSplit())
-    report = check_volumes(tmp_path / "t.csv")
+        read_cases(tmp_path / "t.csv")
+    report = check(tmp_path / "t.csv")
     assert not report.is_usable
     options = VolumeOptions(resample_to=(3, 3, 3))
-    assert load_values(read_cases(tmp_path / "t.csv", options, VolumeSplit())).shape == (8, 1, 3, 3, 3)
+    assert read_cases(tmp_path / "t.csv", options).inputs.stored.shape == (8, 1, 3, 3, 3)
 
 
 def test_npz_of_a_volume(tmp_path):

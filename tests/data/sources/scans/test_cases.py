@@ -11,10 +11,16 @@ from data.sources.scans import scans
 from multiway.data.sources.scans.listing import case_names
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
+from multiway.data.splitting import split
 from multiway.errors import DataError
-from multiway.tasks.volumes.encode import load_values
+from multiway.tasks.volumes import VolumeConfig
+from multiway.tasks.volumes.task import TASK
 
 SPLIT = VolumeSplit(validation=0.2, test=0.2)
+
+
+def prepare(table, **read):
+    return TASK.prepare(VolumeConfig(read=VolumeOptions(**read), split=SPLIT), str(table))
 
 
 def table(folder, rows=20, name="cases.csv", **columns):
@@ -36,63 +42,68 @@ def table(folder, rows=20, name="cases.csv", **columns):
 
 @pytest.mark.parametrize("name", ["cases.csv", "cases.tsv", "cases.parquet"])
 def test_a_table(tmp_path, name):
-    cases = read_cases(table(tmp_path, name=name), None, SPLIT)
-    assert (cases.count, cases.classes, cases.channels, cases.sizes) == (20, ("healthy", "sick"), 1, (3, 4, 5))
+    cases = read_cases(table(tmp_path, name=name))
+    assert (len(cases), cases.classes) == (20, ("healthy", "sick"))
+    assert (cases.inputs.header.channels, cases.inputs.sizes) == (1, (3, 4, 5))
     assert cases.labels.tolist() == [0, 0, 1, 1] * 5
-    assert cases.patients[2:4] == ("001", "001")
-    assert cases.names[:2] == ("a0", "a1")
-    assert np.array_equal(load_values(cases, [7])[0, 0], scans.voxels((3, 4, 5), 7))
+    assert cases.groups[2:4] == ("001", "001")
+    assert cases.names["case"][:2] == ("a0", "a1")
+    assert np.array_equal(cases.inputs[[7]].stack()[0, 0], scans.voxels((3, 4, 5), 7))
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_splits_keep_patients_whole_and_classes_in_their_share(tmp_path, seed):
-    cases = read_cases(table(tmp_path, 80), None, VolumeSplit(validation=0.2, test=0.3, seed=seed))
-    sizes = {name: len(rows) for name, rows in cases.splits.items()}
-    assert sizes == {"train": 40, "validation": 16, "test": 24}
-    assert sorted(np.concatenate(list(cases.splits.values()))) == list(range(80))
-    patients = [{cases.patients[row] for row in rows} for rows in cases.splits.values()]
+    cases, how = read_cases(table(tmp_path, 80)), VolumeSplit(validation=0.2, test=0.3, seed=seed)
+    splits = split(cases, how)
+    assert {name: len(rows) for name, rows in splits.items()} == {"train": 40, "validation": 16, "test": 24}
+    assert sorted(np.concatenate(list(splits.values()))) == list(range(80))
+    patients = [{cases.groups[row] for row in rows} for rows in splits.values()]
     assert not patients[0] & patients[1] | patients[0] & patients[2] | patients[1] & patients[2]
-    assert cases.class_counts()["test"] == {"healthy": 12, "sick": 12}
-    again = read_cases(tmp_path / "cases.csv", None, VolumeSplit(validation=0.2, test=0.3, seed=seed))
-    assert all(np.array_equal(again.splits[name], rows) for name, rows in cases.splits.items())
+    assert cases.take(splits["test"]).counts()["classes"] == {"healthy": 12, "sick": 12}
+    again = split(read_cases(tmp_path / "cases.csv"), how)
+    assert all(np.array_equal(again[name], rows) for name, rows in splits.items())
 
 
 def test_seeds_differ(tmp_path):
     path = table(tmp_path, 80)
-    first, second = (read_cases(path, None, VolumeSplit(seed=seed)).splits["test"] for seed in (0, 1))
+    first, second = (split(read_cases(path), VolumeSplit(seed=seed))["test"] for seed in (0, 1))
     assert not np.array_equal(first, second)
 
 
 def test_a_split_column_wins_and_leaks_are_refused(tmp_path):
     words = ["training"] * 12 + ["val"] * 4 + ["TEST"] * 4
-    cases = read_cases(table(tmp_path, split=words), None, SPLIT)
-    assert cases.splits["test"].tolist() == [16, 17, 18, 19]
+    assert prepare(table(tmp_path, split=words)).splits["test"].tolist() == [16, 17, 18, 19]
     words[12] = "train"
     with pytest.raises(DataError, match=r"a patient must be in one split\. Patient '006' is in train and val"):
-        read_cases(table(tmp_path, split=words), None, SPLIT)
+        prepare(table(tmp_path, split=words))
     words[12] = None
     with pytest.raises(DataError, match=r"line 14: a split is needed in every row, or in none \(1 lack it\)"):
-        read_cases(table(tmp_path, split=words), None, SPLIT)
+        prepare(table(tmp_path, split=words))
     words[12] = "later"
     with pytest.raises(DataError, match=r"line 14: a split is train, validation or test\. Got 'later'"):
-        read_cases(table(tmp_path, split=words), None, SPLIT)
+        prepare(table(tmp_path, split=words))
 
 
 def test_without_validation_it_is_taken_from_training(tmp_path):
     words = ["train"] * 16 + ["test"] * 4
-    cases = read_cases(table(tmp_path, split=words), None, SPLIT)
-    assert {name: len(rows) for name, rows in cases.splits.items()} == {"train": 12, "validation": 4, "test": 4}
-    assert cases.splits["test"].tolist() == [16, 17, 18, 19]
-    held = {cases.patients[row] for row in cases.splits["validation"]}
-    assert not held & {cases.patients[row] for row in cases.splits["train"]}
+    prepared = prepare(table(tmp_path, split=words))
+    assert {name: len(rows) for name, rows in prepared.splits.items()} == {"train": 12, "validation": 4, "test": 4}
+    assert prepared.splits["test"].tolist() == [16, 17, 18, 19]
+    held, trained = ({prepared.raw.groups[row] for row in prepared.splits[name]} for name in ("validation", "train"))
+    assert not held & trained
 
 
 def test_whole_numbers_are_sorted_as_numbers(tmp_path):
-    cases = read_cases(table(tmp_path, label=[10, 9] * 10), None, SPLIT)
-    assert cases.classes == ("9", "10")
-    assert cases.with_classes(("9", "11", "10")).labels[:2].tolist() == [2, 0]
+    path = table(tmp_path, label=[10, 9] * 10)
+    prepared = prepare(path)
+    assert prepared.raw.classes == ("9", "10")
+
+    def later(*classes):
+        return TASK.prepare(VolumeConfig(), str(path), prepared.state.replace(classes=classes)).raw
+
+    assert later("9", "11", "10").labels[:2].tolist() == [2, 0]
     with pytest.raises(DataError, match=r"training, 9, 11. Got 10 in 10 cases, the first in .*line 2\. "):
-        cases.with_classes(("9", "11"))
+        later("9", "11")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +131,7 @@ def test_flaws_of_a_table(tmp_path, columns, options, text):
     folder.mkdir()
     np.save(tmp_path / "x.npy", scans.voxels())
     with pytest.raises(DataError, match=text) as caught:
-        read_cases(table(folder, **columns), VolumeOptions(**options), SPLIT)
+        TASK.prepare(VolumeConfig(read=VolumeOptions(**options), split=SPLIT), str(table(folder, **columns)))
     assert "\n" not in str(caught.value)
 
 
@@ -128,9 +139,9 @@ def test_a_root_widens_what_is_allowed(tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()
     path = table(folder, path=[f"in/a{row}.npy" for row in range(20)])
-    assert read_cases(path, VolumeOptions(root=str(tmp_path)), SPLIT).count == 20
+    assert len(read_cases(path, VolumeOptions(root=str(tmp_path)))) == 20
     path = table(folder, path=[str(folder / f"a{row}.npy") for row in range(20)])
-    assert read_cases(path, None, SPLIT).count == 20
+    assert len(read_cases(path)) == 20
 
 
 def test_too_many_labels_are_no_classes(tmp_path):
@@ -141,27 +152,27 @@ def test_too_many_labels_are_no_classes(tmp_path):
 
 def test_too_few_cases_to_split(tmp_path):
     with pytest.raises(DataError, match=r"each split needs cases\. Got train 2, validation 0, test 0\."):
-        read_cases(table(tmp_path, 2), None, SPLIT)
+        prepare(table(tmp_path, 2, label=["a", "b"]))
 
 
 def test_cases_that_differ_in_size(tmp_path):
     path = table(tmp_path)
     np.save(tmp_path / "a3.npy", scans.voxels((3, 4, 6)))
     with pytest.raises(DataError, match=r"cases differ in size: 3x4x5 in 19 \(a0\), 3x4x6 in 1 \(a3\)\. Set size"):
-        read_cases(path, None, SPLIT)
-    cases = read_cases(path, None, SPLIT, same_sizes=False)
-    assert cases.sizes is None
+        read_cases(path)
+    scans_of_two_sizes = read_cases(path, same_sizes=False).inputs
+    assert scans_of_two_sizes.sizes is None
     with pytest.raises(DataError, match="volumes of one size are needed"):
-        load_values(cases)
-    assert load_values(read_cases(path, VolumeOptions(size=(4, 4, 4)), SPLIT)).shape == (20, 1, 4, 4, 4)
+        scans_of_two_sizes.stack()
+    assert read_cases(path, VolumeOptions(size=(4, 4, 4))).inputs.stored.shape == (20, 1, 4, 4, 4)
 
 
 def test_a_flaw_in_a_scan_names_the_row(tmp_path):
     path = table(tmp_path)
     (tmp_path / "a4.npy").write_bytes(b"")
     with pytest.raises(DataError, match=r"^cases\.csv, line 6: a4\.npy: it is no NumPy array"):
-        read_cases(path, None, SPLIT)
-    assert read_cases(path).count == 20
+        read_cases(path)
+    assert len(read_cases(path, opened=False)) == 20
 
 
 def test_decathlon_datalist(tmp_path):
@@ -176,15 +187,20 @@ def test_decathlon_datalist(tmp_path):
         "training": [{"image": f"./imagesTr/c{r}.nii.gz", "label": f"./labelsTr/c{r}.nii.gz"} for r in range(6)],
     }  # fmt: skip
     (tmp_path / "dataset.json").write_text(json.dumps(content))
-    cases = read_cases(tmp_path / "dataset.json", None, VolumeSplit(validation=0.2, test=0.3))
-    assert (cases.count, cases.labels, cases.has_masks, cases.axes) == (6, None, True, ("x", "y", "z"))
-    assert np.array_equal(cases.mask(2).values[0], scans.voxels(seed=2) > 200)
+    cases = read_cases(tmp_path / "dataset.json")
+    assert (len(cases), cases.labels, cases.inputs.has_masks) == (6, None, True)
+    assert cases.inputs.header.axes == ("x", "y", "z")
+    assert np.array_equal(cases.inputs.mask(2).values[0], scans.voxels(seed=2) > 200)
     content = [{"image": f"imagesTr/c{r}.nii.gz", "label": r % 2, "patient_id": f"p{r}"} for r in range(6)]
     (tmp_path / "list.json").write_text(json.dumps(content))
     cases = read_cases(tmp_path / "list.json")
     (tmp_path / "named.json").write_text(json.dumps({"labels": {"0": "well", "1": "ill"}, "training": content}))
     assert read_cases(tmp_path / "named.json").classes == ("well", "ill")
-    assert (cases.classes, cases.patients, cases.has_masks) == (("0", "1"), tuple(f"p{r}" for r in range(6)), False)
+    assert (cases.classes, cases.groups, cases.inputs.has_masks) == (
+        ("0", "1"),
+        tuple(f"p{r}" for r in range(6)),
+        False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -208,11 +224,11 @@ def test_a_folder(tmp_path):
     scans.series(tmp_path / "p 2" / "ct")
     (tmp_path / ".hidden.nii").write_bytes(b"")
     (tmp_path / "readme.txt").write_text("x")
-    cases = read_cases(tmp_path)
-    assert cases.names == ("b", "p_1-ct", "p_2-ct")
-    assert (cases.labels, cases.splits, cases.sizes) == (None, {}, None)
-    assert cases.prepared(1).sizes == (5, 7, 4)
-    assert read_cases(tmp_path / "b.nii.gz").names == ("b",)
+    cases = read_cases(tmp_path, opened=False)
+    assert cases.names == {"case": ("b", "p_1-ct", "p_2-ct")}
+    assert (cases.labels, cases.official, cases.inputs.sizes) == (None, None, None)
+    assert cases.inputs.prepared(1).sizes == (5, 7, 4)
+    assert read_cases(tmp_path / "b.nii.gz").names == {"case": ("b",)}
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="there is no scan in it"):
         read_cases(tmp_path / "empty")
@@ -232,20 +248,21 @@ def test_masks_must_lie_on_their_volume(tmp_path):
     scans.nifti(tmp_path / "m.nii", affine=np.diag([1.5, 2.0, 3.5, 1]))
     pd.DataFrame({"path": ["a.nii"], "mask": ["m.nii"]}).to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(DataError, match=r"m\.nii: a mask must lie on the grid .*3\.5 mm, RAS for 5x7x3 .*3 mm, RAS"):
-        read_cases(tmp_path / "t.csv").mask(0)
+        read_cases(tmp_path / "t.csv").inputs.mask(0)
 
 
 def test_notes_say_what_differs(tmp_path):
     for row in range(8):
         affine = np.diag([-1.0 if row % 2 else 1, 1, 1 + row // 4, 1])
         scans.nifti(tmp_path / f"{row}.nii", affine=affine)
-    frame = pd.DataFrame({"path": [f"{row}.nii" for row in range(8)], "label": ["a"] * 8})
+    frame = pd.DataFrame({"path": [f"{row}.nii" for row in range(8)], "label": ["a", "b"] * 4})
+    frame["split"] = ["train"] * 4 + ["validation"] * 2 + ["test"] * 2
+    frame["label"] = ["a", "b", "a", "b", "a", "b", "a", "a"]
     frame.to_csv(tmp_path / "t.csv", index=False)
-    notes = read_cases(tmp_path / "t.csv", None, SPLIT).notes
+    notes = prepare(tmp_path / "t.csv").notes
     assert any("spacings differ: 1 x 1 x 1 mm in 4 (0), 1 x 1 x 2 mm in 4 (4). Set spacing" in note for note in notes)
     assert any("orientations differ: RAS in 4 (0), LAS in 4 (1). Set orientation" in note for note in notes)
-    assert any("test has one class only, a: AUC is undefined" in note for note in notes)
-    options = VolumeOptions(spacing=(1, 1, 1), orientation="LPS")
-    fixed = read_cases(tmp_path / "t.csv", options, SPLIT, same_sizes=False)
+    assert any("test has no cases of b: AUC is undefined" in note for note in notes)
+    fixed = prepare(tmp_path / "t.csv", spacing=(1, 1, 1), orientation="LPS", size=(5, 7, 3))
     assert not any("differ" in note for note in fixed.notes)
-    assert fixed.prepared(5).orientation == "LPS"
+    assert fixed.raw.inputs.prepared(5).orientation == "LPS"

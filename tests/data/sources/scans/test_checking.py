@@ -1,12 +1,13 @@
-"""`check_volumes` says what is in a source, and each thing that is wrong with it."""
+"""A check of scans says what is in a source, and each thing that is wrong with it."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from data.sources.scans import scans
-from multiway.data.sources.scans.checking import check_volumes, looks_like_volumes
-from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
+from multiway.data.sources.scans.checking import looks_like_volumes
+from multiway.tasks.volumes import VolumeConfig
+from multiway.tasks.volumes.task import TASK
 
 
 def tabled(folder, rows=20, **columns):
@@ -17,18 +18,22 @@ def tabled(folder, rows=20, **columns):
     return folder / "t.csv"
 
 
+def check(path, split=None, **read):
+    return TASK.check(VolumeConfig.parse({"read": read, "split": split or {}}), str(path))
+
+
 def kinds(report):
     return {finding.kind: finding for finding in report.findings}
 
 
 def test_a_sound_table(tmp_path):
-    report = check_volumes(tabled(tmp_path, patient=[f"p{row // 2}" for row in range(20)]), None, VolumeSplit(seed=1))
+    report = check(tabled(tmp_path, patient=[f"p{row // 2}" for row in range(20)]), {"seed": 1})
     assert report.is_usable
     assert report.summary == {
         "cases": 20, "sizes": "5 x 7 x 3", "prepared sizes": None, "channels": "1", "axes": "x, y, z",
         "spacing": "1.5 x 2 x 3 mm", "orientation": "RAS", "type": "int16", "intensities": "-100 to 399",
-        "classes": "a 10, b 10", "patients": 10, "masks": None,
-        "splits": "train 12 (a 6, b 6); validation 4 (a 2, b 2); test 4 (a 2, b 2)",
+        "masks": None, "target": None, "classes": "a 10, b 10", "range": None, "repeated": 0, "groups": 10,
+        "splits": "train 12, validation 4, test 4", "encoding": None,
     }  # fmt: skip
     assert set(kinds(report)) == {"geometry"}
     assert "voxels are no cubes: 1.5 x 2 x 3 mm in 20 (0)" in kinds(report)["geometry"].rule
@@ -40,28 +45,27 @@ def test_what_is_wrong_with_values(tmp_path):
     scans.nifti(tmp_path / "3.nii", np.zeros((5, 7, 3), np.int16))
     scans.nifti(tmp_path / "4.nii", np.full((5, 7, 3), 7, np.int16))
     scans.nifti(tmp_path / "6.nii", scans.voxels(seed=5))
-    report = check_volumes(path)
+    report = check(path)
     assert report.is_usable
     found = kinds(report)
     assert found["zero"].line() == "every voxel is 0: t.csv, line 5. Leave these cases out if that is not meant."
     assert "t.csv, line 6" in found["constant"].line()
-    assert found["duplicates"].line().startswith("equal volumes are listed more than once: 5 = 6.")
-    assert found["labels"].line() == "equal volumes have different labels: 5 = 6. Correct the labels."
+    assert found["targets"].line().startswith("2 cases have equal inputs and different classes: 5; 6.")
+    assert "duplicates" not in found and report.summary["repeated"] == 0
 
 
 def test_duplicates_across_splits(tmp_path):
     path = tabled(tmp_path, split=["train"] * 12 + ["val"] * 4 + ["test"] * 4)
     scans.nifti(tmp_path / "18.nii", scans.voxels(seed=4))
-    found = kinds(check_volumes(path))
-    assert found["leak"].line() == "equal volumes are in different splits: 4 = 18. Keep each in one split."
-    assert "duplicates" not in found
+    found = kinds(check(path))
+    assert found["leak"].line().startswith("1 cases repeat one of another split: 18.")
 
 
 def test_every_broken_file_is_named(tmp_path):
     path = tabled(tmp_path)
     (tmp_path / "2.nii").write_bytes(b"x")
     scans.patched(tmp_path / "9.nii", 112, np.array([np.nan], "<f4").tobytes())
-    report = check_volumes(path)
+    report = check(path)
     assert not report.is_usable
     errors = [finding.line() for finding in report.findings if finding.severity == "error"]
     assert errors[0].startswith("t.csv, line 4: 2.nii: it is no NIfTI file")
@@ -72,13 +76,13 @@ def test_every_broken_file_is_named(tmp_path):
 def test_grids_that_differ_are_named_with_the_option_that_fixes_them(tmp_path):
     path = tabled(tmp_path)
     scans.nifti(tmp_path / "1.nii", scans.voxels((5, 7, 6)), np.diag([-1.5, 2, 1.5, 1]))
-    report = check_volumes(path)
+    report = check(path)
     lines = [finding.line() for finding in report.findings]
     assert any("spacings differ: 1.5 x 2 x 3 mm in 19 (0), 1.5 x 2 x 1.5 mm in 1 (1)" in line for line in lines)
     assert any("orientations differ: RAS in 19 (0), LAS in 1 (1). Set orientation" in line for line in lines)
     assert not report.is_usable
     assert any("cases differ in size: 5x7x3 in 19 (0), 5x7x6 in 1 (1). Set size" in line for line in lines)
-    report = check_volumes(path, VolumeOptions(orientation="RAS", spacing=(1.5, 2, 3)))
+    report = check(path, orientation="RAS", spacing=(1.5, 2, 3))
     assert report.is_usable
     assert report.summary["prepared sizes"] == "5 x 7 x 3"
     assert report.summary["sizes"] == "5 x 7 x 3 (19), 5 x 7 x 6 (1)"
@@ -86,9 +90,9 @@ def test_grids_that_differ_are_named_with_the_option_that_fixes_them(tmp_path):
 
 def test_without_labels(tmp_path):
     scans.nifti(tmp_path / "a.nii.gz")
-    report = check_volumes(tmp_path)
+    report = check(tmp_path)
     assert report.is_usable
-    assert "predicted on and not trained on" in kinds(report)["labels"].rule
+    assert "predicted and not trained on" in kinds(report)["target"].rule
 
 
 def test_masks_are_counted(tmp_path):
@@ -96,15 +100,15 @@ def test_masks_are_counted(tmp_path):
         values = (scans.voxels(seed=row) > 300).astype(np.uint8) * 2 * (row > 1)
         scans.nifti(tmp_path / f"m{row}.nii", values)
     path = tabled(tmp_path, 8, mask=[f"m{row}.nii" for row in range(8)], label=None)
-    report = check_volumes(path, None, VolumeSplit(validation=0.25, test=0.25))
+    report = check(path, {"validation": 0.25, "test": 0.25})
     assert report.is_usable
     assert report.summary["masks"] == "8, values 0, 2, 2 empty"
     scans.nifti(tmp_path / "m3.nii", np.zeros((5, 7, 4), np.uint8))
-    assert "m3.nii: a mask must lie on the grid of its volume" in check_volumes(path).findings[0].rule
+    assert "m3.nii: a mask must lie on the grid of its volume" in check(path).findings[0].rule
 
 
 def test_a_missing_source_is_a_finding(tmp_path):
-    report = check_volumes(tmp_path / "no.csv")
+    report = check(tmp_path / "no.csv")
     assert not report.is_usable
     assert "does not exist" in report.findings[0].rule
 

@@ -136,7 +136,7 @@ def read(path):
     try:
         if path.name == "m.npz":
             cases = read_cases(path)
-            return cases.read(cases.count - 1)
+            return cases.inputs.read(len(cases) - 1)
         header = read_header(path, max_bytes=LIMIT)
         volume = read_volume(path, max_bytes=LIMIT)
     except MultiwayError as error:

@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from data.sources.scans import scans
+from multiway.data.sources.scans import storing
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.loading import read_cases
-from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
+from multiway.data.sources.scans.options import VolumeOptions
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.volumes import encode as store
-from multiway.tasks.volumes.encode import VolumeState, load_values
+from multiway.tasks.volumes.encode import VolumeState
 from tolerances import SUMS32, SUMS64
 
 
@@ -79,27 +79,26 @@ def test_stores_keep_small_whole_numbers(tmp_path, dtype, kept):
     for row in range(8):
         np.save(tmp_path / f"{row}.npy", scans.voxels(seed=row).astype(dtype))
     (tmp_path / "t.csv").write_text("path,label\n" + "".join(f"{row}.npy,{row % 2}\n" for row in range(8)))
-    cases = read_cases(tmp_path / "t.csv", None, VolumeSplit())
-    assert load_values(cases).dtype == np.dtype(kept)
-    windowed = read_cases(tmp_path / "t.csv", VolumeOptions(window=(0, 100)), VolumeSplit())
-    assert load_values(windowed).dtype == np.float32
+    assert read_cases(tmp_path / "t.csv").inputs.stored.dtype == np.dtype(kept)
+    windowed = read_cases(tmp_path / "t.csv", VolumeOptions(window=(0, 100)))
+    assert windowed.inputs.stored.dtype == np.float32
 
 
 def test_a_large_store_is_a_file_without_a_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(storing.tempfile, "tempdir", str(tmp_path))
     (tmp_path / "in").mkdir()
     for row in range(6):
         np.save(tmp_path / "in" / f"{row}.npy", scans.voxels(seed=row))
     (tmp_path / "in" / "t.csv").write_text("path,label\n" + "".join(f"{row}.npy,{row % 2}\n" for row in range(6)))
-    cases = read_cases(tmp_path / "in" / "t.csv", None, VolumeSplit(validation=0.3, test=0.3))
-    values = load_values(cases, limit=100)
+    cases = read_cases(tmp_path / "in" / "t.csv")
+    values = cases.inputs.stack(limit=100)
     assert isinstance(values, np.memmap)
-    assert np.array_equal(values, load_values(cases))
+    assert np.array_equal(values, cases.inputs.stored)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store.os, "posix_fallocate", full)
+    monkeypatch.setattr(storing.os, "posix_fallocate", full)
     with pytest.raises(DataError, match=r"its prepared volumes need 1,260 bytes in .*: No space left on device\. Free"):
-        load_values(cases, limit=100)
+        cases.inputs.stack(limit=100)

@@ -1,5 +1,6 @@
 """The synthetic lesion set: exact masks, kept splits, the same cases from the same seed."""
 
+import collections
 import csv
 import json
 
@@ -8,7 +9,6 @@ import pytest
 
 from multiway.data.sources.scans.lesions import LesionOptions, cached_lesions, make_lesions, paint_lesions
 from multiway.data.sources.scans.loading import read_cases
-from multiway.data.sources.scans.options import VolumeSplit
 from multiway.errors import DataError, RunError
 
 
@@ -30,10 +30,11 @@ def shapes(tmp_path):
 
 def test_cases_keep_their_split_and_masks_lie_on_their_images(shapes, tmp_path):
     table = make_lesions(read_cases(shapes), tmp_path / "out", LesionOptions(format="npy"))
-    cases = read_cases(table, split=VolumeSplit())
-    assert {split: len(rows) for split, rows in cases.splits.items()} == {"train": 4, "validation": 2, "test": 3}
-    assert cases.has_masks and cases.sizes == (16, 16, 16)
-    masks = [cases.mask(index).values for index in range(cases.count)]
+    cases = read_cases(table)
+    assert collections.Counter(cases.official) == {"train": 4, "validation": 2, "test": 3}
+    scans = cases.inputs
+    assert scans.has_masks and scans.sizes == (16, 16, 16)
+    masks = [scans.mask(index).values for index in range(len(scans))]
     assert {int(value) for mask in masks for value in np.unique(mask)} == {0, 1}
     facts = json.loads((tmp_path / "out" / "lesions.json").read_text())
     assert facts["lesion_voxels"] == sum(int(mask.sum()) for mask in masks)
@@ -45,8 +46,8 @@ def test_nifti_is_the_same_with_an_affine(shapes, tmp_path):
         make_lesions(read_cases(shapes), tmp_path / kind, LesionOptions(format=kind, limits=(1, 1, 1)))
         for kind in ("npy", "nii.gz")
     ]
-    bare, nifti = (read_cases(table) for table in tables)
-    assert bare.count == nifti.count == 3
+    bare, nifti = (read_cases(table).inputs for table in tables)
+    assert len(bare) == len(nifti) == 3
     assert np.array_equal(bare.prepared(0).values, nifti.prepared(0).values)
     assert np.array_equal(nifti.read(0).affine, np.eye(4))
 
@@ -107,7 +108,7 @@ def test_an_existing_folder_is_left_alone(shapes, tmp_path):
 
 def test_cases_without_splits_are_refused_and_leave_nothing(tmp_path):
     np.save(tmp_path / "one.npy", np.zeros((4, 4, 4)))
-    with pytest.raises(DataError, match="lesions need cases that are split"):
+    with pytest.raises(DataError, match="each split needs cases"):
         make_lesions(read_cases(tmp_path / "one.npy"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -5,11 +5,12 @@ import pytest
 import torch
 
 from multiway.data.catalogue import entries
-from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.cases import named_splits
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.options import VolumeOptions
 from multiway.errors import DataError
-from multiway.tasks.volumes.encode import VolumeBatches, load_values
+from multiway.tasks.volumes import VolumeConfig
+from multiway.tasks.volumes.task import TASK
 
 
 @pytest.fixture
@@ -31,16 +32,17 @@ def file(arrays, tmp_path):
 
 def test_cases_follow_the_file(file, arrays):
     cases = read_cases(file)
-    assert (cases.count, cases.channels, cases.sizes, cases.classes) == (15, 1, (4, 5, 6), ("0", "1"))
-    assert cases.axes == ("depth", "height", "width")
-    assert {name: len(rows) for name, rows in cases.splits.items()} == {"train": 7, "validation": 3, "test": 5}
-    assert (cases.names[7], cases.names[14]) == ("validation-00000", "test-00004")
+    header, names, splits = cases.inputs.header, cases.names["case"], named_splits(cases)
+    assert (len(cases), header.channels, cases.inputs.sizes, cases.classes) == (15, 1, (4, 5, 6), ("0", "1"))
+    assert header.axes == ("depth", "height", "width")
+    assert {name: len(rows) for name, rows in splits.items()} == {"train": 7, "validation": 3, "test": 5}
+    assert (names[7], names[14]) == ("validation-00000", "test-00004")
     for split, part in {"train": "train", "validation": "val", "test": "test"}.items():
-        rows = cases.indices(split)
-        assert np.array_equal(load_values(cases, rows)[:, 0], arrays[f"{part}_images"])
+        rows = splits[split]
+        assert np.array_equal(cases.inputs[rows].stack()[:, 0], arrays[f"{part}_images"])
         assert np.array_equal(cases.labels[rows], arrays[f"{part}_labels"][:, 0])
-    assert cases.class_counts()["test"] == {"0": 3, "1": 2}
-    assert len(set(cases.names)) == cases.count
+    assert cases.take(splits["test"]).counts()["classes"] == {"0": 3, "1": 2}
+    assert len(set(names)) == len(cases)
 
 
 def test_channels_on_request(arrays, tmp_path):
@@ -49,18 +51,15 @@ def test_channels_on_request(arrays, tmp_path):
     with pytest.raises(DataError, match=r"two\.npz: 'train_images' must be .*read\.channels=True"):
         read_cases(tmp_path / "two.npz")
     cases = read_cases(tmp_path / "two.npz", VolumeOptions(channels=True))
-    assert (cases.channels, cases.sizes) == (2, (4, 5, 6))
-    assert np.array_equal(cases.read(8).values, arrays["val_images"][1])
+    assert (cases.inputs.header.channels, cases.inputs.sizes) == (2, (4, 5, 6))
+    assert np.array_equal(cases.inputs.read(8).values, arrays["val_images"][1])
 
 
 def test_batches_are_normalised_rows(file, arrays):
-    cases = read_cases(file)
-    rows = cases.indices("train")
-    store = load_values(cases, rows)
-    scale = IntensityScale.fit(store.__getitem__, range(7), cases.options)
-    batches = VolumeBatches(store, cases.labels[rows][[6, 1, 2]], np.array([6, 1, 2]), scale)
-    batch = batches.gather(torch.tensor([2, 0]))
-    assert len(batches) == 3
+    config = VolumeConfig()
+    training = TASK.prepare(config, str(file)).part("train").take(np.array([6, 1, 2]))
+    batch = training.gather(torch.tensor([2, 0]))
+    assert len(training) == 3
     assert batch["inputs"].dtype == torch.float32
     assert torch.equal(batch["inputs"][:, 0], torch.from_numpy(arrays["train_images"][[2, 6]]).float() / 255)
     assert batch["target"].tolist() == [0, 0]
@@ -85,7 +84,8 @@ def test_the_published_file(real_data):
     path = real_data / "volumes" / "adrenalmnist3d.npz"
     cases = read_cases(path)
     known = entries()["adrenalmnist3d"]
-    assert tuple(len(cases.splits[name]) for name in ("train", "validation", "test")) == known.counts
-    assert (cases.classes, cases.sizes) == (known.classes, (28, 28, 28))
+    splits = named_splits(cases)
+    assert tuple(map(len, splits.values())) == known.counts
+    assert (cases.classes, cases.inputs.sizes) == (known.classes, (28, 28, 28))
     with np.load(path) as official:
-        assert np.array_equal(load_values(cases, cases.indices("validation"))[:, 0], official["val_images"])
+        assert np.array_equal(cases.inputs[splits["validation"]].stack()[:, 0], official["val_images"])

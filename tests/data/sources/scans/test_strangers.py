@@ -8,11 +8,17 @@ import pandas as pd
 import pytest
 
 from data.sources.scans import scans
-from multiway.data.sources.scans.checking import check_volumes
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.reading import read_volume
 from multiway.errors import DataError
+from multiway.tasks.volumes import VolumeConfig
+from multiway.tasks.volumes.task import TASK
+
+
+def check(path):
+    return TASK.check(VolumeConfig(), str(path))
+
 
 FOREIGN = {
     "x.mgz": "a volume of FreeSurfer", "x.mgh.gz": "a volume of FreeSurfer", "x.mnc": "a volume of MINC",
@@ -29,10 +35,10 @@ def test_a_scan_in_another_form_is_called_what_it_is(name, tmp_path):
         with pytest.raises(DataError, match=rf"{name}: it is {FOREIGN[name]}.* which is not read\. Give \.nii"):
             read(path)
     with pytest.raises(DataError, match=rf"it is {FOREIGN[name]}"):
-        read_cases(tmp_path / "cases.csv").read(0)
+        read_cases(tmp_path / "cases.csv", opened=False).inputs.read(0)
     with pytest.raises(DataError, match=rf"it is {FOREIGN[name]}"):
         read_cases(tmp_path)
-    assert any(FOREIGN[name] in line for line in check_volumes(path).lines())
+    assert any(FOREIGN[name] in line for line in check(path).lines())
 
 
 def test_a_link_that_leads_out_is_refused(tmp_path):
@@ -51,7 +57,7 @@ def test_a_folder_that_is_itself_a_link_is_no_way_out(tmp_path):
     scans.nifti(tmp_path / "real" / "a.nii")
     (tmp_path / "real" / "cases.csv").write_text("path,label\na.nii,1\n")
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    assert read_cases(tmp_path / "link" / "cases.csv").count == 1
+    assert len(read_cases(tmp_path / "link" / "cases.csv")) == 1
 
 
 def bare(path):
@@ -69,10 +75,10 @@ def test_a_scan_without_geometry_is_no_silent_las(tmp_path):
     scans.nifti(folder / "b.nii")
     said = "1 of 2 scans do not say how they lie (qform and sform codes are 0), so they are taken as LAS: a"
     (tmp_path / "cases.csv").write_text("path,label\n" + "scans/a.nii,0\nscans/b.nii,1\n")
-    report = check_volumes(folder)
+    report = check(folder)
     assert [finding.severity for finding in report.findings if said in finding.rule] == ["warning"]
     with pytest.raises(DataError, match=r"orientation needs to know how the voxels lie, and the header does not say"):
-        read_cases(folder, VolumeOptions(orientation="RAS")).prepared(0)
+        read_cases(folder, VolumeOptions(orientation="RAS"), opened=False).inputs.prepared(0)
 
 
 @pytest.mark.parametrize("shape", [(10, 10, 10, 1), (28, 28, 28, 3)], ids=str)
@@ -104,7 +110,7 @@ def test_a_check_lists_all_problems_at_once(tmp_path):
         rows.append((f"bad{index}.nii", 0, f"q{index}", "train"))
     rows += [("absent.nii", 0, "r", "train"), ("../out.nii", 1, "s", "train"), ("good1.nii", 1, "t", "tomorrow")]
     pd.DataFrame(rows, columns=["path", "label", "patient", "split"]).to_csv(tmp_path / "cases.csv", index=False)
-    report = check_volumes(tmp_path / "cases.csv")
+    report = check(tmp_path / "cases.csv")
     said = "\n".join(report.lines())
     assert all(f"bad{index}.nii: it is no NIfTI file" in said for index in range(16))
     assert "there is no file 'absent.nii'" in said and "files must lie below" in said and "Got 'tomorrow'" in said
@@ -118,11 +124,11 @@ def test_a_check_lists_all_problems_of_a_datalist(tmp_path):
     scans.nifti(tmp_path / "a.nii")
     items = [{"image": "a.nii", "label": 1}, {"image": "b.nii", "label": 0}, {"image": "c.nii", "label": 0}, 7]
     (tmp_path / "list.json").write_text(json.dumps(items))
-    said = "\n".join(check_volumes(tmp_path / "list.json").lines())
+    said = "\n".join(check(tmp_path / "list.json").lines())
     assert "'b.nii'" in said and "'c.nii'" in said and "an entry maps 'image' and 'label'" in said
 
 
 def test_where_nothing_is_left_every_problem_is_still_listed(tmp_path):
     (tmp_path / "cases.csv").write_text("path,label\na.nii,0\nb.nii,1\n")
-    said = "\n".join(check_volumes(tmp_path / "cases.csv").lines())
+    said = "\n".join(check(tmp_path / "cases.csv").lines())
     assert "'a.nii'" in said and "'b.nii'" in said

@@ -22,8 +22,10 @@ from multiway.data.findings import quoted
 from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.nifti import write_nifti
+from multiway.data.sources.scans.options import VolumeSplit
+from multiway.data.splitting import split as split_cases
 from multiway.data.writing import write_table
-from multiway.errors import DataError, RunError
+from multiway.errors import RunError
 
 Field3 = NDArray[np.float64]
 TABLE = "cases.csv"
@@ -76,12 +78,10 @@ def make_lesions(cases: Cases, out: Path, options: LesionOptions | None = None) 
         The path of the table.
 
     Raises:
-        DataError: A volume is not sound, or the cases have no splits.
+        DataError: A volume is not sound, or there are too few cases to split.
         RunError: `out` exists already, or cannot be written; nothing is left then.
     """
     options = options or LesionOptions()
-    if not cases.splits:
-        raise DataError(f"{cases.source}: lesions need cases that are split. Give a set with train and test cases.")
     if out.exists():
         raise RunError(f"{out} exists already. Choose another folder, or remove it.")
     leftovers.remove(out)
@@ -95,16 +95,15 @@ def make_lesions(cases: Cases, out: Path, options: LesionOptions | None = None) 
 
 
 def _write_all(cases: Cases, folder: Path, options: LesionOptions) -> None:
-    rows, voxels = [], 0
-    for (split, indices), limit in zip(cases.splits.items(), options.limits, strict=True):
+    rows, voxels, names = [], 0, cases.names["case"]
+    for (split, indices), limit in zip(split_cases(cases, VolumeSplit()).items(), options.limits, strict=True):
         for index in indices[:limit].tolist():
-            volume = cases.prepared(index)
+            volume = cases.inputs.prepared(index)
             image, mask = paint_lesions(volume.values[0], options, index)
-            name = f"{cases.names[index]}.{options.format}"
+            name = f"{names[index]}.{options.format}"
             _write(folder / "images" / name, image, volume.affine, options.format)
             _write(folder / "masks" / name, mask, volume.affine, options.format)
-            patient = cases.names[index] if cases.patients is None else cases.patients[index]
-            rows.append((f"images/{name}", f"masks/{name}", split, patient))
+            rows.append((f"images/{name}", f"masks/{name}", split, (cases.groups or names)[index]))
             voxels += int(mask.sum())
     write_table(pd.DataFrame(rows, columns=["path", "mask", "split", "patient"]), folder / TABLE)
     facts = {"source": quoted(cases.source, 200), "cases": len(rows), "lesion_voxels": voxels}
@@ -194,5 +193,5 @@ def cached_lesions(source: Path, cache: Path) -> Path:
     """Table of the lesion set of a source, made in a cache when it is first asked for."""
     folder = cache / f"lesions-{source.stem}"
     if not (folder / TABLE).is_file():
-        make_lesions(read_cases(source), folder, LesionOptions(format="npy", limits=CACHED))
+        make_lesions(read_cases(source, opened=False), folder, LesionOptions(format="npy", limits=CACHED))
     return folder / TABLE

@@ -65,7 +65,7 @@ def list_entries(path: Path, options: VolumeOptions, failures: Failures | None =
 def _some(entries: list[Entry], failures: Failures | None) -> list[Entry]:
     """The entries, if any is left."""
     if not entries and failures:
-        raise failures.pop()
+        raise failures.pop(0)
     return entries
 
 

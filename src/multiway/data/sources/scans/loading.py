@@ -1,4 +1,4 @@
-"""`read_cases`: a MedMNIST file, a table of files, a folder of scans or arrays as cases."""
+"""`read_cases`: a MedMNIST file, a table of files, a folder of scans or arrays as samples with scans."""
 
 import contextlib
 import dataclasses
@@ -8,17 +8,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.findings import Failures, Finding, kept, listed, quoted
-from multiway.data.samples import SPLITS
-from multiway.data.sources.scans.cases import SAME_SIZE, Arrays, Cases, split_cases
+from multiway.data.findings import Failures, Finding, Findings, kept, listed, quoted
+from multiway.data.samples import Samples
+from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
 from multiway.data.sources.scans.listing import Entry, case_names, label_names, list_entries
 from multiway.data.sources.scans.medmnist import is_medmnist, read_medmnist
-from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
+from multiway.data.sources.scans.memory import Arrays
+from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.preparing import differing, prepared_header
 from multiway.data.sources.scans.reading import read_header, read_volume
-from multiway.data.sources.scans.volume import BARE_AXES, Volume, VolumeHeader, millimetres
-from multiway.data.splitting import Splits
-from multiway.errors import DataError, Fix
+from multiway.data.sources.scans.storing import SAME_SIZE
+from multiway.data.sources.scans.volume import Volume, VolumeHeader, millimetres
+from multiway.errors import DataError, Fix, MultiwayError
 
 Source = str | Path | Arrays | Cases
 """A path, arrays in memory, or cases that were read already."""
@@ -71,45 +72,41 @@ def _placed(place: str, file: Path) -> Iterator[None]:
 def read_cases(
     source: Source,
     options: VolumeOptions | None = None,
-    split: VolumeSplit | None = None,
     *,
+    opened: bool = True,
     same_sizes: bool = True,
-    failures: Failures | None = None,
+    findings: Findings | None = None,
 ) -> Cases:
-    """Find the cases of a source: headers, labels and splits, not yet the voxels.
+    """Find the cases of a source: labels, patients and splits as the data name them, not yet the voxels.
 
     Args:
         source: A MedMNIST .npz; a CSV, TSV, Parquet or JSON list of files; a folder of scans; one scan; or arrays.
         options: How to read and prepare.
-        split: How to split what does not say itself. Without it, files are not opened yet and only splits that the
-            data names are there, as for prediction; `channels` and `sizes` are then None.
-        same_sizes: Refuse cases that differ in size after preparing; else `sizes` is None where they do.
-        failures: Takes what is wrong with single cases, which are left out; without it the first is raised.
+        opened: Read the header of each file: cases are then known to agree in channels, and their sizes are known.
+        same_sizes: Refuse opened cases that differ in size after preparing, unless masks are all that is known of them.
+        findings: Takes what is to be said of them, and what is wrong with single cases, which are left out; without it
+            the first flaw is raised.
 
     Raises:
         DataError: The source is not sound: one line with the file, the row, the value and the fix.
     """
     options = options or VolumeOptions()
-    if isinstance(source, Cases):
+    if isinstance(source, Samples):
         return source
     if isinstance(source, Arrays):
-        return source.cases(options, split)
+        return source.cases(options)
     path = Path(source)
     if not path.exists():
         raise DataError(f"{quoted(path, 200)} does not exist. Give a .npz, a table of files, or a folder of scans.")
     if path.suffix.lower() == ".npz" and path.is_file() and is_medmnist(path):
-        cases = read_medmnist(path, options)
-        return dataclasses.replace(cases, notes=(*cases.notes, *one_class_notes(cases)))
-    entries = list_entries(path, options, failures)
-    cases = _listed_cases(path, entries, options, failures)
-    if split is None:
-        return dataclasses.replace(cases, splits=_only_named(entries))
-    with kept(failures):
-        _check_files(entries, cases.source)
-    with kept(failures):
-        splits, notes = _splits(entries, cases, split)
-        cases = dataclasses.replace(cases, splits=splits, notes=notes)
-    return _with_headers(cases, same_sizes, failures)
+        return read_medmnist(path, options)
+    failures: Failures | None = None if findings is None else []
+    try:
+        cases = _listed_cases(path, list_entries(path, options, failures), options, failures)
+        return _with_headers(cases, same_sizes, findings, failures) if opened else cases
+    finally:
+        if findings is not None:
+            findings.take_all("source", failures or ())
 
 
 def _listed_cases(path: Path, entries: list[Entry], options: VolumeOptions, failures: Failures | None) -> Cases:
@@ -122,22 +119,25 @@ def _listed_cases(path: Path, entries: list[Entry], options: VolumeOptions, fail
     names = label_names(path) if path.suffix.lower() == ".json" else None
     if names is not None and labels is not None:
         classes = tuple(names[int(name)] if name.isdecimal() and int(name) < len(names) else name for name in classes)
-    return Cases(
-        names=case_names(entry.file for entry in entries), labels=labels, classes=classes, patients=patients,
-        axes=options.axes or BARE_AXES, source=where, options=options, scans=FileScans(entries, options),
+    scans = Scans(
+        files=FileScans(entries, options), options=options, rows=np.arange(len(entries)), source=where,
         has_masks=any(entry.mask is not None for entry in entries), mask_names=names,
     )  # fmt: skip
-
-
-def one_class_notes(cases: Cases) -> tuple[str, ...]:
-    """One line for each split of one class."""
-    if cases.labels is None:
-        return ()
-    present = {split: np.unique(cases.labels[rows]) for split, rows in cases.splits.items()}
-    return tuple(
-        f"{split} has one class only, {quoted(cases.classes[labels[0]])}: AUC is undefined there"
-        for split, labels in present.items() if len(labels) == 1
+    splits = tuple(entry.split or "" for entry in entries)
+    return scan_cases(
+        scans, case_names(entry.file for entry in entries), labels=labels, classes=classes, patients=patients,
+        official=splits if any(splits) else None,
     )  # fmt: skip
+
+
+def check_listed(cases: Cases, findings: Findings) -> None:
+    """Note where a file is listed twice, rows have no split, or a patient is in two, as training may not have it."""
+    files, failures = cases.inputs.files, list[MultiwayError]()
+    with kept(failures):
+        _check_files(files.entries if isinstance(files, FileScans) else (), cases.source)
+    with kept(failures):
+        _check_splits(cases)
+    findings.take_all("source", failures)
 
 
 def _classes(entries: Sequence[Entry], where: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
@@ -175,11 +175,6 @@ def _patients(entries: Sequence[Entry]) -> tuple[str, ...] | None:
     return tuple(map(str, patients))
 
 
-def _only_named(entries: Sequence[Entry]) -> Splits:
-    names = np.array([entry.split or "" for entry in entries])
-    return {split: np.flatnonzero(names == split) for split in SPLITS if split in names}
-
-
 def _check_files(entries: Sequence[Entry], where: str) -> None:
     seen: dict[Path, str] = {}
     for entry in entries:
@@ -191,17 +186,15 @@ def _check_files(entries: Sequence[Entry], where: str) -> None:
         seen[entry.file] = entry.place
 
 
-def _splits(entries: Sequence[Entry], cases: Cases, how: VolumeSplit) -> tuple[Splits, tuple[str, ...]]:
-    """Splits, and what is to be noted of them; a patient whom the list puts into two is refused."""
-    names = [entry.split for entry in entries if entry.split is not None]
-    if not names:
-        return split_cases(cases.labels, cases.patients, cases.names, how, cases.source)
-    without = [entry.place for entry in entries if entry.split is None]
+def _check_splits(cases: Cases) -> None:
+    official = cases.official
+    if official is None:
+        return
+    without = [row for row, split in enumerate(official) if not split]
     if without:
         rule = f"a split is needed in every row, or in none ({len(without)} lack it). Fill it in."
-        raise DataError(f"{without[0]}: {rule}")
-    _check_leak(cases.patients or cases.names, names, cases.source)
-    return split_cases(cases.labels, cases.patients, cases.names, how, cases.source, names)
+        raise DataError(f"{cases.inputs.place(without[0])}: {rule}")
+    _check_leak(cases.groups or cases.names["case"], official, cases.source)
 
 
 def _check_leak(patients: Sequence[str], names: Sequence[str], source: str) -> None:
@@ -217,29 +210,26 @@ def _check_leak(patients: Sequence[str], names: Sequence[str], source: str) -> N
         )
 
 
-def _with_headers(cases: Cases, same_sizes: bool, failures: Failures | None) -> Cases:
-    """Open every header: sizes and channels after preparing, and notes on what differs."""
+def _with_headers(cases: Cases, same_sizes: bool, findings: Findings | None, failures: Failures | None) -> Cases:
+    """Open every header: sizes and channels after preparing, and what is to be said of those that differ."""
     before: dict[str, VolumeHeader] = {}
     after: dict[str, VolumeHeader] = {}
-    for index, name in enumerate(cases.names):
+    for index, name in enumerate(cases.names["case"]):
         with kept(failures):
-            header = cases.scans.header(index)
-            after[name] = prepared_header(header, cases.options, cases.scans.place(index))
+            header = cases.inputs.file_header(index)
+            after[name] = prepared_header(header, cases.inputs.options, cases.inputs.place(index))
             before[name] = header
     if not after:
         return cases
     with kept(failures):
-        _check_alike(after, same_sizes, cases.source)
-    first = next(iter(after.values()))
-    geometry = (finding.line() for finding in geometry_findings(before, cases.options))
-    return dataclasses.replace(
-        cases,
-        channels=first.channels,
-        sizes=first.sizes if len({header.sizes for header in after.values()}) == 1 else None,
-        axes=first.axes,
-        dtype=np.result_type(*{header.dtype for header in after.values()}),
-        notes=(*cases.notes, *geometry, *one_class_notes(cases)),
+        _check_alike(after, same_sizes and not (cases.inputs.has_masks and cases.target is None), cases.source)
+    form = dataclasses.replace(
+        next(iter(after.values())), dtype=np.result_type(*{header.dtype for header in after.values()})
     )
+    is_even = len({header.sizes for header in after.values()}) == 1
+    if findings is not None:
+        findings.found += _geometry_findings(before, cases.inputs.options)
+    return cases.with_inputs(dataclasses.replace(cases.inputs, header=form, is_even=is_even))
 
 
 def _check_alike(headers: dict[str, VolumeHeader], same_sizes: bool, source: str) -> None:
@@ -251,7 +241,7 @@ def _check_alike(headers: dict[str, VolumeHeader], same_sizes: bool, source: str
         raise DataError(f"{source}: {differing('cases differ in size', sizes)}. ", *SAME_SIZE)
 
 
-def geometry_findings(headers: dict[str, VolumeHeader], options: VolumeOptions) -> Iterator[Finding]:
+def _geometry_findings(headers: dict[str, VolumeHeader], options: VolumeOptions) -> Iterator[Finding]:
     """What differs between scans and the option that fixes it, and voxels that are no cubes."""
     bare = [name for name, header in headers.items() if not header.is_placed]
     if bare:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from multiway.data.catalogue import known_by_file
 from multiway.data.findings import listed, quoted
 from multiway.data.sources.arrays import Archive
-from multiway.data.sources.scans.cases import Cases
+from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
 from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.preparing import prepared_header
 from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader, check_channels
@@ -18,7 +18,7 @@ from multiway.errors import DataError, Fix
 PARTS = {"train": "train", "validation": "val", "test": "test"}
 
 
-class ArchiveScans:
+class ArchiveFiles:
     """Volumes of the three parts, one after another.
 
     The images of a part are read when one is asked for, and kept until another part is.
@@ -103,25 +103,25 @@ def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
     Raises:
         DataError: An array is missing, counts differ, or a label is outside the classes.
     """
-    scans = ArchiveScans(path, options)
-    labels, known = {split: _labels(scans, split) for split in PARTS}, known_by_file(path)
-    classes, positions = _classes(scans.where, labels, None if known is None else known.classes)
-    stops = np.cumsum([0, *scans.counts.values()])
-    header = prepared_header(scans.header(0), options, scans.where)
+    files = ArchiveFiles(path, options)
+    labels, known = {split: _labels(files, split) for split in PARTS}, known_by_file(path)
+    classes, positions = _classes(files.where, labels, None if known is None else known.classes)
     notes = []
     if known is not None and known.shapes and not options.shape_transform:
         fix = Fix("read.shape_transform", True)
-        notes.append(f"{scans.where} holds shapes; its authors vary their brightness ({fix})")
-    if known is not None and tuple(scans.counts.values()) != known.counts:
+        notes.append(f"{files.where} holds shapes; its authors vary their brightness ({fix})")
+    if known is not None and tuple(files.counts.values()) != known.counts:
         notes.append(
-            f"{scans.where} has {listed(scans.counts.values())} cases, not the published {listed(known.counts)}"
+            f"{files.where} has {listed(files.counts.values())} cases, not the published {listed(known.counts)}"
         )
-    return Cases(
-        names=tuple(f"{split}-{row:05d}" for split, count in scans.counts.items() for row in range(count)),
-        labels=positions, classes=classes,
-        splits={split: np.arange(stops[part], stops[part + 1]) for part, split in enumerate(PARTS)},
-        channels=header.channels, sizes=header.sizes, axes=header.axes, source=scans.where, options=options,
-        scans=scans, dtype=header.dtype, notes=tuple(notes),
+    scans = Scans(
+        files=files, options=options, rows=np.arange(len(positions)), source=files.where, is_even=True,
+        header=prepared_header(files.header(0), options, files.where),
+    )  # fmt: skip
+    return scan_cases(
+        scans, tuple(f"{split}-{row:05d}" for split, count in files.counts.items() for row in range(count)),
+        labels=positions, classes=classes, notes=tuple(notes),
+        official=tuple(split for split, count in files.counts.items() for _ in range(count)),
     )  # fmt: skip
 
 
@@ -135,15 +135,15 @@ def _check_parts(archive: Archive, where: str) -> None:
         )
 
 
-def _labels(scans: ArchiveScans, split: str) -> NDArray[np.int64]:
+def _labels(files: ArchiveFiles, split: str) -> NDArray[np.int64]:
     name = f"{PARTS[split]}_labels"
-    header, count = scans.archive.header(name), scans.counts[split]
+    header, count = files.archive.header(name), files.counts[split]
     if header.dtype.kind not in "iub" or header.shape not in ((count,), (count, 1)):
         raise DataError(
-            f"{scans.where}: '{name}' must hold one whole number for each of the {count} images of its part. "
+            f"{files.where}: '{name}' must hold one whole number for each of the {count} images of its part. "
             f"Got {header.dtype.name} {header.shape}. Save as many labels as images."
         )
-    return scans.archive.read(name).reshape(-1).astype(np.int64)
+    return files.archive.read(name).reshape(-1).astype(np.int64)
 
 
 def _classes(

@@ -1,0 +1,137 @@
+"""What tasks on scans share: options of the command line, sources, batches that fit, and estimators."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
+
+import pandas as pd
+
+from multiway.data.samples import Samples
+from multiway.data.sources.scans.cases import Cases, Scans
+from multiway.data.sources.scans.encoding import Spacings, warn_of_spacings
+from multiway.data.sources.scans.loading import Source
+from multiway.data.sources.scans.memory import Arrays
+from multiway.data.sources.tables import pair_of
+from multiway.errors import ConfigError
+from multiway.tasks.estimator import Estimator, estimator, located
+from multiway.tasks.options import numbers, read_names
+from multiway.tasks.protocol import Option, State
+from multiway.tasks.samples import EncodedTask, SampleConfig
+from multiway.training.memory import settled
+
+SCANS = (
+    Option(name="patient", field="read.patient", help="Column of the patient; splits keep a patient's scans together."),
+    Option(
+        name="size", field="read.size", read=numbers(int, 3),
+        help="Voxels to crop or pad to, about the centre: 64,64,64.",
+    ),
+    Option(
+        name="spacing", field="read.spacing", read=numbers(float, 3),
+        help="Millimetres per voxel to resample to: 1,1,1.",
+    ),
+    Option(
+        name="resample_to", field="read.resample_to", read=numbers(int, 3),
+        help="Voxels to stretch or shrink to: 28,28,28.",
+    ),
+    Option(name="orientation", field="read.orientation", help="Order and direction of the axes to turn to: RAS."),
+    Option(
+        name="window", field="read.window", read=numbers(float, 2),
+        help="Lowest and highest intensity that are told apart: -100,300.",
+    ),
+    Option(
+        name="axes", field="read.axes", read=read_names, help="Names of the three axes of arrays without an affine."
+    ),
+    Option(
+        name="keep_going", commands=("predict",), is_flag=True,
+        help="Go on after a scan that cannot be read, and list those.",
+    ),
+    Option(
+        name="cases", commands=("explain",), read=read_names,
+        help="Scans to explain, by name, separated by commas; a few if not given.",
+    ),
+)  # fmt: skip
+"""Options of the command line for scans, of classification and segmentation alike."""
+
+
+class ScanState(State, Protocol):
+    """What training learnt of scans."""
+
+    @property
+    def channels(self) -> int:
+        """Values per voxel."""
+
+
+ConfigT = TypeVar("ConfigT", bound=SampleConfig)
+StateT = TypeVar("StateT", bound=ScanState)
+
+
+class ScanTask(EncodedTask[ConfigT, Scans, StateT], Generic[ConfigT, StateT]):
+    """Answers to scans, of which few fit into memory at once."""
+
+    sampled = 8
+    seen: ClassVar[tuple[str, str]]
+    """What a network sees at once, as messages call it, and the field of the state with its sizes."""
+
+    def called(self, source: object) -> str:
+        """What messages call a source."""
+        return super().called(source) if isinstance(source, str | Path) else "arrays in memory"
+
+    def settle(self, config: ConfigT, state: StateT, *, progress: bool = False) -> ConfigT:
+        """Batches that fit into memory, where none were asked for."""
+        names = [name for name in self.names(config, state) if name in self.by_steps]
+        word, sizes = self.seen
+        shape = (state.channels, *getattr(state, sizes))
+        return settled(
+            config, lambda: [self.build(config, state, name) for name in names], shape, word, progress=progress
+        )
+
+
+def in_arrays(source: object, *, masks: bool = False) -> Source:
+    """A path or what was read as it is; a pair in memory as volumes with classes, or with masks."""
+    if isinstance(source, str | Path | Arrays | Samples):
+        return source
+    x, y = pair_of(source)
+    return Arrays(x=x, masks=y) if masks else Arrays(x=x, y=y)
+
+
+def warn_of_other_voxels(cases: Cases, trained: Spacings | None) -> None:
+    """Warn once where later scans have larger or smaller voxels than those of the training."""
+    warn_of_spacings({name: cases.inputs.spacing(row) for row, name in enumerate(cases.names["case"])}, trained)
+
+
+@estimator
+class ScanEstimator(Estimator):
+    """Fit on scans in memory or on disk; `answers` says what a path holds, and what arrays need one of for each."""
+
+    answers: ClassVar[tuple[str, str]]
+
+    def fit(self, X: object, y: object = None, *, patients: Sequence[object] | None = None) -> Self:
+        """Fit on arrays, or on a path with labels or masks; nothing is written to disk.
+
+        Args:
+            X: `(cases, *sizes)` or `(cases, channels, *sizes)` with three sizes; or the path of a file, a table or a
+                scene, or a known name.
+            y: One class, or one mask `(*sizes)` of whole numbers, per case; None with a path, which holds its own.
+            patients: One per case; a patient's cases fall into one split.
+
+        Raises:
+            DataError: The data is not sound.
+            ConfigError: An argument does not fit.
+        """
+        is_path = isinstance(X, str | Path)
+        if is_path and (y is not None or patients is not None):
+            own = self.answers[0]
+            raise ConfigError(f"{type(self).__name__}.fit: a path holds its own {own} and patients. Leave y out.")
+        return self._fit(self._source(X, y, patients), self.config(X if is_path else None))
+
+    def evaluate(self, X: object, y: object = None) -> pd.DataFrame:
+        """Every score on other labelled scans, with intervals, beside the baselines."""
+        return self._scores_of(self._source(X, y))
+
+    def _source(self, X: object, y: object, patients: Sequence[object] | None = None) -> object:
+        if isinstance(X, str | Path):
+            return located(X)
+        own, what = self.answers
+        if y is None:
+            raise ConfigError(f"{type(self).__name__}: arrays need y, one {what}.")
+        return Arrays(x=X, patients=patients, **{"masks" if own == "masks" else "y": y})
