@@ -2,8 +2,9 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
-from multiway.auditing.tables import audit_table
+from multiway.auditing.tables import audit_table, check_formula
 from multiway.data.splitting import SplitShares
 from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.source import TableOptions
@@ -32,3 +33,17 @@ def test_scaling_is_that_of_the_training_rows():
     right = "comes from the training rows alone"
     assert right in words(audit_table(table))
     assert right not in words(audit_table(table, TableState.fit(table.raw).scaler))
+
+
+@pytest.mark.parametrize("has_levels", [True, False])
+def test_a_target_that_columns_and_levels_sum_to_is_a_formula(has_levels):
+    draw = np.random.default_rng(3)
+    numbers = {"weight": draw.normal(size=200), "length": draw.normal(size=200)}
+    city = draw.choice(["a", "b", "c"], 200).astype(object)
+    levels = {"city": city} if has_levels else {}
+    steps = np.select([city == "a", city == "b"], [0.0, 7.0], 30.0) if has_levels else 0.0
+    target = 3 * numbers["weight"] - 2 * numbers["length"] + steps
+    learnt, judged = np.arange(150), np.arange(150, 200)
+    assert check_formula(numbers, levels, target, learnt, judged).kind == "formula"
+    noisy = check_formula(numbers, levels, target + draw.normal(size=200), learnt, judged)
+    assert noisy == "no formula of the columns gives the target"

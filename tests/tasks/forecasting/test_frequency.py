@@ -75,3 +75,10 @@ def test_a_grid_is_counted_before_it_is_built():
         time_grid(pd.Index([0, 1, 10**12]), None)
     with pytest.raises(GridTooLong, match=r"2 times from 1924-01-01 .* leave 3,155,7\d\d,\d{3} absent"):
         time_grid(pd.DatetimeIndex(["1924-01-01", "2024-01-01"]), "s")
+
+
+def test_a_grid_of_whole_numbers_counts_steps_not_numbers():
+    times = pd.Index([10**6 * step for step in (0, 1, 2, 4)])
+    assert time_grid(times, None).tolist() == [0, 10**6, 2 * 10**6, 3 * 10**6, 4 * 10**6]
+    with pytest.raises(GridTooLong):
+        time_grid(pd.Index([0, 1, 2, 10**9]), None)
