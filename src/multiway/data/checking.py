@@ -111,14 +111,13 @@ def check_repeats(samples: Samples[Any], splits: Splits, findings: Findings) -> 
 
 
 def check_levels(samples: Samples[Cells], findings: Findings, most: int) -> None:
-    """Warn of categories of more levels than get an input."""
+    """Say which categories have more levels than get an input each."""
     for name, column in zip(samples.inputs.of_words, samples.inputs.words.T, strict=True):
         count = len(pd.unique(column))
         if count > most:
-            rule = f"'{quoted(name)}' has {count:,} levels, of which the {most} most frequent get an input"
-            findings.add(
-                "levels", "warning", rule, ("Group them, or set max_levels (", Fix("read.max_levels", 200), ").")
-            )
+            rule = f"'{quoted(name)}' has {count:,} levels, more than {most}: each is taken as the mean of its targets"
+            fix = ("Set max_levels for an input per level (", Fix("read.max_levels", count), ").")
+            findings.add("levels", "note", rule, fix)
 
 
 def _check_classes(samples: Samples[Any], splits: Splits, findings: Findings) -> None:

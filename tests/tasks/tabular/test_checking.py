@@ -32,7 +32,7 @@ def test_levels_beyond_the_most_are_warned_of_and_missing_cells_counted():
     frame = patients(400).assign(city=[f"city {i % 150}" for i in range(400)])
     frame.loc[:2, "age"] = None
     report = check_table(frame, TableOptions(target="ill"))
-    assert "'city' has 150 levels, of which the 100 most frequent get an input" in " ".join(report.lines())
+    assert "'city' has 150 levels, more than 100: each is taken as the mean of its targets" in " ".join(report.lines())
     assert report.missing == {"age": 3}
 
 

@@ -49,10 +49,11 @@ def test_a_missing_category_is_a_level_and_an_unknown_one_is_none():
     assert encoding.unknown(later.inputs) == {"city": 60} and encoding.unknown(read_table(frame, ILL).inputs) == {}
 
 
-def test_the_most_frequent_levels_are_kept():
+def test_many_levels_have_the_mean_of_the_target_in_each():
     city = ["a"] * 20 + ["b"] * 20 + ["c"] * 15 + ["d"] * 5
-    table = read_table(patients().assign(city=city), ILL)
-    assert TableState.fit(table, max_levels=3).levels[0] == ("a", "b", "c")
+    encoding = TableState.fit(read_table(patients().assign(city=city), ILL), max_levels=3)
+    assert encoding.levels[0] == () and encoding.means[0].levels == ("a", "b", "c", "d")
+    assert encoding.names == ("age", "weight", "smokes = False", "smokes = True", "city: mean of yes")
 
 
 def test_other_rows_change_nothing():

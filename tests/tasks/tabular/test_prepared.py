@@ -27,7 +27,7 @@ def test_splits_have_their_rows_and_counts():
 def test_later_rows_have_no_splits_and_say_what_is_unknown():
     prepared = prepare_table(patients(100), ILL, SplitShares())
     later = match_table(patients(5).assign(city="Rom"), ILL, prepared.state)
-    assert len(later.rows("test")) == 5 and later.notes[-1] == "5 cells of 'city' have a level without an input"
+    assert len(later.rows("test")) == 5 and later.notes[-1] == "5 cells of 'city' have a level that training had not"
 
 
 def test_a_target_is_needed_and_every_class_in_training():

@@ -82,7 +82,7 @@ def test_rows_of_a_file_get_their_answer_beside_them(folder, tmp_path):
     found = pd.read_csv(tmp_path / "out.csv")
     assert list(found) == [*later, "predicted", "p_no", "p_yes"] and found["note"].tolist() == list(range(9))
     assert found[["p_no", "p_yes"]].sum(axis=1).to_numpy() == pytest.approx(1)
-    assert "1 cells of 'city' have a level without an input" in answer.notes
+    assert "1 cells of 'city' have a level that training had not" in answer.notes
     later.drop(columns="weight").to_csv(tmp_path / "less.csv", index=False)
     with pytest.raises(DataError, match="columns are matched by name, and weight is lacking"):
         workflows.predict(folder / "ill", data=str(tmp_path / "less.csv"))

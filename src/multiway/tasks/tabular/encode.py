@@ -15,6 +15,7 @@ from multiway.data.samples import Cells, Samples
 from multiway.data.scaling import Floats, Scaler
 from multiway.tasks.stored import same_length
 from multiway.tasks.tabular.dates import DateParts
+from multiway.tasks.tabular.means import TargetMeans
 
 FARTHEST = 1e6
 """Deviations from the mean beyond which a number is taken as that far, so that float32 can hold what follows."""
@@ -39,11 +40,13 @@ class TableState(Config):
     scaler: Scaler
     """Mean and deviation of each number, medians filled in."""
     levels: tuple[tuple[str, ...], ...]
-    """Of each category, those with an input of their own; any other cell is 0 in all of them."""
+    """Of each category, those with an input of their own; any other cell is 0 in all of them, and many have means."""
     target: Scaler | None
     """Mean and deviation of a target that is a number."""
     dates: tuple[DateParts, ...] = ()
     """Parts of the dates, the last of the numbers, in their order."""
+    means: tuple[TargetMeans, ...] = ()
+    """Of categories of many levels, which have no input per level."""
 
     @model_validator(mode="after")
     def _as_many(self) -> Self:
@@ -52,6 +55,8 @@ class TableState(Config):
         numbers = {"medians": self.medians, "mean": self.scaler.mean, "std": self.scaler.std}
         same_length({"numbers": self.numbers, **numbers})
         same_length({"categories": self.categories, "levels": self.levels})
+        if not {means.column for means in self.means} <= set(self.categories):
+            raise ValueError("means of columns that are no categories")
         return self
 
     @classmethod
@@ -60,16 +65,19 @@ class TableState(Config):
         cells = rows.inputs
         missing = np.isnan(cells.numbers)
         medians = np.array([_median(column) for column in cells.numbers.T])
+        categories = dict(zip(cells.of_words, cells.words.T, strict=True))
+        has_means = {name: len(pd.unique(column)) > max_levels for name, column in categories.items()}
         return cls(
             numbers=cells.of_numbers, categories=cells.of_words, target_name=rows.target_name or "",
             classes=rows.classes, medians=medians, indicated=tuple(map(int, np.flatnonzero(missing.any(0)))),
             scaler=Scaler.fit(np.where(missing, medians, cells.numbers)),
-            levels=tuple(_levels(column, max_levels) for column in cells.words.T),
+            levels=tuple(() if has_means[name] else _levels(column) for name, column in categories.items()),
             target=None if rows.target is None or rows.classes is not None else Scaler.fit(rows.target[:, None]),
             dates=tuple(
                 DateParts.fit(name, form, cells.numbers[:, cells.of_numbers.index(name)])
                 for name, form in cells.dates.items()
             ),
+            means=tuple(TargetMeans.fit(name, column, rows) for name, column in categories.items() if has_means[name]),
         )  # fmt: skip
 
     @property
@@ -83,6 +91,7 @@ class TableState(Config):
                 for name, levels in zip(self.categories, self.levels, strict=True) for level in levels
             ),
             *(name for parts in self.dates for name in parts.names),
+            *(name for means in self.means for name in means.names),
         )  # fmt: skip
 
     @property
@@ -91,25 +100,37 @@ class TableState(Config):
         return 1 if self.classes is None else len(self.classes)
 
     def inputs(self, cells: Cells) -> NDArray[np.float32]:
-        """Inputs `(rows, inputs)`: scaled numbers, indicators of missing ones, one input per level, parts of dates."""
+        """Inputs `(rows, inputs)`: scaled numbers, indicators of missing ones, levels, parts of dates, means."""
         missing = np.isnan(cells.numbers)
         numbers = self.scaler.transform(np.where(missing, self.medians, cells.numbers))
         parts = [np.clip(numbers, -FARTHEST, FARTHEST), missing[:, list(self.indicated)]]
         parts += [_one_hot(column, levels) for column, levels in zip(cells.words.T, self.levels, strict=True)]
         dated = cells.numbers.T[len(self.numbers) - len(self.dates) :]
         parts += [own.inputs(days) for own, days in zip(self.dates, dated, strict=True)]
+        parts += [own.inputs(self._words(cells, own.column)) for own in self.means]
         return np.concatenate(parts, axis=1).astype(np.float32)
 
+    def training_inputs(self, rows: Samples[Cells]) -> NDArray[np.float32]:
+        """Inputs of the training rows, where no mean of a level has seen the row's own target."""
+        inputs = self.inputs(rows.inputs)
+        means = [own.held_out(self._words(rows.inputs, own.column), rows) for own in self.means]
+        return np.hstack([inputs[:, : len(self.names) - sum(own.shape[1] for own in means)], *means]).astype(np.float32)
+
+    def _words(self, cells: Cells, column: str) -> NDArray[np.object_]:
+        words: NDArray[np.object_] = cells.words[:, self.categories.index(column)]
+        return words
+
     def unknown(self, cells: Cells) -> dict[str, int]:
-        """Cells of each category that have no input of their own, of those with any."""
+        """Cells of each category whose level training had not, of those with any."""
         columns = zip(self.categories, cells.words.T, self.levels, strict=True)
         counts = {name: int((~np.isin(column.astype(str), levels)).sum()) for name, column, levels in columns}
+        counts |= {own.column: int((~own.is_known(self._words(cells, own.column))).sum()) for own in self.means}
         return {name: count for name, count in counts.items() if count}
 
     def encoded(self, rows: Samples[Cells]) -> Samples[Tensor]:
         """Rows as the network takes them; numbers to predict are scaled, and cells without an input are noted."""
         unknown = self.unknown(rows.inputs).items()
-        notes = (f"{count} cells of '{quoted(name)}' have a level without an input" for name, count in unknown)
+        notes = (f"{count} cells of '{quoted(name)}' have a level that training had not" for name, count in unknown)
         target = rows.target
         if self.target is not None and target is not None:
             target = self.target.transform(target[:, None])[:, 0].astype(np.float32)
@@ -121,10 +142,9 @@ def _median(column: NDArray[np.float64]) -> float:
     return float(np.median(present)) if len(present) else 0.0
 
 
-def _levels(column: NDArray[np.object_], most: int) -> tuple[str, ...]:
-    """The most frequent levels, by the alphabet; ties go to the first of it."""
-    names, counts = np.unique(column.astype(str), return_counts=True)
-    return tuple(sorted(names[np.argsort(-counts, kind="stable")[:most]].tolist()))
+def _levels(column: NDArray[np.object_]) -> tuple[str, ...]:
+    """Levels by the alphabet."""
+    return tuple(np.unique(column.astype(str)).tolist())
 
 
 def _one_hot(column: NDArray[np.object_], levels: tuple[str, ...]) -> NDArray[np.bool_]:

@@ -42,7 +42,7 @@ class TableOptions(FileOptions):
     missing: Literal["impute", "error"] = "impute"
     """Missing inputs: training median and an indicator for numbers, a level of their own for categories; or refuse."""
     max_levels: int = Field(100, ge=2)
-    """Most levels of a category with an input of their own; rarer ones are treated as unknown."""
+    """Most levels of a category with an input each; of more, each is the mean of the target in it."""
 
     @model_validator(mode="after")
     def _roles_differ(self) -> Self:

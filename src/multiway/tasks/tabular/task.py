@@ -1,11 +1,13 @@
 """The task `tabular`: classes or numbers of the rows of a table."""
 
+import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -15,7 +17,7 @@ from multiway.config import Plain
 from multiway.data.checking import Hook, check_levels
 from multiway.data.findings import Findings, listed
 from multiway.data.looking import looks_like_rows, read_frame
-from multiway.data.samples import Cells, Samples
+from multiway.data.samples import Cells, Prepared, Samples, Splits
 from multiway.models.target_baselines import build_baseline, usual_baselines
 from multiway.tasks import pages, targets
 from multiway.tasks.answers import Answer
@@ -83,8 +85,19 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
     def encode(
         self, config: TabularConfig, samples: Samples[Cells], state: TableState, *, progress: bool = False
     ) -> Samples[Tensor]:
-        """Scaled numbers, indicators of missing ones, and an input per level."""
+        """Scaled numbers, indicators of missing ones, levels or the target's means in them, parts of dates."""
         return state.encoded(samples)
+
+    def arranged(
+        self, config: TabularConfig, samples: Samples[Cells], splits: Splits, *, progress: bool = False
+    ) -> Prepared[Cells, TableState]:
+        """Samples encoded by what the training rows say; these have means of other rows alone."""
+        prepared = super().arranged(config, samples, splits, progress=progress)
+        if not prepared.state.means:
+            return prepared
+        train, inputs = splits["train"], prepared.encoded.inputs.clone()
+        inputs[train] = torch.from_numpy(prepared.state.training_inputs(samples.take(train)))
+        return dataclasses.replace(prepared, encoded=prepared.encoded.with_inputs(inputs))
 
     def described(self, samples: Samples[Cells]) -> Plain:
         """Columns of either kind."""
