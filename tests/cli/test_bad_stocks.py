@@ -137,8 +137,3 @@ def test_a_check_counts_the_labels_of_the_protocol(folder, monkeypatch, capsys):
     assert code == 0 and "2022-05-02 to 2022-06-30" in out
     code, out, _ = call(["check", "prices.csv", "--protocol", "stocknet"], monkeypatch, capsys)
     assert code == 0 and "warning: " in out and "2014-01-01" in out
-
-
-def test_a_check_of_stocks_takes_fields_of_reading_and_protocol_only(folder, monkeypatch, capsys):
-    code, _, err = call(["check", "prices.csv", "--task", "stocks", "--set", "training.epochs=3"], monkeypatch, capsys)
-    assert code == 2 and "read and protocol only" in " ".join(err.replace("│", " ").split())

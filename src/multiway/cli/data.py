@@ -10,7 +10,8 @@ from multiway import workflows
 from multiway.cli import completion, declared, options, show
 from multiway.cli.options import Quiet, Sets
 from multiway.cli.show import Output
-from multiway.cli.spelling import command_line
+from multiway.cli.spelling import command_line, training
+from multiway.errors import MultiwayError
 
 Task = declared.one_of("task", declared.TASKS)
 
@@ -35,25 +36,50 @@ def check_command(
     *,
     own: dict[str, Any],
 ) -> Output:
-    """Say what is in a file, what is wrong with it, and how to fix each; exit 1 if it cannot be used so."""
-    name = str(task or workflows.task_of_data(file))
-    given = options.settings("check", name, own)
-    report = workflows.check(file, given, task=name, overrides=_of_reading(name, sets or []))
+    """Say what is in a file, what is wrong with it, and how to fix each; then the command that trains on it."""
+    names = [str(task)] if task else list(workflows.tasks_of_data(file, own))
+    reports = _checked(file, names, own, sets or [])
+    chosen = next((report for report in reports if report.is_usable), reports[0])
+    words = [*options.words(own), *(word for each in sets or [] for word in ("--set", each))]
+    commands = [
+        _training(file, report, words) for report in [chosen, *(each for each in reports if each is not chosen)]
+    ]
+    spell = command_line(chosen.task, "check")
     return Output(
-        lines=report.lines(spell := command_line(name)),
-        document=lambda: {"usable": report.is_usable, **report.to_dict(spell)},
-        is_bad=not report.is_usable,
-    )
+        lines=[*chosen.lines(spell), *_said(chosen, [each for each in commands if each])],
+        document=lambda: {
+            "usable": chosen.is_usable, "task": chosen.task, **chosen.to_dict(spell),
+            "train": commands[0], "others": [each for each in commands[1:] if each],
+        },
+        is_bad=not chosen.is_usable,
+    )  # fmt: skip
 
 
-def _of_reading(task: str, sets: list[str]) -> dict[str, Any]:
-    """What `--set` says of reading; it wins over the named options, as it does in `train`."""
-    given, allowed = options.nested(sets), workflows.sections_of_reading(task)
-    if any(name not in allowed or not isinstance(fields, dict) for name, fields in given.items()):
-        raise typer.BadParameter(
-            f"a check takes fields of {' and '.join(allowed)} only: --set {allowed[0]}.FIELD=VALUE", param_hint="--set"
-        )
-    return given
+def _checked(file: str, names: list[str], own: dict[str, Any], sets: list[str]) -> list["workflows.CheckReport"]:
+    """The data as those of each task; the first says what is wrong with options that none of them has."""
+    reports = []
+    for name in names:
+        try:
+            given = options.settings("check", name, own)
+            reports.append(workflows.check(file, given, task=name, overrides=options.nested(sets)))
+        except MultiwayError:
+            if name == names[0]:
+                raise
+    return reports
+
+
+def _training(file: str, report: "workflows.CheckReport", words: list[str]) -> str | None:
+    """The command that trains on data, where it can be trained on."""
+    if report.proposal is None or report.task is None:
+        return None
+    return training(report.task, file, words, report.proposal)
+
+
+def _said(report: "workflows.CheckReport", commands: list[str]) -> list[str]:
+    if report.proposal is None:
+        return [] if report.is_usable else [f"also possible: {command}" for command in commands]
+    first, *others = commands
+    return [f"train: {first}", *(f"or: {command}" for command in others)]
 
 
 def list_command() -> Output:

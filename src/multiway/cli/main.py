@@ -32,7 +32,8 @@ def _call() -> NoReturn:
     try:
         app()
     except MultiwayError as error:
-        process.say(f"error: {error.spelled(spelling.command_line(error.task))}")
+        command = next((word for word in sys.argv[1:] if word != "data"), "train")
+        process.say(f"error: {error.spelled(spelling.command_line(error.task, command))}")
     except OSError as error:
         process.say(f"error: {error.filename or 'output'}: {error.strerror or error}")
         process.drop_output()

@@ -71,6 +71,12 @@ def read_options(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]
     return values
 
 
+def words(own: dict[str, Any]) -> list[str]:
+    """Options of tasks as they were typed."""
+    dashed = {"--" + name.replace("_", "-"): text for name, text in own.items()}
+    return [word for name, text in dashed.items() for word in ([name] if text is True else [name, str(text)])]
+
+
 def settings(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
     """The config of a run that a task's options ask for."""
     return workflows.settings_of(command, task, read_options(command, task, own))

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.errors import DataError, Message, MultiwayError, Spell, ended, spelled
+from multiway.errors import DataError, Fix, Message, MultiwayError, Spell, ended, spelled
 
 SHOWN_PER_KIND = 5
 KEPT_PER_KIND = 20
@@ -100,6 +100,7 @@ class CheckReport:
     missing: Missing cells per variate, those with any; sentinels count as missing.
     findings: Errors first, then warnings, then notes.
     task: Whose options the fixes are of, where it is known.
+    proposal: Settings without which no run can be trained on it; None where that is not known, or none can.
     """
 
     source: str
@@ -107,6 +108,7 @@ class CheckReport:
     findings: tuple[Finding, ...]
     missing: dict[str, int] = dataclasses.field(default_factory=dict)
     task: str | None = None
+    proposal: tuple[Fix, ...] | None = None
 
     @property
     def is_usable(self) -> bool:

@@ -1,18 +1,25 @@
 """What a table looks like before it is read as one: the kinds of its columns."""
 
+import contextlib
+import dataclasses
+import functools
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from multiway.data.findings import Findings, Place, Unreadable, soundly
-from multiway.data.sources.cells import TIME_NAMES, RawTable, looks_numeric, parse_cells, words
-from multiway.data.sources.options import FileOptions
+from multiway.data.long_tables import FEW_REPEATS, find_long
+from multiway.data.sources.cells import RawTable, looks_numeric, parse_cells, words
+from multiway.data.sources.columns import column_of_times, usual_column
+from multiway.data.sources.options import FileOptions, ReadOptions
 from multiway.data.sources.tables import load_table, source_name
-from multiway.data.sources.times import looks_like_time
+from multiway.data.sources.times import looks_like_time, parse_times
 from multiway.errors import DataError, Fix
 
 Kind = Literal["number", "category", "date", "empty", "constant", "identifier"]
@@ -101,16 +108,112 @@ def _without_idle(kinds: dict[str, Kind], findings: Findings) -> dict[str, Kind]
     return {name: kind for name, kind in kinds.items() if kind not in IDLE}
 
 
-def looks_like_rows(source: object) -> bool:
-    """Whether a file or frame is a table with a column of words and without times: no series of a panel, but rows."""
+TARGETS = ("target", "label", "class", "outcome", "diagnosis", "y", "response", "species", "quality", "survived")
+"""Names that columns to predict have, the usual ones first."""
+SMOOTH = 0.3
+"""Correlation of successive rows below which columns of numbers are no series."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Look:
+    """What a table looks like.
+
+    kinds: Of its columns.
+    time: Column of times; None where none has their names or their look.
+    repeats: Whether times repeat, and no column tells which series a row is of.
+    is_long: Whether rows are of several series.
+    is_smooth: Whether rows of numbers follow each other as those of series do.
+    """
+
+    kinds: Mapping[str, Kind]
+    time: str | None
+    repeats: bool
+    is_long: bool
+    is_smooth: bool
+
+    @property
+    def has_words(self) -> bool:
+        """Whether a column, besides that of times, is of words."""
+        return any(kind == "category" for name, kind in self.kinds.items() if name != self.time)
+
+    @property
+    def is_of_series(self) -> bool:
+        """Whether rows can be steps of series."""
+        numbers = any(kind == "number" for name, kind in self.kinds.items() if name != self.time)
+        return numbers and not self.repeats and (self.time is not None or not self.has_words)
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether rows are cases of their own: without times, or many at one time."""
+        if len(self.kinds) < 2 or (self.time is not None and not self.repeats):
+            return False
+        return self.has_words or self.repeats or self.usual_target is not None or not self.is_smooth
+
+    @property
+    def usual_target(self) -> str | None:
+        """Column that is called as one to predict."""
+        return usual_column(list(self.kinds), TARGETS, (self.time,))
+
+    @property
+    def likely_target(self) -> str | None:
+        """That column, else the last one with something to predict."""
+        usable = [name for name, kind in self.kinds.items() if kind in ("number", "category") and name != self.time]
+        return self.usual_target or (usable[-1] if usable else None)
+
+
+def look_at(source: object) -> Look | None:
+    """How a file or frame looks; None where it is no table."""
+    if isinstance(source, str | Path):
+        try:
+            status = Path(source).stat()
+        except OSError:
+            return None
+        return _look_at_file(str(source), status.st_mtime_ns, status.st_size) if Path(source).is_file() else None
+    return _look(source)
+
+
+@functools.lru_cache(maxsize=2)
+def _look_at_file(path: str, changed: int, size: int) -> Look | None:
+    return _look(path)
+
+
+def _look(source: object) -> Look | None:
+    findings = Findings("")
     try:
-        table = load_table(source, FileOptions(), Findings(""))
+        table = load_table(source, FileOptions(), findings)
     except (DataError, Unreadable):
-        return False
-    if any(name.lower() in TIME_NAMES for name in table.names):
-        return False
-    kinds = {kind_of(table.frame[name], name) for name in table.names}
-    return len(table.names) > 1 and "category" in kinds and "date" not in kinds
+        return None
+    time = column_of_times(table)
+    repeats, is_long = (False, False) if time is None else _repeats(table, time)
+    kinds = {name: kind_of(table.frame[name], name) for name in table.names}
+    return Look(kinds=kinds, time=time, repeats=repeats, is_long=is_long, is_smooth=_is_smooth(table, kinds))
+
+
+def _repeats(table: RawTable, time: str) -> tuple[bool, bool]:
+    """Whether many times repeat for no reason, and whether the table is long."""
+    with contextlib.suppress(Unreadable):
+        times, good = parse_times(table, time, FileOptions(), Findings(""))
+        sound, findings = table if good.all() else table.take(good), Findings("")
+        try:
+            is_long = find_long(sound, time, times, ReadOptions(), findings) is not None
+        except Unreadable:
+            is_long = True  # it is, and only its values are not clear
+        return not is_long and times.duplicated().mean() >= FEW_REPEATS, is_long
+    return False, False
+
+
+def _is_smooth(table: RawTable, kinds: Mapping[str, Kind]) -> bool:
+    """Whether successive numbers are alike in the middle column, or there are too few rows to tell."""
+    columns = [parse_cells(table.frame[name])[0] for name, kind in kinds.items() if kind == "number"]
+    columns = [values[np.isfinite(values)] for values in columns]
+    shares = [_successive(values) for values in columns if len(values) >= FEW_ROWS and values.std() > 0]
+    return not shares or float(np.median(shares)) >= SMOOTH
+
+
+def _successive(values: NDArray[np.float64]) -> float:
+    """Correlation of the ranks of a column with those one row before."""
+    ranks = rankdata(values)
+    return abs(float(np.corrcoef(ranks[1:], ranks[:-1])[0, 1]))
 
 
 def read_frame(source: object, options: FileOptions) -> pd.DataFrame:

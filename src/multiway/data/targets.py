@@ -74,6 +74,7 @@ def _labels(
     if classes is None and not 2 <= len(found) <= most:
         count = "one class" if len(found) == 1 else f"{len(found):,} classes in {len(text):,} rows"
         raise findings.fatal("target", f"the target '{quoted(name)}' has {count}", otherwise)
+    _note_spellings(name, found, findings)
     codes = pd.Index(classes or found, dtype=object).get_indexer(pd.Index(text))
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
@@ -81,6 +82,16 @@ def _labels(
         rule = f"{len(unknown)} targets are none of the classes {listed(classes or ())}"
         raise findings.fatal("target", rule, "Correct them, or leave these rows out.", places, len(unknown))
     return codes.astype(np.float64), classes or found
+
+
+def _note_spellings(name: str, found: Sequence[str], findings: Findings) -> None:
+    """Warn of classes that are one number, written in two ways."""
+    values, bad, _ = parse_cells(pd.Series(found, dtype="string"))
+    numbers = pd.Series(values, index=list(found))[~bad]
+    same = numbers[numbers.duplicated(keep=False)]
+    if len(same):
+        rule = f"classes of '{quoted(name)}' are one number in several spellings: {listed(same.index)}"
+        findings.add("classes", "warning", rule, "Write one of them if they are one class.")
 
 
 def in_order(names: NDArray[np.object_]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.config import Plain, merge
 from multiway.data import CheckReport, datasets
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, Fix
 from multiway.report.scores import Metric as Metric
 from multiway.tasks import known
 from multiway.tasks.answers import Answer
@@ -134,8 +134,6 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     """What is stored of a run beside its state."""
     options: ClassVar[tuple[Option, ...]]
     page: Page
-    sections_of_reading: ClassVar[tuple[str, ...]] = ("read",)
-    """Fields of the config that say how data is read: those that `check` takes."""
     fields_of_validation: ClassVar[tuple[str, ...]] = VALIDATION
     """Fields of the config that decide what validation measures, and on which rows: a search leaves them alone."""
 
@@ -167,6 +165,23 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     def recognises(self, source: object) -> bool:
         """Whether data, on disk or in memory, look like they are for this task."""
         return False
+
+    def could_take(self, source: object, *, is_chosen: bool = False) -> bool:
+        """Whether data that are not surely for this task may be.
+
+        Args:
+            source: A path, or data in memory.
+            is_chosen: The options that are given are of few tasks, and of this one.
+        """
+        return False
+
+    def proposal(self, config: ConfigT, source: object) -> tuple[Fix, ...] | None:
+        """Settings without which no run can be trained on data that a check found usable; None where none can.
+
+        Raises:
+            DataError: It cannot be read, or not be trained on.
+        """
+        return ()
 
     @abc.abstractmethod
     def prepare(

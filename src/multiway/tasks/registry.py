@@ -1,12 +1,13 @@
 """The tasks by name; a task's module is imported when it is first used."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from multiway.data import datasets
 from multiway.errors import ConfigError, closest
 from multiway.lazy import extensions
 from multiway.tasks.known import task_of_dataset
-from multiway.tasks.protocol import AnyTask, task_in
+from multiway.tasks.protocol import AnyTask, options_of, task_in
 
 MODULES = extensions("tasks")
 """Module of each task, whose `TASK` it is, as `tasks/__init__.py` lists them."""
@@ -26,6 +27,16 @@ def task_of(name: str) -> AnyTask:
 
 def task_of_data(source: object) -> str:
     """The task that data, on disk or in memory, look like they are for."""
+    return tasks_of_data(source)[0]
+
+
+def tasks_of_data(source: object, options: Collection[str] = ()) -> tuple[str, ...]:
+    """The tasks that data can be for, the likeliest first, of those whose check has all of the options."""
     if isinstance(source, str | Path) and datasets.is_dataset(str(source)):
-        return task_of_dataset(str(source))
-    return next((name for name in TASKS if task_of(name).recognises(source)), TASKS[0])
+        return (task_of_dataset(str(source)),)
+    having = [name for name in TASKS if {option.name for option in options_of(task_of(name), "check")} >= set(options)]
+    is_chosen = 0 < len(having) < len(TASKS)
+    tasks = {name: task_of(name) for name in having or TASKS}
+    sure = [name for name, task in tasks.items() if task.recognises(source)]
+    other = [name for name, task in tasks.items() if task.could_take(source, is_chosen=is_chosen)]
+    return tuple(dict.fromkeys([*sure, *other])) or tuple(tasks)[:1]

@@ -69,7 +69,6 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
     A task gives the rest; its config is a `SplitConfig`, and what it predicts are `Predictions`.
     """
 
-    sections_of_reading: ClassVar[tuple[str, ...]] = ("read", "split")
     needs: ClassVar[str]
     """What `predict` is given, and how, to say where there is none."""
     scored: ClassVar[tuple[Metric, ...]]

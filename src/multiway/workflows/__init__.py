@@ -6,10 +6,12 @@ from multiway.lazy import lazily
 
 if TYPE_CHECKING:
     from multiway.config import read_yaml as read_yaml
+    from multiway.data import CheckReport as CheckReport
     from multiway.data.datasets import list_datasets as list_datasets
     from multiway.tasks.answers import Answer as Answer
     from multiway.tasks.registry import TASKS as TASKS
     from multiway.tasks.registry import task_of_data as task_of_data
+    from multiway.tasks.registry import tasks_of_data as tasks_of_data
     from multiway.workflows.compression import Compressed as Compressed
     from multiway.workflows.compression import compress as compress
     from multiway.workflows.looking import EncodedTexts as EncodedTexts
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from multiway.workflows.looking import fetch_dataset as fetch_dataset
     from multiway.workflows.looking import make_lesions as make_lesions
     from multiway.workflows.options import declarations as declarations
-    from multiway.workflows.options import sections_of_reading as sections_of_reading
     from multiway.workflows.options import settings_of as settings_of
     from multiway.workflows.options import task_options as task_options
     from multiway.workflows.recipe import Recipe as Recipe

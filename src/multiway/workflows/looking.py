@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ from multiway.auditing import AuditReport
 from multiway.config import merge
 from multiway.data import CheckReport, datasets
 from multiway.data.encoders import Encoded, EncoderOptions, encode_texts
+from multiway.data.findings import Finding, Findings, quoted
 from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases
-from multiway.errors import ConfigError, DataError, Fix, closest, concerning
+from multiway.errors import ConfigError, DataError, Fix, MultiwayError, closest, concerning
+from multiway.tasks.protocol import AnyTask
 from multiway.tasks.registry import TASKS, task_of, task_of_data
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.source import read_stocks
@@ -39,8 +42,32 @@ def check(
     chosen, is_path = task_of(task or task_of_data(data)), isinstance(data, str | Path)
     with concerning(chosen.name):
         config = chosen.configure({**(options or {}), "data": str(data) if is_path else None}, overrides)
-        report = chosen.check(config, chosen.locate(str(data)) if is_path else data)
-    return dataclasses.replace(report, task=chosen.name)
+        source = chosen.locate(str(data)) if is_path else data
+        report = dataclasses.replace(chosen.check(config, source), task=chosen.name)
+    return _with_proposal(report, chosen, config, source) if is_path and report.is_usable else report
+
+
+def _with_proposal(report: CheckReport, task: AnyTask, config: Any, source: object) -> CheckReport:
+    """What a training needs besides; why there can be none is a finding."""
+    try:
+        proposal = task.proposal(config, source)
+        findings = _with_target(report.findings, proposal or ())
+        return dataclasses.replace(report, proposal=proposal, findings=findings)
+    except MultiwayError as error:
+        found = Findings(report.source)
+        found.take("training", error, "warning")
+        return dataclasses.replace(report, findings=(*report.findings, *found.found))
+
+
+def _with_target(findings: Sequence[Finding], proposal: Sequence[Fix]) -> tuple[Finding, ...]:
+    """Findings, where one that says that no target is named tells which is proposed."""
+    target = next((fix.value for fix in proposal if fix.field == "read.target"), None)
+    if target is None:
+        return tuple(findings)
+    rule = f"no target is named; the command below predicts '{quoted(target)}'"
+    fix = ("Name another (", Fix("read.target", like="NAME"), ").")
+    other = (finding for finding in findings if finding.kind != "target")
+    return (*other, Finding(kind="target", severity="note", rule=rule, fix=fix))
 
 
 def fetch_dataset(name: str) -> Path:

@@ -61,8 +61,3 @@ def settings_of(command: str, task: str, values: dict[str, Any]) -> dict[str, An
         if name in values:
             chosen = merge(chosen, nest(option.field, values[name]))
     return chosen
-
-
-def sections_of_reading(task: str) -> tuple[str, ...]:
-    """Fields of a task's config that say how data is read."""
-    return task_of(task).sections_of_reading

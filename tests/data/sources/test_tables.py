@@ -156,7 +156,7 @@ def test_words_of_a_sheet_stay_words(tmp_path):
 
 @pytest.mark.parametrize(
     ("rows", "text"),
-    [([], "its first sheet holds no table"), ([["a", "b"]], "holds no table"), ([["a", "a"], [1, 2]], "one name")],
+    [([], "its sheet holds no table"), ([["a", "b"]], "holds no table"), ([["a", "a"], [1, 2]], "one name")],
 )
 def test_what_is_no_table_of_excel(rows, text, tmp_path):
     assert text in refusal(sheet(tmp_path / "sales.xlsx", rows))

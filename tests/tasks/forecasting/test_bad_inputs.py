@@ -40,8 +40,8 @@ BAD = {
     ),
     "wrong separator": (GOOD.replace(",", "!").encode(), r"no column separator was found: line 1, value 'date!a!b'"),
     "decimal comma": (
-        semicolons(GOOD),
-        r"12 cells are no finite number: line 2, column 'a', value '1,5' \(and 11 more\)\. Set decimal to ','",
+        semicolons(GOOD.replace(".5", ".525")),
+        r"12 cells are no finite number: line 2, column 'a', value '1,525' \(and 11 more\)\. Set decimal to ','",
     ),
     "decimal comma between commas": (
         GOOD.replace(".", ",").encode(),

@@ -292,6 +292,57 @@ def test_a_decimal_comma_as_told(tmp_path):
     assert panel.values[:, 0].tolist() == [1.5, -2.25, 3.0]
 
 
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["981,5", "1.003,12", "2"], [981.5, 1003.12, 2]),
+        (["0,125", "3,250", "1,500"], [0.125, 3.25, 1.5]),
+        (["1.203", "12,5", "1.000"], [1203, 12.5, 1000]),
+        (["-1.203.400", "", "1,0"], [-1203400, np.nan, 1]),
+    ],
+)
+def test_a_decimal_comma_is_seen_where_it_can_mean_nothing_else(cells, values, tmp_path):
+    path = tmp_path / "werte.csv"
+    path.write_text("Datum;a;b\n" + "".join(f"0{day}.01.2024;{cell};1\n" for day, cell in enumerate(cells, start=1)))
+    panel = read_panel(path, ReadOptions(missing="mask"))
+    assert np.array_equal(panel.values[:, 0], values, equal_nan=True) and panel.values[:, 1].tolist() == [1, 1, 1]
+    assert any("commas separate decimals, as in columns a" in note for note in panel.notes)
+    quoted_cells = pd.DataFrame({"day": range(3), "a": cells})
+    if "1.003,12" in cells:  # in tables whose columns commas separate, or nothing does, a cell with both marks tells
+        quoted_cells.to_csv(tmp_path / "us.csv", index=False)
+        for source in (tmp_path / "us.csv", quoted_cells):
+            assert read_panel(source).values[:, -1].tolist() == values
+
+
+def test_a_column_beside_decimal_commas_has_points_for_thousands(tmp_path):
+    path = tmp_path / "werte.csv"
+    path.write_text("Datum;Stück;Preis\n" + "".join(f"0{day}.02.2024;1.20{day};{day},5\n" for day in range(1, 6)))
+    panel = read_panel(path)
+    assert panel.values[0].tolist() == [1201, 1.5] and panel.times[1] == pd.Timestamp("2024-02-02")
+    with pytest.raises(DataError, match="no finite number"):
+        read_panel(path, ReadOptions(decimal="."))
+
+
+@pytest.mark.parametrize(
+    ("form", "step"),
+    [
+        ("%d.%m.%Y", "MS"),
+        ("%d/%m/%Y", "MS"),
+        ("%m/%d/%Y", "MS"),
+        ("%b %Y", "MS"),
+        ("%b-%y", "MS"),
+        ("%m/%Y", "MS"),
+        ("%YM%m", "MS"),
+        ("%d-%b-%Y", "D"),
+    ],
+)
+def test_dates_that_can_be_read_either_way_follow_one_step(form, step, tmp_path):
+    times = pd.date_range("2020-01-01", periods=30, freq=step)
+    pd.DataFrame({"date": times.strftime(form), "a": range(30)}).to_csv(tmp_path / "months.csv", index=False)
+    panel = read_panel(tmp_path / "months.csv")
+    assert panel.times.equals(times.as_unit("us")) and panel.frequency == step
+
+
 def test_line_numbers_survive_quoted_breaks_and_blank_lines(tmp_path):
     path = tmp_path / "odd.csv"
     path.write_text('date,"a\tb",c\n2024-01-01,1,"2"\n\n2024-01-02,"1",x\n2024-01-03,"1\n",4\n2024-01-04,1,y\n')

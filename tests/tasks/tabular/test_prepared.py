@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from multiway.auditing.tables import column_codes, copies_of_target, row_digests
-from multiway.data.looking import looks_like_rows, read_frame
+from multiway.data.looking import look_at, read_frame
 from multiway.data.splitting import SplitShares
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.tabular.explain import permutation_importance
@@ -67,10 +67,16 @@ def test_the_column_that_a_score_needs_comes_first():
     assert permutation_importance(table.inputs, score).equals(frame)
 
 
-def test_a_table_with_words_and_no_times_looks_like_rows(tmp_path):
+def test_rows_are_told_from_steps_of_series(tmp_path):
     patients().to_csv(tmp_path / "rows.csv", index=False)
-    patients().assign(date="2024-01-01").to_csv(tmp_path / "dated.csv", index=False)
-    patients()[["age", "weight"]].to_csv(tmp_path / "numbers.csv", index=False)
-    assert looks_like_rows(tmp_path / "rows.csv")
-    assert not any(looks_like_rows(tmp_path / name) for name in ("dated.csv", "numbers.csv", "none.csv"))
+    assert look_at(tmp_path / "rows.csv").is_of_rows and look_at(tmp_path / "none.csv") is None
     assert read_frame(tmp_path / "rows.csv", ILL)["age"].dtype.kind == "i"
+    generator = np.random.default_rng(2)
+    numbers = pd.DataFrame(generator.normal(size=(200, 3)), columns=["a", "b", "c"])
+    days = pd.date_range("2024-01-01", periods=200).astype(str)
+    assert look_at(numbers).is_of_rows and not look_at(numbers.cumsum()).is_of_rows
+    assert look_at(numbers.cumsum().assign(target=1 - numbers.a.round() % 2)).is_of_rows
+    assert not look_at(numbers.assign(date=days)).is_of_rows
+    orders = numbers.assign(date=days[generator.integers(0, 50, 200)], city=generator.choice(["Ulm", "Bonn"], 200))
+    assert look_at(orders).is_of_rows and not look_at(orders).is_of_series
+    assert look_at(orders.assign(label=generator.choice(["x", "y"], 200))).likely_target == "label"

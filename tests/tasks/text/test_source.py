@@ -152,8 +152,9 @@ def test_columns_have_one_role():
     [
         (reviews(), True),
         ((["some words here"], ["a"]), True),
-        (reviews().rename(columns={"label": "group"}), False),
-        (reviews().assign(date="2020-01-01"), False),
+        (reviews().rename(columns={"label": "group"}), True),
+        (reviews().assign(date="2020-01-01"), True),
+        (reviews().rename(columns={"label": "group"}).assign(a=1, b=2, c=3), False),
         (pd.DataFrame({"text": ["a", "b"], "label": [0, 1]}), False),
         ((pd.DataFrame({"age": [1]}), [0]), False),
     ],

@@ -187,21 +187,73 @@ CERTAIN = r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,})"
 """What can be nothing but separators of thousands: 1,234 alone could be a decimal comma."""
 
 
+COMMA = r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?"
+WITH_BOTH = r"[+-]?\d{1,3}(?:\.\d{3})+,\d+"
+CERTAIN_COMMA = rf"{WITH_BOTH}|[+-]?(?:0,\d+|\d+,(?:\d{{1,2}}|\d{{4,}}))"
+"""What can be nothing but a decimal comma where columns are separated otherwise: 1,234 could be thousands."""
+
+
 def with_plain_numbers(table: RawTable, options: FileOptions, findings: Findings) -> RawTable:
     """Turn columns into numbers whose thousands are separated in every cell, and where one can mean nothing else."""
-    labels = options.labels
-    changed = {
-        name: _plain(column)
-        for name, column in table.frame.items()
-        if is_text(column.dtype)
-        and name not in labels
-        and str(name).lower() not in TIME_NAMES + ID_NAMES
-        and _is_grouped(column)
+    columns = _worded(table, options)
+    commas = {} if options.decimal == "." else {
+        name: plain_numbers(column, ".", ",") for name, column in columns.items()
+        if has_decimal_commas(column, WITH_BOTH if options.decimal == "auto" else COMMA)
+    }  # fmt: skip
+    points = {
+        name: plain_numbers(column, ",")
+        for name, column in columns.items()
+        if name not in commas and _is_grouped(column)
     }
-    if not changed:
-        return table
-    findings.add("thousands", "note", f"commas separate thousands in columns {listed(changed)}")
-    return dataclasses.replace(table, frame=table.frame.assign(**changed))  # type: ignore[arg-type]
+    if commas and options.decimal == "auto":
+        findings.add("decimal", "note", f"commas separate decimals in columns {listed(commas)}")
+    if points:
+        findings.add("thousands", "note", f"commas separate thousands in columns {listed(points)}")
+    changed = {**commas, **points}
+    return table if not changed else dataclasses.replace(table, frame=table.frame.assign(**changed))
+
+
+def _worded(table: RawTable, options: FileOptions) -> dict[str, pd.Series]:
+    """Columns of text that may be numbers."""
+    return {
+        str(name): column
+        for name, column in table.frame.items()
+        if is_text(column.dtype) and not is_label(str(name), options)
+    }
+
+
+def is_label(name: str, options: FileOptions) -> bool:
+    """Times, names and classes are text even where they look like numbers: 007 is not 7, and NA is a name."""
+    return name in options.labels or name.lower() in (*TIME_NAMES, *ID_NAMES)
+
+
+def keeps_spelling(name: str, options: FileOptions) -> bool:
+    """Whether cells of a column are names, of classes or groups, of which 01 and 1 are two."""
+    return name in options.names or name.lower() in options.names
+
+
+def are_spelled(text: pd.Series) -> bool:
+    """Whether numbers are written as names are: with leading zeros or signs, or one of them in two ways."""
+    text = text.astype("string").str.strip()
+    text = text[text.notna() & ~text.isin(EMPTY_CELLS)].drop_duplicates()
+    values = parse_cells(text)[0]
+    return bool(text.str.match(r"\+|-?0\d").any() or len(np.unique(values)) < len(text))
+
+
+def has_decimal_commas(column: pd.Series, certain: str = CERTAIN_COMMA) -> bool:
+    """Whether every cell is a number whose fraction a comma separates, and one can be nothing else."""
+    text = column.astype("string").str.strip()
+    if not text.str.contains(",", regex=False).any():
+        return False
+    text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
+    return bool(text.str.fullmatch(COMMA).all() and text.str.fullmatch(certain).any())
+
+
+def has_grouped_points(column: pd.Series) -> bool:
+    """Whether points separate thousands in every cell, which is so only where a comma separates decimals."""
+    text = column.astype("string").str.strip()
+    text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
+    return bool(len(text)) and bool(text.str.fullmatch(COMMA).all() and text.str.contains(".", regex=False).any())
 
 
 def _is_grouped(column: pd.Series) -> bool:
@@ -212,6 +264,9 @@ def _is_grouped(column: pd.Series) -> bool:
     return bool(text.str.fullmatch(GROUPED).all() and text.str.fullmatch(CERTAIN).any())
 
 
-def _plain(column: pd.Series) -> pd.Series:
-    text = column.astype("string").str.strip().str.replace(",", "")
+def plain_numbers(column: pd.Series, thousands: str, decimal: str = ".") -> pd.Series:
+    """Numbers of cells whose thousands and fractions are separated so."""
+    text = column.astype("string").str.strip()
+    for mark, other in ((thousands, ""), (decimal, ".")):
+        text = text.str.replace(mark, other, regex=False)
     return text.where(~text.isin(EMPTY_CELLS)).astype("Float64").astype("float64")

@@ -25,14 +25,22 @@ def find_time_column(table: RawTable, options: ReadOptions, findings: Findings) 
     names = table.names
     if options.time_column is not None:
         return require_column(names, options.time_column, "time_column", findings)
-    usual = [name for name in names if name.lower() in TIME_NAMES and name.lower() not in PARTIAL_TIMES]
-    dated = [name for name in names if looks_like_time(table.frame[name])]
-    partial = [name for name in names if name.lower() in PARTIAL_TIMES]
-    if usual or dated or len(partial) == 1:
-        return (usual or dated or partial)[0]
+    seen = column_of_times(table)
+    if seen is not None:
+        return seen
     if len(names) > 1 and _is_counter(table.frame[names[0]]):
         return names[0]
     findings.add("time", "note", "no column of times was found, so rows are counted 0, 1, 2, …")
+    return None
+
+
+def column_of_times(table: RawTable) -> str | None:
+    """The first column with a usual name, else the first of dates, else the only one of days, weeks or months."""
+    usual = [name for name in table.names if name.lower() in TIME_NAMES and name.lower() not in PARTIAL_TIMES]
+    dated = [name for name in table.names if looks_like_time(table.frame[name])]
+    partial = [name for name in table.names if name.lower() in PARTIAL_TIMES]
+    if usual or dated or len(partial) == 1:
+        return (usual or dated or partial)[0]
     return None
 
 

@@ -1,4 +1,4 @@
-"""Excel workbooks: the first sheet as a table of raw columns, and a table as a sheet."""
+"""Excel workbooks: a sheet as a table of raw columns, and a table as a sheet."""
 
 import io
 import warnings
@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, quoted
+from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.sources.bytes import ZIP, check_columns, too_large
 from multiway.data.sources.cells import RawTable, restored
 from multiway.data.sources.options import FileOptions
-from multiway.errors import DataError
+from multiway.errors import DataError, Fix
 from multiway.extras import load_extra
 
 BROKEN = (OSError, EOFError, RuntimeError, ValueError, LookupError, TypeError, AttributeError, SyntaxError,
@@ -40,7 +40,7 @@ def _parts(raw: bytes) -> list[zipfile.ZipInfo]:
 
 
 def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTable:
-    """Read the first sheet: its first row are the names, and rows are called as Excel calls them.
+    """Read a sheet: its first row are the names, and rows are called as Excel calls them.
 
     Raises:
         Unreadable: It unfolds to more than the limit, is broken, or holds no table; it is noted.
@@ -49,10 +49,14 @@ def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTa
     needed = sum(part.file_size for part in _parts(raw))
     if needed > options.max_bytes:
         raise too_large(f"it unpacks to {needed:,} bytes, and a table may take {options.max_bytes:,}", needed, findings)
-    header, *rows = _cells(raw, options.max_bytes, findings) or [()]
+    header, *rows = _cells(raw, options, findings) or [()]
     kept = [row for row, cells in enumerate(rows) if cells]
     if not kept or not header:
-        raise findings.fatal("empty", "its first sheet holds no table", "Put names into row 1, and rows below.")
+        raise findings.fatal(
+            "empty",
+            "its sheet holds no table",
+            ("Put names into row 1 and rows below, or name another sheet (", Fix("read.sheet", like="NAME"), ")."),
+        )
     check_columns(len(header), findings)
     if (needed := len(header) * len(kept) * CELL) > options.max_bytes:
         raise too_large(
@@ -85,33 +89,50 @@ def names_of_sheet(raw: bytes) -> list[str]:
         return []
 
 
-def _sheet(openpyxl: Any, raw: bytes) -> Any:
-    """The first sheet; what a file says of its own size need not be so."""
-    sheet = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True).worksheets[0]
+def _sheet(openpyxl: Any, raw: bytes, name: str | None = None) -> Any:
+    """The named sheet, or the first; what a file says of its own size need not be so.
+
+    Raises:
+        NoSheet: None has that name.
+    """
+    sheets = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True).worksheets
+    sheet = sheets[0] if name is None else next((each for each in sheets if each.title == name), None)
+    if sheet is None:
+        raise NoSheet([each.title for each in sheets])
     sheet.reset_dimensions()
     return sheet
 
 
-def _cells(raw: bytes, limit: int, findings: Findings) -> list[Row]:
-    """Values of the first sheet row by row, without the empty cells that end a row."""
+class NoSheet(Exception):
+    """No sheet has the name that is wanted; its argument are the names that there are."""
+
+
+def _cells(raw: bytes, options: FileOptions, findings: Findings) -> list[Row]:
+    """Values of a sheet row by row, without the empty cells that end a row."""
     openpyxl = load_extra("openpyxl", "Reading Excel", "excel")
     rows: list[Row] = []
-    count = 0
+    count, limit = 0, options.max_bytes
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what openpyxl does not keep: styles, validations
-            sheet = _sheet(openpyxl, raw)
+            sheet = _sheet(openpyxl, raw, options.sheet)
             for row in sheet.iter_rows(max_row=MOST_ROWS, values_only=True):
                 rows.append(_trimmed(row))
                 count += len(rows[-1])
                 if count * CELL > limit:
                     raise too_large(f"its cells take more than {limit:,} bytes", 4 * limit, findings)
+    except NoSheet as error:
+        there, rule = listed(*error.args), f"no sheet is called '{quoted(options.sheet)}'"
+        raise findings.fatal(
+            "sheets", rule, ("Name one of ", there, " (", Fix("read.sheet", like="NAME"), ").")
+        ) from None
     except BROKEN as error:
         reason = quoted(" ".join(str(error).split()), 80)
         raise findings.fatal("unreadable", f"it is no whole Excel file ({reason})", "Save it again.") from None
-    sheets = len(sheet.parent.worksheets)
-    if sheets > 1:
-        findings.add("sheets", "note", f"sheet '{quoted(sheet.title)}' is read, the first of {sheets}")
+    others = [each.title for each in sheet.parent.worksheets if each.title != sheet.title]
+    if others and options.sheet is None:
+        fix = (f"Others are {listed(others)} (", Fix("read.sheet", like="NAME"), ").")
+        findings.add("sheets", "note", f"sheet '{quoted(sheet.title)}' is read, the first of {len(others) + 1}", fix)
     return rows
 
 

@@ -18,16 +18,23 @@ class FileOptions(Config):
 
     encoding: str | None = None
     """Text encoding; UTF-8, else Windows-1252, if not given."""
-    decimal: Literal[".", ","] = "."
-    """What separates the fraction of a number in a text file."""
+    decimal: Literal["auto", ".", ","] = "auto"
+    """What separates the fraction of a number; "auto" takes a comma where a cell can mean nothing else, as 1.203,27."""
     day_first: bool | None = None
     """Whether 01/02/2024 is the first of February; needed only where both readings make sense."""
+    sheet: str | None = None
+    """Sheet of an Excel file; the first if not given."""
     max_bytes: int = Field(MAX_BYTES, gt=0)
     """What a packed table may unfold to, and the cells of a Parquet file may take."""
 
     @property
     def labels(self) -> tuple[str | None, ...]:
         """Columns that are text though they may look like numbers, besides those with usual names."""
+        return ()
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """Columns of classes and groups, whose numbers are names where they are written as such."""
         return ()
 
 

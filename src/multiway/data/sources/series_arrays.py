@@ -13,6 +13,7 @@ from multiway.data.sources.arrays import Archive
 from multiway.data.sources.cells import ID_NAMES, TIME_NAMES, RawTable, as_text
 from multiway.data.sources.columns import parse_numbers, require_column
 from multiway.data.sources.series import (
+    CLASS_NAMES,
     PARTS,
     SequenceOptions,
     Sequences,
@@ -119,7 +120,6 @@ def _labels(y: Any, count: int, name: str) -> tuple[str, ...]:
     return tuple(as_text(pd.Series(given)))
 
 
-CLASS_NAMES = ("class", "label", "target")
 CHOSEN: Message = ("Choose the columns of numbers (", Fix("read.columns", like="NAME,NAME"), ")")
 Codes = NDArray[np.int64]
 

@@ -13,9 +13,21 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, quoted
+from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.sources.bytes import MAX_COLUMNS, check_memory, unpacked
-from multiway.data.sources.cells import EMPTY_CELLS, EXACT_INTEGERS, ID_NAMES, TIME_NAMES, RawTable, restored
+from multiway.data.sources.cells import (
+    EMPTY_CELLS,
+    EXACT_INTEGERS,
+    RawTable,
+    are_spelled,
+    has_decimal_commas,
+    has_grouped_points,
+    is_label,
+    is_text,
+    keeps_spelling,
+    plain_numbers,
+    restored,
+)
 from multiway.data.sources.options import FileOptions
 from multiway.errors import Fix
 
@@ -200,6 +212,32 @@ def _too_wide(columns: int, rows: int, findings: Findings) -> Exception:
 def read_text(raw: bytes, options: FileOptions, findings: Findings) -> RawTable:
     """Read CSV bytes: columns that are numbers throughout as float64, all others as strings."""
     lines = split_text(raw, options.encoding, options.max_bytes, findings)
+    table = _read_lines(lines, options, findings)
+    if options.decimal == "auto" and lines.separator != ",":
+        commas = [name for name, column in _worded(table, options) if has_decimal_commas(column)]
+        if commas:
+            findings.add("decimal", "note", f"commas separate decimals, as in columns {listed(commas)}")
+            options = options.replace(decimal=",")
+            table = _read_lines(lines, options, Findings(findings.source))
+    return _without_points(table, options) if options.decimal == "," else table
+
+
+def _worded(table: RawTable, options: FileOptions) -> Iterator[tuple[str, pd.Series]]:
+    """Columns of text that may be numbers."""
+    for name, column in table.frame.items():
+        if is_text(column.dtype) and not is_label(str(name), options):
+            yield str(name), column
+
+
+def _without_points(table: RawTable, options: FileOptions) -> RawTable:
+    """Numbers where points separate thousands, as they do beside decimal commas."""
+    changed = {
+        name: plain_numbers(column, ".", ",") for name, column in _worded(table, options) if has_grouped_points(column)
+    }
+    return dataclasses.replace(table, frame=table.frame.assign(**changed)) if changed else table
+
+
+def _read_lines(lines: Lines, options: FileOptions, findings: Findings) -> RawTable:
     try:
         if len(lines.names) > 1 and ("\n\n" in lines.body.rstrip("\n") or lines.body.startswith("\n")):
             raise _NotPlain  # blank lines: rows and lines no longer run in step
@@ -222,13 +260,15 @@ class _NotPlain(Exception):
 def _parse(lines: Lines, options: FileOptions) -> pd.DataFrame:
     """Parse numbers where whole columns are finite numbers and their integers exact; the rest stays text."""
     keys = [f"f{position}" for position in range(len(lines.names))]
-    texts = {key for key, name in zip(keys, lines.names, strict=True) if _is_label(name, options)}
+    texts = {key for key, name in zip(keys, lines.names, strict=True) if is_label(name, options)}
     types = dict.fromkeys(texts, pa.string())
     source = lines.body.rstrip("\n").encode("utf-8", errors="replace") + b"\n"
     table = _read_inferred(source, keys, types, lines, options)
     suspects = [key for key in keys if not (key in texts or _is_sound(table[key]))]
-    if suspects:
-        raw = _read_arrow(source, keys, dict.fromkeys(suspects, pa.string()), lines, options, suspects)
+    named = [key for key, name in zip(keys, lines.names, strict=True) if keeps_spelling(name, options)]
+    if again := list(dict.fromkeys([*suspects, *(key for key in named if key not in texts)])):
+        raw = _read_arrow(source, keys, dict.fromkeys(again, pa.string()), lines, options, again)
+        suspects = [key for key in again if key in suspects or are_spelled(raw[key].to_pandas())]
     columns = {
         position: raw[key].to_pandas() if key in suspects
         else table[key].to_pandas() if key in texts
@@ -236,11 +276,6 @@ def _parse(lines: Lines, options: FileOptions) -> pd.DataFrame:
         for position, key in enumerate(keys)
     }  # fmt: skip
     return pd.DataFrame(columns).set_axis(_named(lines.names), axis=1)
-
-
-def _is_label(name: str, options: FileOptions) -> bool:
-    """Times and series names are text even where they look like numbers: 007 is not 7, and NA is a name."""
-    return name in options.labels or name.lower() in TIME_NAMES + ID_NAMES
 
 
 def _read_inferred(
@@ -274,7 +309,7 @@ def _read_arrow(
             include_columns=only,
             null_values=EMPTY_CELLS,
             strings_can_be_null=False,
-            decimal_point=options.decimal,
+            decimal_point="," if options.decimal == "," else ".",
         ),
     )
 

@@ -18,6 +18,8 @@ from multiway.errors import Fix
 
 ISO = "ISO8601"
 QUARTER = r"\d{4}[- ]?Q[1-4]|Q[1-4][- ]?\d{4}"
+MONTHS = ("%b %Y", "%B %Y", "%b-%Y", "%B-%Y", "%b-%y", "%Y %b", "%Y-%b", "%YM%m", "%m/%Y", "%m-%Y")
+"""Ways to write months that pandas does not guess."""
 WRITE = "Write every time in one form, such as 2024-01-31 23:00."
 
 
@@ -145,6 +147,7 @@ def _settle(
     if all(each.equals(times) for each in best.values()):
         return first, times
     forwards = {form: times for form, times in best.items() if times.dropna().is_monotonic_increasing}
+    forwards, why = (forwards, "run forwards") if len(forwards) == 1 else (_even(best), "follow one step")
     if len(forwards) != 1:
         place = table.place(0, column, table.frame[column].iloc[0])
         rule = "day and month can be read either way"
@@ -153,8 +156,26 @@ def _settle(
         )
     form, times = next(iter(forwards.items()))
     order = "day before month" if form.index("%d") < form.index("%m") else "month before day"
-    findings.add("time", "note", f"dates are read {order}, because then they run forwards")
+    findings.add("time", "note", f"dates are read {order}, because then they {why}")
     return form, times
+
+
+def _even(readings: dict[str, pd.DatetimeIndex]) -> dict[str, pd.DatetimeIndex]:
+    """Readings whose times are one step of the calendar apart; where points stand, that of days before months.
+
+    A file of the first days of months reads as the first days of years otherwise.
+    """
+    dotted = {form: times for form, times in readings.items() if re.search(r"%d\.%m\.", form)}
+    unique = {form: times.dropna().unique().sort_values() for form, times in (dotted or readings).items()}
+    if dotted:
+        return dotted
+    return {form: readings[form] for form, times in unique.items() if len(times) > 2 and _is_even(times)}
+
+
+def _is_even(times: pd.DatetimeIndex) -> bool:
+    """Whether times are as many seconds apart, or as many months."""
+    months = np.diff(np.asarray(12 * times.year + times.month))
+    return len(set(np.diff(times.asi8))) == 1 or (len(set(times.day)) == 1 and len(set(months)) == 1)
 
 
 def _formats(sample: list[str], day_first: bool | None) -> list[str]:
@@ -162,7 +183,8 @@ def _formats(sample: list[str], day_first: bool | None) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a guess that turns day and month around is checked on every row here
         guesses = [guess_datetime_format(text, dayfirst=order) for text, order in itertools.product(sample, orders)]
-    return list(dict.fromkeys(guess for guess in guesses if guess is not None))
+    months = (form for form in MONTHS if not pd.isna(pd.to_datetime(sample[0].strip(), format=form, errors="coerce")))
+    return list(dict.fromkeys([*(guess for guess in guesses if guess is not None), *months]))
 
 
 def read_stamps(text: pd.Series, form: str, *, zoned: bool = False) -> pd.DatetimeIndex:

@@ -168,7 +168,7 @@ def _longest_patch(lookback: int) -> int:
     return max(length for length in range(1, LONGEST_PATCH + 1) if lookback % length == 0)
 
 
-SIZING = ("train", "audit")
+SIZING = ("train", "check", "audit")
 OPTIONS = (
     Option(name="horizon", field="horizon", commands=SIZING, read=read_whole, help="Steps to forecast."),
     Option(name="lookback", field="lookback", commands=SIZING, read=read_whole, help="Past steps that the model sees."),

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport
+from multiway.data.looking import look_at
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.explain import save_explanation
@@ -25,8 +26,9 @@ from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
 from multiway.tasks.forecasting.explain import FOLDER, explain_windows, mapped, write_explanation
 from multiway.tasks.forecasting.facts import ForecastFacts, cautions
 from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.proposal import sizes_for
 from multiway.tasks.forecasting.scores import ForecastErrors
-from multiway.tasks.forecasting.source import check_file
+from multiway.tasks.forecasting.source import check_file, read_panel
 from multiway.tasks.forecasting.splitting import published_split
 from multiway.tasks.lifecycle import announce
 from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Task
@@ -60,6 +62,19 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     fields_of_validation = (*VALIDATION, "horizon")
     facts = ForecastFacts
     options = OPTIONS
+
+    def could_take(self, source: object, *, is_chosen: bool = False) -> bool:
+        """Tables of numbers in the order of time, and arrays."""
+        look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
+        return isinstance(source, np.ndarray) if look is None else look.is_of_series or is_chosen
+
+    def proposal(self, config: ForecastConfig, source: object) -> tuple[Fix, ...]:
+        """A horizon, where none is named, and sizes that fit the rows.
+
+        Raises:
+            DataError: There are too few rows.
+        """
+        return sizes_for(config, read_panel(source, config.read))
 
     def prepare(
         self, config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False

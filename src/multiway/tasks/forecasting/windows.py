@@ -12,8 +12,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.data.scaling import Scaler
-from multiway.errors import DataError
+from multiway.errors import DataError, Fix, Message
 from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.sizes import fitting, shorter
 
 BATCH_CELLS = 500_000
 SHORTEST_STRETCH = 32
@@ -160,6 +161,17 @@ class Windows:
         return self.rows.unfold(0, self.horizon, 1)[self.lookback :]
 
 
+def _smaller(borders: Borders, horizon: int, lookback: int) -> Message:
+    """Settings with which windows fit, as the end of a message: a look-back if that is enough, else shares too."""
+    train, *others = (stop - start for start, stop in borders.by_name().values())
+    fits = train > horizon and min(others) >= horizon
+    fixes = (shorter(train, horizon),) if fits else fitting(borders.test[1], horizon, lookback)
+    if not fixes:
+        fixes = (Fix("horizon", max(1, borders.test[1] // 5)),)
+    parts: list[str | Fix] = [part for fix in fixes for part in (fix, " ")]
+    return ("Fit the sizes to the rows (", *parts[:-1], "), or give more rows.")
+
+
 def check_borders(borders: Borders, lookback: int, horizon: int, rows: int | None = None) -> None:
     """Refuse borders that leave a split without a window, or that reach past the rows there are.
 
@@ -173,8 +185,8 @@ def check_borders(borders: Borders, lookback: int, horizon: int, rows: int | Non
         if stop - start < needed:
             raise DataError(
                 f"split: {name} has {stop - start} rows and one window needs {needed} (lookback {lookback}, horizon "
-                f"{horizon}; rows: {lengths}). Use a shorter horizon or lookback, other borders, or more data."
-            )
+                f"{horizon}; rows: {lengths}). ", *_smaller(borders, horizon, lookback),
+            )  # fmt: skip
         if start - (0 if name == "train" else lookback) < 0 or (rows is not None and stop > rows):
             raise DataError(
                 f"split: {name} covers rows {start} to {stop} and its past {lookback} more before them. "

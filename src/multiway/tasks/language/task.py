@@ -51,7 +51,6 @@ class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, TokenWindo
     told = ("ppl", "word_ppl")
     sampled = 16
     unit = "document"
-    sections_of_reading = ("read", "split", "tokens")
     fields_of_validation = (*SplitTask.fields_of_validation, "tokens.tokenizer", "tokens.vocabulary", "tokens.context")
     options = (
         Option(name="column", field="read.column", help="Column of the text in a table or in JSON lines."),

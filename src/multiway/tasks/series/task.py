@@ -13,9 +13,11 @@ from multiway.auditing.sequences import audit_sequences
 from multiway.config import Plain
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings, listed
+from multiway.data.looking import look_at
 from multiway.data.samples import Prepared, Samples
 from multiway.data.sources.series import Values, lengths_of, missing_of
-from multiway.data.sources.series_reading import looks_like_sequences, series_label
+from multiway.data.sources.series_reading import looks_like_sequences, read_sequences, series_label
+from multiway.errors import Fix
 from multiway.models.series_baselines import build_series_baseline, fit_series_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
@@ -51,6 +53,16 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
     def recognises(self, source: object) -> bool:
         """Files and folders of the UCR and UEA archives, and long tables with classes."""
         return looks_like_sequences(source)
+
+    def could_take(self, source: object, *, is_chosen: bool = False) -> bool:
+        """Long tables, where options of this task are given."""
+        look = look_at(source) if is_chosen and not isinstance(source, tuple | list | np.ndarray) else None
+        return look is not None and look.is_long
+
+    def proposal(self, config: SeriesConfig, source: object) -> tuple[Fix, ...] | None:
+        """Nothing, where series have classes."""
+        sequences = read_sequences(source, config.read)
+        return None if sequences.labels is None else ()
 
     def called(self, source: object) -> str:
         """Arrays have no name."""

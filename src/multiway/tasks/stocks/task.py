@@ -61,7 +61,6 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
     config = StockConfig
     state = StockState
     facts = StockFacts
-    sections_of_reading = ("read", "protocol")
     fields_of_validation = (*VALIDATION, "protocol", "target", "quantiles", "select")
     options = (
         Option(

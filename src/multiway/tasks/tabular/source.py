@@ -44,6 +44,11 @@ class TableOptions(FileOptions):
     max_levels: int = Field(100, ge=2)
     """Most levels of a category with an input each; of more, each is the mean of the target in it."""
 
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """The target, if it is a class, and groups."""
+        return (self.target, self.group)
+
     @model_validator(mode="after")
     def _roles_differ(self) -> Self:
         roles = [name for name in (self.target, self.group, self.time) if name is not None]

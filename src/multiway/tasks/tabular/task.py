@@ -16,8 +16,9 @@ from multiway.auditing.tables import audit_table
 from multiway.config import Plain
 from multiway.data.checking import Hook, check_levels
 from multiway.data.findings import Findings, listed
-from multiway.data.looking import looks_like_rows, read_frame
+from multiway.data.looking import look_at, read_frame
 from multiway.data.samples import Cells, Prepared, Samples, Splits
+from multiway.errors import Fix
 from multiway.models.target_baselines import build_baseline, usual_baselines
 from multiway.tasks import pages, targets
 from multiway.tasks.answers import Answer
@@ -68,8 +69,21 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
     )
 
     def recognises(self, source: object) -> bool:
-        """Tables with words and without times, and rows with targets."""
-        return isinstance(source, tuple) or looks_like_rows(source)
+        """Tables of rows that are not steps of series, and rows with targets."""
+        look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
+        return isinstance(source, tuple) or (look is not None and look.is_of_rows)
+
+    def could_take(self, source: object, *, is_chosen: bool = False) -> bool:
+        """Tables without times; any table where options of this task are given."""
+        look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
+        return look is not None and len(look.kinds) > 1 and (is_chosen or look.time is None)
+
+    def proposal(self, config: TabularConfig, source: object) -> tuple[Fix, ...] | None:
+        """A column to predict, where none is named: one that is called so, else the last."""
+        look = None if isinstance(source, tuple) or config.read.target is not None else look_at(source)
+        if look is None:
+            return ()
+        return None if look.likely_target is None else (Fix("read.target", look.likely_target),)
 
     def read(
         self, config: TabularConfig, source: object, findings: Findings, state: TableState | None = None,

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from multiway.data.findings import Findings, Unreadable, listed, quoted
 from multiway.data.samples import SPLIT_OF, Samples, read_samples
-from multiway.data.sources.cells import TIME_NAMES, RawTable, as_text
+from multiway.data.sources.cells import RawTable, as_text
 from multiway.data.sources.columns import named_cells, require_column, require_columns, usual_column
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.tables import TEXT, has_plain_lines, load_table, load_texts_table, pair_of, source_name
@@ -26,6 +26,8 @@ TEXT_NAMES = ("text", "sentence", "review", "content", "document", "question", "
 TARGET_NAMES = ("label", "target", "class", "category", "sentiment", "y")
 WORDS, LOOKED_AT = 3.0, 1000
 """Words of a cell, on average over the first ones, from which on a column of another name is one of texts."""
+FEW_COLUMNS = 4
+"""Columns of a table up to which one of distinct texts is what it is about."""
 Strings = NDArray[np.object_]
 """Texts: single blanks between words; a second text stands on a line of its own below the first."""
 
@@ -49,6 +51,11 @@ class LabelledTextOptions(FileOptions):
     """Only so many of these rows, from the top."""
     empty: Literal["error", "keep"] = "error"
     """Rows without a text: refuse, or keep as texts without words."""
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """Classes, also those that are found by name, and groups."""
+        return (self.target, self.group, *TARGET_NAMES)
 
     @model_validator(mode="after")
     def _roles_differ(self) -> Self:
@@ -117,17 +124,47 @@ def texts_of(
 
 
 def looks_like_texts(source: object) -> bool:
-    """Whether it holds a column of texts and one of classes, both by their usual names, and no times."""
+    """Whether it holds texts with classes: columns with the usual names, or one of distinct texts and few others."""
     if isinstance(source, tuple):
         return len(source) == 2 and _holds_texts(source[0])
-    try:
-        table = load_texts(source, LabelledTextOptions(), Findings(""))
-    except (DataError, Unreadable):
-        return False
-    if any(name.lower() in TIME_NAMES for name in table.names):
+    table = _table_of(source)
+    if table is None:
         return False
     text, target = (usual_column(table.names, names) for names in (TEXT_NAMES, TARGET_NAMES))
-    return text is not None and target is not None and _words_of(table.frame[text]) >= WORDS
+    if text is not None and target is not None:
+        return _words_of(table.frame[text]) >= WORDS
+    wordy = _wordy(table, set())
+    return (
+        wordy is not None
+        and 1 < len(table.names) <= FEW_COLUMNS
+        and bool(table.frame[wordy].nunique() > len(table.frame) / 2)
+    )
+
+
+def may_hold_texts(source: object) -> bool:
+    """Whether a column of a table has several words a cell."""
+    table = None if isinstance(source, tuple) else _table_of(source)
+    return table is not None and len(table.names) > 1 and _wordy(table, set()) is not None
+
+
+def likely_target(source: object, options: LabelledTextOptions) -> str | None:
+    """The column of classes: the one that is named, or called so, else one of few different cells."""
+    table = _table_of(source)
+    if table is None or options.target is not None:
+        return options.target
+    usual = usual_column(table.names, TARGET_NAMES)
+    text = options.text or usual_column(table.names, TEXT_NAMES) or _wordy(table, set())
+    few = [name for name in table.names if name != text and 1 < table.frame[name].nunique() <= len(table.frame) / 4]
+    return usual or (few[-1] if few else None)
+
+
+def _table_of(source: object) -> RawTable | None:
+    if isinstance(source, list | np.ndarray):
+        return None
+    try:
+        return load_texts(source, LabelledTextOptions(), Findings(""))
+    except (DataError, Unreadable):
+        return None
 
 
 def _holds_texts(values: object) -> bool:

@@ -34,7 +34,16 @@ from multiway.tasks.text.audit import audit_texts
 from multiway.tasks.text.config import TextConfig
 from multiway.tasks.text.encode import LONGEST, TextState, encoded_vectors, longest, words_in
 from multiway.tasks.text.explain import explain_graphs, explain_words
-from multiway.tasks.text.source import Strings, listed_texts, load_texts, looks_like_texts, texts_of
+from multiway.tasks.text.source import (
+    TARGET_NAMES,
+    Strings,
+    likely_target,
+    listed_texts,
+    load_texts,
+    looks_like_texts,
+    may_hold_texts,
+    texts_of,
+)
 
 EXPLAINED = 10
 """Test texts that are explained where nobody says how many."""
@@ -97,6 +106,17 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
     def recognises(self, source: object) -> bool:
         """Tables with columns called text and label, or the like, and lists of texts with classes."""
         return looks_like_texts(source)
+
+    def could_take(self, source: object, *, is_chosen: bool = False) -> bool:
+        """Tables with a column of several words a cell."""
+        return may_hold_texts(source)
+
+    def proposal(self, config: TextConfig, source: object) -> tuple[Fix, ...] | None:
+        """A column of classes, where none is named or has a usual name."""
+        target = likely_target(source, config.read)
+        if target is None:
+            return None
+        return () if target == config.read.target or target.lower() in TARGET_NAMES else (Fix("read.target", target),)
 
     def read(
         self, config: TextConfig, source: object, findings: Findings, state: TextState | None = None, *,

@@ -1,0 +1,61 @@
+"""Look-back, horizon and shares of the splits that fit the rows that there are."""
+
+import math
+
+from multiway.errors import Fix
+
+LONGEST = 96
+"""Look-back where the rows allow it."""
+TRAIN, TEST = 0.7, 0.2
+"""Shares of the splits where the rows allow them."""
+USUAL = 14
+"""Horizon of a file without a long season."""
+
+
+def usual_horizon(rows: int, season: int) -> int:
+    """A season or two of it, for a fifth of the rows at most."""
+    return max(1, min(season * max(1, USUAL // season), LONGEST, rows // 5))
+
+
+def fitting(rows: int, horizon: int, lookback: int | None = None, season: int = 1) -> tuple[Fix, ...] | None:
+    """Settings with which windows of a horizon fit into every split, those that are usual left out; None if none do.
+
+    Args:
+        rows: Of the panel.
+        horizon: To forecast.
+        lookback: The one that is given, kept where it fits.
+        season: The look-back is a whole number of them where it can be.
+    """
+    test = max(int(TEST * rows), horizon)
+    validation = max(rows - int(TRAIN * rows) - int(TEST * rows), horizon)
+    train = rows - test - validation
+    if train <= horizon:
+        return None
+    given = lookback or LONGEST
+    is_short = lookback is None or lookback + horizon > train
+    sizes: list[tuple[str, float, float]] = [
+        ("lookback", _lookback(train, horizon, season) if is_short else given, given)
+    ]
+    if (train, test) != (int(TRAIN * rows), int(TEST * rows)):
+        sizes += [("split.train", _share(train, rows), TRAIN), ("split.test", _share(test, rows), TEST)]
+    return tuple(Fix(field, value) for field, value, usual in sizes if value != usual)
+
+
+def shorter(train: int, horizon: int) -> Fix:
+    """A look-back with which windows fit into so many training rows."""
+    return Fix("lookback", _lookback(train, horizon, 1))
+
+
+def _lookback(train: int, horizon: int, season: int) -> int:
+    """Half of the rows that windows can start from, in whole seasons or patches."""
+    most = max(1, (train - horizon) // 2)
+    if most >= LONGEST:
+        return LONGEST
+    step = next((size for size in (season, 4) if 1 < size <= most), 1)
+    return most // step * step
+
+
+def _share(part: int, rows: int) -> float:
+    """The shortest share that is this many rows, rounded down."""
+    shares = (math.ceil(part / rows * 10**digits) / 10**digits for digits in range(1, 9))
+    return next((share for share in shares if int(share * rows) == part), part / rows)
